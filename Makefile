@@ -11,7 +11,9 @@ override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -MMD -MP -pthrea
 # For top, in the program alone: linked statically where that can be, so that it runs where there is none.
 NCURSES := $(filter /%,$(shell $(CC) -print-file-name=libncursesw.a) $(shell $(CC) -print-file-name=libtinfo.a))
 NCURSES := $(if $(word 2,$(NCURSES)),$(NCURSES),$(if $(filter /%,$(shell $(CC) -print-file-name=libncursesw.so)),-lncursesw))
-LDLIBS  := -lsqlite3 -ljansson -lz -lm -ldl -pthread
+LDLIBS  := -lsqlite3 -ljansson -lutf8proc -lz -lm -ldl -pthread
+# The program alone again: each library less that the loader has to find makes its start a little shorter.
+PROGRAM_LIBS := $(foreach lib,sqlite3 jansson utf8proc z,$(or $(filter /%,$(shell $(CC) -print-file-name=lib$(lib).a)),-l$(lib))) -lm -ldl -pthread
 TEST_CPPFLAGS := -Itest -DTEST_SOURCE_DIR='"$(CURDIR)/test"' -DTEST_BUILD_DIR='"$(abspath $(BUILD))/test"'
 SANITIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 600
@@ -66,7 +68,7 @@ $(BUILD)/libgputracker.so: $(LIB_OBJ)
 $(BUILD)/cli/screen.o: CPPFLAGS += $(if $(NCURSES),-DGT_HAVE_NCURSES)
 $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(NCURSES) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(NCURSES) $(PROGRAM_LIBS)
 
 $(BUILD)/test/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
 
@@ -114,8 +116,8 @@ run: build-dependencies
 # The Python package, into .venv, of the objects that are there already.
 PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
-python: test-dependencies
-	@$(MAKE) -s objects
+python: build-dependencies
+	@$(MAKE) -s test-dependencies objects
 	@$(MAKE) -s .venv/installed
 
 .venv/installed: $(PYTHON_SOURCES) setup.py pyproject.toml VERSION
@@ -127,19 +129,21 @@ docs/python-api.md: python
 	@$(PYTHON) tools/write-python-api >$@.new && mv $@.new $@
 
 # All tests; the last line is "N passed, N failed, N skipped". The sanitized programs are built while others wait.
-test: python
-	@$(MAKE) -s all test-programs
+test: ready-for-tests
 	@+$(PYTHON) tools/run-tests all
 
 # The same with every repetition of the slow ones.
-test-long: python
-	@$(MAKE) -s all test-programs
+test-long: ready-for-tests
 	@+$(PYTHON) tools/run-tests all --long
+
+# While Python packages are fetched, it compiles.
+ready-for-tests: build-dependencies
+	@$(MAKE) -s test-dependencies all
+	@$(MAKE) -s .venv/installed test-programs
 
 sanitized:
 	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects unit
 	@$(MAKE) -s build/sanitize/python/built
-	@$(MAKE) -s fuzz-build
 
 # The extension module and the program that the package starts, under the sanitizers.
 python-sanitize: python
@@ -243,4 +247,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python test soak python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

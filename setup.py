@@ -14,8 +14,8 @@ from distutils.command.build_scripts import build_scripts  # setuptools' own cop
 
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
-SYSTEM_LIBRARIES = ["sqlite3", "jansson", "z", "m", "dl", "pthread"]
-STATIC_WHERE_POSSIBLE = ["-Wl,-Bstatic", "-lsqlite3", "-ljansson", "-lz", "-Wl,-Bdynamic", "-lm", "-ldl", "-lpthread"]
+SYSTEM_LIBRARIES = ["sqlite3", "jansson", "utf8proc", "z", "m", "dl", "pthread"]
+STATIC_WHERE_POSSIBLE = ["-Wl,-Bstatic", "-lsqlite3", "-ljansson", "-lutf8proc", "-lz", "-Wl,-Bdynamic", "-lm", "-ldl", "-lpthread"]
 DYNAMIC = [f"-l{name}" for name in SYSTEM_LIBRARIES]
 COMPILE = ["-std=gnu17", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread"]
 LINK = ["-Wl,--as-needed", "-Wl,--strip-debug", "-Wl,--exclude-libs,ALL"]

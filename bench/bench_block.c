@@ -16,7 +16,7 @@ static void *mark(void *argument)
 {
     const struct work *work = argument;
     for (long i = 0; i < work->calls; i++) {
-        struct gt_block block = work->file ? gt_block_begin_in(work->file, "inner block")
+        struct gt_block block = work->file ? gt_block_begin_in(work->file, "inner block", 0)
                                            : gt_block_begin("inner block");
         gt_block_end(&block);
     }

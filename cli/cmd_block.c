@@ -67,7 +67,6 @@ static int start(const char *block, char **words)
 
 static int run(const struct options *options, int count, char **operands)
 {
-    (void)options;
     char **words = operands + 1;
     if (count > 1 && strcmp(words[0], "--") == 0)
         words++;
@@ -85,7 +84,7 @@ static int run(const struct options *options, int count, char **operands)
         say("no surrounding 'gpu-tracker run --blocks': block '%s' is not marked", operands[0]);
     struct gt_block block = {0};
     if (marks)
-        block = gt_block_begin(operands[0]);
+        block = gt_block_begin_of(operands[0], (uint64_t)options->total);
     if (gt_block_trouble())
         say("block '%s' is not marked: %s", operands[0], gt_block_trouble());
     status = start(operands[0], words);

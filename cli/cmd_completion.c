@@ -15,6 +15,11 @@ static bool has_value(const struct option *option)
     return option->type != OPTION_FLAG;
 }
 
+static bool takes_file(const struct option *option)
+{
+    return option->type == OPTION_PATH || (option->type == OPTION_LIST && strcmp(option->argument, "FILE") == 0);
+}
+
 static void put_choices(const struct option *option, const char *separator)
 {
     const char *name;
@@ -31,6 +36,43 @@ static void put_names(void)
         if (length && !is_repeated)
             printf("%.*s ", (int)length, commands[i]->name);
     }
+}
+
+/* The names of the choices of a command's first operand, which come before further operands. */
+static void put_command_choices(const struct command *command)
+{
+    const char *name, *help;
+    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++)
+        printf("%s%s", i ? " " : "", name);
+}
+
+/* Whether the names of commands begin with the same word there, and not before: "sub-track". Its length. */
+static size_t group_at(int number)
+{
+    size_t length = strcspn(commands[number]->name, " ");
+    if (!commands[number]->name[length])
+        return 0;
+    for (int i = 0; i < number; i++)
+        if (strncmp(commands[i]->name, commands[number]->name, length + 1) == 0)
+            return 0;
+    return length;
+}
+
+/* The second words of the commands of a group. */
+static void put_verbs(int number, size_t length)
+{
+    const char *separator = "";
+    for (int i = number; i < COMMAND_COUNT; i++)
+        if (strncmp(commands[i]->name, commands[number]->name, length + 1) == 0) {
+            printf("%s%s", separator, commands[i]->name + length + 1);
+            separator = " ";
+        }
+}
+
+static bool is_refused(const struct command *command, const char *choice, const struct option *option)
+{
+    bool is_of_lists = strcmp(option->name, "all") == 0; /* says how many rows as --top does */
+    return choice && command->refuses && command->refuses(choice, is_of_lists ? "top" : option->name);
 }
 
 static void put_shells(void)
@@ -65,7 +107,7 @@ static void put_values(void)
             fputs("COMPREPLY=($(compgen -W '", stdout);
             put_choices(option, " ");
             puts("' -- \"$word\")); return ;;");
-        } else if (option->type == OPTION_PATH) {
+        } else if (takes_file(option)) {
             puts("COMPREPLY=($(compgen -f -- \"$word\")); return ;;");
         } else {
             puts("return ;;");
@@ -74,13 +116,21 @@ static void put_values(void)
     puts("    esac");
 }
 
-static void put_bash_operands(enum operand operand)
+static void put_bash_operands(const struct command *command, const char *choice)
 {
     fputs("            operands=", stdout);
-    switch (operand) {
+    switch (*command->name ? command->operand : OPERAND_COMMAND) {
     case OPERAND_PROGRAM: fputs("program", stdout); break;
     case OPERAND_PROCESS: fputs("$(compgen -G '/proc/[0-9]*' | sed 's,/proc/,,')", stdout); break;
-    case OPERAND_FILE: fputs("files", stdout); break;
+    case OPERAND_FILE:
+        if (!command->choice || choice) {
+            fputs("files", stdout);
+        } else {
+            putchar('\'');
+            put_command_choices(command);
+            putchar('\'');
+        }
+        break;
     case OPERAND_SHELL:
         putchar('\'');
         put_shells();
@@ -92,23 +142,42 @@ static void put_bash_operands(enum operand operand)
     puts(" ;;");
 }
 
-/* The nameless form is the last case. */
-static void put_command(const struct command *command)
+/* The nameless form is the last case. `choice` of its first operand, or NULL. */
+static void put_case(const struct command *command, const char *choice)
 {
     if (*command->name)
-        printf("        \"%s \"*)\n            options='", command->name);
+        printf("        \"%s %s%s\"*)\n            options='", command->name, choice ? choice : "", choice ? " " : "");
     else
         fputs("        *)\n            options='", stdout);
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
-        if (!option_applies(option, command))
+        if (!option_applies(option, command) || is_refused(command, choice, option))
             continue;
         printf("--%s%s ", option->name, has_value(option) ? "=" : "");
         if (option->short_word)
             printf("--%s= ", option->short_word);
     }
     puts("'");
-    put_bash_operands(*command->name ? command->operand : OPERAND_COMMAND);
+    put_bash_operands(command, choice);
+}
+
+static void put_command(const struct command *command)
+{
+    const char *name, *help;
+    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++)
+        put_case(command, name);
+    put_case(command, NULL);
+}
+
+static void put_group(int number)
+{
+    size_t length = group_at(number);
+    if (!length)
+        return;
+    printf("        \"%.*s \"*)\n            options='--help '\n            operands='", (int)length,
+           commands[number]->name);
+    put_verbs(number, length);
+    puts("' ;;");
 }
 
 static void put_takers(void)
@@ -147,14 +216,16 @@ static void print_bash(void)
         stdout);
     put_names();
     fputs("'\n"
-          "    line=\"${COMP_WORDS[*]:1} \"\n"
+          "    line=\"${COMP_WORDS[*]:1:COMP_CWORD-1} \"\n"
           "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
           "    [[ $word == = ]] && word=\n"
           "    COMPREPLY=()\n"
           "    case $line in\n",
           stdout);
-    for (int i = COMMAND_COUNT - 1; i >= 0; i--)
+    for (int i = COMMAND_COUNT - 1; i >= 0; i--) {
         put_command(commands[i]);
+        put_group(i);
+    }
     puts("    esac\n"
          "    if [[ $operands == program ]]; then\n"
          "        start=$(_gpu_tracker_program_at)\n"
@@ -207,16 +278,21 @@ static void put_form(const struct option *option, const char *dashes, const char
         putchar('(');
         put_choices(option, " ");
         putchar(')');
-    } else if (option->type == OPTION_PATH) {
+    } else if (takes_file(option)) {
         fputs("_files", stdout);
     }
     puts("' \\");
 }
 
-static void put_zsh_operands(enum operand operand)
+static void put_zsh_operands(const struct command *command)
 {
     fputs("        ", stdout);
-    switch (operand) {
+    if (command->choice) {
+        fputs("'1:choice:(", stdout);
+        put_command_choices(command);
+        fputs(")' ", stdout);
+    }
+    switch (*command->name ? command->operand : OPERAND_COMMAND) {
     case OPERAND_PROGRAM: fputs("'*::command: _normal'", stdout); break;
     case OPERAND_PROCESS: fputs("'1:process:_pids'", stdout); break;
     case OPERAND_FILE: fputs("'*:file:_files'", stdout); break;
@@ -248,7 +324,30 @@ static void put_zsh_command(const struct command *command)
         if (option->short_word)
             put_form(option, "--", option->short_word);
     }
-    put_zsh_operands(*command->name ? command->operand : OPERAND_COMMAND);
+    put_zsh_operands(command);
+}
+
+static void put_zsh_group(int number)
+{
+    size_t length = group_at(number);
+    if (!length)
+        return;
+    printf("    \"%.*s \"*) skip=1; specs=( '1:command:(", (int)length, commands[number]->name);
+    put_verbs(number, length);
+    puts(")' ) ;;");
+}
+
+/* A choice leaves out the options that it refuses, and itself as an operand. */
+static void put_zsh_choices(const struct command *command)
+{
+    const char *name, *help;
+    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++) {
+        printf("    \"%s %s \"*) skip=2; specs=(${specs:#(1:choice:*", command->name, name);
+        for (int j = 0; j < OPTION_COUNT; j++)
+            if (option_applies(&option_table[j], command) && is_refused(command, name, &option_table[j]))
+                printf("|--%s(=|\\[)*", option_table[j].name);
+        puts(")}) ;;");
+    }
 }
 
 static void print_zsh(void)
@@ -259,9 +358,15 @@ static void print_zsh(void)
           "    local skip line names='",
           stdout);
     put_names();
-    puts("'\n    local -a specs\n    line=\"${(j: :)words[2,-1]} \"\n    case $line in");
-    for (int i = COMMAND_COUNT - 1; i >= 0; i--)
+    puts("'\n    local -a specs\n    line=\"${(j: :)words[2,CURRENT-1]} \"\n    case $line in");
+    for (int i = COMMAND_COUNT - 1; i >= 0; i--) {
         put_zsh_command(commands[i]);
+        put_zsh_group(i);
+    }
+    puts("    esac\n"
+         "    case $line in");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        put_zsh_choices(commands[i]);
     puts("    esac\n"
          "    if ((skip && CURRENT > skip + 1)); then\n"
          "        shift $skip words\n"
@@ -282,15 +387,33 @@ static void put_fish_text(const char *text)
     putchar('\'');
 }
 
-/* True when the words typed begin with the command's name. */
+/* Begins a line for where the words typed begin with the command's name. */
 static void put_condition(const struct command *command)
 {
     printf("complete -c gpu-tracker -n '_gpu_tracker_in \"%s\"'", command->name);
 }
 
+/* The same for an option: only behind the choices that take it. */
+static void put_option_condition(const struct command *command, const struct option *option)
+{
+    const char *name, *help;
+    bool is_refused_once = false;
+    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++)
+        is_refused_once |= is_refused(command, name, option);
+    if (!is_refused_once) {
+        put_condition(command);
+        return;
+    }
+    fputs("complete -c gpu-tracker -n '_gpu_tracker_in", stdout);
+    for (size_t i = 0; (name = command->choice(i, &help)); i++)
+        if (!is_refused(command, name, option))
+            printf(" \"%s %s\"", command->name, name);
+    putchar('\'');
+}
+
 static void put_option(const struct command *command, const struct option *option)
 {
-    put_condition(command);
+    put_option_condition(command, option);
     printf(" -l %s", option->name);
     if (option->short_word)
         printf(" -l %s", option->short_word);
@@ -301,7 +424,7 @@ static void put_option(const struct command *command, const struct option *optio
         put_choices(option, " ");
         putchar('\'');
     } else if (has_value(option)) {
-        fputs(option->type == OPTION_PATH ? " -r -F" : " -x", stdout);
+        fputs(takes_file(option) ? " -r -F" : " -x", stdout);
     }
     fputs(" -d ", stdout);
     put_fish_text(option->help);
@@ -325,6 +448,26 @@ static void put_fish_operands(const struct command *command)
     }
 }
 
+static void put_fish_choices(const struct command *command)
+{
+    const char *name, *help;
+    for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++) {
+        printf("complete -c gpu-tracker -n '_gpu_tracker_at \"%s\"' -a %s -d ", command->name, name);
+        put_fish_text(help);
+        putchar('\n');
+    }
+}
+
+static void put_fish_group(int number)
+{
+    size_t length = group_at(number);
+    if (!length)
+        return;
+    printf("complete -c gpu-tracker -n '_gpu_tracker_at \"%.*s\"' -a '", (int)length, commands[number]->name);
+    put_verbs(number, length);
+    puts("'");
+}
+
 static void print_fish(void)
 {
     fputs("# fish completion for gpu-tracker: gpu-tracker completion fish | source\n"
@@ -333,11 +476,17 @@ static void print_fish(void)
     put_names();
     puts("\nfunction _gpu_tracker_in\n"
          "    set -l words (commandline -opc)[2..-1]\n"
-         "    if test -z \"$argv[1]\"\n"
-         "        not contains -- \"$words[1]\" $_gpu_tracker_names\n"
-         "    else\n"
-         "        string match -q -- \"$argv[1] *\" \"$words \"\n"
+         "    for name in $argv\n"
+         "        if test -z \"$name\"\n"
+         "            not contains -- \"$words[1]\" $_gpu_tracker_names; and return\n"
+         "        else\n"
+         "            string match -q -- \"$name *\" \"$words \"; and return\n"
+         "        end\n"
          "    end\n"
+         "    return 1\n"
+         "end\n"
+         "function _gpu_tracker_at\n"
+         "    test \"$argv[1]\" = (string join ' ' -- (commandline -opc)[2..-1])\n"
          "end\n"
          "complete -c gpu-tracker -f\n"
          "complete -c gpu-tracker -n 'test (count (commandline -opc)) -eq 1' -a '$_gpu_tracker_names'");
@@ -347,6 +496,8 @@ static void print_fish(void)
                 put_option(commands[i], &option_table[j]);
         if (*commands[i]->name)
             put_fish_operands(commands[i]);
+        put_fish_choices(commands[i]);
+        put_fish_group(i);
     }
 }
 

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "base/clock.h"
 #include "gpu_tracker.h"
 #include "message.h"

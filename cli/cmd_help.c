@@ -7,7 +7,7 @@
 #include "message.h"
 #include "option.h"
 
-enum { WIDTH = 100, LEAST_WIDTH = 40, OPTION_INDENT = 32, COMMAND_INDENT = 14, GROUP_INDENT = 18 };
+enum { WIDTH = 100, LEAST_WIDTH = 40, USAGE_INDENT = 11, OPTION_INDENT = 32, COMMAND_INDENT = 14, GROUP_INDENT = 18 };
 
 /* As wide as the terminal; what is no terminal is read in one later. */
 static size_t width_of(FILE *out)
@@ -25,29 +25,46 @@ static size_t option_indent(FILE *out)
     return half < OPTION_INDENT ? half : OPTION_INDENT;
 }
 
+/* How much of a word that begins a line stands on it: where it is too long, up to the last joint that fits. */
+static size_t piece_of(const char *word, size_t length, size_t room)
+{
+    size_t piece = length < room ? length : room;
+    while (length > room && piece > 1 && !strchr("/-.=", word[piece - 1]))
+        piece--;
+    return piece > 1 || length <= room ? piece : room;
+}
+
+static void next_line(FILE *out, size_t indent)
+{
+    fprintf(out, "\n%*s", (int)indent, "");
+}
+
 /* Words of `text` from column `column` on, lines indented to `indent`; a newline in it stays one. */
 static void wrap(FILE *out, const char *text, size_t indent, size_t column)
 {
-    size_t width = width_of(out);
-    for (;;) {
+    size_t width = width_of(out), begin = column;
+    while (*text) {
         size_t length = strcspn(text, " \n");
-        if (column > indent && column + 1 + length > width) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (column > indent) {
+        if (column > begin && column + 1 + length > width) {
+            next_line(out, indent);
+            begin = column = indent;
+        } else if (column > begin) {
             fputc(' ', out);
             column++;
+        }
+        for (size_t piece; column == indent && length > width - indent; text += piece, length -= piece) {
+            piece = piece_of(text, length, width - indent);
+            fwrite(text, 1, piece, out);
+            next_line(out, indent);
         }
         fwrite(text, 1, length, out);
         column += length;
         text += length;
-        if (!*text)
-            break;
         if (*text == '\n') {
-            fprintf(out, "\n%*s", text[1] == '\n' ? 0 : (int)indent, "");
-            column = indent;
+            next_line(out, text[1] == '\n' ? 0 : indent);
+            begin = column = indent;
         }
-        text++;
+        text += *text != '\0';
     }
     fputc('\n', out);
 }
@@ -90,11 +107,10 @@ static void print_option(FILE *out, const struct option *option)
 
 static void print_usage(FILE *out, const struct command *command)
 {
-    if (*command->name)
-        fprintf(out, "Usage: gpu-tracker %s [options]%s%s\n", command->name, *command->synopsis ? " " : "",
-                command->synopsis);
-    else
-        fputs("Usage: gpu-tracker --execute=COMMAND [options]\n", out);
+    char text[300];
+    snprintf(text, sizeof text, "Usage: gpu-tracker %s%s%s%s", *command->name ? command->name : "--execute=COMMAND",
+             " [options]", *command->synopsis ? " " : "", *command->name ? command->synopsis : "");
+    wrap(out, text, USAGE_INDENT, 0);
 }
 
 static void print_command(FILE *out, const struct command *command)
@@ -117,11 +133,12 @@ static void print_choices(FILE *out, const struct command *command)
 
 void help_print_group(FILE *out, const char *word)
 {
+    char text[200];
     size_t length = strlen(word);
-    fprintf(
-        out,
-        "Usage: gpu-tracker %s NAME [options] [arguments]\n\nCommands (gpu-tracker %s NAME --help explains each):\n",
-        word, word);
+    snprintf(text, sizeof text, "Usage: gpu-tracker %s NAME [options] [arguments]", word);
+    wrap(out, text, USAGE_INDENT, 0);
+    snprintf(text, sizeof text, "\nCommands (gpu-tracker %s NAME --help explains each):", word);
+    wrap(out, text, 0, 0);
     for (int i = 0; i < COMMAND_COUNT; i++)
         if (!strncmp(commands[i]->name, word, length) && commands[i]->name[length] == ' ')
             print_command(out, commands[i]);
@@ -142,10 +159,11 @@ void help_print(FILE *out, const struct command *command)
     for (int i = 0; i < OPTION_COUNT; i++)
         if (option_applies(&option_table[i], command))
             print_option(out, &option_table[i]);
-    if (!*command->name)
-        fputs("\nLong options may be shortened as long as they are unambiguous.\n"
-              "Defaults may stand in configuration files and environment variables: see gpu-tracker man.\n",
-              out);
+    if (!*command->name) {
+        fputc('\n', out);
+        wrap(out, "Long options may be shortened as long as they are unambiguous.", 0, 0);
+        wrap(out, "Defaults may stand in configuration files and environment variables: see gpu-tracker man.", 0, 0);
+    }
 }
 
 /* ---- the overview ---- */
@@ -188,6 +206,18 @@ static void print_short_option(FILE *out, const struct option *option)
     wrap(out, text, option_indent(out), option_indent(out));
 }
 
+/* A line that may be typed as it is breaks where a shell lets it. */
+static void print_example(FILE *out, const char *example)
+{
+    size_t length = strlen(example), room = width_of(out) - 4;
+    while (length > room && (length = room))
+        while (length && example[length] != ' ')
+            length--;
+    fprintf(out, "  %.*s%s\n", (int)length, example, example[length] ? " \\" : "");
+    if (example[length])
+        fprintf(out, "     %s\n", example + length);
+}
+
 void help_print_overview(FILE *out)
 {
     static const char *const titles[GROUP_COUNT] = {"measure a job", "look at it", "compare runs", "offer, explain"};
@@ -197,9 +227,10 @@ void help_print_overview(FILE *out)
     static const char *const examples[] = {"gpu-tracker run -- python3 train.py",
                                            "gpu-tracker run --tf train.sqlite -- make -j8",
                                            "gpu-tracker report train.sqlite -o train.html"};
-    fputs("Usage: gpu-tracker run [options] -- COMMAND [ARGUMENT...]\n"
-          "       gpu-tracker NAME [options] [arguments]\n\n",
-          out);
+    wrap(out, "Usage: gpu-tracker run [options] -- COMMAND [ARGUMENT...]", USAGE_INDENT, 0);
+    fputs("       ", out);
+    wrap(out, "gpu-tracker NAME [options] [arguments]", USAGE_INDENT, USAGE_INDENT - 4);
+    fputc('\n', out);
     for (int i = 0; i < GROUP_COUNT; i++)
         print_command_group(out, i, titles[i]);
     fputs("\nOptions of run:\n", out);
@@ -207,7 +238,7 @@ void help_print_overview(FILE *out)
         print_short_option(out, &option_table[chosen[i]]);
     fputs("\nExamples:\n", out);
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-        fprintf(out, "  %s\n", examples[i]);
+        print_example(out, examples[i]);
     fputc('\n', out);
     wrap(out,
          "More: gpu-tracker NAME --help explains a command with all its options, gpu-tracker help execute those of "

@@ -44,6 +44,7 @@ const struct command command_profile = {
         "Reads traces (SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, also compressed, Python "
         "profiles, tracking files) as one, and prints one analysis of them. Nodes and ranks are kept apart.",
     .choice = choice_analysis,
+    .refuses = gt_analysis_refuses,
     .operand = OPERAND_FILE,
     .least = 2,
     .most = -1,

@@ -24,6 +24,8 @@ struct command {
     const char *description; /* paragraphs separated by blank lines, for --help and the man page; may be NULL */
     /* Names the choices of the first operand with their help, from number 0 to NULL: for --help and the man page. May be NULL. */
     const char *(*choice)(size_t index, const char **help);
+    /* Whether the command takes an option of this name not with that choice. May be NULL. */
+    int (*refuses)(const char *choice, const char *option);
     enum operand operand;
     int least, most; /* how many operands; most < 0: any number */
     /* Returns the exit status; has said what went wrong. */

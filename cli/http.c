@@ -11,27 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/library.h"
-#include "gpu_tracker.h"
-#include "http_visitors.h"
+#include "http_own.h"
 #include "notify.h"
-
-/* These functions of the library are used, by their names without the prefix. */
-struct functions {
-    __typeof__(&MHD_start_daemon) start_daemon;
-    __typeof__(&MHD_stop_daemon) stop_daemon;
-    __typeof__(&MHD_get_daemon_info) get_daemon_info;
-    __typeof__(&MHD_get_connection_info) get_connection_info;
-    __typeof__(&MHD_get_timeout) get_timeout;
-    __typeof__(&MHD_run) run;
-    __typeof__(&MHD_add_connection) add_connection;
-    __typeof__(&MHD_lookup_connection_value) lookup_connection_value;
-    __typeof__(&MHD_create_response_from_buffer) create_response_from_buffer;
-    __typeof__(&MHD_add_response_header) add_response_header;
-    __typeof__(&MHD_queue_response) queue_response;
-    __typeof__(&MHD_destroy_response) destroy_response;
-    __typeof__(&MHD_is_feature_supported) is_feature_supported;
-};
 
 #define FUNCTION(name) GT_SYMBOL(functions, name, "MHD_" #name, true)
 static const struct gt_symbol symbols[] = {
@@ -48,28 +29,16 @@ static const struct gt_symbol symbols[] = {
     FUNCTION(queue_response),
     FUNCTION(destroy_response),
     FUNCTION(is_feature_supported),
+    FUNCTION(create_response_from_callback),
+    FUNCTION(suspend_connection),
+    FUNCTION(resume_connection),
 };
 
-enum { PLAIN, GZIP, PACKINGS };
-enum { PATIENCE_MS = 60000 };
-
-struct http {
-    struct gt_library library;
-    struct functions mhd;
-    struct MHD_Daemon *daemon;
-    struct visitors visitors;
-    struct visitor *arriving; /* while the library is told of it */
-    struct http_source source;
-    struct http_token token;
-    bool has_token;
-    char *certificate, *key;
-    char address[300];
-    struct MHD_Response *text[GT_EXPOSITION_COUNT][PACKINGS]; /* of the latest sample */
-};
+enum { PATIENCE_MS = 60000, OWN_POLLED = 3 };
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
-static struct MHD_Response *make_response(const struct http *http, const char *text, size_t length)
+struct MHD_Response *http_response(const struct http *http, const char *text, size_t length)
 {
     struct MHD_Response *response = http->mhd.create_response_from_buffer(length, (void *)text, MHD_RESPMEM_MUST_COPY);
     if (response)
@@ -77,10 +46,10 @@ static struct MHD_Response *make_response(const struct http *http, const char *t
     return response;
 }
 
-static enum MHD_Result answer(const struct http *http, struct MHD_Connection *connection, unsigned status,
-                              const char *text, const char *header, const char *value)
+enum MHD_Result http_answer(const struct http *http, struct MHD_Connection *connection, unsigned status,
+                            const char *text, const char *header, const char *value)
 {
-    struct MHD_Response *response = make_response(http, text, strlen(text));
+    struct MHD_Response *response = http_response(http, text, strlen(text));
     if (!response)
         return MHD_NO;
     http->mhd.add_response_header(response, "Content-Type", "text/plain;charset=utf-8");
@@ -91,7 +60,7 @@ static enum MHD_Result answer(const struct http *http, struct MHD_Connection *co
     return result;
 }
 
-static const char *header_of(const struct http *http, struct MHD_Connection *connection, const char *name)
+const char *http_header(const struct http *http, struct MHD_Connection *connection, const char *name)
 {
     return http->mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
@@ -112,7 +81,7 @@ static struct MHD_Response *make_metrics(const struct http *http, const char *ty
     char *packed = packing == GZIP ? http_gzip(text, length, &packed_length) : NULL;
     if (packing == GZIP && !packed)
         return NULL;
-    struct MHD_Response *response = make_response(http, packed ? packed : text, packed ? packed_length : length);
+    struct MHD_Response *response = http_response(http, packed ? packed : text, packed ? packed_length : length);
     free(packed);
     if (!response)
         return NULL;
@@ -126,14 +95,14 @@ static struct MHD_Response *make_metrics(const struct http *http, const char *ty
 /* One response for all connections until there is another text, so that slow readers share one copy. */
 static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *connection)
 {
-    struct http_form form = http_accept(header_of(http, connection, "Accept"));
+    struct http_form form = http_accept(http_header(http, connection, "Accept"));
     const char *text = NULL;
     size_t length = 0;
     char complaint[600] = "";
     int status = http->source.text(http->source.context, form.form, &text, &length, complaint, sizeof complaint);
     if (status < 0)
-        return answer(http, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, complaint, NULL, NULL);
-    int packing = http_wants_gzip(header_of(http, connection, "Accept-Encoding")) ? GZIP : PLAIN;
+        return http_answer(http, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, complaint, NULL, NULL);
+    int packing = http_wants_gzip(http_header(http, connection, "Accept-Encoding")) ? GZIP : PLAIN;
     struct MHD_Response **response = http->text[form.form];
     if (status > 0)
         drop(http, response);
@@ -142,12 +111,17 @@ static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *
     return response[packing] ? http->mhd.queue_response(connection, MHD_HTTP_OK, response[packing]) : MHD_NO;
 }
 
-/* The header of a request has come. */
-static void note_request(const struct http *http, struct MHD_Connection *connection)
+struct visitor *http_visitor(const struct http *http, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = http->mhd.get_connection_info(connection,
                                                                          MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct visitor *visitor = info ? info->socket_context : NULL;
+    return info ? info->socket_context : NULL;
+}
+
+/* The header of a request has come. */
+static void note_request(const struct http *http, struct MHD_Connection *connection)
+{
+    struct visitor *visitor = http_visitor(http, connection);
     if (visitor)
         visitor->is_half = false;
 }
@@ -166,16 +140,13 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     }
     if (*upload_size)
         return MHD_NO;
-    if (http->has_token && !http_token_is(&http->token, header_of(http, connection, "Authorization")))
-        return answer(http, connection, MHD_HTTP_UNAUTHORIZED, "a bearer token is needed\n", "WWW-Authenticate",
-                      "Bearer");
+    bool is_scrape = !strcmp(path, "/metrics");
+    if (http->has_token && !http_token_is(&http->token, http_header(http, connection, "Authorization")))
+        return http_answer(http, connection, MHD_HTTP_UNAUTHORIZED, "a token is needed\n", "WWW-Authenticate",
+                           is_scrape ? "Bearer" : "Basic realm=\"gpu-tracker: any name, and the token as password\"");
     if (!is_get)
-        return answer(http, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n", "Allow", "GET, HEAD");
-    if (!strcmp(path, "/metrics"))
-        return answer_metrics(http, connection);
-    if (!strcmp(path, "/"))
-        return answer(http, connection, MHD_HTTP_OK, "gpu-tracker: see /metrics\n", NULL, NULL);
-    return answer(http, connection, MHD_HTTP_NOT_FOUND, "see /metrics\n", NULL, NULL);
+        return http_answer(http, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n", "Allow", "GET, HEAD");
+    return is_scrape ? answer_metrics(http, connection) : pages_answer(http, connection, path);
 }
 
 /* ---- Connections ------------------------------------------------------------------------------------------------- */
@@ -185,10 +156,11 @@ static void note(void *context, struct MHD_Connection *connection, void **memory
 {
     struct http *http = context;
     struct visitor *visitor = *memory;
-    (void)connection;
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         *memory = http->arriving;
-    else if (visitor)
+    else
+        pages_forget(&http->pages, connection);
+    if (code != MHD_CONNECTION_NOTIFY_STARTED && visitor)
         visitors_leave(&http->visitors, visitor);
 }
 
@@ -211,7 +183,7 @@ static int patience(const struct http *http, struct notify *notify)
 {
     MHD_UNSIGNED_LONG_LONG library = 0;
     bool has_library = http->mhd.get_timeout(http->daemon, &library) == MHD_YES;
-    int waits[] = {visitors_patience(&http->visitors), notify_alive(notify),
+    int waits[] = {visitors_patience(&http->visitors), notify_alive(notify), pages_patience(&http->pages),
                    !has_library            ? -1
                    : library < PATIENCE_MS ? (int)library
                                            : PATIENCE_MS};
@@ -228,15 +200,20 @@ int http_run(struct http *http, const struct signals *signals)
     struct notify notify;
     notify_ready(&notify);
     while (!signals_next(signals, &signal)) {
-        struct pollfd polled[] = {{.fd = signals->fd, .events = POLLIN},
-                                  {.fd = info ? info->epoll_fd : -1, .events = POLLIN},
-                                  {.fd = visitors_poll(&http->visitors), .events = POLLIN}};
-        if (poll(polled, sizeof polled / sizeof *polled, patience(http, &notify)) < 0 && errno != EINTR) {
+        struct pollfd polled[OWN_POLLED + PAGES_FEEDS] = {{.fd = signals->fd, .events = POLLIN},
+                                                          {.fd = info ? info->epoll_fd : -1, .events = POLLIN},
+                                                          {.fd = visitors_poll(&http->visitors), .events = POLLIN}};
+        nfds_t count = OWN_POLLED; /* no more than there are: the kernel refuses more than the limit of descriptors */
+        for (int i = 0; i < PAGES_FEEDS; i++)
+            if (http->pages.feed[i].fd >= 0)
+                polled[count++] = (struct pollfd){.fd = http->pages.feed[i].fd, .events = POLLIN};
+        if (poll(polled, count, patience(http, &notify)) < 0 && errno != EINTR) {
             say("the server cannot wait for requests: %s", strerror(errno));
             return EXIT_TRACKER;
         }
         visitors_end_overdue(&http->visitors);
         accept_visitors(http);
+        pages_go_on(http);
         if (http->mhd.run(http->daemon) != MHD_YES) {
             say("the HTTP server cannot go on");
             return EXIT_TRACKER;
@@ -283,7 +260,8 @@ static int start(struct http *http)
     };
     if (!http->key)
         tls[0] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
-    unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | (http->key ? MHD_USE_TLS : 0);
+    unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+                     (http->key ? MHD_USE_TLS : 0);
     http->daemon = http->mhd.start_daemon(
         flags, 0, NULL, NULL, handle, http, MHD_OPTION_CONNECTION_LIMIT, 2u * HTTP_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_REQUEST,
@@ -306,6 +284,7 @@ int http_open(struct http **ret, const struct http_settings *settings, const str
     }
     http->source = *source;
     http->visitors.listening = -1;
+    pages_open(&http->pages);
     int status = load(http);
     if (!status)
         status = read_secrets(http, settings);
@@ -344,6 +323,7 @@ void http_close(struct http *http)
         return;
     for (int i = 0; i < GT_EXPOSITION_COUNT; i++)
         drop(http, http->text[i]);
+    pages_close(http);
     if (http->daemon)
         http->mhd.stop_daemon(http->daemon);
     visitors_close(&http->visitors);

@@ -1,4 +1,4 @@
-/* A small HTTP server for scrapes: one text at /metrics, in the form that the client asks for.
+/* A small HTTP server for scrapes: one text at /metrics, in the form that the client asks for; and pages of jobs (http_pages.h).
  *
  * It is single-threaded, and hard to wear out (see http_visitors.h, too): at most HTTP_CONNECTIONS at a time, each for HTTP_SECONDS at most however
  * slowly it speaks, a request of HTTP_REQUEST bytes at most, one answer for each connection, one copy of a text for all
@@ -57,8 +57,13 @@ struct http_token {
 };
 /* Reads the first line of the file. Returns 0, or an exit status after saying what is wrong. */
 int http_token_read(struct http_token *token, const char *path);
-/* Returns true where an Authorization header (NULL: none) has it; takes the same time wherever the two differ. */
+/* Returns true where an Authorization header (NULL: none) has it, also as the password that a browser asks for; takes the same time
+ * wherever the two differ. */
 int http_token_is(const struct http_token *token, const char *header);
+/* Returns true where the program at the other end of a connection within this machine is of this user, or root's. */
+bool http_peer_is_own(int fd);
+/* Returns true where a Host header (NULL: none) names this machine by its loopback address. */
+bool http_host_is_local(const char *host);
 /* A whole file of at most 1 MiB, or what comes through a pipe in time; NULL after saying what is wrong. A secret may not be everybody's. */
 char *http_read_file(const char *path, const char *what, bool is_secret);
 

@@ -182,14 +182,44 @@ int http_token_read(struct http_token *token, const char *path)
     return 0;
 }
 
+static int digit_of(char letter)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = letter ? strchr(digits, letter) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* What is behind the colon of "name:password" in base64 (RFC 7617). */
+static const char *password_of(char *ret, size_t size, const char *text)
+{
+    uint32_t bits = 0;
+    size_t length = 0;
+    for (int count = 0; digit_of(*text) >= 0 && length + 1 < size; text++) {
+        bits = bits << 6 | (uint32_t)digit_of(*text);
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            ret[length++] = (char)(bits >> count);
+        }
+    }
+    ret[length] = '\0';
+    const char *colon = strchr(ret, ':');
+    return colon ? colon + 1 : "";
+}
+
 int http_token_is(const struct http_token *token, const char *header)
 {
-    static const char scheme[] = "Bearer ";
-    bool has_scheme = header && !strncasecmp(header, scheme, strlen(scheme));
-    const char *given = has_scheme ? header + strlen(scheme) : "";
+    static const char scheme[] = "Bearer ", basic[] = "Basic ";
+    char text[sizeof token->text + 256] = "";
+    const char *given = "";
+    if (header && !strncasecmp(header, scheme, strlen(scheme)))
+        given = header + strlen(scheme);
+    else if (header && !strncasecmp(header, basic, strlen(basic)))
+        given = password_of(text, sizeof text, header + strlen(basic));
     size_t length = strlen(token->text), other = strlen(given);
     volatile unsigned difference = length != other;
     for (size_t i = 0; i < length; i++)
         difference |= (unsigned char)token->text[i] ^ (unsigned char)given[other ? i % other : 0];
+    explicit_bzero(text, sizeof text);
     return difference == 0;
 }

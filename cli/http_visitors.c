@@ -294,6 +294,12 @@ void visitors_end_overdue(struct visitors *visitors)
             end(&visitors->visitor[i]);
 }
 
+void visitors_let_stay(struct visitor *visitor, int seconds)
+{
+    if (visitor && !visitor->is_leaving)
+        visitor->due_ns = gt_clock_ns(CLOCK_MONOTONIC) + seconds * SECOND;
+}
+
 int visitors_poll(const struct visitors *visitors)
 {
     return is_waiting_to_retry(visitors) ? -1 : visitors->listening;

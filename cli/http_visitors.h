@@ -41,6 +41,8 @@ struct visitor *visitors_accept(struct visitors *visitors, int *fd, struct socka
 void visitors_leave(struct visitors *visitors, struct visitor *visitor);
 /* Shuts down those who have been here for HTTP_SECONDS, however slowly they speak. */
 void visitors_end_overdue(struct visitors *visitors);
+/* A visitor may stay for so long from now on. */
+void visitors_let_stay(struct visitor *visitor, int seconds);
 /* Returns the descriptor to poll for newcomers; negative while there is no place. */
 int visitors_poll(const struct visitors *visitors);
 /* Returns the milliseconds until something is due; -1: nothing is. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/program.h"
 #include "base/number.h"
 #include "message.h"
 #include "privilege.h"
@@ -38,7 +39,7 @@ char *past_keep(const struct options *options, const struct gt_tracker *tracker,
 static bool read_name(const char *text, long long *back)
 {
     int64_t number;
-    if (*text != '@' || text[1 + strspn(text + 1, "0123456789")] || gt_number_i64(text + 1, &number) < 0 || number < 1)
+    if (*text != '@' || text[1 + strspn(text + 1, "0123456789")] || gt_number_i64(text + 1, &number) < 0)
         return false;
     *back = number;
     return true;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "base/rank.h"
 #include "base/root.h"
 #include "jobs.h"
@@ -141,13 +142,7 @@ static int prepare(struct track *track, const struct options *options, bool as_o
 /* The name as ps shows it; false for a process that has ended. */
 static bool read_name(pid_t pid, char *name, size_t size)
 {
-    char path[40];
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/comm", (int)pid);
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return false;
-    ssize_t length = gt_root_read(&root, path, name, size);
-    gt_root_close(&root);
+    ssize_t length = gt_root_read_process(NULL, pid, "comm", name, size);
     if (length > 0 && name[length - 1] == '\n') /* the name may hold others */
         name[length - 1] = '\0';
     return length > 0;
@@ -304,10 +299,11 @@ static int run_instead(struct track *track, char **words, int code)
 }
 
 /* The child waits while the tracker is armed: 0, an exit status, or negative errno. */
-static int start(struct track *track, char **words)
+static int start(struct track *track, const struct options *options, char **words)
 {
     struct launch launch;
     struct gt_error error = {0};
+    status_prepare(&track->watch.status, options->progress);
     signals_take_all(&track->watch.signals);
     leave_mark(track);
     track->watch.owns_children = !has_children();
@@ -355,10 +351,11 @@ static char *command_text(char **words)
     return text;
 }
 
-static int watch(struct track *track, const struct options *options)
+static int watch(struct track *track, const struct options *options, char **words)
 {
     jobs_announce(track->watch.tracker ? gt_tracker_recording(track->watch.tracker) : NULL);
-    progress_open(&track->watch.progress, options->progress);
+    status_begin(&track->watch.status, track->watch.tracker, *track->blocks ? track->blocks : NULL,
+                 options->no_history ? NULL : words);
     prctl(PR_SET_TIMERSLACK, 1ul);
     int status = watch_run(&track->watch);
     jobs_withdraw();
@@ -413,9 +410,9 @@ int track_command(const struct options *options, char **words, bool as_original)
     char *text = command_text(words);
     track.settings.command = text;
     note_launcher(&track, words);
-    status = start(&track, words);
+    status = start(&track, options, words);
     if (!status) {
-        if (watch(&track, options) < 0)
+        if (watch(&track, options, words) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
         status = end(&track, options, words, as_original);
         if (!status)
@@ -437,12 +434,13 @@ int track_process(const struct options *options, pid_t pid)
     if (status)
         return status;
     track.watch.main = pid;
+    status_prepare(&track.watch.status, options->progress);
     signals_take_ending(&track.watch.signals);
     status = gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
     if (status < 0) {
         status = say_failure(status, &error);
     } else {
-        int watched = watch(&track, options);
+        int watched = watch(&track, options, NULL);
         int collected;
         status = conclude(&track, options, NULL, &collected);
         if (!track.output.is_quiet && (track.output.is_brief || ends_in_sentence(&track.output)))

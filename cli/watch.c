@@ -15,100 +15,6 @@
 #include "base/root.h"
 #include "message.h"
 
-/* ---- a line of progress ---- */
-
-enum { LINE_SIZE = 200, REFRESH_NS = 500000000 };
-
-void progress_open(struct progress *progress, bool wanted)
-{
-    *progress = (struct progress){.start = gt_clock_ns(CLOCK_MONOTONIC)};
-    if (wanted && isatty(STDERR_FILENO))
-        progress->next_ns = progress->start + REFRESH_NS;
-}
-
-static size_t columns(void)
-{
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-}
-
-static void bytes_text(char *text, size_t size, double bytes)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    size_t unit = 0;
-    for (; bytes >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++)
-        bytes /= 1000;
-    if (isnan(bytes))
-        snprintf(text, size, "n/a");
-    else
-        snprintf(text, size, "%.*f %s", unit && bytes < 99.95 ? 1 : 0, bytes, units[unit]);
-}
-
-static void share_text(char *text, size_t size, double ratio)
-{
-    if (isnan(ratio))
-        snprintf(text, size, "n/a");
-    else
-        snprintf(text, size, "%.0f %%", ratio * 100);
-}
-
-static double value(const struct gt_tracker *tracker, const char *metric)
-{
-    return gt_tracker_value(tracker, GT_SCOPE_COMBINED, gt_metric_find(metric));
-}
-
-static size_t line_text(char *line, size_t size, int64_t elapsed, const struct gt_tracker *tracker)
-{
-    char ram[24], gpu_ram[24], cpu[24], gpu[24];
-    long long seconds = elapsed / 1000000000;
-    bytes_text(ram, sizeof ram, value(tracker, "ram"));
-    bytes_text(gpu_ram, sizeof gpu_ram, value(tracker, "gpu_ram"));
-    share_text(cpu, sizeof cpu, value(tracker, "cpu_utilization"));
-    share_text(gpu, sizeof gpu, value(tracker, "gpu_utilization"));
-    snprintf(line, size, "%lld:%02lld:%02lld  RAM %s  CPU %s  GPU %s  GPU RAM %s", seconds / 3600, seconds / 60 % 60,
-             seconds % 60, ram, cpu, gpu, gpu_ram);
-    return strlen(line);
-}
-
-/* A line that the terminal has wrapped since, because it became narrower, covers more than one row. */
-static size_t erase_text(char *text, size_t size, size_t drawn)
-{
-    size_t rows = drawn ? (drawn - 1) / columns() : 0;
-    if (rows)
-        return (size_t)snprintf(text, size, "\r\033[%zuA\033[J", rows);
-    return (size_t)snprintf(text, size, "\r\033[K");
-}
-
-static void progress_draw(struct progress *progress, const struct gt_tracker *tracker, int64_t now_ns)
-{
-    char text[LINE_SIZE + 32], line[LINE_SIZE];
-    if (!progress->next_ns || now_ns < progress->next_ns || !tracker)
-        return;
-    progress->next_ns += (now_ns - progress->next_ns) / REFRESH_NS * REFRESH_NS + REFRESH_NS;
-    size_t length = line_text(line, sizeof line, now_ns - progress->start, tracker);
-    size_t width = columns() - 1; /* a full line would make some terminals wrap */
-    if (length > width)
-        length = width;
-    size_t start = erase_text(text, sizeof text, progress->drawn);
-    memcpy(text + start, line, length);
-    gt_file_write_all(STDERR_FILENO, text, start + length);
-    progress->drawn = length;
-}
-
-static void progress_erase(struct progress *progress)
-{
-    char text[32];
-    if (progress->drawn)
-        gt_file_write_all(STDERR_FILENO, text, erase_text(text, sizeof text, progress->drawn));
-    progress->drawn = 0;
-}
-
-static void progress_close(struct progress *progress)
-{
-    progress_erase(progress);
-    progress->next_ns = 0;
-}
-
 /* ---- watching ---- */
 
 /* Between two looks for signals that no descriptor tells of. */
@@ -122,7 +28,6 @@ void watch_warn(void *context, const char *sentence)
     size_t length = strlen(watch->told);
     if (length + strlen(sentence) + 2 <= sizeof watch->told)
         snprintf(watch->told + length, sizeof watch->told - length, "%s\n", sentence);
-    progress_erase(&watch->progress);
     say("%s", sentence);
 }
 
@@ -180,7 +85,7 @@ static int look(const struct watch *watch, int what, siginfo_t *info)
 static void follow_stop(struct watch *watch, int number)
 {
     siginfo_t info;
-    progress_erase(&watch->progress);
+    status_leave(&watch->status);
     watch->stop_received = 0;
     signal_stop_self(number);
     if (look(watch, WCONTINUED, &info) < 0 || info.si_pid == 0)
@@ -190,15 +95,9 @@ static void follow_stop(struct watch *watch, int number)
 /* Where nothing tells of stops: the third field, man 5 proc_pid_stat. */
 static bool has_stopped(pid_t pid)
 {
-    char path[64], text[256];
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return false;
-    bool is_told = gt_root_read(&root, path, text, sizeof text) > 0;
-    gt_root_close(&root);
-    const char *state = strrchr(text, ')');
-    return is_told && state && !strncmp(state, ") T", 3);
+    char text[256];
+    const char *state = gt_root_read_process(NULL, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    return state && !strncmp(state, ") T", 3);
 }
 
 static void follow_stops(struct watch *watch)
@@ -231,9 +130,9 @@ static int turn(void *context, int64_t *wake_ns)
 {
     struct watch *watch = context;
     int64_t now = gt_clock_monotonic(&gt_clock_system);
-    progress_draw(&watch->progress, watch->tracker, now);
-    if (watch->progress.next_ns && watch->tracker)
-        *wake_ns = watch->progress.next_ns;
+    status_draw(&watch->status, now);
+    if (watch->status.next_ns && watch->status.line && watch->status.next_ns < *wake_ns)
+        *wake_ns = watch->status.next_ns;
     if (watch->signals.fd >= 0)
         return 1;
     if (*wake_ns > now + SIGNALS_PAUSE_NS)
@@ -243,10 +142,9 @@ static int turn(void *context, int64_t *wake_ns)
 
 static void note_sample(void *context, int status, const struct gt_error *error)
 {
-    struct watch *watch = context;
+    (void)context;
     if (status >= 0)
         return;
-    progress_erase(&watch->progress);
     say("%s; no more samples are taken", error->text);
 }
 
@@ -273,14 +171,14 @@ int watch_run(struct watch *watch)
     options.reaped = note_end;
     options.context = watch;
     int status = gt_tracker_run(watch->tracker, &options, NULL);
-    progress_erase(&watch->progress);
+    status_close(&watch->status);
     watch->main_ended |= status > 0;
     return status < 0 ? status : 0;
 }
 
 void watch_close(struct watch *watch)
 {
-    progress_close(&watch->progress);
+    status_close(&watch->status);
     signals_close(&watch->signals);
     gt_tracker_close(watch->tracker);
 }

@@ -1,4 +1,4 @@
-/* Watching a job until it ends: signals passed on to it, its stops followed, a line of progress. */
+/* Watching a job until it ends: signals passed on to it, its stops followed, a line about it. */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 
@@ -8,18 +8,12 @@
 
 #include "gpu_tracker.h"
 #include "signals.h"
-
-/* One line on the terminal says how the job is doing, refreshed in place. */
-struct progress {
-    int64_t next_ns; /* when the line should be drawn again, CLOCK_MONOTONIC; 0: there is no line */
-    int64_t start;
-    size_t drawn; /* characters on the screen */
-};
+#include "status.h"
 
 struct watch {
     struct gt_tracker *tracker; /* NULL: nothing can be measured, and the job runs */
     struct signals signals;
-    struct progress progress;
+    struct status status;
     pid_t main;
     bool is_child;      /* launched, not attached to */
     bool owns_children; /* every child that is waited for belongs to the job */
@@ -33,8 +27,6 @@ struct watch {
     int stop_received; /* a stop signal that came here and not yet led to a stop, or 0 */
 };
 
-/* Opens the line of progress. Without `wanted`, or when standard error is no terminal, there is none. */
-void progress_open(struct progress *progress, bool wanted);
 /* Watch until the end that was asked for. 0 or negative errno. */
 int watch_run(struct watch *watch);
 /* For gt_tracker_options.warn: `context` is the struct watch. */

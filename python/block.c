@@ -20,7 +20,8 @@ struct sub_tracker {
     PyObject *path;               /* as given, or NULL: the process's own file */
     struct gt_block_file *file;
     struct entries open;
-    long process; /* which made the object */
+    long process;   /* which made the object */
+    uint64_t total; /* how many calls there will be, or 0 */
 };
 
 static struct sub_tracker *sub_tracker_of(PyObject *self)
@@ -136,14 +137,29 @@ static int set_file(struct sub_tracker *self, PyObject *path, int overwrite)
     return 0;
 }
 
+/* None, or how many calls there will be. */
+static int set_total(struct sub_tracker *self, PyObject *total)
+{
+    self->total = 0;
+    if (total == Py_None)
+        return 0;
+    PyObject *number = PyNumber_Index(total);
+    long long count = number ? PyLong_AsLongLong(number) : -1;
+    Py_XDECREF(number);
+    if (count < 1 && !PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError, "total is how many calls there will be, 1 or more, not %R", total);
+    self->total = count < 1 ? 0 : (uint64_t)count;
+    return count < 1 ? -1 : 0;
+}
+
 static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"code_block_name", "code_block_attribute", "sub_tracking_file", "overwrite", NULL};
+    static char *names[] = {"code_block_name", "code_block_attribute", "sub_tracking_file", "overwrite", "total", NULL};
     struct sub_tracker *self = sub_tracker_of(object);
-    PyObject *name = NULL, *attribute = Py_None, *path = Py_None;
+    PyObject *name = NULL, *attribute = Py_None, *path = Py_None, *total = Py_None;
     int overwrite = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOOp:SubTracker", names, &name, &attribute, &path,
-                                     &overwrite))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOOp$O:SubTracker", names, &name, &attribute, &path,
+                                     &overwrite, &total))
         return -1;
     if (self->open.count) {
         PyErr_SetString(PyExc_RuntimeError, "the block is being tracked");
@@ -154,7 +170,7 @@ static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *key
     Py_CLEAR(self->path);
     self->file = NULL;
     self->process = (long)getpid();
-    return set_name(self, name, attribute) < 0 ? -1 : set_file(self, path, overwrite);
+    return set_total(self, total) < 0 ? -1 : set_name(self, name, attribute) < 0 ? -1 : set_file(self, path, overwrite);
 }
 
 static PyObject *sub_tracker_file(PyObject *object, void *unused)
@@ -215,7 +231,7 @@ static PyObject *sub_tracker_getstate(PyObject *object, PyObject *unused)
         return PyErr_Format(PyExc_RuntimeError, "SubTracker.__init__ has not been called");
     const char *file = self->file ? gt_block_file_path(self->file) : NULL;
     PyObject *path = self->path ? self->path : Py_None;
-    PyObject *parts = Py_BuildValue("(OlOz)", self->name, self->process, path, file);
+    PyObject *parts = Py_BuildValue("(OlOzK)", self->name, self->process, path, file, (unsigned long long)self->total);
     PyObject *state = parts ? new_state(object) : NULL;
     if (state && PyDict_SetItemString(state, state_key, parts) < 0)
         Py_CLEAR(state);
@@ -275,12 +291,14 @@ static int restore(PyObject *object, PyObject *state)
     struct sub_tracker *self = sub_tracker_of(object);
     PyObject *parts = PyDict_GetItemString(state, state_key), *name, *path;
     const char *file;
+    unsigned long long total = 0;
     if (!parts || self->name) {
         PyErr_SetString(PyExc_TypeError, parts ? "the SubTracker is one already" : "this is no state of a SubTracker");
         return -1;
     }
-    if (!PyArg_ParseTuple(parts, "OlOz", &name, &self->process, &path, &file))
+    if (!PyArg_ParseTuple(parts, "OlOz|K", &name, &self->process, &path, &file, &total))
         return -1;
+    self->total = total;
     return take_name(self, Py_NewRef(name)) < 0 ? -1 : restore_file(self, path, file);
 }
 
@@ -349,7 +367,7 @@ static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
     if (!entry)
         return PyErr_NoMemory();
     const char *name = PyBytes_AsString(self->bytes);
-    entry->block = self->file ? gt_block_begin_in(self->file, name) : gt_block_begin(name);
+    entry->block = self->file ? gt_block_begin_in(self->file, name, self->total) : gt_block_begin_of(name, self->total);
     if (raise_trouble(self)) {
         entries_remove(&self->open, entry);
         return NULL;
@@ -415,7 +433,7 @@ static PyGetSetDef attributes[] = {
 };
 
 static const char documentation[] =
-    "SubTracker(code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False)\n--\n\n"
+    "SubTracker(code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False, *, total=None)\n--\n\n"
     "Mark a block of code: when it begins and when it ends, each time it runs.\n"
     "\n"
     "A context manager. `SubTrackingAnalyzer` joins the marks with the tracking file of a `Tracker`. One object may be\n"
@@ -430,9 +448,11 @@ static const char documentation[] =
     "        forked ones, and those of multiprocessing. When None, <pid>.csv in the folder that the environment variable\n"
     "        GPU_TRACKER_BLOCKS names, or in the current folder; a file of that name is kept, and <pid>-2.csv written.\n"
     "    overwrite: Replace the file when an earlier run left it. A file that this run has made is never replaced.\n"
+    "    total: How many blocks of that name there will be, so that `gpu-tracker top` and `run --status` show how far the program\n"
+    "        is and how long it will still take. None when that is not known.\n"
     "\n"
     "Raises:\n"
-    "    ValueError: The file is neither .csv nor .sqlite.\n"
+    "    ValueError: The file is neither .csv nor .sqlite, or `total` is less than 1.\n"
     "    FileExistsError: The file exists, and `overwrite` is not set.\n"
     "    FileNotFoundError: When a block begins or ends: the file was removed.\n"
     "\n"

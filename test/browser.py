@@ -20,7 +20,7 @@ class Browser:
     """with Browser(path, width=1400) as page: page.value("document.title")."""
 
     def __init__(self, path, width=1400, height=900, dark=False, scripts=True, fragment=""):
-        self.address = pathlib.Path(path).resolve().as_uri() + fragment
+        self.address = str(path) if str(path).startswith("http:") else pathlib.Path(path).resolve().as_uri() + fragment
         self.width, self.height, self.dark, self.scripts = width, height, dark, scripts
         self.number, self.said, self.requests = 0, [], []
 

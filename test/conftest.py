@@ -4,12 +4,16 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 GPU_TRACKER = pathlib.Path(os.environ.get("GPU_TRACKER", BUILD / "gpu-tracker"))
+
+# What pytest makes of the test files is kept for its other workers and the next run; programs under test leave nothing there.
+sys.dont_write_bytecode = False
 
 # A shell that starts the tests in the background ignores these, and every program under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,9 +58,9 @@ def track(gpu_tracker, tmp_path):
 
 
 # Files whose tests take longest, together or the longest of them: they begin first, so that no processor waits for the last.
-LONG = ["test_truth.py", "test_readme.py", "test_stubs.py", "test_package.py", "test_notebook.py", "test_pytest_plugin.py",
-        "test_sub_tracker_shared.py", "test_original_command.py", "test_hostile.py", "test_shortage.py", "test_serve.py",
-        "test_energy_partial.py", "test_tracker.py"]
+LONG = ["test_truth.py", "test_shortage.py", "test_energy_partial.py", "test_package.py", "test_notebook.py", "test_readme.py",
+        "test_pytest_plugin.py", "test_serve.py", "test_original_command.py", "test_top.py", "test_energy_relay.py",
+        "test_sub_tracker_shared.py", "test_stubs.py", "test_page.py", "test_hostile.py", "test_tracker.py"]
 
 
 def pytest_collection_modifyitems(config, items):
@@ -70,4 +74,5 @@ def pytest_collection_modifyitems(config, items):
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: one more repetition (make test-long)")
     config.addinivalue_line("markers", "sanitize: also run with the sanitizers (make python-sanitize)")
+    config.addinivalue_line("markers", "sanitize_long: what it adds is Python: with the sanitizers not in make test")
     config.addinivalue_line("markers", "plain_heap: not with them, which are slow, and keep freed memory")

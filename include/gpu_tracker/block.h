@@ -27,6 +27,9 @@ struct gt_block {
 
 /* A name of more than 1,000 bytes is cut off in files, and ends in a number made of the whole. */
 struct gt_block gt_block_begin(const char *name);
+/* The same where it is known how many calls of that name there will be, so that viewers tell how far the program is and how long it will
+ * still take. 0: it is not known. */
+struct gt_block gt_block_begin_of(const char *name, uint64_t total);
 /* In a process forked since the beginning this does nothing: the block is its parent's. */
 void gt_block_end(struct gt_block *block);
 /* The same, with the CPU seconds of child processes that were the block's work and have been waited for. */
@@ -35,23 +38,25 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds);
 /* NULL, or one sentence about why blocks of this process are not being recorded. */
 const char *gt_block_trouble(void);
 
-/* GT_BLOCK("name"); marks the rest of the enclosing scope; GT_BLOCK_HERE(); the same, named "file:line". */
+/* GT_BLOCK("name"); marks the rest of the enclosing scope; GT_BLOCK_OF("name", total); the same, as one of `total` calls;
+ * GT_BLOCK_HERE(); the same as the first, named "file:line". */
 #define GT_BLOCK_JOIN_(a, b) a##b
 #define GT_BLOCK_JOIN(a, b) GT_BLOCK_JOIN_(a, b)
 #define GT_BLOCK_TEXT_(a) #a
 #define GT_BLOCK_TEXT(a) GT_BLOCK_TEXT_(a)
 #ifdef __cplusplus
-#define GT_BLOCK(name) const gt_block_scope GT_BLOCK_JOIN(gt_block_, __LINE__)(name)
+#define GT_BLOCK_OF(name, total) const gt_block_scope GT_BLOCK_JOIN(gt_block_, __LINE__)(name, total)
 #else
 /* clang-format off */
-#define GT_BLOCK(name) \
+#define GT_BLOCK_OF(name, total) \
     __attribute__((unused, cleanup(gt_block_end))) \
-    struct gt_block GT_BLOCK_JOIN(gt_block_, __LINE__) = gt_block_begin(name)
+    struct gt_block GT_BLOCK_JOIN(gt_block_, __LINE__) = gt_block_begin_of(name, total)
 /* clang-format on */
 #endif
+#define GT_BLOCK(name) GT_BLOCK_OF(name, 0)
 #define GT_BLOCK_HERE() GT_BLOCK(__FILE__ ":" GT_BLOCK_TEXT(__LINE__))
 
-/* The report of what each block used: a recording joined with sub-tracking files, ours or the original gpu_tracker's. */
+/* Make the report of what each block used: a recording joined with sub-tracking files, ours or the original gpu_tracker's. */
 struct gt_blocks_options {
     size_t size;
     const char *tracking_file;
@@ -72,8 +77,8 @@ int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error);
 
-/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle as above),
- * or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
+/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle, also
+ * of the original gpu_tracker), or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
  * first session is what the others are measured against. */
 struct gt_compare_options {
     size_t size;
@@ -89,21 +94,11 @@ struct gt_compare_options {
 /* Returns how many rules are broken. */
 int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report **ret, struct gt_error *error);
 
-/* For whoever tracks a command: make the folder in which the command's processes leave their blocks (set
- * GPU_TRACKER_BLOCKS to it), and at the end bring them into the recording and remove the folder. `tracking_file` is
- * that of the tracker's options; `pid` is the tracked process, for its placeholder. What an earlier run left in the
- * folder is -EEXIST, or removed with `overwrite`; a folder that was not made so, or that holds anything else, is left alone.
- * gt_blocks_collect returns how many rows there were. gt_blocks_cancel: nothing was started, remove it. */
-int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int overwrite, struct gt_error *error);
-int gt_blocks_collect(const char *folder, const char *tracking_file, pid_t pid,
-                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
-void gt_blocks_cancel(const char *folder);
-
 #ifdef __cplusplus
 class gt_block_scope
 {
 public:
-    explicit gt_block_scope(const char *name) : block(gt_block_begin(name)) {}
+    explicit gt_block_scope(const char *name, uint64_t total = 0) : block(gt_block_begin_of(name, total)) {}
     ~gt_block_scope() { gt_block_end(&block); }
     gt_block_scope(const gt_block_scope &) = delete;
     gt_block_scope &operator=(const gt_block_scope &) = delete;

@@ -1,4 +1,4 @@
-/* For services: what a relay for energy counters answers, and what Prometheus reads. Part of gpu_tracker.h. */
+/* For services: privileges of their own, and what Prometheus reads. Part of gpu_tracker.h. */
 #ifndef GPU_TRACKER_SERVICE_H
 #define GPU_TRACKER_SERVICE_H
 
@@ -9,20 +9,11 @@
 /* ---- Programs with privileges of their own -------------------------------------------------------------------------- */
 /* A program that is setuid or has file capabilities calls this first, before there are threads and before it reads anything of its
  * user's, and then gives up all privileges: it opens the energy counters and, with `events`, the kernel's records about processes.
- * Trackers, relays and doctors of this process use them from then on. In such a program no library is opened by a path. 1: the program
+ * Trackers, exporters and doctors of this process use them from then on. In such a program no library is opened by a path. 1: the program
  * is one; 0: it is not, and nothing was done. */
 int gt_open_early(int events);
 
-/* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
-/* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
- * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
-struct gt_energy_relay;
-int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error);
-/* The answer to one message of a client, borrowed until the next call; -EINVAL: that is none. */
-int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, size_t length, const char **ret,
-                           size_t *ret_length);
-void gt_energy_relay_close(struct gt_energy_relay *relay);
-/* The path at which trackers look for a relay. */
+/* The path at which trackers look for a relay for energy counters (docs/energy-relay.md). */
 #define GT_ENERGY_RELAY_SOCKET "/run/gpu-tracker/energy.sock"
 
 /* ---- For Prometheus ------------------------------------------------------------------------------------------ */
@@ -46,8 +37,8 @@ struct gt_exporter_options {
 
 struct gt_exporter;
 int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options *options, struct gt_error *error);
-/* The text of now: samples unless the last sample is younger than sleep_time. Borrowed until the next call. 1: it is
- * another text than the last one in this form; 0: the same. */
+/* Get the text of now, which is borrowed until the next call. It takes a sample unless the last one is younger than sleep_time. 1: the
+ * text differs from the last one in this form; 0: it is the same. */
 int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, const char **ret, size_t *length,
                      struct gt_error *error);
 void gt_exporter_close(struct gt_exporter *exporter);

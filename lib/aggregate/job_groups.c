@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "base/number.h"
+#include "collect/cgroup/limits.h"
 #include "collect/process/placement.h"
 
 enum { NO_GROUP = -1 };
@@ -53,6 +54,18 @@ void gt_job_groups_release(struct gt_job_groups *groups)
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
 
+/* What the kernel leaves to the first process that is seen of the job. */
+static void find_limits(struct gt_job_groups_group *group, const struct gt_root *root, pid_t pid, int cores)
+{
+    struct gt_group_limit limit;
+    struct gt_watched_groups watched;
+    gt_watched_groups_find(&watched, root, pid);
+    gt_limit_memory(&limit, root, &watched);
+    group->ram_limit = limit.value;
+    gt_limit_cores(&limit, root, &watched, pid, cores);
+    group->core_limit = limit.value;
+}
+
 /* The control group of the whole job, above its steps. All that a job has used counts when it began after the counting. */
 static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root *root, pid_t pid, bool is_new)
 {
@@ -63,8 +76,8 @@ static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root 
     if (gt_cgroup_locate(&place, root, pid, NULL) < 0)
         return;
     for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
-        char *at = strstr(place.path[i], part);
-        place.path[i][at ? (size_t)(at - place.path[i]) + strlen(part) : 0] = 0;
+        char *at = strstr(place.path[i], part), *step = strstr(place.path[i], "/step_");
+        place.path[i][at ? (size_t)(at - place.path[i]) + strlen(part) : step ? (size_t)(step - place.path[i]) : 0] = 0;
     }
     if (gt_cgroup_open(&group->cgroup, root, &place, NULL) < 0)
         group->cgroup = NULL;
@@ -73,7 +86,8 @@ static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root 
 static int begin_group(struct gt_job_groups *groups, size_t number)
 {
     struct gt_job_groups_group *group = &groups->group[number];
-    *group = (struct gt_job_groups_group){.is_used = true, .is_other = number == groups->most, .cgroup_cpu = NAN};
+    *group = (struct gt_job_groups_group){
+        .is_used = true, .is_other = number == groups->most, .cgroup_cpu = NAN, .ram_limit = NAN, .core_limit = NAN};
     group->gpu = calloc(groups->device_count ? groups->device_count : 1, sizeof *group->gpu);
     return group->gpu ? (int)number : -ENOMEM;
 }
@@ -121,10 +135,12 @@ static int group_of(struct gt_job_groups *groups, const struct gt_root *root, pi
     group->is_root = identity->uid == 0;
     snprintf(group->user, sizeof group->user, "%s", user);
     snprintf(group->job, sizeof group->job, "%s", identity->job);
-    if (groups->by_slurm)
+    if (groups->by_slurm) {
         open_cgroup(group, root, pid, groups->is_begun);
-    else
+        find_limits(group, root, pid, groups->core_count);
+    } else {
         snprintf(group->command, sizeof group->command, "%s", identity->command);
+    }
     return status;
 }
 

@@ -30,11 +30,12 @@ struct gt_job_groups_group {
     int64_t last_ns;  /* when it last had a process */
     double total[GT_ACCOUNTED];
     bool is_measured[GT_ACCOUNTED];
-    double cpu_before;          /* total CPU time at the last reading */
-    double placed[GT_PACKAGES]; /* CPU seconds of its processes since then, by package */
-    double energy[2];           /* joules: CPU, GPU */
-    struct gt_cgroup *cgroup;   /* of a Slurm job, NULL otherwise */
-    double cgroup_cpu;          /* its CPU time at the last reading, NaN: none yet */
+    double cpu_before;            /* total CPU time at the last reading */
+    double placed[GT_PACKAGES];   /* CPU seconds of its processes since then, by package */
+    double energy[2];             /* joules: CPU, GPU */
+    struct gt_cgroup *cgroup;     /* of a Slurm job, NULL otherwise */
+    double ram_limit, core_limit; /* of a Slurm job, NaN: none is known */
+    double cgroup_cpu;            /* its CPU time at the last reading, NaN: none yet */
     struct gt_rate rate;
     double value[GT_METRIC_COUNT];
     double (*gpu)[GT_METRIC_COUNT]; /* of each device of the frame */

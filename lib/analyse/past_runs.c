@@ -1,6 +1,7 @@
 #include "analyse/past_runs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,35 @@ int gt_past_runs_change(struct gt_buffer *out, const struct gt_past_run *run, co
     return out->failed;
 }
 
+/* ---- How long it takes ------------------------------------------------------------------------------------------- */
+
+enum { USUAL = 5, ASKED = 100 };
+
+static bool is_same(const struct gt_past_run *run, const char *command, const char *host)
+{
+    return run->exit_status == 0 && run->command && !strcmp(run->command, command) && run->host &&
+           !strcmp(run->host, host) && run->elapsed > 0;
+}
+
+double gt_past_runs_usual(const char *command, const char *folder, const char *host)
+{
+    char path[PATH_MAX];
+    double elapsed[USUAL];
+    size_t count = 0;
+    struct gt_past_runs runs = {0};
+    struct gt_past_run like = {.command = (char *)command, .folder = (char *)folder, .host = (char *)host};
+    struct gt_past_runs_filter filter = {.words = &command, .word_count = 1, .most = ASKED};
+    if (folder)
+        filter = (struct gt_past_runs_filter){.like = &like, .most = USUAL};
+    if (*command && gt_past_runs_path(path, sizeof path, NULL) >= 0)
+        gt_past_runs_read(&runs, path, &filter, NULL);
+    for (size_t i = 0; i < runs.count && count < USUAL; i++)
+        if (is_same(&runs.run[i], command, host))
+            elapsed[count++] = runs.run[i].elapsed;
+    gt_past_runs_release(&runs);
+    return count ? median(elapsed, count) : NAN;
+}
+
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
 enum { SHOWN = 81 }; /* bytes of a command that people see, and a NUL */
@@ -106,7 +136,7 @@ static void add_columns(struct gt_table *table)
     add_column(table, "run", "Run", GT_CELL_INTEGER, NULL, data);
     add_column(table, "began", "Began", GT_CELL_TEXT, NULL, people);
     add_column(table, "start", "Start", GT_CELL_NUMBER, "seconds", data);
-    add_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people);
+    add_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people | GT_COLUMN_STATE);
     add_column(table, "exit_status", "Exit status", GT_CELL_INTEGER, NULL, data);
     add_column(table, "time", "Time", GT_CELL_TEXT, NULL, people);
     add_column(table, "elapsed", "Time", GT_CELL_NUMBER, "seconds", data);

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "api/program.h"
 #include "collect/collector.h"
 #include "collect/energy/energy_relay.h"
 #include "collect/topology.h"

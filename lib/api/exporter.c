@@ -13,8 +13,14 @@
 #include "api/tracker.h"
 #include "base/clock.h"
 #include "base/grow.h"
+#include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
 #include "report/exposition.h"
+
+/* What a job may use; NaN: no limit is known. */
+struct limits {
+    double ram, cores;
+};
 
 /* A process that is followed with its descendants. */
 struct gt_exporter_job {
@@ -23,6 +29,7 @@ struct gt_exporter_job {
     char user[64];
     struct gt_tracker *tracker;
     int64_t ended_ns; /* 0: it lives */
+    struct limits limits;
     double value[GT_METRIC_COUNT];
     double (*gpu)[GT_METRIC_COUNT]; /* of each device of its tracker */
 };
@@ -83,6 +90,11 @@ static int add(struct gt_exporter *exporter, enum gt_scope scope, const double *
     return status;
 }
 
+static void tell(struct gt_exporter *exporter, enum gt_capacity_id capacity, double value)
+{
+    exporter->row[exporter->row_count - 1].capacity[capacity] = value;
+}
+
 static bool has_any(const double *value)
 {
     for (int id = 0; id < GT_METRIC_COUNT; id++)
@@ -95,11 +107,15 @@ enum { JOB_LABELS = 4 };
 
 /* A job's own figures, and those on each GPU that it uses. */
 static int add_job(struct gt_exporter *exporter, const double *value, double (*gpu)[GT_METRIC_COUNT],
-                   const struct gt_frame *frame, const struct label of_job[JOB_LABELS])
+                   const struct gt_frame *frame, const struct limits *limits, const struct label of_job[JOB_LABELS])
 {
     struct label label[JOB_LABELS + 2];
     memcpy(label, of_job, JOB_LABELS * sizeof *label);
     int status = add(exporter, GT_SCOPE_COMBINED, value, label, JOB_LABELS);
+    if (status >= 0) {
+        tell(exporter, GT_CAPACITY_RAM_LIMIT, limits->ram);
+        tell(exporter, GT_CAPACITY_CORE_LIMIT, limits->cores);
+    }
     for (size_t i = 0; i < frame->device_count && status >= 0; i++) {
         const struct gt_device *device = &frame->device[i];
         label[JOB_LABELS] = (struct label){"uuid", device->uuid};
@@ -116,7 +132,7 @@ static int add_followed(struct gt_exporter *exporter, const struct gt_exporter_j
     snprintf(pid, sizeof pid, "%d", (int)job->pid);
     const struct label label[JOB_LABELS] = {
         {"pid", pid}, {"user", job->user}, {"job_id", job->identity.job}, {"command", job->identity.command}};
-    return add_job(exporter, job->value, job->gpu, &job->tracker->recorder.sampler.frame, label);
+    return add_job(exporter, job->value, job->gpu, &job->tracker->recorder.sampler.frame, &job->limits, label);
 }
 
 static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_group *group)
@@ -126,7 +142,8 @@ static int add_group(struct gt_exporter *exporter, const struct gt_job_groups_gr
         {"user", group->user}, {"job_id", group->job}, {"command", group->command}, {"", ""}};
     if (group->is_other)
         label[is_job ? 1 : 2].value = "other";
-    return add_job(exporter, group->value, group->gpu, &exporter->sampler.frame, label);
+    const struct limits limits = {group->ram_limit, group->core_limit};
+    return add_job(exporter, group->value, group->gpu, &exporter->sampler.frame, &limits, label);
 }
 
 static int add_gpus(struct gt_exporter *exporter)
@@ -139,6 +156,8 @@ static int add_gpus(struct gt_exporter *exporter)
         const char *parent = device->parent < 0 ? "" : frame->device[device->parent].uuid;
         const struct label label[] = {{"uuid", device->uuid}, {"parent", parent}};
         status = add(exporter, GT_SCOPE_GPU, row->value, label, sizeof label / sizeof *label);
+        if (status >= 0)
+            tell(exporter, GT_CAPACITY_GPU_RAM, device->memory);
     }
     return status;
 }
@@ -149,8 +168,11 @@ static int exporter_rows(struct gt_exporter *exporter)
     exporter->row_count = 0;
     gt_buffer_clear(&exporter->labels);
     int status = add(exporter, GT_SCOPE_SYSTEM, exporter->system, NULL, 0);
-    if (status >= 0)
+    if (status >= 0) {
+        tell(exporter, GT_CAPACITY_RAM, gt_capacity_memory(&exporter->sampler.root, 0));
+        tell(exporter, GT_CAPACITY_CORES, exporter->combiner.core_count);
         status = add_gpus(exporter);
+    }
     for (size_t i = 0; i < exporter->job_count && status >= 0; i++)
         if (exporter->job[i].tracker)
             status = add_followed(exporter, &exporter->job[i]);
@@ -260,6 +282,18 @@ static void read_host(struct gt_exporter *exporter)
 
 /* ---- Jobs that were named ---------------------------------------------------------------------------------------- */
 
+static void find_limits(struct gt_exporter *exporter, struct gt_exporter_job *job)
+{
+    const struct gt_root *root = &exporter->sampler.root;
+    struct gt_group_limit limit;
+    struct gt_watched_groups watched;
+    gt_watched_groups_find(&watched, root, job->pid);
+    gt_limit_memory(&limit, root, &watched);
+    job->limits.ram = limit.value;
+    gt_limit_cores(&limit, root, &watched, job->pid, exporter->combiner.core_count);
+    job->limits.cores = limit.value;
+}
+
 static int open_job(struct gt_exporter *exporter, struct gt_exporter_job *job, pid_t pid, struct gt_error *error)
 {
     const struct gt_exporter_options *from = &exporter->options;
@@ -279,6 +313,7 @@ static int open_job(struct gt_exporter *exporter, struct gt_exporter_job *job, p
     if (!job->gpu)
         return gt_error_system(error, ENOMEM, "exporter");
     gt_identity_read(&exporter->sampler.root, pid, &job->identity);
+    find_limits(exporter, job);
     gt_user_name(&exporter->sampler.root, job->identity.uid, job->user, sizeof job->user);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/program.h"
 #include "api/tracker.h"
 #include "api/own.h"
 #include "collect/collector.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analyse/energy.h"
+#include "api/program.h"
 #include "api/tracker.h"
 #include "base/utf8.h"
 #include "store/secret.h"
@@ -152,7 +153,7 @@ int gt_runs_report(const char *const *words, size_t count, size_t most, struct g
 static int take_recording(char **ret, const struct gt_past_runs *runs, long long back, struct gt_error *error)
 {
     const struct gt_past_run *run = runs->run;
-    if (!runs->count)
+    if (!runs->count || back < 1)
         return gt_error_set(error, ENOENT, "there is no run @%lld (see gpu-tracker runs)", back);
     if (!run->recording)
         return gt_error_set(error, ENOENT, "run @%lld (%.200s) kept no recording: it was run without --tracking-file",

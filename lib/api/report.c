@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "analyse/blocks/blocks.h"
-#include "analyse/blocks/results.h"
 #include "analyse/compare/compare.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/usage.h"
 #include "api/own.h"
+#include "api/program.h"
 #include "api/python.h"
 #include "api/recorded.h"
 #include "base/grow.h"
@@ -253,10 +253,7 @@ int gt_recorded_use(const char *path, const struct gt_recording_options *options
         return gt_error_system(error, ENOMEM, "%s", path);
     struct gt_meter_join join = {0};
     gt_summary_init(summary);
-    if (own.page && !(summary->course = gt_whole_course_new())) {
-        free(summary);
-        return gt_error_system(error, ENOMEM, "%s", path);
-    }
+    summary->course.is_fine = own.page;
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
         status = meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);
@@ -345,16 +342,6 @@ int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report
 {
     GT_OWN(struct gt_compare_options, own, options);
     return gt_compare_report(ret, &own, error);
-}
-
-int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error)
-{
-    return gt_results_report(ret, type, json, error);
-}
-
-int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error)
-{
-    return gt_results_json(ret, path, error);
 }
 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,

@@ -119,18 +119,6 @@ int gt_metric_info(size_t metric, struct gt_metric_info *ret)
     return 0;
 }
 
-const char *gt_unit_of_symbol(const char *symbol)
-{
-    return gt_unit_full_name(symbol);
-}
-
-double gt_seconds_of(const char *unit)
-{
-    double seconds = NAN;
-    gt_unit_time(unit, &seconds, NULL);
-    return seconds;
-}
-
 const char *gt_version(void)
 {
     return GT_VERSION;

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <utf8proc.h>
 
 int gt_utf8_length(const char *text)
 {
@@ -79,26 +80,18 @@ static uint32_t code_point(const unsigned char *s, int length)
     return code;
 }
 
-struct range {
-    uint32_t first, last;
-};
-
-static bool is_in(uint32_t code, const struct range *range, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (code >= range[i].first && code <= range[i].last)
-            return true;
-    return false;
-}
-
 /* The controls of ISO 6429 (C1), breaks of lines and paragraphs, what sets the direction of writing (Unicode standard annex 9), and the
  * other format characters, which nobody sees: two names that look alike would differ in them. */
 static bool only_acts(uint32_t code)
 {
-    static const struct range acting[] = {{0x80, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},   {0x180e, 0x180e},
-                                          {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
-                                          {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
-    return is_in(code, acting, sizeof acting / sizeof *acting);
+    static const struct {
+        uint32_t first, last;
+    } acting[] = {{0x80, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200f},
+                  {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+    for (size_t i = 0; i < sizeof acting / sizeof *acting; i++)
+        if (code >= acting[i].first && code <= acting[i].last)
+            return true;
+    return false;
 }
 
 static size_t show_byte(unsigned char byte, char ret[GT_UTF8_SHOWN])
@@ -159,21 +152,13 @@ uint32_t gt_utf8_code(const char *text)
     return length > 1 ? code_point((const unsigned char *)text, length) : (unsigned char)*text;
 }
 
-/* East_Asian_Width W and F of Unicode (standard annex 11), emoji with them; and marks that stand above others (Mn, Me) or are not seen
- * (Cf). Blocks rather than single characters: a terminal may differ in rare ones, which moves the rest of one line. */
+/* A character that Unicode did not know when libutf8proc was made takes one column, as what terminals show in its place. */
 int gt_utf8_code_width(uint32_t code)
 {
-    static const struct range wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x4dbf},   {0x4e00, 0x9fff},
-                                        {0xa000, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},   {0xf900, 0xfaff},
-                                        {0xfe30, 0xfe6f},   {0xff01, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
-                                        {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x1fa70, 0x1faff}, {0x20000, 0x3fffd}};
-    static const struct range none[] = {{0x300, 0x36f},    {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},
-                                        {0x64b, 0x65f},    {0xe31, 0xe31},   {0xe34, 0xe3a},   {0x200b, 0x200f},
-                                        {0x2060, 0x2064},  {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f},
-                                        {0xe0000, 0xe01ef}};
-    if (code < none[0].first)
+    static const uint32_t first_mark = 0x300;
+    if (code < first_mark || utf8proc_category((utf8proc_int32_t)code) == UTF8PROC_CATEGORY_CN)
         return 1;
-    return is_in(code, wide, sizeof wide / sizeof *wide) ? 2 : !is_in(code, none, sizeof none / sizeof *none);
+    return utf8proc_charwidth((utf8proc_int32_t)code);
 }
 
 size_t gt_utf8_width(const char *text)

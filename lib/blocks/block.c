@@ -21,11 +21,11 @@
 #include "blocks/block.h"
 
 const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS] = {
-    "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "monotonic", "cpu_time",
+    "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "total", "monotonic", "cpu_time",
 };
 
 const char *const gt_block_event_types[GT_BLOCK_EVENT_COLUMNS] = {
-    "INTEGER", "VARCHAR", "INTEGER", "FLOAT", "INTEGER", "INTEGER", "FLOAT", "FLOAT",
+    "INTEGER", "VARCHAR", "INTEGER", "FLOAT", "INTEGER", "INTEGER", "INTEGER", "FLOAT", "FLOAT",
 };
 
 /* ---- the process ---- */
@@ -529,7 +529,7 @@ static void read_clocks(struct gt_block_event_row *row)
     row->real_ns = gt_clock_ns(CLOCK_REALTIME);
 }
 
-static struct gt_block begin_in(struct thread *thread, struct gt_block_file *file, const char *name)
+static struct gt_block begin_in(struct thread *thread, struct gt_block_file *file, const char *name, uint64_t total)
 {
     struct gt_block block = {.name = name && *name ? name : "(unnamed)", .thread = thread->id};
     struct gt_block_event_row row = {
@@ -537,6 +537,7 @@ static struct gt_block begin_in(struct thread *thread, struct gt_block_file *fil
         .process = process->pid,
         .thread = thread->id,
         .position = GT_START,
+        .total = total,
     };
     read_clocks(&row);
     if (file && write_row(file, &row) == 0) {
@@ -549,22 +550,27 @@ static struct gt_block begin_in(struct thread *thread, struct gt_block_file *fil
 
 struct gt_block gt_block_begin(const char *name)
 {
+    return gt_block_begin_of(name, 0);
+}
+
+struct gt_block gt_block_begin_of(const char *name, uint64_t total)
+{
     struct thread *thread = enter();
     if (!thread)
         return (struct gt_block){.name = name};
-    struct gt_block block = begin_in(thread, standard_file(), name);
+    struct gt_block block = begin_in(thread, standard_file(), name, total);
     leave(thread);
     return block;
 }
 
-struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name)
+struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name, uint64_t total)
 {
     struct thread *thread = enter();
     if (!thread)
         return (struct gt_block){.name = name};
     if (file->identity != thread->identity)
         file = heir_of(file);
-    struct gt_block block = begin_in(thread, file, name);
+    struct gt_block block = begin_in(thread, file, name, total);
     leave(thread);
     return block;
 }

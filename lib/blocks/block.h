@@ -26,6 +26,7 @@ enum gt_block_event_column {
     GT_BLOCK_EVENT_TIMESTAMP,
     GT_BLOCK_EVENT_THREAD,
     GT_BLOCK_EVENT_CALL,
+    GT_BLOCK_EVENT_TOTAL,
     GT_BLOCK_EVENT_MONOTONIC,
     GT_BLOCK_EVENT_CPU_TIME,
     GT_BLOCK_EVENT_COLUMNS
@@ -41,7 +42,7 @@ struct gt_block_event_row {
     const char *name;
     pid_t process, thread;
     enum gt_position position;
-    uint64_t call;
+    uint64_t call, total; /* total: how many calls there will be, of a START row; 0: not told */
     int64_t real_ns, monotonic_ns, cpu_ns;
 };
 
@@ -78,20 +79,20 @@ struct gt_block_writer {
 };
 extern const struct gt_block_writer gt_block_csv;
 extern const struct gt_block_writer gt_block_sqlite;
-/* The writer for the suffix of a path, or NULL. */
+/* Returns the writer for the suffix of a path, or NULL. */
 const struct gt_block_writer *gt_block_writer_of(const char *path);
 
 /* Bytes of a name in a file. A longer one is cut off, not in the middle of a character, and ends in "~" and a number of eight digits
  * made of the whole, so that different names stay different. */
 enum { GT_BLOCK_NAME_MAX = 1000 };
-/* The name as it is written: `name`, or what is in `cut`, which has GT_BLOCK_NAME_MAX + 1 bytes. */
+/* Returns the name as it is written: `name`, or what is in `cut`, which has GT_BLOCK_NAME_MAX + 1 bytes. */
 const char *gt_block_name(const char *name, char *cut);
 
 /* Mark in a file of your choice, .csv or .sqlite. It stays open until the process ends; asking again gives the same. All
  * processes of a run of the program write to it: those forked from one that has opened it, whoever opens it after a fork, and
  * those below gt_block_parent. -EEXIST when an earlier run left it and `overwrite` is 0; a file of this run is never replaced. */
 int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
-struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name);
+struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name, uint64_t total);
 /* The path at which the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
 const char *gt_block_file_path(const struct gt_block_file *file);
 /* 0, or why blocks are not being recorded in a file (NULL: the process's own); -ENOENT when it was removed or renamed. */

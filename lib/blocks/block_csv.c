@@ -90,6 +90,9 @@ static size_t event_line(char *line, const struct gt_block_event_row *row, size_
     *at++ = ',';
     at = put_unsigned(at, row->call);
     *at++ = ',';
+    if (row->total)
+        at = put_unsigned(at, row->total);
+    *at++ = ',';
     at = put_seconds(at, row->monotonic_ns);
     *at++ = ',';
     at = put_seconds(at, row->cpu_ns);

@@ -366,7 +366,7 @@ int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_ev
     const struct source *source = reader->source;
     void *state = reader->state;
     int64_t position = 0;
-    *ret = (struct gt_block_event){.thread = -1, .call = -1, .monotonic = NAN, .cpu_time = NAN};
+    *ret = (struct gt_block_event){.thread = -1, .call = -1, .total = -1, .monotonic = NAN, .cpu_time = NAN};
     int status = source->advance(state, ret, name, error);
     if (status <= 0)
         return status;
@@ -381,6 +381,8 @@ int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_ev
         status = source->integer(state, GT_BLOCK_EVENT_THREAD, &ret->thread, error);
     if (status == 0)
         status = source->integer(state, GT_BLOCK_EVENT_CALL, &ret->call, error);
+    if (status == 0)
+        status = source->integer(state, GT_BLOCK_EVENT_TOTAL, &ret->total, error);
     if (status == 0)
         status = source->number(state, GT_BLOCK_EVENT_MONOTONIC, &ret->monotonic, error);
     if (status == 0)

@@ -180,6 +180,9 @@ static void put_row(struct gt_buffer *out, const struct gt_block_event_list *lis
     if (event->call >= 0)
         gt_buffer_printf(out, "%lld", (long long)call_number(list, event));
     gt_buffer_char(out, ',');
+    if (event->total >= 0)
+        gt_buffer_printf(out, "%lld", (long long)event->total);
+    gt_buffer_char(out, ',');
     put_number(out, event->monotonic);
     gt_buffer_char(out, ',');
     put_number(out, event->cpu_time);
@@ -233,7 +236,7 @@ static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list
 {
     char sql[128];
     sqlite3_stmt *insert;
-    sqlite3_snprintf(sizeof sql, sql, "INSERT INTO \"%w\" VALUES (?,?,?,?,?,?,?,?)", table);
+    sqlite3_snprintf(sizeof sql, sql, "INSERT INTO \"%w\" VALUES (?,?,?,?,?,?,?,?,?)", table);
     int status = sqlite3_prepare_v2(database, sql, -1, &insert, NULL);
     for (size_t i = 0; i < list->count && status == SQLITE_OK; i++) {
         const struct gt_block_event *event = &list->event[i];
@@ -243,6 +246,7 @@ static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list
         sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, event->timestamp);
         bind_optional(insert, GT_BLOCK_EVENT_THREAD, event->thread);
         bind_optional(insert, GT_BLOCK_EVENT_CALL, event->call < 0 ? -1 : call_number(list, event));
+        bind_optional(insert, GT_BLOCK_EVENT_TOTAL, event->total);
         bind_number(insert, GT_BLOCK_EVENT_MONOTONIC, event->monotonic);
         bind_number(insert, GT_BLOCK_EVENT_CPU_TIME, event->cpu_time);
         sqlite3_step(insert);

@@ -60,7 +60,7 @@ static int connect_to(struct sqlite_file *sqlite, const char *path)
         status = sqlite3_exec(sqlite->database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF", NULL, NULL, NULL);
     }
     if (status == SQLITE_OK)
-        status = sqlite3_prepare_v3(sqlite->database, "INSERT INTO data VALUES (?,?,?,?,?,?,?,?)", -1,
+        status = sqlite3_prepare_v3(sqlite->database, "INSERT INTO data VALUES (?,?,?,?,?,?,?,?,?)", -1,
                                     SQLITE_PREPARE_PERSISTENT, &sqlite->insert, NULL);
     if (status != SQLITE_OK)
         disconnect(sqlite);
@@ -156,6 +156,10 @@ static int insert_row(struct sqlite_file *sqlite, struct gt_block_event_row *row
     sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_TIMESTAMP, (double)row->real_ns / 1e9);
     sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_THREAD, row->thread);
     sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_CALL, (sqlite3_int64)row->call);
+    if (row->total)
+        sqlite3_bind_int64(insert, 1 + GT_BLOCK_EVENT_TOTAL, (sqlite3_int64)row->total);
+    else
+        sqlite3_bind_null(insert, 1 + GT_BLOCK_EVENT_TOTAL);
     sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_MONOTONIC, (double)row->monotonic_ns / 1e9);
     sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_CPU_TIME, (double)row->cpu_ns / 1e9);
     sqlite3_step(insert);

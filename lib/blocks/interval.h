@@ -28,7 +28,7 @@ struct gt_block_event {
     uint16_t source;  /* number of the file: process numbers of different files are different processes */
     uint8_t position; /* enum gt_position */
     uint64_t row;     /* place in its file */
-    int64_t process, thread, call;
+    int64_t process, thread, call, total;
     double timestamp, monotonic, cpu_time;
 };
 

@@ -39,6 +39,7 @@ struct gt_process {
     pid_t parent;
     uint64_t start; /* clock ticks after boot, field 22 of /proc/PID/stat */
     pid_t session;
+    char name[16]; /* of the program, as the kernel shortens it */
     bool is_main;
     bool is_zombie;    /* ended and not yet waited for: its counters can still be read, its memory is gone */
     bool is_gone;      /* vanished during this frame; its values are the last that were read */
@@ -56,6 +57,7 @@ struct gt_process {
     double mark,
         mark_before;  /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
     int64_t met_ns;   /* monotonic: when it was first read */
+    int64_t alone_ns; /* monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not */
     uint32_t peak;    /* see sample/job_peak.h */
     uint32_t version; /* another whenever something that is accounted for has changed, from 1 on */
     double value[GT_PROCESS_METRICS];  /* of the process itself; READ_BYTES and the like include waited-for children */

@@ -38,9 +38,7 @@ static int copy_gpus(struct gt_recorder *recorder)
 /* The command line of the process, arguments separated by blanks. */
 static void read_command(const struct gt_root *root, pid_t pid, char *text, size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/cmdline", (int)pid);
-    ssize_t length = gt_root_read(root, path, text, size);
+    ssize_t length = gt_root_read_process(root, pid, "cmdline", text, size);
     if (length <= 0)
         *text = '\0';
     for (ssize_t i = 0; i + 1 < length; i++)
@@ -89,7 +87,8 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", gt_unit_full_name(options->ram_unit));
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gt_unit_full_name(options->gpu_ram_unit));
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", gt_unit_full_name(options->time_unit));
-    machine->ram_capacity = gt_capacity_memory(&recorder->sampler.root, machine->pid);
+    gt_watched_groups_find(&recorder->kernel.groups, &recorder->sampler.root, machine->pid);
+    machine->ram_capacity = gt_capacity_memory(&recorder->sampler.root, &recorder->kernel.groups);
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;

@@ -92,6 +92,7 @@ static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *ou
     if (!roster)
         return 0;
     outcome->processes_not_listed = gt_roster_left_out(roster);
+    outcome->has_detail = recorder->options.tracker->detail;
     return gt_roster_lives(roster, &outcome->lives);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "store/type.h"
 #include "base/clock.h"
 #include "collect/gpu/gpu.h"
 #include "collect/process/own_peak.h"
@@ -21,8 +22,7 @@ static double cpu_seconds(clockid_t clock)
 
 static void warn(const struct gt_recorder *recorder, const char *sentence)
 {
-    if (recorder->options.warn)
-        recorder->options.warn(recorder->options.context, sentence);
+    gt_warn(recorder->options.warn, recorder->options.context, "%s", sentence);
 }
 
 int64_t gt_recorder_now(const struct gt_recorder *recorder)
@@ -42,6 +42,13 @@ int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *
                                                 : 0;
 }
 
+/* How many processes are listed by name: other recordings than SQLite would need a file beside them for it. */
+static size_t names_of(const struct gt_tracker_options *options)
+{
+    const struct gt_store_type *type = options->tracking_file ? gt_store_type_of(options->tracking_file, NULL) : NULL;
+    return options->detail ? GT_ROSTER_MOST : type && type->lists_names ? GT_ROSTER_FEW : 0;
+}
+
 static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *error)
 {
     const struct gt_tracker_options *options = recorder->options.tracker;
@@ -50,7 +57,7 @@ static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *
         .slurm_job = options->mark ? getenv("SLURM_JOB_ID") : NULL,
         .mark = options->mark,
         .launched = options->launched,
-        .detail = options->detail,
+        .names = names_of(options),
         .machine_root = options->machine_root,
         .gpu_brand = options->gpu_brand,
         .memory = options->memory,
@@ -79,8 +86,8 @@ static void begin(struct gt_recorder *recorder)
     recorder->start_ns = gt_recorder_now(recorder);
     gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
     recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
-    gt_allocation_read(&recorder->machine, &recorder->sampler.root);
-    gt_kernel_watch_begin(&recorder->kernel, &recorder->sampler.root, recorder->machine.pid);
+    gt_allocation_read(&recorder->machine, &recorder->sampler.root, &recorder->kernel.groups);
+    gt_kernel_watch_begin(&recorder->kernel, &recorder->sampler.root);
     gt_summary_init(&recorder->summary);
     gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);
     gt_combine_init(&recorder->combiner, &(struct gt_combine_options){
@@ -169,8 +176,11 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
         .record = options->record,
         .context = options->context,
     };
-    struct gt_store_options store = {
-        .path = recorder->path, .overwrite = options->overwrite, .detail = options->detail, .readings = &readings};
+    struct gt_store_options store = {.path = recorder->path,
+                                     .overwrite = options->overwrite,
+                                     .detail = options->detail,
+                                     .names = names_of(options) > 0,
+                                     .readings = &readings};
     if ((!options->tracking_file && !options->record) || recorder->store)
         return 0;
     return gt_store_open(&recorder->store, &store, &recorder->machine, error);

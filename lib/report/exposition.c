@@ -14,15 +14,14 @@ static const struct {
 enum { SCOPES = sizeof scopes / sizeof *scopes };
 
 /* Counts and bits have no unit. */
-static const char *unit_of(enum gt_metric_id metric)
+static const char *unit_of(const struct gt_metric *metric)
 {
-    enum gt_unit unit = gt_metrics[metric].unit;
-    return unit == GT_COUNT || unit == GT_BITS ? NULL : gt_unit_name(unit);
+    return metric->unit == GT_COUNT || metric->unit == GT_BITS ? NULL : gt_unit_name(metric->unit);
 }
 
-static const char *type_of(enum gt_metric_id metric)
+static const char *type_of(const struct gt_metric *metric)
 {
-    return gt_metrics[metric].kind == GT_COUNTER ? "counter" : "gauge";
+    return metric->kind == GT_COUNTER ? "counter" : "gauge";
 }
 
 static bool ends_with(const char *text, const char *suffix)
@@ -31,9 +30,9 @@ static bool ends_with(const char *text, const char *suffix)
     return length > tail && text[length - tail - 1] == '_' && !strcmp(text + length - tail, suffix);
 }
 
-void gt_exposition_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, enum gt_metric_id metric)
+static void put_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, const struct gt_metric *metric)
 {
-    const char *name = gt_metrics[metric].name, *unit = unit_of(metric), *prefix = "";
+    const char *name = metric->name, *unit = unit_of(metric), *prefix = "";
     for (int i = 0; i < SCOPES; i++)
         if (scopes[i].scope == scope)
             prefix = scopes[i].name;
@@ -42,6 +41,11 @@ void gt_exposition_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, enum
     bool has_unit = unit && !ends_with(name, unit);
     snprintf(text, GT_EXPOSITION_NAME, "gpu_tracker_%s%s%s%s%s", is_said ? "" : prefix, is_said ? "" : "_", name,
              has_unit ? "_" : "", has_unit ? unit : "");
+}
+
+void gt_exposition_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, enum gt_metric_id metric)
+{
+    put_name(text, scope, &gt_metrics[metric]);
 }
 
 /* Quotes need no escape in the help of the older form, and may not have one there. */
@@ -105,29 +109,35 @@ void gt_exposition_sample(struct gt_buffer *out, const char *name, const char *t
     gt_buffer_char(out, '\n');
 }
 
-static void write_metric(struct gt_buffer *out, enum gt_exposition form, enum gt_scope scope, enum gt_metric_id metric,
+/* Number `id` of the metrics, or of the capacities. */
+static void write_family(struct gt_buffer *out, enum gt_exposition form, enum gt_scope scope, int id, bool is_capacity,
                          const struct gt_exposition_row *rows, size_t count)
 {
+    const struct gt_metric *metric = is_capacity ? &gt_capacities[id] : &gt_metrics[id];
     char name[GT_EXPOSITION_NAME];
     bool is_begun = false;
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].scope != scope || !isfinite(rows[i].value[metric]))
+        double value = is_capacity ? rows[i].capacity[id] : rows[i].value[id];
+        if (rows[i].scope != scope || !isfinite(value) || (is_capacity && !(value > 0 && metric->scopes & 1u << scope)))
             continue;
         if (!is_begun) {
-            gt_exposition_name(name, scope, metric);
-            gt_exposition_family(out, form, name, type_of(metric), unit_of(metric), gt_metrics[metric].help);
+            put_name(name, scope, metric);
+            gt_exposition_family(out, form, name, type_of(metric), unit_of(metric), metric->help);
         }
         is_begun = true;
-        gt_exposition_sample(out, name, type_of(metric), rows[i].labels, rows[i].value[metric]);
+        gt_exposition_sample(out, name, type_of(metric), rows[i].labels, value);
     }
 }
 
 void gt_exposition_metrics(struct gt_buffer *out, enum gt_exposition form, const struct gt_exposition_row *rows,
                            size_t count)
 {
-    for (int i = 0; i < SCOPES; i++)
+    for (int i = 0; i < SCOPES; i++) {
         for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
-            write_metric(out, form, scopes[i].scope, metric, rows, count);
+            write_family(out, form, scopes[i].scope, metric, false, rows, count);
+        for (int capacity = 0; capacity < GT_CAPACITY_COUNT; capacity++)
+            write_family(out, form, scopes[i].scope, capacity, true, rows, count);
+    }
 }
 
 void gt_exposition_end(struct gt_buffer *out, enum gt_exposition form)

@@ -14,9 +14,10 @@
 enum { GT_EXPOSITION_NAME = 96 };
 
 struct gt_exposition_row {
-    enum gt_scope scope; /* SYSTEM, COMBINED (a job) or GPU */
-    const char *labels;  /* as gt_exposition_label makes them */
-    const double *value; /* of each metric */
+    enum gt_scope scope;                /* SYSTEM, COMBINED (a job) or GPU */
+    const char *labels;                 /* as gt_exposition_label makes them */
+    const double *value;                /* of each metric */
+    double capacity[GT_CAPACITY_COUNT]; /* 0: none is known */
 };
 
 /* Writes the family's name without _total: "gpu_tracker_job_cpu_time_seconds". */
@@ -29,7 +30,7 @@ void gt_exposition_family(struct gt_buffer *out, enum gt_exposition form, const 
                           const char *unit, const char *help);
 void gt_exposition_sample(struct gt_buffer *out, const char *name, const char *type, const char *labels, double value);
 
-/* Appends every metric that some row has, family by family. */
+/* Appends every metric and every capacity that some row has, family by family. */
 void gt_exposition_metrics(struct gt_buffer *out, enum gt_exposition form, const struct gt_exposition_row *rows,
                            size_t count);
 void gt_exposition_end(struct gt_buffer *out, enum gt_exposition form);

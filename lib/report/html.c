@@ -10,6 +10,7 @@
 #include "report/human_text.h"
 #include "report/page.h"
 #include "report/page_head.h"
+#include "report/page_table.h"
 
 enum { MOST_CHARTS = 200 };
 
@@ -19,7 +20,8 @@ struct page {
     struct gt_chart_range x; /* of the charts that the page begins with, which share it */
     const struct gt_node *series[MOST_CHARTS];
     struct gt_page_charts charts;
-    bool has_brief; /* which says the most important, so that what says nothing may go */
+    bool is_analysis; /* of traces */
+    bool has_brief;   /* which says the most important, so that what says nothing may go */
 };
 
 /* Beyond MOST_CHARTS pictures stay still. */
@@ -32,40 +34,12 @@ static void put_chart(struct page *page, const struct gt_node *series, const str
     gt_chart_write(page->out, series, (int)++page->charts.count, shared ? *shared : x);
 }
 
-static void put_cell(struct page *page, const struct gt_grid *grid, size_t row, size_t column)
-{
-    const char *text = gt_grid_at(grid, row, column);
-    bool names_row = grid->keyed && column == 0;
-    const char *class = grid->is_text[column] ? " class=\"t\"" : "";
-    if (row == 0 && !*text)
-        gt_buffer_text(page->out, "<td>");
-    else if (row == 0)
-        gt_buffer_printf(page->out, "<th scope=\"col\"%s>", class);
-    else
-        gt_buffer_printf(page->out, names_row ? "<th scope=\"row\"%s>" : "<td%s>", names_row ? "" : class);
-    gt_html_escape(page->out, text);
-    gt_buffer_text(page->out, (row == 0 && *text) || (row > 0 && names_row) ? "</th>" : "</td>");
-}
-
-static void put_grid(struct page *page, struct gt_grid *grid)
-{
-    gt_buffer_text(page->out, "<div class=\"scroll\" tabindex=\"0\"><table>\n");
-    for (size_t row = 0; row < grid->rows; row++) {
-        gt_buffer_text(page->out, row == 0 ? "<thead><tr>" : row == 1 ? "<tbody>\n<tr>" : "<tr>");
-        for (size_t column = 0; column < grid->columns; column++)
-            put_cell(page, grid, row, column);
-        gt_buffer_text(page->out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
-    }
-    gt_buffer_text(page->out, grid->rows > 1 ? "</tbody></table></div>\n" : "</table></div>\n");
-    gt_grid_release(grid);
-}
-
 static int put_table(struct page *page, const struct gt_node *node)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, page->report, node, false);
+    int status = gt_grid_init(&grid, page->report, node, page->is_analysis ? GT_GRID_ALWAYS_BRIEF : 0);
     if (status == 0)
-        put_grid(page, &grid);
+        gt_page_table(page->out, &grid, gt_node_table(node), page->is_analysis ? GT_PAGE_TABLE_ANALYSIS : 0);
     return status;
 }
 
@@ -75,7 +49,7 @@ static int put_alike(struct page *page, const struct gt_node **node, size_t coun
     struct gt_grid grid;
     int status = gt_grid_init_alike(&grid, page->report, *node, count);
     if (status == 0)
-        put_grid(page, &grid);
+        gt_page_table(page->out, &grid, NULL, 0);
     while (--count)
         *node = gt_human_text_next(*node);
     return status;
@@ -236,8 +210,8 @@ static void put_digest(struct gt_buffer *out, struct gt_page_text script)
     gt_buffer_char(out, '\'');
 }
 
-/* Nothing but these scripts may run, and nothing is loaded. */
-static void put_policy(struct gt_buffer *out)
+/* Nothing but these scripts may run, and nothing is loaded but the states of a job that runs. */
+static void put_policy(struct gt_buffer *out, bool is_fed)
 {
     gt_buffer_text(
         out, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
@@ -247,7 +221,7 @@ static void put_policy(struct gt_buffer *out)
         put_digest(out, gt_page_script(0));
         put_digest(out, gt_page_script(1));
     }
-    gt_buffer_text(out, "\">\n");
+    gt_buffer_text(out, is_fed ? "; connect-src 'self'\">\n" : "\">\n");
 }
 
 static void put_script(struct gt_buffer *out, struct gt_page_text script)
@@ -257,48 +231,113 @@ static void put_script(struct gt_buffer *out, struct gt_page_text script)
     gt_buffer_text(out, "</script>\n");
 }
 
+static void put_data(struct page *page)
+{
+    page->charts.series = page->series;
+    if (page->charts.count > MOST_CHARTS)
+        page->charts.count = MOST_CHARTS;
+    gt_page_data(page->out, &page->charts, gt_report_page_size_of(page->report));
+}
+
 static void put_scripts(struct page *page)
 {
     if (!gt_page_has_scripts())
         return;
-    page->charts.series = page->series;
-    if (page->charts.count > MOST_CHARTS)
-        page->charts.count = MOST_CHARTS;
     gt_buffer_text(page->out, "<script type=\"application/json\" id=\"data\">");
-    gt_page_data(page->out, &page->charts, gt_report_page_size_of(page->report));
+    put_data(page);
     gt_buffer_text(page->out, "</script>\n");
     if (page->charts.count)
         put_script(page->out, gt_page_script(0));
     put_script(page->out, gt_page_script(1));
 }
 
+/* Who has no scripts loads the page of a job that runs again and again. */
 static void put_head(struct page *page)
 {
     struct gt_page_text style = gt_page_style();
+    bool is_fed = gt_report_feed_of(page->report);
     gt_buffer_text(page->out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    put_policy(page->out);
+    put_policy(page->out, is_fed);
+    if (is_fed)
+        gt_buffer_text(page->out, gt_page_has_scripts()
+                                      ? "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>\n"
+                                      : "<meta http-equiv=\"refresh\" content=\"5\">\n");
     gt_buffer_text(page->out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     gt_page_title(page->out, page->report);
     gt_buffer_text(page->out, "</title>\n<style>\n");
     gt_buffer_append(page->out, style.text, style.length);
-    gt_buffer_text(page->out, "</style>\n</head>\n");
+    gt_buffer_text(page->out, "</style>\n</head>\n<body");
+    if (is_fed) {
+        gt_buffer_text(page->out, " data-feed=\"");
+        gt_html_escape(page->out, gt_report_feed_of(page->report));
+        gt_buffer_char(page->out, '"');
+    }
+    gt_buffer_text(page->out, ">\n");
+}
+
+/* What is below the charts. */
+static int put_rest(struct page *page)
+{
+    gt_buffer_text(page->out, "<div class=\"parts\">\n");
+    int status = put_section(page, gt_report_top(page->report), 2);
+    gt_buffer_text(page->out, "</div>\n");
+    put_silent(page);
+    return status;
+}
+
+static struct page page_of(const struct gt_report *report, struct gt_buffer *out)
+{
+    static const char traces[] = "profile_";
+    return (struct page){.report = report,
+                         .out = out,
+                         .is_analysis = !strncmp(gt_report_type(report), traces, strlen(traces)),
+                         .has_brief = gt_brief_of(gt_report_top(report))};
 }
 
 static int write_html(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    struct page page = {.report = report, .out = out, .has_brief = gt_brief_of(gt_report_top(report))};
+    struct page page = page_of(report, out);
     put_head(&page);
-    gt_buffer_text(out, "<body>\n<main>\n");
+    gt_buffer_text(out, "<main>\n<div id=\"head\">\n");
     gt_page_head(out, report);
-    put_first_charts(&page);
-    gt_buffer_text(out, "<div class=\"parts\">\n");
-    int status = put_section(&page, gt_report_top(report), 2);
     gt_buffer_text(out, "</div>\n");
-    put_silent(&page);
-    gt_buffer_text(out, "</main>\n");
+    put_first_charts(&page);
+    gt_buffer_text(out, "<div id=\"rest\">\n");
+    int status = put_rest(&page);
+    gt_buffer_text(out, "</div>\n</main>\n");
     put_scripts(&page);
     gt_buffer_text(out, "</body>\n</html>\n");
     return status < 0 ? gt_error_system(error, -status, "html") : 0;
+}
+
+static void put_member(struct gt_buffer *out, const char *name, struct gt_buffer *part)
+{
+    gt_buffer_printf(out, "\"%s\": ", name);
+    gt_json_quote(out, part->data ? part->data : "");
+    gt_buffer_text(out, ", ");
+    out->failed = out->failed ? out->failed : part->failed;
+    gt_buffer_clear(part);
+}
+
+int gt_page_state(const struct gt_report *report, struct gt_buffer *out)
+{
+    struct gt_buffer part = {0};
+    struct page page = page_of(report, &part);
+    gt_buffer_char(out, '{');
+    gt_page_title(&part, report);
+    put_member(out, "title", &part);
+    gt_page_head(&part, report);
+    put_member(out, "head", &part);
+    put_first_charts(&page); /* which counts them; their pictures stay as they are */
+    gt_buffer_clear(&part);
+    int status = put_rest(&page);
+    put_member(out, "rest", &part);
+    gt_buffer_release(&part);
+    page.out = out;
+    gt_buffer_text(out, "\"data\": ");
+    put_data(&page);
+    gt_buffer_char(out, '}');
+    return status < 0 ? status : out->failed;
 }
 
 const struct gt_format gt_format_html = {

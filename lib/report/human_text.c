@@ -82,13 +82,16 @@ static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
 {
     struct gt_buffer text = {0};
     double number = gt_table_cell_display(table, row, column);
-    bool is_absent = !grid->as_original && gt_table_cell_is_absent(table, row, column);
+    bool is_absent = !(grid->flags & GT_GRID_ORIGINAL) && gt_table_cell_is_absent(table, row, column);
+    bool is_brief = (grid->flags & GT_GRID_BRIEF && gt_report_layout_of(grid->report) == GT_LAYOUT_ANALYSIS) ||
+                    grid->flags & GT_GRID_ALWAYS_BRIEF;
+    unsigned brief = is_brief ? GT_BRIEF : 0;
     if (gt_table_is_missing(table, row, column) || is_absent) {
         gt_buffer_text(out, "n/a");
         return;
     }
     switch (table->column[column].kind) {
-    case GT_CELL_NUMBER: add_number(out, number, decimals(grid->report, table->flags, number)); break;
+    case GT_CELL_NUMBER: add_number(out, number, decimals(grid->report, table->flags | brief, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
     default: add_text(out, gt_table_cell_text(table, row, column, &text));
     }
@@ -125,7 +128,7 @@ static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffe
 }
 
 /* Columns of a table without keys in which every value is missing are left out. */
-static bool is_visible(const struct gt_table *table, size_t number)
+bool gt_grid_has_column(const struct gt_table *table, size_t number)
 {
     const struct gt_table_column *column = &table->column[number];
     return gt_table_has_column_for(table, number, GT_ONLY_PEOPLE) &&
@@ -151,11 +154,11 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
     size_t visible = 0;
     grid->keyed = table->flags & GT_KEYED;
     for (size_t column = 0; column < table->columns; column++)
-        visible += is_visible(table, column);
+        visible += gt_grid_has_column(table, column);
     int status = allocate(grid, visible, gt_table_rows(table) + 1);
     visible = 0;
     for (size_t column = 0; !status && column < table->columns; column++)
-        if (is_visible(table, column))
+        if (gt_grid_has_column(table, column))
             status = fill_column(grid, table, column, visible++);
     return status;
 }
@@ -174,7 +177,7 @@ static int fill_from_facts(struct gt_grid *grid, const struct gt_node *section)
         grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
         gt_utf8_show(&text, gt_node_title(fact));
         status = take(grid, 0, column, &text);
-        if (grid->as_original && gt_node_is_absent(fact))
+        if (grid->flags & GT_GRID_ORIGINAL && gt_node_is_absent(fact))
             add_number(&text, 0, 0);
         else
             gt_human_text_fact(&text, grid->report, fact);
@@ -188,9 +191,9 @@ static int fill_from_facts(struct gt_grid *grid, const struct gt_node *section)
     return status;
 }
 
-int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, bool as_original)
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags)
 {
-    *grid = (struct gt_grid){.report = report, .as_original = as_original};
+    *grid = (struct gt_grid){.report = report, .flags = flags};
     const struct gt_table *table = gt_node_table(node);
     int status = table ? fill_from_table(grid, table) : fill_from_facts(grid, node);
     if (status < 0)

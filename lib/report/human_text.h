@@ -17,18 +17,25 @@ void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, c
 struct gt_grid {
     const struct gt_report *report;
     size_t columns, rows;
-    char **text;   /* row by row */
-    bool *is_text; /* of each column: not a number */
-    bool keyed;    /* the first column names the rows */
-    bool as_original;
+    char **text;    /* row by row */
+    bool *is_text;  /* of each column: not a number */
+    bool keyed;     /* the first column names the rows */
+    unsigned flags; /* GT_GRID_... */
+};
+
+enum {
+    GT_GRID_ORIGINAL = 1,     /* with 0.0 where the original has that for what was not measured */
+    GT_GRID_BRIEF = 2,        /* with four significant digits in analyses of blocks */
+    GT_GRID_ALWAYS_BRIEF = 4, /* in whatever it is */
 };
 
 /* Returns how many sections from `first` on hold the same facts and nothing else: "Main", "Descendants", "Combined"; 0 when `first`
  * is not such a section. Two and more make one table, a row each. */
 size_t gt_human_text_alike(const struct gt_node *first);
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count);
-/* `as_original`: with 0.0 where the original has that for what was not measured. */
-int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, bool as_original);
+int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags);
+/* Whether people see that column of the table. */
+bool gt_grid_has_column(const struct gt_table *table, size_t number);
 void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);
 

@@ -53,7 +53,7 @@ static void put_grid(struct gt_buffer *out, struct gt_grid *grid)
 static int put_table(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, report, node, false);
+    int status = gt_grid_init(&grid, report, node, 0);
     if (status == 0)
         put_grid(out, &grid);
     return status;

@@ -25,6 +25,9 @@ struct gt_page_charts {
     size_t count;
 };
 
+/* Appends what a page that is open takes to become that of `report`, as one line of JSON: {"title", "head", "rest", "data"}, the first
+ * three of them in HTML. Returns 0 or negative errno. */
+int gt_page_state(const struct gt_report *report, struct gt_buffer *out);
 /* Appends the data as JSON for a script element, with as many samples as fit into `size` bytes. */
 void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, size_t size);
 

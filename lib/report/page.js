@@ -7,8 +7,8 @@ const LANE = 18, STRIP = 16, OVERVIEW = 40;
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 
 const source = document.getElementById('data');
-const data = source && JSON.parse(source.textContent);
-const charts = data ? data.charts : [];
+let data = source && JSON.parse(source.textContent);
+let charts = data ? data.charts : [];
 for (const [chart, line, text] of data ? data.samples : []) charts[chart].lines[line].samples = text;
 let tracks = [];                // one for each chart, as drawn
 let whole = [0, 1], shown = [0, 1];
@@ -638,7 +638,7 @@ function toggleLine(strips, number) {
         tracks = tracks.filter(one => one !== old);
         return;
     }
-    const chart = {...strips.chart, key, kind: 'lines', title: `${line.name} in use`, short: line.name, lines: [line], bands: []};
+    const chart = {...strips.chart, key, kind: 'lines', title: `${line.name} in use`, short: line.name, lines: [line], bands: [], of: strips.chart, line: number};
     const figure = element('figure');
     figure.append(element('figcaption', '', chart.title));
     strips.figure.after(figure);
@@ -842,7 +842,7 @@ const SHORT = {memory_over_time: 'mem', cpu_over_time: 'cpu', gpu_memory_over_ti
                power_over_time: 'power', disk_over_time: 'disk', network_over_time: 'net', swap_over_time: 'swap'};
 
 // Only charts with one axis move together: those of times that begin at the same moment.
-async function start() {
+async function prepared() {
     const unit = charts.map(chart => chart.x_unit).find(name => SECONDS[name]);
     const moving = charts.filter(chart => unit && chart.x_unit === unit);
     for (const chart of moving) {
@@ -853,6 +853,13 @@ async function start() {
         if (chart.kind !== 'lanes') await Promise.all(chart.lines.map(line => loadFirst(line, factor)));
         if (chart.kind === 'lines') topOf(chart);
     }
+    return moving;
+}
+
+let shape = '';
+async function start() {
+    shape = shapeOf(charts);
+    const moving = await prepared();
     findRange(moving);
     if (!moving.length || !isFinite(whole[0])) return;
     startWindow();
@@ -880,6 +887,94 @@ async function start() {
     document.documentElement.dataset.charts = 'ready';
 }
 
+// ---- a job that runs ----
+
+// Which charts there are, and which lines. Lanes come and go with processes.
+function shapeOf(list) {
+    return JSON.stringify(list.map(chart => [chart.key, chart.kind, chart.kind === 'lanes' ? [] : chart.lines.map(line => line.name)]));
+}
+
+// Parts that did not change are left alone: somebody may be reading or marking them.
+function refill(name, html) {
+    const box = document.getElementById(name);
+    if (box.dataset.told === html) return false;
+    box.dataset.told = html;
+    box.innerHTML = html;
+    return true;
+}
+
+function renewTables(html) {
+    const box = document.getElementById('rest');
+    if (box.contains(area)) return;
+    const keyOf = table => table.tHead ? table.tHead.textContent : '';
+    const sorts = new Map([...box.querySelectorAll('[aria-sort]')].map(cell => [keyOf(cell.closest('table')), [cell.cellIndex, cell.ariaSort === 'ascending']]));
+    if (!refill('rest', html)) return;
+    makeTables(box);
+    for (const table of box.querySelectorAll('.scroll > table')) if (sorts.has(keyOf(table))) sortBy(table, ...sorts.get(keyOf(table)));
+}
+
+async function renew(state) {
+    if (shapeOf(state.data.charts) !== shape) { location.reload(); return; }
+    const wasWhole = shown[0] === whole[0] && shown[1] === whole[1], atEnd = shown[1] === whole[1], lastBefore = whole[1];
+    const before = charts;
+    ({data} = state);
+    charts = data.charts;
+    const moving = await prepared();
+    findRange(moving);
+    for (const track of tracks) {
+        const at = before.findIndex(chart => chart === track.chart || track.chart.of === chart), now = charts[at];
+        if (at < 0) continue;
+        if (track.chart.of) track.chart = {...track.chart, of: now, lines: [now.lines[track.chart.line]]};
+        else track.chart = now;
+        if (!track.graph) continue;
+        track.peak = peakOf(track.chart);
+        track.graph.updateOptions({valueRange: track.chart.range}, true);
+    }
+    document.title = textOf(state.title);
+    if (refill('head', state.head)) { makeRequests(document.getElementById('head')); tellFeed('running'); }
+    renewTables(state.rest);
+    const by = whole[1] - lastBefore;
+    show(wasWhole ? [...whole] : atEnd ? [shown[0] + by, shown[1] + by] : shown);
+    if (cross.hidden) requestAnimationFrame(() => tell(shown[1]));
+}
+
+function textOf(html) {
+    return new DOMParser().parseFromString(html, 'text/html').body.textContent;
+}
+
+let feed = null, isRenewing = false;
+function tellFeed(word) {
+    const head = document.querySelector('#head header') || document.getElementById('head');
+    let mark = document.getElementById('feed');
+    if (!mark) {
+        mark = element('span', 'feed');
+        mark.id = 'feed';
+        mark.setAttribute('role', 'status');
+        head.append(mark);
+    }
+    mark.textContent = word;
+    mark.classList.toggle('lost', word !== 'running');
+}
+
+// Nobody looks at a page that is hidden, and it asks for nothing.
+function listenToFeed() {
+    if (feed) feed.close();
+    feed = null;
+    if (document.hidden) return;
+    feed = new EventSource(document.body.dataset.feed);
+    feed.addEventListener('open', () => tellFeed('running'));
+    feed.addEventListener('state', async event => {
+        if (isRenewing) return;
+        isRenewing = true;
+        try { await renew(JSON.parse(event.data)); } finally { isRenewing = false; }
+    });
+    feed.addEventListener('end', () => { feed.close(); location.reload(); });
+    feed.addEventListener('error', () => {
+        tellFeed('connection lost, trying again');
+        if (feed.readyState === EventSource.CLOSED) setTimeout(listenToFeed, 5000);
+    });
+}
+
 // ---- tables ----
 
 function tableCsv(table) {
@@ -891,9 +986,9 @@ function numberIn(text) {
     return isNaN(value) ? -Infinity : value;
 }
 
-function sortBy(table, column) {
+function sortBy(table, column, up) {
     const body = table.tBodies[0], rows = [...body.rows], head = table.tHead.rows[0].cells[column];
-    const isUp = head.getAttribute('aria-sort') === 'descending';
+    const isUp = up === undefined ? head.getAttribute('aria-sort') === 'descending' : up;
     const isText = rows.some(row => row.cells[column].classList.contains('t') || row.cells[column].tagName === 'TH');
     const key = row => row.cells[column].textContent;
     rows.sort((a, b) => (isUp ? 1 : -1) * (isText ? key(a).localeCompare(key(b)) : numberIn(key(a)) - numberIn(key(b))));
@@ -902,8 +997,8 @@ function sortBy(table, column) {
     body.append(...rows);
 }
 
-function makeTables() {
-    for (const table of document.querySelectorAll('.scroll > table')) {
+function makeTables(within) {
+    for (const table of within.querySelectorAll('.scroll > table')) {
         if (!table.tHead || table.tBodies.length !== 1 || table.tBodies[0].rows.length < 2) continue;
         [...table.tHead.rows[0].cells].forEach((cell, column) => {
             cell.classList.add('sorts');
@@ -915,9 +1010,10 @@ function makeTables() {
         tools.append(button('copy as CSV', 'Copy the table', () => copy(tableCsv(table))));
         table.parentElement.after(tools);
     }
-    for (const code of document.querySelectorAll('.request')) {
-        code.after(button('copy', 'Copy this line', () => copy(code.textContent)));
-    }
+}
+
+function makeRequests(within) {
+    for (const code of within.querySelectorAll('.request')) code.after(button('copy', 'Copy this line', () => copy(code.textContent)));
 }
 
 function copy(text) {
@@ -932,7 +1028,12 @@ function copy(text) {
 
 // Tables and still pictures are seen first.
 requestAnimationFrame(() => setTimeout(() => {
-    makeTables();
-    if (charts.length && window.Dygraph && window.DecompressionStream) start();
+    makeTables(document);
+    makeRequests(document);
+    const started = charts.length && window.Dygraph && window.DecompressionStream ? start() : null;
+    if (document.body.dataset.feed) {
+        Promise.resolve(started).then(listenToFeed);
+        document.addEventListener('visibilitychange', listenToFeed);
+    }
 }, 0));
 })();

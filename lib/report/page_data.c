@@ -17,7 +17,7 @@ enum { MISSING = 4095, GREATEST = 4094, COURSES = 64 };
 struct data {
     struct gt_json json;
     size_t size; /* most bytes of all of it, while there are samples to leave out */
-    const struct gt_whole_course *course[COURSES];
+    const struct gt_course *course[COURSES];
     size_t courses;
 };
 
@@ -44,17 +44,25 @@ static uint8_t *planes_of(const uint32_t *word, size_t count, size_t bytes)
     return plane;
 }
 
-/* Append words as text. Fails `out` without memory. */
-static void pack(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes)
+/* Append words as text of `most` letters at most, or nothing when it would be longer: then the rest is not packed in vain. Fails `out`
+ * without memory. */
+static void pack_within(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes, size_t most)
 {
-    uLongf length = compressBound(count * bytes);
-    uint8_t *plane = planes_of(word, count, bytes), *packed = malloc(length);
-    if (plane && packed && compress2(packed, &length, plane, count * bytes, 6) == Z_OK)
+    uLongf length = compressBound(count * bytes), room = most / 4 * 3;
+    length = length < room ? length : room;
+    uint8_t *plane = planes_of(word, count, bytes), *packed = malloc(length + 1);
+    int status = plane && packed ? compress2(packed, &length, plane, count * bytes, 6) : Z_MEM_ERROR;
+    if (status == Z_OK)
         gt_base64_append(out, packed, length);
-    else
+    else if (status != Z_BUF_ERROR)
         out->failed = -ENOMEM;
     free(plane);
     free(packed);
+}
+
+static void pack(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes)
+{
+    pack_within(out, word, count, bytes, SIZE_MAX);
 }
 
 /* Names as people see them: without anything that acts. */
@@ -82,7 +90,7 @@ static uint32_t number_of(const struct scale *scale, double value)
     return (uint32_t)lround(fmin(fmax(number, 0), GREATEST));
 }
 
-static struct scale scale_of(const struct gt_whole_course_line *line, size_t spans)
+static struct scale scale_of(const struct gt_course_line *line, size_t spans)
 {
     double least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < spans; i++)
@@ -101,14 +109,14 @@ static void put_scale(struct data *data, const struct scale *scale, double unit)
     gt_json_double(&data->json, scale->step / unit);
 }
 
-static void put_spans(struct data *data, const struct gt_whole_course *course, const struct gt_whole_course_line *line,
+static void put_spans(struct data *data, const struct gt_course *course, const struct gt_course_line *line,
                       const struct scale *scale)
 {
     struct gt_buffer text = {0};
     size_t count = course->spans;
     uint32_t *word = malloc((3 * count + 1) * sizeof *word);
     for (size_t i = 0; word && i < count; i++) {
-        const struct gt_whole_course_span *span = &line->span[i];
+        const struct gt_course_span *span = &line->span[i];
         word[i] = number_of(scale, span->count ? span->least : NAN);
         word[count + i] = number_of(scale, span->count ? span->sum / (double)span->count : NAN);
         word[2 * count + i] = number_of(scale, span->count ? span->most : NAN);
@@ -120,28 +128,27 @@ static void put_spans(struct data *data, const struct gt_whole_course *course, c
     free(word);
 }
 
-static void pack_samples(struct gt_buffer *text, const struct gt_whole_course *course,
-                         const struct gt_whole_course_line *line)
+static void pack_samples(struct gt_buffer *text, const struct gt_course *course, const struct gt_course_line *line,
+                         size_t most)
 {
     struct scale scale = scale_of(line, course->spans);
     uint32_t *word = malloc((course->samples + 1) * sizeof *word);
     for (size_t i = 0; word && i < course->samples; i++)
         word[i] = number_of(&scale, i < line->values ? line->value[i] : NAN);
     if (word)
-        pack(text, word, course->samples, 2);
+        pack_within(text, word, course->samples, 2, most);
     free(word);
 }
 
-static bool has_few(const struct gt_whole_course *course)
+static bool has_few(const struct gt_course *course)
 {
-    return course->is_whole && course->samples <= GT_WHOLE_COURSE_SPANS;
+    return course->is_whole && course->samples <= GT_COURSE_FINE_SPANS;
 }
 
-static void put_few_samples(struct data *data, const struct gt_whole_course *course,
-                            const struct gt_whole_course_line *line)
+static void put_few_samples(struct data *data, const struct gt_course *course, const struct gt_course_line *line)
 {
     struct gt_buffer text = {0};
-    pack_samples(&text, course, line);
+    pack_samples(&text, course, line, SIZE_MAX);
     put_packed(data, "samples", &text);
     gt_buffer_release(&text);
 }
@@ -151,12 +158,12 @@ static void put_samples(struct data *data, const struct gt_node *series, size_t 
 {
     size_t of;
     double unit;
-    const struct gt_whole_course *course = gt_series_course_of(series, number, &of, &unit);
+    const struct gt_course *course = gt_series_course_of(series, number, &of, &unit);
     struct gt_buffer text = {0};
     if (!course || !course->is_whole || has_few(course) || data->json.out->length > data->size)
         return;
-    pack_samples(&text, course, &course->line[of]);
-    if (data->json.out->length + text.length <= data->size) {
+    pack_samples(&text, course, &course->line[of], data->size - data->json.out->length);
+    if (text.length) {
         gt_json_array_begin(&data->json);
         gt_json_integer(&data->json, (int64_t)chart);
         gt_json_integer(&data->json, (int64_t)number);
@@ -170,7 +177,7 @@ static void put_samples(struct data *data, const struct gt_node *series, size_t 
 static void put_points(struct data *data, const struct gt_node *series, size_t line)
 {
     const struct gt_point *point;
-    size_t count = gt_series_points(series, line, &point), step = count / GT_WHOLE_COURSE_SPANS + 1;
+    size_t count = gt_series_points(series, line, &point), step = count / GT_COURSE_FINE_SPANS + 1;
     gt_json_key(&data->json, "x");
     gt_json_array_begin(&data->json);
     for (size_t i = 0; i < count; i += step)
@@ -187,7 +194,7 @@ static void put_points(struct data *data, const struct gt_node *series, size_t l
     gt_json_array_end(&data->json);
 }
 
-static size_t number_of_course(struct data *data, const struct gt_whole_course *course)
+static size_t number_of_course(struct data *data, const struct gt_course *course)
 {
     for (size_t i = 0; i < data->courses; i++)
         if (data->course[i] == course)
@@ -201,7 +208,7 @@ static void put_line(struct data *data, const struct gt_node *series, size_t num
 {
     size_t of;
     double unit;
-    const struct gt_whole_course *course = gt_series_course_of(series, number, &of, &unit);
+    const struct gt_course *course = gt_series_course_of(series, number, &of, &unit);
     size_t course_number = course ? number_of_course(data, course) : COURSES;
     gt_json_object_begin(&data->json);
     gt_json_key(&data->json, "name");
@@ -209,7 +216,7 @@ static void put_line(struct data *data, const struct gt_node *series, size_t num
     if (course_number == COURSES) {
         put_points(data, series, number);
     } else {
-        const struct gt_whole_course_line *line = &course->line[of];
+        const struct gt_course_line *line = &course->line[of];
         struct scale scale = scale_of(line, course->spans);
         gt_json_key(&data->json, "course");
         gt_json_integer(&data->json, (int64_t)course_number);
@@ -290,7 +297,7 @@ static void put_chart(struct data *data, const struct gt_node *series)
 
 /* ---- the time of the samples ---- */
 
-static void put_course(struct data *data, const struct gt_whole_course *course)
+static void put_course(struct data *data, const struct gt_course *course)
 {
     double quantum = course->samples > 1 ? course->last / (double)course->samples / 16 : 1;
     struct gt_buffer text = {0};

@@ -11,7 +11,7 @@ struct gt_series_line {
     char *key, *title;
     struct gt_point *point;
     size_t points, capacity;
-    struct gt_whole_course *course; /* NULL: there is none */
+    struct gt_course *course; /* NULL: there is none */
     size_t course_line;
     double course_unit;
 };
@@ -47,6 +47,7 @@ struct gt_report {
     char *type;
     enum gt_layout layout;
     size_t width, page_size;
+    char *feed;
     unsigned style;
     bool failed;
     struct gt_node root, page;
@@ -73,7 +74,7 @@ static void release_series(struct gt_series *series)
         free(series->line[i].key);
         free(series->line[i].title);
         free(series->line[i].point);
-        gt_whole_course_release(series->line[i].course);
+        gt_course_release(series->line[i].course);
     }
     for (size_t i = 0; i < series->bands; i++)
         free((char *)series->band[i].title);
@@ -109,6 +110,7 @@ void gt_report_free(struct gt_report *report)
     release_node(&report->root);
     release_node(&report->page);
     free(report->type);
+    free(report->feed);
     free(report);
 }
 
@@ -145,6 +147,18 @@ size_t gt_report_width_of(const struct gt_report *report)
 void gt_report_page_size(struct gt_report *report, size_t bytes)
 {
     report->page_size = bytes;
+}
+
+int gt_report_feed(struct gt_report *report, const char *address)
+{
+    free(report->feed);
+    report->feed = strdup(address);
+    return report->feed ? 0 : -ENOMEM;
+}
+
+const char *gt_report_feed_of(const struct gt_report *report)
+{
+    return report->feed;
 }
 
 size_t gt_report_page_size_of(const struct gt_report *report)
@@ -493,16 +507,15 @@ int gt_series_point(struct gt_node *node, int number, double x, double y)
     return 0;
 }
 
-int gt_series_course(struct gt_node *node, int number, struct gt_whole_course *course,
-                     const struct gt_whole_course_line *of, double unit)
+int gt_series_course(struct gt_node *node, int number, struct gt_course *course, int of, double unit)
 {
     if (!node)
         return -ENOMEM;
     if (number < 0 || (size_t)number >= node->series.lines || node->series.line[number].course)
         return -EINVAL;
     struct gt_series_line *line = &node->series.line[number];
-    line->course = gt_whole_course_keep(course);
-    line->course_line = (size_t)(of - course->line);
+    line->course = gt_course_keep(course);
+    line->course_line = (size_t)of;
     line->course_unit = unit;
     return 0;
 }
@@ -575,8 +588,7 @@ size_t gt_series_points(const struct gt_node *node, size_t line, const struct gt
     return node->series.line[line].points;
 }
 
-const struct gt_whole_course *gt_series_course_of(const struct gt_node *node, size_t line, size_t *ret_line,
-                                                  double *ret_unit)
+const struct gt_course *gt_series_course_of(const struct gt_node *node, size_t line, size_t *ret_line, double *ret_unit)
 {
     const struct gt_series_line *of = &node->series.line[line];
     *ret_line = of->course_line;

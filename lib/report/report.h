@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregate/whole_course.h"
+#include "aggregate/course.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -42,6 +42,7 @@ enum gt_node_flag {
     GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
     GT_FEWER_COLUMNS =
         32768, /* tables: columns before the last are left out, from the right, where a terminal is too narrow */
+    GT_SENTENCES = 65536, /* tables: pages tell each row as the sentence of its column "advice" */
     GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
                             pickle) have it; CSV and pages show that nothing was measured */
     GT_NOT_IN_ORIGINAL = 1024, /* text as the original prints it (GT_STYLE_ORIGINAL) is without it */
@@ -57,7 +58,8 @@ enum gt_node_flag {
 enum gt_column_flag {
     GT_COLUMN_ONLY_DATA = GT_ONLY_DATA,
     GT_COLUMN_ONLY_PEOPLE = GT_ONLY_PEOPLE,
-    GT_COLUMN_AS_IS = 4, /* not multiplied by a column with GT_COLUMN_FACTOR */
+    GT_COLUMN_AS_IS = 4,  /* not multiplied by a column with GT_COLUMN_FACTOR */
+    GT_COLUMN_STATE = 32, /* words and exit statuses, of which terminals colour those of trouble */
     /* Nobody sees these columns: */
     GT_COLUMN_FACTOR = 8,     /* people see the numbers of a row multiplied by it */
     GT_COLUMN_NO_DEVICE = 16, /* 1 in rows whose zeros stand for a device that is not there: see GT_NO_DEVICE */
@@ -109,8 +111,7 @@ struct gt_node *gt_report_series(struct gt_node *parent, const char *key, const 
 int gt_series_line(struct gt_node *series, const char *key, const char *title); /* index of the new line, from 0 */
 int gt_series_point(struct gt_node *series, int line, double x, double y);
 /* Pages draw the line of the course instead of the points, which are for pictures that stay still. Values are divided by `unit`. */
-int gt_series_course(struct gt_node *series, int line, struct gt_whole_course *course,
-                     const struct gt_whole_course_line *of, double unit);
+int gt_series_course(struct gt_node *series, int line, struct gt_course *course, int of, double unit);
 /* Adds a named stretch of x: a block. */
 int gt_series_band(struct gt_node *series, const char *title, double from, double to);
 int gt_series_lane_band(struct gt_node *series, int lane, const char *title, double from, double to);
@@ -129,6 +130,9 @@ int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_
 const struct gt_node *gt_report_top(const struct gt_report *report);
 const struct gt_node *gt_report_page_top(const struct gt_report *report);
 size_t gt_report_page_size_of(const struct gt_report *report); /* see gt_report_page_size; 0: not told */
+/* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
+int gt_report_feed(struct gt_report *report, const char *address);
+const char *gt_report_feed_of(const struct gt_report *report); /* NULL: there is none */
 size_t gt_report_width_of(const struct gt_report *report);     /* see gt_report_width; 0: any */
 unsigned gt_report_style_of(const struct gt_report *report);   /* see gt_report_style */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);
@@ -179,8 +183,8 @@ const char *gt_series_line_key(const struct gt_node *series, size_t line);
 const char *gt_series_line_title(const struct gt_node *series, size_t line);
 size_t gt_series_points(const struct gt_node *series, size_t line, const struct gt_point **ret);
 /* Returns NULL for a line without a course; `ret_line` is the number of its line. */
-const struct gt_whole_course *gt_series_course_of(const struct gt_node *series, size_t line, size_t *ret_line,
-                                                  double *ret_unit);
+const struct gt_course *gt_series_course_of(const struct gt_node *series, size_t line, size_t *ret_line,
+                                            double *ret_unit);
 size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
 struct gt_mark gt_series_limit_of(const struct gt_node *series);
 double gt_series_peak_of(const struct gt_node *series);

@@ -8,15 +8,14 @@
 #include "base/utf8.h"
 #include "report/format.h"
 #include "report/human_text.h"
-#include "report/wrap.h"
-
-enum { LEAST_LAST = 16 }; /* columns of a terminal that the last column gets, if others can be left out */
+#include "report/screen_table.h"
 
 struct text {
     const struct gt_report *report;
     struct gt_buffer *out;
     const char *indent;
-    bool pandas; /* the analysis layout */
+    bool pandas;       /* the analysis layout */
+    bool is_on_screen; /* nothing may be wider than a terminal */
 };
 
 static void put_indent(struct text *text, int level)
@@ -78,84 +77,6 @@ static void put_cell(struct text *text, const struct gt_grid *grid, size_t row, 
     put_spaces(text, left && !last ? space : 0);
 }
 
-/* Narrower columns, where the terminal is not wide enough. */
-static void fit(const struct text *text, const struct gt_grid *grid, int level, size_t *width)
-{
-    size_t available = gt_report_width_of(text->report), taken = (size_t)level * strlen(text->indent);
-    for (size_t column = 0; column < grid->columns; column++)
-        taken += gap_before(text, grid, column);
-    gt_wrap_fit(width, grid->is_text, grid->columns, available > taken ? available - taken : 0);
-}
-
-/* One line of a row: what fits of each cell, which then begins behind it. Whether anything is left. */
-static bool put_line(struct text *text, const struct gt_grid *grid, const char **cell, const size_t *width)
-{
-    bool is_more = false;
-    size_t pending = 0; /* spaces, which are not put at the end */
-    for (size_t column = 0; column < grid->columns; column++) {
-        const char *next;
-        size_t length = gt_wrap_piece(cell[column], grid->is_text[column] ? width[column] : SIZE_MAX, &next);
-        size_t taken = gt_utf8_width_of(cell[column], length),
-               space = width[column] > taken ? width[column] - taken : 0;
-        pending += gap_before(text, grid, column) + (grid->is_text[column] ? 0 : space);
-        if (length) {
-            put_spaces(text, pending);
-            gt_buffer_append(text->out, cell[column], length);
-            pending = 0;
-        }
-        pending += grid->is_text[column] ? space : 0;
-        cell[column] = next;
-        is_more |= *next != '\0';
-    }
-    gt_buffer_char(text->out, '\n');
-    return is_more;
-}
-
-static void remove_column(struct gt_grid *grid, size_t column, size_t *width)
-{
-    size_t kept = 0, all = grid->columns * grid->rows;
-    for (size_t i = 0; i < all; i++) {
-        if (i % grid->columns == column)
-            free(grid->text[i]);
-        else
-            grid->text[kept++] = grid->text[i];
-    }
-    memset(grid->text + kept, 0, (all - kept) * sizeof *grid->text);
-    grid->columns--;
-    for (; column < grid->columns; column++) {
-        width[column] = width[column + 1];
-        grid->is_text[column] = grid->is_text[column + 1];
-    }
-}
-
-/* The columns before the last go, from the right, until the rest fits. */
-static void drop_columns(const struct text *text, struct gt_grid *grid, int level, size_t *width)
-{
-    while (grid->columns > 2) {
-        size_t needed = (size_t)level * strlen(text->indent), last = width[grid->columns - 1];
-        for (size_t column = 0; column + 1 < grid->columns; column++)
-            needed += width[column] + gap_before(text, grid, column + 1);
-        if (needed + (last < LEAST_LAST ? last : LEAST_LAST) <= gt_report_width_of(text->report))
-            return;
-        remove_column(grid, grid->columns - 2, width);
-    }
-}
-
-static int put_broken_rows(struct text *text, const struct gt_grid *grid, int level, size_t *width)
-{
-    const char **cell = calloc(grid->columns + 1, sizeof *cell);
-    fit(text, grid, level, width);
-    for (size_t row = 0; cell && row < grid->rows; row++) {
-        for (size_t column = 0; column < grid->columns; column++)
-            cell[column] = gt_grid_at(grid, row, column);
-        do
-            put_indent(text, level);
-        while (put_line(text, grid, cell, width));
-    }
-    free(cell);
-    return cell ? 0 : -ENOMEM;
-}
-
 static void put_rows(struct text *text, const struct gt_grid *grid, int level, const size_t *width)
 {
     for (size_t row = 0; row < grid->rows; row++) {
@@ -169,41 +90,53 @@ static void put_rows(struct text *text, const struct gt_grid *grid, int level, c
 static int put_grid(struct text *text, const struct gt_node *node, int level)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, text->report, node, true);
+    int status = gt_grid_init(&grid, text->report, node, text->is_on_screen ? GT_GRID_BRIEF : GT_GRID_ORIGINAL);
     if (status < 0)
         return status;
-    size_t *width = calloc(grid.columns + 1, sizeof *width);
+    size_t *width = text->is_on_screen ? NULL : calloc(grid.columns + 1, sizeof *width);
     for (size_t column = 0; width && column < grid.columns; column++)
         width[column] = column_width(text, &grid, column);
-    status = width ? 0 : -ENOMEM;
-    bool is_in_terminal = gt_report_width_of(text->report) && !text->pandas;
-    if (width && is_in_terminal && gt_node_table(node) && gt_node_table(node)->flags & GT_FEWER_COLUMNS)
-        drop_columns(text, &grid, level, width);
-    if (width && is_in_terminal)
-        status = put_broken_rows(text, &grid, level, width);
+    if (text->is_on_screen)
+        status = gt_screen_table(text->out, &grid, gt_node_table(node), (size_t)level * strlen(text->indent));
     else if (width)
         put_rows(text, &grid, level, width);
+    else
+        status = -ENOMEM;
     gt_grid_release(&grid);
     free(width);
     return status;
 }
 
+static void put_series_line(struct text *text, const struct gt_node *series, size_t line, int level)
+{
+    const struct gt_point *point;
+    struct gt_buffer shown = {0};
+    size_t count = gt_series_points(series, line, &point), indent = (size_t)level * strlen(text->indent);
+    gt_utf8_show(&shown, gt_series_line_title(series, line));
+    gt_buffer_printf(&shown, ": %zu points", count);
+    size_t width = text->is_on_screen ? gt_report_width_of(text->report) : SIZE_MAX;
+    put_indent(text, level);
+    gt_screen_text(text->out, shown.data ? shown.data : "", indent, indent, width);
+    text->out->failed = text->out->failed ? text->out->failed : shown.failed;
+    gt_buffer_release(&shown);
+}
+
 static int put_series(struct text *text, const struct gt_node *series, int level)
 {
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        const struct gt_point *point;
-        size_t count = gt_series_points(series, line, &point);
-        put_indent(text, level);
-        gt_utf8_show(text->out, gt_series_line_title(series, line));
-        gt_buffer_printf(text->out, ": %zu points\n", count);
-    }
+    for (size_t line = 0; line < gt_series_lines(series); line++)
+        put_series_line(text, series, line, level);
     return 0;
 }
 
 static int put_nodes(struct text *text, const struct gt_node *section, int level);
 
+/* The line of a section, a table or a list. */
 static void put_title(struct text *text, const struct gt_node *node, int level)
 {
+    if (text->is_on_screen) {
+        gt_screen_title(text->out, text->report, gt_node_title(node), (size_t)level * strlen(text->indent));
+        return;
+    }
     put_indent(text, level);
     gt_utf8_show(text->out, gt_node_title(node));
     gt_buffer_text(text->out, ":\n");
@@ -253,13 +186,29 @@ static size_t widest_title(const struct text *text, const struct gt_node *sectio
     return widest;
 }
 
-static void put_fact(struct text *text, const struct gt_node *fact)
+static void put_value(struct text *text, struct gt_buffer *out, const struct gt_node *fact)
 {
-    if (gt_node_is_absent(fact))
-        gt_buffer_text(text->out, "0.0");
+    if (gt_node_is_absent(fact) && !(text->is_on_screen && gt_report_layout_of(text->report) == GT_LAYOUT_ANALYSIS))
+        gt_buffer_text(out, "0.0");
     else
-        gt_human_text_fact(text->out, text->report, fact);
-    gt_buffer_char(text->out, '\n');
+        gt_human_text_fact(out, text->report, fact);
+}
+
+/* The line stands behind the title. */
+static void put_fact(struct text *text, const struct gt_node *fact, int level)
+{
+    struct gt_buffer value = {0};
+    if (!text->is_on_screen) {
+        put_value(text, text->out, fact);
+        gt_buffer_char(text->out, '\n');
+        return;
+    }
+    size_t indent = (size_t)level * strlen(text->indent), width = gt_report_width_of(text->report);
+    put_value(text, &value, fact);
+    gt_screen_text(text->out, value.data ? value.data : "", indent + gt_utf8_columns(gt_node_title(fact)) + 2,
+                   indent + strlen(text->indent), width);
+    text->out->failed = text->out->failed ? text->out->failed : value.failed;
+    gt_buffer_release(&value);
 }
 
 static int put_nodes(struct text *text, const struct gt_node *section, int level)
@@ -269,15 +218,15 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
         if (is_left_out(text, node))
             continue;
-        put_indent(text, level);
-        gt_utf8_show(text->out, gt_node_title(node));
-        gt_buffer_char(text->out, ':');
         if (gt_node_is_fact(node)) {
+            put_indent(text, level);
+            gt_utf8_show(text->out, gt_node_title(node));
+            gt_buffer_char(text->out, ':');
             size_t width = gt_utf8_columns(gt_node_title(node));
             put_spaces(text, 1 + (widest > width ? widest - width : 0));
-            put_fact(text, node);
+            put_fact(text, node, level);
         } else {
-            gt_buffer_char(text->out, '\n');
+            put_title(text, node, level);
             status = put_body(text, node, level + 1);
         }
     }
@@ -287,7 +236,9 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
 static int write_text(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     bool analysis = gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS;
-    struct text text = {report, out, analysis ? "\t" : "   ", analysis};
+    bool is_on_screen = gt_report_width_of(report) && !(gt_report_style_of(report) & GT_STYLE_ORIGINAL);
+    bool pandas = analysis && !is_on_screen;
+    struct text text = {report, out, pandas ? "\t" : "   ", pandas, is_on_screen};
     int status = put_body(&text, gt_report_top(report), 0);
     return status < 0 ? gt_error_system(error, -status, "text") : 0;
 }

@@ -1,4 +1,5 @@
-/* The processes of a job by name, each from its beginning to its end. Kept with detail only. */
+/* The processes of a job by name, each from its beginning to its end. All with detail, else the first thousand, in recordings
+ * in SQLite. */
 #ifndef GT_SAMPLE_LIFE_H
 #define GT_SAMPLE_LIFE_H
 

@@ -22,10 +22,10 @@ struct entry {
     bool has_executed;       /* a program, since it was forked */
     bool is_ours; /* a program of our name: its child may turn out to be a sampler, and it the helper that forked it */
     bool leader_ended;
-    bool end_was_heard;                        /* all its threads' EXIT came */
-    bool number_is_reused;                     /* by a process that is no member, since this one ended */
-    bool is_seeded;                            /* named by the seed that is under way */
-    int64_t seeded_ns;                         /* when a seed saw it alive; 0: never */
+    bool end_was_heard;                                       /* all its threads' EXIT came */
+    bool number_is_reused;                                    /* by a process that is no member, since this one ended */
+    bool is_seeded;                                           /* named by the seed that is under way */
+    int64_t seeded_ns;                                        /* when a seed saw it alive; 0: never */
     struct gt_membership_counts counts_before, counts_at_end; /* when it began and ended */
     size_t threads_most;
     uint32_t settles; /* how many settles it has outlived its end */
@@ -505,11 +505,7 @@ static DIR *open_task(const struct gt_root *root, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
-    int fd = pid > 0 && is_running(root, pid) ? gt_root_open_directory(root, path) : -1;
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory && fd >= 0)
-        close(fd);
-    return directory;
+    return pid > 0 && is_running(root, pid) ? gt_root_list(root, path) : NULL;
 }
 
 static int seed_process(struct gt_membership *membership, struct gt_seed seed)

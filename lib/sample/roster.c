@@ -24,6 +24,8 @@ struct entry {
     int64_t met_ns, words_ns; /* when it was first read, and its words last */
     double cpu_when_named;
     double record_cpu, record_peak; /* what exit records tell: a sum, and a mark that is NaN without them */
+    char kernel_name[16];           /* when its name was read last */
+    bool was_forked;                /* then it had not executed a program yet */
     bool heard_fork;                /* so records tell all that it used */
     bool is_changed;                /* and so in the list of those */
     uint64_t round;                 /* of the last reading that met it */
@@ -31,6 +33,7 @@ struct entry {
 
 struct gt_roster {
     const struct gt_root *root;
+    size_t most;
     bool launched;
     int64_t origin_ns;
     int64_t boot_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC */
@@ -43,12 +46,14 @@ struct gt_roster {
     struct gt_lives changes;
 };
 
-int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, bool launched, struct gt_error *error)
+int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, size_t most, bool launched,
+                  struct gt_error *error)
 {
     struct gt_roster *roster = calloc(1, sizeof *roster);
     if (!roster)
         return gt_error_system(error, ENOMEM, "names of the processes");
     roster->root = root;
+    roster->most = most;
     roster->launched = launched;
     roster->boot_ns = gt_clock_ns(CLOCK_BOOTTIME) - gt_clock_ns(CLOCK_MONOTONIC);
     roster->origin_ns = gt_clock_ns(CLOCK_MONOTONIC);
@@ -116,7 +121,7 @@ static struct entry *extend(struct gt_roster *roster, pid_t pid)
 /* NULL when there are too many; *status tells whether memory was short. */
 static struct entry *add(struct gt_roster *roster, pid_t pid, pid_t parent, int64_t begin_ns, int *status)
 {
-    if (roster->entry_count == GT_ROSTER_MOST) {
+    if (roster->entry_count == roster->most) {
         *status = leave_out(roster, pid);
         return NULL;
     }
@@ -246,12 +251,22 @@ static bool read_words(struct gt_life *life, const struct gt_process *process)
     return rename_to(life->command, sizeof life->command, text);
 }
 
+static bool has_executed(const struct entry *entry, const struct gt_process *process)
+{
+    return strncmp(entry->kernel_name, process->name, sizeof process->name) != 0 ||
+           (entry->was_forked && !process->is_forked);
+}
+
 /* Only a process that runs executes another program. */
 static void read_names(struct gt_roster *roster, struct entry *entry, const struct gt_process *process, int64_t now_ns)
 {
     bool is_new = entry->words_ns == NEVER;
     if (!is_new && process->value[GT_CPU_TIME] == entry->cpu_when_named)
         return;
+    if (roster->most < GT_ROSTER_MOST && !is_new && !has_executed(entry, process))
+        return; /* a list that nobody asked for costs next to nothing */
+    memcpy(entry->kernel_name, process->name, sizeof entry->kernel_name);
+    entry->was_forked = process->is_forked;
     entry->cpu_when_named = process->value[GT_CPU_TIME];
     bool is_renamed = read_name(&entry->life, process);
     if (is_new || is_renamed || now_ns - entry->met_ns < YOUNG_NS || now_ns - entry->words_ns >= WORDS_PERIOD_NS) {

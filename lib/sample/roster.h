@@ -12,10 +12,14 @@
 struct gt_roster;
 
 /* At most so many are kept; later ones are only counted. */
-enum { GT_ROSTER_MOST = 100000 };
+enum {
+    GT_ROSTER_MOST = 100000, /* with detail */
+    GT_ROSTER_FEW = 1000,    /* in any other recording */
+};
 
-/* `launched`: the main process was forked by the tracker, and begins when tracking does. -ENOMEM. */
-int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, bool launched, struct gt_error *error);
+/* `most`: how many it holds. `launched`: the main process was forked by the tracker, and begins when tracking does. -ENOMEM. */
+int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, size_t most, bool launched,
+                  struct gt_error *error);
 void gt_roster_free(struct gt_roster *roster);
 /* Times are told in seconds since then, CLOCK_MONOTONIC. */
 void gt_roster_begin(struct gt_roster *roster, int64_t origin_ns);
@@ -31,7 +35,7 @@ void gt_roster_reaped(struct gt_roster *roster, pid_t pid, int64_t now_ns);
 int gt_roster_changes(struct gt_roster *roster, const struct gt_life **ret, size_t *count);
 /* All so far. -ENOMEM. */
 int gt_roster_lives(const struct gt_roster *roster, struct gt_lives *ret);
-/* How many there were beyond GT_ROSTER_MOST. */
+/* How many there were beyond what it holds. */
 uint64_t gt_roster_left_out(const struct gt_roster *roster);
 
 #endif

@@ -30,7 +30,7 @@ struct gt_sample {
     struct gt_energy_reading energy;
     size_t life_count;
     const struct gt_life
-        *life; /* with detail: the processes that came, got another name or ended since the last sample */
+        *life; /* of a list: the processes that came, got another name or ended since the last sample */
 };
 
 enum { GT_FIXED_ROWS = 4 };
@@ -176,8 +176,9 @@ struct gt_outcome {
     struct gt_package_figures package[GT_PACKAGES];
     size_t provenance_count;
     struct gt_provenance *provenance;
-    struct gt_lives lives;         /* with detail: every process */
+    struct gt_lives lives;         /* by name */
     uint64_t processes_not_listed; /* which were too many */
+    bool has_detail;               /* the list was asked for */
 };
 
 #endif

@@ -17,7 +17,10 @@ static int open_source(struct gt_sampler *sampler, const struct gt_collector_typ
 {
     struct gt_sampler_source *source = &sampler->source[sampler->source_count++];
     source->type = type;
-    return type->open(&source->state, options, &sampler->frame, &source->availability, error);
+    int status = type->open(&source->state, options, &sampler->frame, &source->availability, error);
+    if (source->state)
+        sampler->ready[sampler->ready_count++] = (uint8_t)(sampler->source_count - 1);
+    return status;
 }
 
 static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
@@ -67,9 +70,9 @@ static uint64_t now_in_ticks(void)
            (uint64_t)t.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000u;
 }
 
-static int open_roster(struct gt_sampler *sampler, bool launched, struct gt_error *error)
+static int open_roster(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
-    int status = gt_roster_new(&sampler->roster, &sampler->root, launched, error);
+    int status = gt_roster_new(&sampler->roster, &sampler->root, options->names, options->launched, error);
     if (status >= 0 && sampler->finder.membership)
         gt_membership_listen(sampler->finder.membership, sampler->roster);
     return status;
@@ -88,8 +91,8 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
                             &sampler->walker_availability, error);
     if (status >= 0)
         status = gt_job_finder_open(&sampler->finder, &sampler->root, error);
-    if (status >= 0 && options->detail)
-        status = open_roster(sampler, options->launched, error);
+    if (status >= 0 && options->names)
+        status = open_roster(sampler, options, error);
     if (status >= 0)
         status = gt_job_finder_slurm(&sampler->finder, &sampler->root, options->slurm_job, options->mark, error);
     if (status < 0)
@@ -262,11 +265,9 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     gt_packages_clear(frame);
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     frame->real_ns = gt_clock_real(&sampler->clock);
-    for (size_t i = 0; i < sampler->source_count; i++) {
-        struct gt_sampler_source *source = &sampler->source[i];
+    for (size_t i = 0; i < sampler->ready_count; i++) {
+        const struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
         struct gt_error trouble;
-        if (!source->state)
-            continue;
         int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
         trouble.code = 0;
         trouble.text[0] = '\0';

@@ -25,10 +25,12 @@ struct gt_sampler {
     struct gt_topology topology;
     struct gt_tree tree;
     struct gt_job_finder finder;
-    struct gt_roster *roster; /* NULL without detail */
+    struct gt_roster *roster; /* NULL without names */
     struct gt_account account;
     struct gt_sampler_source *source;
     size_t source_count;
+    uint8_t ready[64]; /* numbers of those that have something to read */
+    size_t ready_count;
     struct gt_walker *walker;
     struct gt_availability walker_availability;
     struct gt_walker_result memory; /* shared pages counted once */
@@ -38,7 +40,7 @@ struct gt_sampler {
 struct gt_sampler_options {
     pid_t pid;
     bool launched;
-    bool detail; /* processes by name, too */
+    size_t names; /* how many processes are listed by name */
     const char *machine_root;
     const struct gt_clock *clock; /* NULL: the system's */
     const char *gpu_brand;

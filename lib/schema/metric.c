@@ -19,6 +19,12 @@ const struct gt_metric gt_metrics[GT_METRIC_COUNT] = {
 #undef METRIC
 };
 
+const struct gt_metric gt_capacities[GT_CAPACITY_COUNT] = {
+#define CAPACITY(symbol, name, unit, scopes, help) {#name, GT_##unit, GT_GAUGE, GT_NONE, scopes, help},
+#include "schema/capacity.def"
+#undef CAPACITY
+};
+
 int gt_metric_find(const char *name)
 {
     for (int id = 0; id < GT_METRIC_COUNT; id++)

@@ -34,6 +34,16 @@ struct gt_metric {
 
 extern const struct gt_metric gt_metrics[GT_METRIC_COUNT];
 
+/* What there is at most: capacity.def. */
+enum gt_capacity_id {
+#define CAPACITY(symbol, name, unit, scopes, help) GT_CAPACITY_##symbol,
+#include "schema/capacity.def"
+#undef CAPACITY
+    GT_CAPACITY_COUNT
+};
+
+extern const struct gt_metric gt_capacities[GT_CAPACITY_COUNT];
+
 bool gt_metric_has(enum gt_metric_id id, enum gt_scope scope);
 const char *gt_scope_name(enum gt_scope scope); /* "system", "main", ... also the prefix of column names */
 const char *gt_unit_name(enum gt_unit unit);    /* "bytes", "seconds", ... */

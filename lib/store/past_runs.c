@@ -78,6 +78,8 @@ static int make_private(const char *path, struct gt_error *error)
 {
     struct stat facts;
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EACCES && lstat(path, &facts) == 0)
+        return gt_error_set(error, EPERM, "%s may not be written (chmod u+w, or --no-history)", path);
     if (fd < 0)
         return gt_error_system(error, errno, "%s", path);
     int code = fstat(fd, &facts) < 0 ? errno : 0;

@@ -6,8 +6,9 @@
 #include <strings.h>
 
 /* A name holds one of these without regard to case, '-' and '_'. */
-static const char *const telling[] = {"password",  "passwd",     "passphrase", "token",         "secret", "apikey",
-                                      "accesskey", "credential", "privatekey", "authorization", "bearer", "sessionkey"};
+static const char *const telling[] = {"password", "passwd",     "passphrase", "token",      "secret",
+                                      "apikey",   "accesskey",  "credential", "privatekey", "authorization",
+                                      "bearer",   "sessionkey", "cookie"};
 /* Keys of services begin so. */
 static const char *const beginnings[] = {"ghp_",  "gho_",  "ghs_", "ghu_", "github_pat_", "glpat-", "hf_",   "sk-",
                                          "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza",        "npm_",   "pypi-", "eyJ"};
@@ -101,20 +102,36 @@ static void put_value(struct gt_buffer *out, const char *value, size_t length)
     }
 }
 
+/* What stands between "Authorization:" and what it hands over. */
+static bool is_scheme(const char *piece, size_t length)
+{
+    static const char *const schemes[] = {"bearer", "basic", "digest", "token", "negotiate"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strlen(schemes[i]) == length && strncasecmp(piece, schemes[i], length) == 0)
+            return true;
+    return false;
+}
+
 /* A piece has no blanks. */
 static void put_piece(struct gt_buffer *out, struct state *state, const char *piece, size_t length)
 {
     const char *equals = memchr(piece, '=', length);
     size_t name = equals ? (size_t)(equals - piece) : length;
     bool ends_in_colon = length > 1 && piece[length - 1] == ':';
+    if (state->next_is_secret && is_scheme(piece, length)) {
+        gt_buffer_append(out, piece, length);
+        return;
+    }
     if (state->rest_is_secret || (state->next_is_secret && *piece != '-')) {
         gt_buffer_text(out, GT_SECRET_HIDDEN);
-        state->next_is_secret = false;
+        state->next_is_secret = piece[length - 1] == ';'; /* more of a cookie */
         return;
     }
     bool tells = names_secret(piece, name);
-    state->next_is_secret = tells && !equals && *piece == '-';
-    state->rest_is_secret = tells && (ends_in_colon || strncasecmp(piece, "bearer", length) == 0);
+    bool is_bearer = length == strlen("bearer") && strncasecmp(piece, "bearer", length) == 0;
+    bool is_heading = tells && (ends_in_colon || is_bearer);
+    state->next_is_secret = is_heading || (tells && !equals && *piece == '-');
+    state->rest_is_secret = is_heading;
     if (!equals) {
         put_value(out, piece, length);
         return;
@@ -124,6 +141,26 @@ static void put_piece(struct gt_buffer *out, struct state *state, const char *pi
         gt_buffer_text(out, GT_SECRET_HIDDEN);
     else
         put_value(out, equals + 1, length - name - 1);
+}
+
+/* Behind -p stands a password for some programs, for others a port, a path or a partition. */
+static bool may_be_password(const char *word)
+{
+    enum { LONGEST_PORT = 5 };
+    size_t digits = strspn(word, "0123456789");
+    bool is_port = digits && !word[digits] && digits <= LONGEST_PORT;
+    return *word != '-' && *word != '/' && !is_port && !strchr(word, ':');
+}
+
+/* "mysql -pPASSWORD" */
+static bool holds_password(const char *word, const char *program)
+{
+    static const char *const programs[] = {"mysql", "mariadb", "sshpass"};
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if (strncmp(name, programs[i], strlen(programs[i])) == 0)
+            return strncmp(word, "-p", 2) == 0 && word[2];
+    return false;
 }
 
 /* "--user name:password", as curl has it. */
@@ -137,6 +174,7 @@ static void put_word(struct gt_buffer *out, struct state *state, const char *wor
     static const char blanks[] = " \t\r\n";
     const char *colon = before && is_user_option(before) ? strchr(word, ':') : NULL;
     state->rest_is_secret = false;
+    state->next_is_secret |= before && strcmp(before, "-p") == 0 && may_be_password(word);
     if (colon && !state->next_is_secret) {
         gt_buffer_append(out, word, (size_t)(colon + 1 - word));
         gt_buffer_text(out, GT_SECRET_HIDDEN);
@@ -159,7 +197,10 @@ int gt_secret_hide(struct gt_buffer *out, char *const words[])
     gt_buffer_text(out, "");
     for (size_t i = 0; words[i]; i++) {
         gt_buffer_text(out, i ? " " : "");
-        put_word(out, &state, words[i], i ? words[i - 1] : NULL);
+        if (holds_password(words[i], words[0]))
+            gt_buffer_text(out, "-p" GT_SECRET_HIDDEN);
+        else
+            put_word(out, &state, words[i], i ? words[i - 1] : NULL);
     }
     return out->failed;
 }

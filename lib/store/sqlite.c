@@ -153,6 +153,7 @@ int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *err
 
 const struct gt_store_type gt_store_sqlite = {
     .suffix = ".sqlite",
+    .lists_names = true,
     .help = "SQLite database: samples, GPUs, processes, the outcome and where each figure comes from",
     .check = sqlite_check_logs,
     .create = gt_sqlite_create,

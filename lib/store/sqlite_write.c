@@ -17,8 +17,8 @@ static int sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char
     gt_buffer_text(&create, "CREATE TABLE IF NOT EXISTS " GT_LIFE_TABLE " (");
     gt_buffer_text(&insert, "REPLACE INTO " GT_LIFE_TABLE " VALUES (");
     for (size_t i = 0; i < gt_life_field_count; i++) {
-        const struct gt_field *fact = &gt_life_fields[i];
-        gt_buffer_printf(&create, "%s%s %s%s", i ? ", " : "", fact->name, types[fact->kind], i ? "" : " PRIMARY KEY");
+        const struct gt_field *field = &gt_life_fields[i];
+        gt_buffer_printf(&create, "%s%s %s%s", i ? ", " : "", field->name, types[field->kind], i ? "" : " PRIMARY KEY");
         gt_buffer_text(&insert, i ? ",?" : "?");
     }
     gt_buffer_char(&create, ')');
@@ -33,12 +33,12 @@ static int sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char
     return status;
 }
 
-static void bind(sqlite3_stmt *insert, int position, const struct gt_field *fact, const struct gt_life *life)
+static void bind(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
 {
-    if (fact->kind != GT_FIELD_TEXT)
-        gt_sqlite_bind_number(insert, position, gt_life_number(fact, life), fact->kind == GT_FIELD_INTEGER);
-    else if (*gt_field_text(fact, life))
-        gt_sqlite_bind_text(insert, position, gt_field_text(fact, life));
+    if (field->kind != GT_FIELD_TEXT)
+        gt_sqlite_bind_number(insert, position, gt_life_number(field, life), field->kind == GT_FIELD_INTEGER);
+    else if (*gt_field_text(field, life))
+        gt_sqlite_bind_text(insert, position, gt_field_text(field, life));
     else
         sqlite3_bind_null(insert, position);
 }
@@ -67,8 +67,8 @@ struct sqlite_writer {
     char *path;
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
-    sqlite3_stmt *lives; /* with detail */
-    bool has_detail, in_transaction;
+    sqlite3_stmt *lives; /* with names */
+    bool has_detail, has_names, in_transaction;
     dev_t device; /* of the file */
     ino_t inode;
     off_t least; /* bytes: it never gets smaller than it began */
@@ -143,11 +143,11 @@ static int create_static(struct sqlite_writer *writer, const struct gt_machine *
     if (!status)
         status = prepare_insert(writer, &insert, "static_data", gt_machine_field_count, error);
     for (size_t i = 0; !status && i < gt_machine_field_count; i++) {
-        const struct gt_field *fact = &gt_machine_fields[i];
-        if (fact->kind == GT_FIELD_TEXT)
-            gt_sqlite_bind_text(insert, (int)i + 1, gt_field_text(fact, machine));
+        const struct gt_field *field = &gt_machine_fields[i];
+        if (field->kind == GT_FIELD_TEXT)
+            gt_sqlite_bind_text(insert, (int)i + 1, gt_field_text(field, machine));
         else
-            gt_sqlite_bind_number(insert, (int)i + 1, gt_field_number(fact, machine), fact->kind == GT_FIELD_INTEGER);
+            gt_sqlite_bind_number(insert, (int)i + 1, gt_field_number(field, machine), field->kind == GT_FIELD_INTEGER);
     }
     if (!status)
         status = step(writer, insert, error);
@@ -185,7 +185,7 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
         gt_detail_columns(&writer->detail[i].columns, gt_details[i].scope);
         status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
     }
-    if (!status && writer->has_detail)
+    if (!status && writer->has_names)
         status = sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
     if (!status)
         status = gt_sqlite_run(writer->database, writer->path, schema, error);
@@ -259,7 +259,7 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
         status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
                                 error);
-    if (!status && writer->has_detail)
+    if (!status && writer->has_names)
         status = sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
     return status;
 }
@@ -323,6 +323,7 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
     }
     writer->path = path;
     writer->has_detail = options->detail;
+    writer->has_names = options->detail || options->names;
     int status = make(writer, options, machine, error);
     if (status < 0)
         release(writer);

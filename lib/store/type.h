@@ -63,6 +63,7 @@ struct gt_store_type {
     const char *suffix; /* ".csv"; "/": a folder */
     const char *help;
     bool has_detail_files; /* GPU and PROCESS rows go to files beside the main one */
+    bool lists_names;      /* has a place for processes by name without detail */
     bool is_direct;        /* all of writing runs on the thread that calls, which waits for it */
 
     /* Before anything is written: may what lies beside the name be there? May be NULL. */
@@ -97,10 +98,10 @@ struct gt_store_type {
 
 /* Find the type by the suffix of a path. NULL comes with an error that names the suffixes there are. */
 const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error);
-/* The suffixes of files beside a recording of a type that has several, code blocks last; NULL past the end. */
+/* Returns suffix number `index` of the files beside a recording of a type that has several, code blocks last; NULL past the end. */
 const char *gt_store_part(size_t index);
 #define GT_BLOCKS_SUFFIX ".blocks"
-/* "NAME.csv" and ".gpus" -> "NAME.gpus.csv"; -ENAMETOOLONG. */
+/* Makes "NAME.gpus.csv" of "NAME.csv" and ".gpus". Returns 0 or -ENAMETOOLONG. */
 int gt_store_path_beside(char *ret, size_t size, const char *path, const char *suffix);
 
 #endif

@@ -58,7 +58,7 @@ static void take_argument(struct gt_raw_event *item, struct gt_span key, struct 
     case 11:
         if (gt_span_is(key, "correlation"))
             item->correlation = read_id(value);
-        else if (gt_span_is(key, "External id"))
+        else if (gt_span_is(key, "External id") || gt_span_is(key, "external id")) /* the latter in 2021 */
             item->external = read_id(value);
         break;
     case 13:

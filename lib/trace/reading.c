@@ -222,14 +222,20 @@ int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_cloc
     return reading->has_begun && base ? -EAGAIN : 0;
 }
 
-void gt_reading_judge_node(struct gt_reading *reading)
+static bool is_other_node(const struct gt_reading *reading, const struct gt_trace_file *file)
 {
-    const struct gt_trace_file *file = gt_reading_file(reading);
     const char *wanted = reading->options->node;
     char rank[16];
+    if (!wanted)
+        return false;
     snprintf(rank, sizeof rank, "%d", (int)file->rank);
-    reading->is_other_node = wanted && strcmp(wanted, gt_trace_text(reading->trace, file->node)) != 0 &&
-                             (file->rank < 0 || strcmp(wanted, rank) != 0);
+    return strcmp(wanted, gt_trace_text(reading->trace, file->node)) != 0 &&
+           (file->rank < 0 || strcmp(wanted, rank) != 0);
+}
+
+void gt_reading_judge_node(struct gt_reading *reading)
+{
+    reading->is_other_node = is_other_node(reading, gt_reading_file(reading));
 }
 
 static int set_node(struct gt_reading *reading, uint32_t node)
@@ -287,6 +293,40 @@ int64_t gt_reading_process(struct gt_reading *reading, struct gt_span pid)
         return -ENOMEM;
     *process = (struct gt_trace_process){reading->file, (uint32_t)text, GT_TRACE_NONE, GT_TRACE_NONE, INT64_MAX};
     return number;
+}
+
+/* The part of the file that is a node's. */
+static int64_t part_of(struct gt_reading *reading, uint32_t node, int64_t rank)
+{
+    struct gt_trace *trace = reading->trace;
+    for (uint32_t i = reading->file; i < trace->file_count; i++)
+        if (trace->file[i].part_of == reading->file && trace->file[i].node == node)
+            return i;
+    struct gt_trace_file *file = GT_GROW(trace, file);
+    if (!file)
+        return -ENOMEM;
+    const struct gt_trace_file *whole = gt_reading_file(reading);
+    *file = (struct gt_trace_file){.path = strdup(whole->path),
+                                   .format = whole->format,
+                                   .node = node,
+                                   .rank = rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1,
+                                   .first = INT64_MAX,
+                                   .last = INT64_MIN,
+                                   .part_of = reading->file};
+    if (file->path)
+        return (int64_t)trace->file_count - 1;
+    trace->file_count--;
+    return -ENOMEM;
+}
+
+int gt_reading_process_node(struct gt_reading *reading, uint32_t process, struct gt_span node, int64_t rank)
+{
+    int64_t string = gt_reading_string(reading, gt_span_unquoted(node));
+    int64_t part = string < 0 ? string : part_of(reading, (uint32_t)string, rank);
+    if (part < 0)
+        return (int)part;
+    reading->trace->process[process].file = (uint32_t)part;
+    return 0;
 }
 
 static int64_t new_track(struct gt_reading *reading, uint32_t process, uint32_t tid, uint32_t real)
@@ -350,24 +390,46 @@ int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct 
     return track;
 }
 
-/* "ProfilerStep#12" of the PyTorch profiler names a step; its copy on the GPU lags behind and is left out. */
-static int32_t profiler_step(const struct gt_raw_event *item, struct gt_span label)
+static bool ends_with_word(struct gt_span text, const char *word)
 {
-    static const char prefix[] = "ProfilerStep#";
-    const size_t length = sizeof prefix - 1;
-    int64_t number;
-    if (label.length <= length || memcmp(label.text, prefix, length) != 0 ||
-        gt_span_is(item->category, "gpu_user_annotation"))
-        return GT_TRACE_NO_STEP;
-    struct gt_span digits = {label.text + length, label.length - length};
-    return gt_span_decimal(digits, 0, &number) < 0 || number < 0 || number > INT32_MAX ? GT_TRACE_NO_STEP
-                                                                                       : (int32_t)number;
+    size_t length = strlen(word);
+    return text.length >= length && strncasecmp(text.text + text.length - length, word, length) == 0;
 }
 
-static int note_step(struct gt_reading *reading, uint32_t mode, int32_t number, int64_t start, int64_t end)
+/* Ranges that a program names "step 12", "train_step_12" or "Iteration: 12" are its steps, and so is "ProfilerStep#12" of the
+ * PyTorch profiler; its copy on the GPU lags behind and is left out. Returns the number, with what stands before it. */
+static int32_t named_step(const struct gt_raw_event *item, struct gt_span label, struct gt_span *mode)
+{
+    static const char profiler[] = "ProfilerStep#";
+    const size_t length = sizeof profiler - 1;
+    bool is_profiler = label.length > length && memcmp(label.text, profiler, length) == 0;
+    int64_t number;
+    if (!label.length || (unsigned char)(label.text[label.length - 1] - '0') > 9 ||
+        gt_span_is(item->category, "gpu_user_annotation") ||
+        (!is_profiler && !gt_span_is(item->category, "user_annotation")))
+        return GT_TRACE_NO_STEP;
+    *mode = label;
+    while (mode->length && (unsigned char)(mode->text[mode->length - 1] - '0') <= 9)
+        mode->length--;
+    struct gt_span digits = {label.text + mode->length, label.length - mode->length};
+    while (mode->length && strchr(" #_:=-", mode->text[mode->length - 1]))
+        mode->length--;
+    if (!ends_with_word(*mode, "step") && !ends_with_word(*mode, "iteration") && !ends_with_word(*mode, "iter"))
+        return GT_TRACE_NO_STEP;
+    return gt_span_decimal(digits, 0, &number) < 0 || number > INT32_MAX ? GT_TRACE_NO_STEP : (int32_t)number;
+}
+
+static uint32_t owner_of(const struct gt_trace *trace, uint32_t track)
+{
+    return trace->process[trace->track[track].process].file;
+}
+
+static int note_step(struct gt_reading *reading, uint32_t mode, int32_t number, const struct gt_trace_event *event)
 {
     struct gt_trace *trace = reading->trace;
-    struct gt_key key = {{reading->file, mode, (uint32_t)number, 0}};
+    uint32_t file = owner_of(trace, event->track);
+    int64_t start = event->start, end = start + event->duration;
+    struct gt_key key = {{file, mode, (uint32_t)number, 0}};
     int64_t at = gt_keys_add(&reading->steps, key, (uint32_t)trace->step_count);
     if (at < 0)
         return (int)at;
@@ -375,7 +437,7 @@ static int note_step(struct gt_reading *reading, uint32_t mode, int32_t number, 
         struct gt_trace_step *added = GT_GROW(trace, step);
         if (!added)
             return -ENOMEM;
-        *added = (struct gt_trace_step){reading->file, mode, number, start, end};
+        *added = (struct gt_trace_step){file, mode, number, start, end};
     }
     struct gt_trace_step *step = &trace->step[at];
     step->start = start < step->start ? start : step->start;
@@ -391,14 +453,14 @@ static int find_step(struct gt_reading *reading, struct gt_trace_event *event, s
         return 0;
     if (event->step != GT_TRACE_NO_STEP) {
         uint32_t mode = trace->process[trace->track[event->track].process].name;
-        return note_step(reading, mode, event->step, event->start, event->start + event->duration);
+        return note_step(reading, mode, event->step, event);
     }
-    event->step = profiler_step(event->item, label);
+    struct gt_span name;
+    event->step = named_step(event->item, label, &name);
     if (event->step == GT_TRACE_NO_STEP)
         return 0;
-    int64_t mode = gt_strings_add(&reading->trace->strings, "ProfilerStep", 12);
-    return mode < 0 ? (int)mode
-                    : note_step(reading, (uint32_t)mode, event->step, event->start, event->start + event->duration);
+    int64_t mode = gt_reading_string(reading, name);
+    return mode < 0 ? (int)mode : note_step(reading, (uint32_t)mode, event->step, event);
 }
 
 /* Numbers in decimal or as "0x1a" are the id; other texts stand by their number. */
@@ -438,20 +500,22 @@ static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, str
         return (int)category;
     event->name = (uint32_t)name;
     event->category = (uint32_t)category;
-    gt_reading_file(reading)->kept++;
+    reading->trace->file[owner_of(reading->trace, event->track)].kept++;
     return reading->sink->event(reading->sink->context, event, reading->error);
 }
 
 int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_span label, uint32_t track,
                      uint8_t flag)
 {
-    struct gt_trace_file *file = gt_reading_file(reading);
+    const struct gt_trace_file *whole = gt_reading_file(reading);
+    uint32_t owner = owner_of(reading->trace, track);
+    struct gt_trace_file *file = &reading->trace->file[owner];
     struct gt_trace_event event = {
-        .item = item, .track = track, .phase = item->phase, .flag = flag, .start = file->base};
+        .item = item, .track = track, .phase = item->phase, .flag = flag, .start = whole->base};
     int64_t end, duration = item->phase == 'X' && item->duration > 0 ? item->duration : 0;
     event.duration = duration;
-    if (__builtin_add_overflow(item->start, file->base, &event.start) ||
-        __builtin_add_overflow(event.start, reading->shift ? reading->shift[reading->file] : 0, &event.start) ||
+    if (__builtin_add_overflow(item->start, whole->base, &event.start) ||
+        __builtin_add_overflow(event.start, reading->shift ? reading->shift[owner] : 0, &event.start) ||
         __builtin_add_overflow(event.start, duration, &end)) {
         file->damage.bad_events++;
         return 0;
@@ -466,11 +530,17 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
     else
         gt_trace_file_widen(file, event.start, end);
     int status = find_step(reading, &event, label);
-    if (status < 0 || !reading->sink || !reading->sink->event || reading->is_other_node)
+    bool is_other = owner == reading->file ? reading->is_other_node : is_other_node(reading, file);
+    if (status < 0 || !reading->sink || !reading->sink->event || is_other)
         return status;
-    uint32_t node = reading->options->by_step ? gt_trace_node_of(reading->trace, reading->file) : 0;
-    if (!filter_event(reading->filter, node, event.step, event.start, end) || !filter_name(reading->filter, label))
+    uint32_t node = reading->options->by_step ? gt_trace_node_of(reading->trace, owner) : 0;
+    if (!filter_event(reading->filter, node, event.step, event.start, end))
         return 0;
+    if (!filter_name(reading->filter, label)) {
+        if (!reading->options->keep_hidden)
+            return 0;
+        event.flag |= GT_TRACE_HIDDEN;
+    }
     return hand_on(reading, &event, label);
 }
 

@@ -388,7 +388,8 @@ static int add_file(struct gt_trace *trace, const char *path, const struct gt_tr
         trace->file_count -= file != NULL;
         return -ENOMEM;
     }
-    *file = (struct gt_trace_file){.path = copy, .format = format->name, .node = GT_TRACE_NONE, .rank = -1};
+    *file = (struct gt_trace_file){
+        .path = copy, .format = format->name, .node = GT_TRACE_NONE, .rank = -1, .part_of = GT_TRACE_NONE};
     return 0;
 }
 
@@ -422,14 +423,22 @@ struct gt_trace *gt_trace_source_trace(struct gt_trace_source *source)
     return source->trace;
 }
 
-static void begin_file(struct gt_reading *reading)
+static void forget_counts(struct gt_trace_file *file)
 {
-    struct gt_trace *trace = reading->trace;
-    struct gt_trace_file *file = gt_reading_file(reading);
     file->first = INT64_MAX;
     file->last = INT64_MIN;
     file->read = file->kept = file->samples = file->bytes = 0;
     file->damage = (struct gt_trace_damage){0};
+}
+
+static void begin_file(struct gt_reading *reading)
+{
+    struct gt_trace *trace = reading->trace;
+    struct gt_trace_file *file = gt_reading_file(reading);
+    forget_counts(file);
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (trace->file[i].part_of == reading->file)
+            forget_counts(&trace->file[i]);
     for (uint32_t i = 0; i < file->tracks; i++)
         trace->track[file->track + i].read = 0;
     for (size_t i = reading->first_step; i < trace->step_count; i++) {
@@ -673,6 +682,8 @@ int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count
     struct gt_columns_sink columns = {.trace = source->trace, .options = options};
     struct gt_trace_sink sink = gt_columns_sink(&columns);
     status = gt_trace_source_read(source, &sink, NULL, error);
+    if (status >= 0)
+        gt_nodes_join(source->trace);
     if (status >= 0 && gt_steps_assign(source->trace) < 0)
         status = gt_error_system(error, ENOMEM, "reading traces");
     if (status >= 0) {

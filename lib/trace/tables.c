@@ -164,7 +164,7 @@ static void put_string(struct gt_table *data, const struct gt_trace *trace, uint
 
 static void put_us(struct gt_table *data, int64_t time)
 {
-    gt_table_number(data, (double)time / 1e3);
+    gt_table_number(data, gt_trace_us(time));
 }
 
 /* ---- samples ---- */
@@ -470,10 +470,10 @@ static uint32_t string_at(const struct source *source, size_t row)
 /* Microseconds as ns, exact for whole ones. */
 static bool time_at(const struct source *source, size_t row, int64_t *ret)
 {
-    double us = number_at(source, row);
+    double us = number_at(source, row), whole = floor(us);
     if (!(fabs(us) < 9e15))
         return false;
-    *ret = source->column->kind == GT_CELL_INTEGER ? source->column->integer[row] * 1000 : llround(us * 1e3);
+    *ret = (int64_t)whole * 1000 + llround((us - whole) * 1e3);
     return true;
 }
 
@@ -491,6 +491,7 @@ static int64_t file_of(struct builder *builder, uint32_t node)
                                    .format = "tables",
                                    .node = node,
                                    .rank = -1,
+                                   .part_of = GT_TRACE_NONE,
                                    .clock = GT_CLOCK_RECORD,
                                    .first = INT64_MAX,
                                    .last = INT64_MIN};

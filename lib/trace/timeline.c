@@ -60,7 +60,8 @@ static int take_process(struct timeline *timeline, const struct gt_raw_event *it
 {
     struct gt_reading *reading = timeline->reading;
     struct gt_span base = argument(item, "start_time_since_epoch_in_micros"), name = argument(item, "name"),
-                   labels = argument(item, "labels"), sort = argument(item, "sort_index");
+                   labels = argument(item, "labels"), sort = argument(item, "sort_index"),
+                   node = argument(item, "node"), rank = argument(item, "rank");
     int64_t number, process;
     int status = 0;
     if (base.text && gt_span_decimal(base, 3, &number) >= 0)
@@ -73,6 +74,9 @@ static int take_process(struct timeline *timeline, const struct gt_raw_event *it
     struct gt_trace_process *about = &reading->trace->process[process];
     if (name.text && gt_span_is(item->name, "process_name"))
         status = take_name(reading, name, &about->name);
+    if (node.text && *node.text == '"' && status >= 0)
+        status = gt_reading_process_node(reading, (uint32_t)process, node,
+                                         rank.text && gt_span_decimal(rank, 0, &number) >= 0 ? number : -1);
     if (labels.text && gt_span_is(item->name, "process_labels"))
         status = take_name(reading, labels, &about->label);
     if (sort.text && gt_span_is(item->name, "process_sort_index") && gt_span_decimal(sort, 0, &number) >= 0)
@@ -374,6 +378,9 @@ int gt_timeline_read(struct gt_reading *reading, const char *path, const struct 
     file->bytes = bytes;
     if (status >= 0)
         judge_clock(file);
+    for (size_t i = 0; i < reading->trace->file_count; i++)
+        if (reading->trace->file[i].part_of == reading->file)
+            reading->trace->file[i].clock = file->clock;
     release(&timeline);
     gt_input_close(input);
     return status;

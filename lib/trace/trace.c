@@ -44,9 +44,14 @@ const struct gt_trace_file *gt_trace_file_of(const struct gt_trace *trace, size_
     return &trace->file[gt_trace_process_of(trace, event)->file];
 }
 
-bool gt_trace_is_slice(const struct gt_trace *trace, size_t event)
+bool gt_trace_lasts(const struct gt_trace *trace, size_t event)
 {
     return trace->events.phase[event] == 'X' && !(trace->events.flag[event] & GT_TRACE_NO_TIME);
+}
+
+bool gt_trace_is_slice(const struct gt_trace *trace, size_t event)
+{
+    return gt_trace_lasts(trace, event) && !(trace->events.flag[event] & GT_TRACE_HIDDEN);
 }
 
 uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file)

@@ -30,6 +30,7 @@ enum gt_trace_flag {
     GT_TRACE_TEXT_ID = 4,  /* `id` was not a number in the file: it is the string's number */
     GT_TRACE_NO_TIME = 8,  /* the file gave no time: start is that of the file's clock base */
     GT_TRACE_IN_STEP = 16, /* the file gave no step: it is that of the window in which the event starts */
+    GT_TRACE_HIDDEN = 32,  /* its name is not selected: kept for others to be joined with, and shown nowhere */
 };
 
 /* One event is one index into these columns. */
@@ -108,6 +109,8 @@ struct gt_trace_file {
     uint64_t bytes;         /* of text, inflated */
     int64_t device_bytes;   /* memory of the smallest GPU that deviceProperties name; 0 not told */
     uint32_t track, tracks; /* its first track, and how many follow one another */
+    uint32_t part_of;       /* a merged file has a part for each node that it tells of, with its events: the file; else
+                               GT_TRACE_NONE */
     struct gt_trace_damage damage;
 };
 
@@ -217,6 +220,7 @@ struct gt_trace_options {
     bool by_step;       /* instead keep what overlaps the windows of steps start_step..end_step, node by node */
     int32_t start_step, end_step;
     const char *select;                      /* extended regular expression on the names of events; NULL all */
+    bool keep_hidden;                        /* keep events that are not selected, as GT_TRACE_HIDDEN */
     const char *node;                        /* one node by name, or a rank by number; NULL all */
     const char *const *suffixes;             /* NULL-terminated: only files whose names end so; NULL all */
     const char *const *arguments;            /* NULL-terminated: arguments of events to keep; NULL none */
@@ -243,7 +247,8 @@ uint32_t gt_trace_find(const struct gt_trace *trace, const char *text);
 /* Return the process and the file that an event belongs to. */
 const struct gt_trace_process *gt_trace_process_of(const struct gt_trace *trace, size_t event);
 const struct gt_trace_file *gt_trace_file_of(const struct gt_trace *trace, size_t event);
-/* Returns true for an event that lasts, at a known time. */
+/* Return true for an event that lasts, at a known time; gt_trace_is_slice only where it is not hidden. */
+bool gt_trace_lasts(const struct gt_trace *trace, size_t event);
 bool gt_trace_is_slice(const struct gt_trace *trace, size_t event);
 /* Returns the node of a file, or its path when nothing tells the node: it tells ranks and hosts apart. */
 uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
@@ -252,6 +257,12 @@ uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
 uint32_t *gt_trace_order(const struct gt_trace *trace);
 /* Returns the kept argument number `key` of an event, or NULL. */
 const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, size_t event, uint32_t key);
+
+/* Returns ns in microseconds: whole ones exactly, others to the nearest that a double holds. */
+static inline double gt_trace_us(int64_t ns)
+{
+    return (double)(ns / 1000) + (double)(ns % 1000) / 1e3;
+}
 
 /* Make room for one more event, and add a sample. Return 0, -ENOMEM or -EOVERFLOW. */
 int gt_trace_event_room(struct gt_trace_events *events);
@@ -269,6 +280,9 @@ void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage 
 /* While files are read, trace->step holds windows by file, with the file's number as node. This puts those of one
  * node together, and sorts them. Returns 0 or -ENOMEM. */
 int gt_steps_combine(struct gt_trace *trace);
+/* Puts files without steps, of SMDebug, Horovod and TensorFlow, to the node of their host that has steps: to the same rank
+ * or process where there is one, else the first. */
+void gt_nodes_join(struct gt_trace *trace);
 /* Gives events without a step that of the window their start lies in. Windows of whole steps (processes "Step:...",
  * "ProfilerStep") go before those made of parts. Returns 0 or -ENOMEM. */
 int gt_steps_assign(struct gt_trace *trace);

@@ -4,12 +4,13 @@
 
 #include <stdbool.h>
 
+#include "blocks/block_progress.h"
 #include "sample/life_tree.h"
 #include "sample/sample.h"
 #include "store/store.h"
-#include "view/course.h"
+#include "aggregate/course.h"
 
-/* Lines of the course; then come two for each GPU: busy and memory. */
+/* Lines of the course; then come two for each GPU: busy and memory; then those of the process that is looked at alone. */
 enum gt_view_line {
     GT_VIEW_RAM,
     GT_VIEW_CPU,
@@ -17,6 +18,8 @@ enum gt_view_line {
     GT_VIEW_DISK,
     GT_VIEW_LINES,
 };
+
+enum gt_view_alone_line { GT_VIEW_ALONE_CPU, GT_VIEW_ALONE_RAM, GT_VIEW_ALONE_GPU, GT_VIEW_ALONE_LINES };
 
 enum gt_view_state {
     GT_VIEW_WAITING, /* there is no sample yet */
@@ -33,20 +36,23 @@ struct gt_view_gpu {
 struct gt_view_process {
     pid_t pid;
     char name[GT_LIFE_NAME], command[GT_LIFE_COMMAND]; /* "": not known */
-    double cpu, ram, peak, gpu_ram, threads, read, written, age;
+    double cpu, cpu_time, ram, peak, gpu_ram, threads, read, written,
+        age;        /* cpu: NaN when it has ended; cpu_time: only then */
     unsigned depth; /* as struct gt_life_place has it */
     uint64_t open;
 };
 
-enum { GT_VIEW_LAST_CALLS = 10 };
+enum { GT_VIEW_LAST_CALLS = 10, GT_VIEW_CALLS = 512 };
 
 struct gt_view_block {
     char name[96];
-    unsigned depth, running; /* calls that are open now */
-    uint64_t open;           /* as struct gt_life_place has it */
-    uint64_t calls;          /* that have ended */
-    double now;              /* seconds since the latest open call began; NaN: none is open */
-    double total, began;     /* seconds; of the first call, seconds from the begin of the recording */
+    unsigned depth, running;   /* calls that are open now */
+    uint64_t open;             /* as struct gt_life_place has it */
+    uint64_t calls;            /* that have ended */
+    double now;                /* seconds since the latest open call began; NaN: none is open */
+    double total, least, most; /* seconds; of calls that have ended */
+    double began, latest;      /* of the first call and the latest, seconds from the begin of the recording */
+    double latest_elapsed;     /* NaN: it is open */
     double last[GT_VIEW_LAST_CALLS];
     size_t last_count; /* the oldest first */
 };
@@ -66,6 +72,7 @@ struct gt_view_model {
     double cpu, cpu_mean, cores, time_limit;
     double power, cpu_power, gpu_power, energy, carbon; /* watts of the job, joules, grams */
     double disk, disk_read, disk_written, disk_wait;    /* bytes a second, bytes, share of the time */
+    double earlier;                                     /* seconds that the same command took before */
     double processes, threads;
 
     size_t gpu_count;
@@ -73,12 +80,22 @@ struct gt_view_model {
     size_t process_count; /* those that live, in the order of the tree */
     struct gt_view_process *process;
     bool has_detail;          /* the recording tells of processes */
-    bool has_ended_processes; /* of a job that ended: all that it had, their use of CPU and memory over their lives */
+    bool has_ended_processes; /* of a job that ended: all that it had, their CPU time and most memory */
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;
     struct gt_view_block *block;
-    struct gt_course course;
+    /* Of the block that is looked at alone: how long its last calls took. */
+    char alone[96];
+    double *call;
+    size_t call_count;
+    struct gt_progress progress; /* of a job that runs */
+    struct gt_course *course;
 };
+
+/* All figures not known. */
+void gt_view_forget_figures(struct gt_view_model *model);
+/* What the job was given, else what the machine has. */
+void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *machine);
 
 /* Reads a recording, again and again while it is written. */
 struct gt_view_reader;
@@ -86,8 +103,9 @@ int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool want
 /* Bring the model up to date. `until`: the moment wanted, in seconds from the begin; INFINITY: the last. `now_ns`: the time of day.
  * Returns 1 when there is something new, 0, or negative errno. */
 int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t now_ns, struct gt_error *error);
+/* Tell from now on all of one block ("": none) and of one process (0: none). */
+void gt_view_reader_look_at(struct gt_view_reader *reader, const char *block, pid_t pid);
 const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader);
-const char *gt_view_reader_path(const struct gt_view_reader *reader);
 void gt_view_reader_close(struct gt_view_reader *reader);
 
 /* The blocks that the job has marked up to a moment. Both are times of day in seconds: the begin of the recording, and the moment. */

@@ -1,13 +1,16 @@
 /* From a recording to the model. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyse/past_runs.h"
 #include "base/clock.h"
 #include "base/grow.h"
+#include "blocks/block_event.h"
 #include "store/type.h"
 #include "store/field.h"
 #include "view/view_model.h"
@@ -19,32 +22,36 @@ static const char *const wanted[] = {
     "system_pressure_io",
 };
 enum { WANTED = sizeof wanted / sizeof *wanted };
+static const int64_t SHORTEST_SPAN_NS = GT_SECOND / 100;
 
 struct gt_view_reader {
     char *path;
     struct gt_view_model model;
     struct gt_recording_place place;
+    struct gt_block_progress *progress; /* NULL: nobody has looked for it */
     struct stat file;
-    bool wants_blocks, has_begun, has_sample;
+    char alone_block[96];
+    pid_t alone_pid;
+    bool wants_blocks, has_asked, has_begun, has_sample;
+    double earlier;                  /* as of the model; once has_asked */
     int64_t begin_ns, begin_real_ns; /* monotonic and time of day of the begin */
     double period;
     double *value;                /* [lines of the course] */
     struct gt_sample_copy sample; /* the last one up to the moment shown */
     double counted_at, energy_cpu, energy_gpu, bytes;
-    double last; /* moment of the last sample of the recording that was seen */
+    double until;   /* the moment wanted the last time */
+    double reached; /* moment of `sample` */
+    double last;    /* of the last sample of the recording that was seen */
     int64_t last_real_ns;
 };
 
 int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool wants_blocks, struct gt_error *error)
 {
     struct gt_view_reader *reader = calloc(1, sizeof *reader);
-    char *own_path = strdup(path);
-    if (!reader || !own_path) {
+    if (!reader || !(reader->path = strdup(path))) {
         free(reader);
-        free(own_path);
         return gt_error_system(error, ENOMEM, "%s", path);
     }
-    reader->path = own_path;
     reader->wants_blocks = wants_blocks;
     *ret = reader;
     return 0;
@@ -54,17 +61,25 @@ int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool want
 static void forget(struct gt_view_reader *reader)
 {
     struct gt_view_model *model = &reader->model;
-    gt_course_release(&model->course);
+    gt_course_release(model->course);
     gt_sample_copy_release(&reader->sample);
     free(model->gpu);
     free(model->process);
     free(model->block);
+    free(model->call);
+    gt_block_progress_close(reader->progress);
     free(reader->value);
+    char block[sizeof reader->alone_block];
+    memcpy(block, reader->alone_block, sizeof block);
     *reader = (struct gt_view_reader){.path = reader->path,
                                       .wants_blocks = reader->wants_blocks,
+                                      .alone_pid = reader->alone_pid,
+                                      .has_asked = reader->has_asked,
+                                      .earlier = reader->earlier,
                                       .file = reader->file,
                                       .last = reader->last,
                                       .last_real_ns = reader->last_real_ns};
+    memcpy(reader->alone_block, block, sizeof block);
 }
 
 void gt_view_reader_close(struct gt_view_reader *reader)
@@ -76,14 +91,18 @@ void gt_view_reader_close(struct gt_view_reader *reader)
     free(reader);
 }
 
+void gt_view_reader_look_at(struct gt_view_reader *reader, const char *block, pid_t pid)
+{
+    if (reader->alone_pid != pid) {
+        reader->alone_pid = pid;
+        forget(reader); /* it is read from the start again */
+    }
+    snprintf(reader->alone_block, sizeof reader->alone_block, "%s", block);
+}
+
 const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader)
 {
     return &reader->model;
-}
-
-const char *gt_view_reader_path(const struct gt_view_reader *reader)
-{
-    return reader->path;
 }
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
@@ -93,7 +112,7 @@ static double smaller(double limit, double known)
     return limit > 0 && !(known <= limit) ? limit : known;
 }
 
-static void take_limits(struct gt_view_model *model, const struct gt_machine *machine)
+void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *machine)
 {
     const struct gt_limit *limit = machine->limit;
     double ram = machine->ram_capacity > 0 ? machine->ram_capacity : NAN;
@@ -102,24 +121,40 @@ static void take_limits(struct gt_view_model *model, const struct gt_machine *ma
     model->time_limit = limit[GT_LIMIT_TIME].value;
 }
 
+/* What no sample has told is not known. */
+void gt_view_forget_figures(struct gt_view_model *model)
+{
+    model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = NAN;
+    model->power = model->cpu_power = model->gpu_power = model->energy = model->carbon = NAN;
+    model->disk = model->disk_read = model->disk_written = model->disk_wait = NAN;
+    model->processes = model->threads = model->progress.left = model->earlier = NAN;
+}
+
 static int set_up(struct gt_view_reader *reader, const struct gt_machine *machine, struct gt_error *error)
 {
     struct gt_view_model *model = &reader->model;
-    size_t lines = GT_VIEW_LINES + 2 * machine->gpu_length;
+    size_t lines = GT_VIEW_LINES + 2 * machine->gpu_length + GT_VIEW_ALONE_LINES;
     model->gpu_count = machine->gpu_length;
     model->gpu = calloc(machine->gpu_length + 1, sizeof *model->gpu);
     reader->value = calloc(lines, sizeof *reader->value);
-    if (!model->gpu || !reader->value || gt_course_init(&model->course, lines) < 0)
+    model->course = gt_course_new(SHORTEST_SPAN_NS, GT_COURSE_SPANS, lines, false);
+    if (!model->gpu || !reader->value || !model->course)
         return gt_error_system(error, ENOMEM, "%s", reader->path);
     snprintf(model->command, sizeof model->command, "%s", machine->command);
     snprintf(model->host, sizeof model->host, "%s", machine->host);
     if (machine->pid > 0)
         snprintf(model->pid_text, sizeof model->pid_text, "%d", (int)machine->pid);
-    take_limits(model, machine);
+    gt_view_take_limits(model, machine);
     for (size_t i = 0; i < machine->gpu_length; i++) {
+        model->gpu[i] = (struct gt_view_gpu){"", NAN, NAN, NAN, NAN, NAN, NAN};
         gt_life_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
         model->gpu[i].capacity = machine->gpu[i].memory > 0 ? machine->gpu[i].memory : NAN;
     }
+    gt_view_forget_figures(model);
+    if (reader->wants_blocks && !reader->has_asked)
+        reader->earlier = gt_past_runs_usual(model->command, NULL, model->host);
+    model->earlier = reader->wants_blocks ? reader->earlier : NAN;
+    reader->has_asked = true;
     reader->period = model->period = machine->period > 0 ? machine->period : 0;
     reader->begin_real_ns = machine->start_real_ns;
     return 0;
@@ -164,6 +199,16 @@ static void take_gpu(struct gt_view_reader *reader, const struct gt_row *row)
     reader->value[GT_VIEW_LINES + 2 * (size_t)row->device + 1] = gpu->ram;
 }
 
+static void take_alone(struct gt_view_reader *reader, const struct gt_row *row)
+{
+    double *value = reader->value + GT_VIEW_LINES + 2 * reader->model.gpu_count;
+    if (row->scope != GT_SCOPE_PROCESS || row->pid != reader->alone_pid)
+        return;
+    value[GT_VIEW_ALONE_CPU] = row->value[GT_CPU_UTILIZATION];
+    value[GT_VIEW_ALONE_RAM] = row->value[GT_RAM];
+    value[GT_VIEW_ALONE_GPU] = row->value[GT_GPU_RAM];
+}
+
 static void take_rates(struct gt_view_reader *reader, const double *job, double at)
 {
     struct gt_view_model *model = &reader->model;
@@ -177,11 +222,11 @@ static void take_rates(struct gt_view_reader *reader, const double *job, double 
     reader->counted_at = at;
 }
 
-static void take(struct gt_view_reader *reader, const struct gt_sample *sample, double at)
+static int take(struct gt_view_reader *reader, const struct gt_sample *sample, double at)
 {
     struct gt_view_model *model = &reader->model;
     const double *job = sample->row[GT_SCOPE_COMBINED].value, *system = sample->row[GT_SCOPE_SYSTEM].value;
-    for (size_t i = 0; i < model->course.lines; i++)
+    for (size_t i = 0; i < model->course->lines; i++)
         reader->value[i] = NAN;
     take_rates(reader, job, at);
     model->at = at;
@@ -198,9 +243,11 @@ static void take(struct gt_view_reader *reader, const struct gt_sample *sample, 
     reader->value[GT_VIEW_CPU] = model->cpu;
     reader->value[GT_VIEW_POWER] = model->power;
     reader->value[GT_VIEW_DISK] = model->disk;
-    for (size_t i = 0; i < sample->row_count; i++)
+    for (size_t i = 0; i < sample->row_count; i++) {
         take_gpu(reader, &sample->row[i]);
-    gt_course_add(&model->course, at, reader->value);
+        take_alone(reader, &sample->row[i]);
+    }
+    return gt_course_take(model->course, sample->monotonic_ns - reader->begin_ns, reader->value);
 }
 
 /* ---- Processes --------------------------------------------------------------------------------------------------- */
@@ -208,6 +255,7 @@ static void take(struct gt_view_reader *reader, const struct gt_sample *sample, 
 static void fill_process(struct gt_view_process *process, const struct gt_row *row)
 {
     process->cpu = row->value[GT_CPU_UTILIZATION];
+    process->cpu_time = NAN;
     process->ram = row->value[GT_RAM];
     process->peak = row->value[GT_RAM_PEAK];
     process->gpu_ram = row->value[GT_GPU_RAM];
@@ -218,9 +266,9 @@ static void fill_process(struct gt_view_process *process, const struct gt_row *r
 
 static void fill_life(struct gt_view_process *process, const struct gt_life *life)
 {
-    process->cpu = process->age > 0 ? life->cpu_time / process->age : NAN;
+    process->cpu_time = life->cpu_time;
     process->peak = life->ram_peak;
-    process->ram = process->gpu_ram = process->threads = process->read = process->written = NAN;
+    process->cpu = process->ram = process->gpu_ram = process->threads = process->read = process->written = NAN;
 }
 
 static int all_lives(struct gt_lives *ret, const struct gt_lives *lives)
@@ -309,12 +357,18 @@ static int seek(struct gt_view_reader *reader, struct gt_recording *recording, s
         status = gt_recording_detail(recording, true);
     if (status >= 0 && reader->has_begun && gt_recording_begin_after(recording, &reader->place) < 0)
         forget(reader); /* it is read from its start each time */
-    if (status >= 0 && !reader->model.course.cell)
+    if (status >= 0 && !reader->model.course)
         status = set_up(reader, gt_recording_machine(recording), error);
     return status;
 }
 
-/* Samples up to `until`. A sample behind it is left for later. 1: there was one. */
+/* Is a sample behind `until` nearer to it than the one before? */
+static bool is_nearest(const struct gt_view_reader *reader, double at, double until)
+{
+    return !reader->has_sample || at - until < fabs(until - reader->reached);
+}
+
+/* Samples up to the one that is nearest to `until`. Those behind it are left for later. 1: there was one. */
 static int read_samples(struct gt_view_reader *reader, struct gt_recording *recording, double until,
                         struct gt_error *error)
 {
@@ -329,11 +383,11 @@ static int read_samples(struct gt_view_reader *reader, struct gt_recording *reco
         double at = (double)(sample->monotonic_ns - reader->begin_ns) / GT_SECOND;
         reader->last = fmax(reader->last, at);
         reader->last_real_ns = sample->real_ns;
-        if (at > until && reader->has_sample)
+        if (at > until && !is_nearest(reader, at, until))
             break;
-        take(reader, sample, at);
-        if (gt_sample_copy_set(&reader->sample, sample, sample->row_count) < 0)
+        if (take(reader, sample, at) < 0 || gt_sample_copy_set(&reader->sample, sample, sample->row_count) < 0)
             return gt_error_system(error, ENOMEM, "%s", reader->path);
+        reader->reached = at;
         gt_recording_place(recording, &reader->place);
         reader->has_sample = true;
         news = 1;
@@ -361,6 +415,8 @@ static void take_end(struct gt_view_reader *reader, const struct gt_outcome *out
 {
     struct gt_view_model *model = &reader->model;
     model->is_past = until < reader->last;
+    if (model->is_past)
+        model->at = until;
     if (model->state != GT_VIEW_ENDED || model->is_past)
         return;
     const double *job = outcome->value[GT_SCOPE_COMBINED];
@@ -371,13 +427,30 @@ static void take_end(struct gt_view_reader *reader, const struct gt_outcome *out
     model->energy = isnan(job[GT_ENERGY]) ? model->energy : job[GT_ENERGY];
 }
 
+static void take_progress(struct gt_view_reader *reader, int64_t now_ns)
+{
+    char folder[PATH_MAX];
+    struct gt_view_model *model = &reader->model;
+    model->progress = (struct gt_progress){.left = NAN};
+    if (model->state != GT_VIEW_RUNNING || model->is_past)
+        return;
+    if (!reader->progress && gt_block_event_folder(folder, sizeof folder, reader->path) >= 0)
+        reader->progress = gt_block_progress_open(folder);
+    if (!reader->progress)
+        return;
+    gt_block_progress_read(reader->progress);
+    model->progress = gt_block_progress_at(reader->progress, (double)now_ns / GT_SECOND);
+}
+
 /* Of a job that runs they are told up to now: the last sample is a while ago. */
 static int take_blocks(struct gt_view_reader *reader, int64_t now_ns, struct gt_error *error)
 {
     struct gt_view_model *model = &reader->model;
     double begin = (double)reader->begin_real_ns / GT_SECOND;
     bool is_now = model->state == GT_VIEW_RUNNING && !model->is_past;
+    take_progress(reader, now_ns);
     model->block_at = is_now ? (double)now_ns / GT_SECOND - begin : model->at;
+    snprintf(model->alone, sizeof model->alone, "%s", reader->alone_block);
     return gt_view_blocks_read(model, reader->path, begin, begin + model->block_at, error);
 }
 
@@ -388,8 +461,9 @@ int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t n
         reader->last = 0;
         forget(reader);
     }
-    if (reader->has_begun && until < reader->model.at)
+    if (reader->has_begun && until < reader->until)
         forget(reader);
+    reader->until = until;
     int status = gt_recording_open(&recording, reader->path, error);
     if (status >= 0)
         status = seek(reader, recording, error);

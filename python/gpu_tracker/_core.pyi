@@ -60,6 +60,8 @@ class SubTracker:
         code_block_attribute: object = None,
         sub_tracking_file: str | None = None,
         overwrite: bool = False,
+        *,
+        total: int | None = None,
     ) -> None: ...
     @property
     def code_block_name(self) -> Any: ...

@@ -6,8 +6,10 @@
 
 Each function imports its framework when it is called, and returns a callback that marks blocks as `SubTracker` does:
 "epoch" and "step"; with Lightning and Keras also "validation" and "predict", with Lightning "test" and "sanity check".
-(Transformers tells its callbacks when an evaluation has ended, but not when one begins.)
+(Transformers tells its callbacks when an evaluation has ended, but not when one begins.) Epochs tell how many there will be, so that
+`gpu-tracker top` shows how far the training is.
 """
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,14 +29,23 @@ class Blocks:
     def __init__(self, sub_tracking_file: str | None = None, overwrite: bool = False) -> None:
         self._arguments = (None, sub_tracking_file, overwrite)
         self._open: list[tuple[str, SubTracker]] = []
+        self._begun: dict[str, int] = {}
 
-    def begin(self, name: str) -> None:
-        """A block begins. One of that name that is open was interrupted: it and what began inside never end."""
+    def begin(self, name: str, remaining: int | None = None) -> None:
+        """A block begins. One of that name that is open was interrupted: it and what began inside never end.
+
+        Args:
+            name: The name of the block.
+            remaining: How many of that name will begin from now on, this one included; None when that is not known.
+        """
         for depth, (opened, _) in enumerate(self._open):
             if opened == name:
                 del self._open[depth:]
                 break
-        self._open.append((name, SubTracker(name, *self._arguments).__enter__()))
+        begun = self._begun.get(name, 0)
+        total = begun + remaining if remaining is not None and remaining > 0 else None
+        self._begun[name] = begun + 1
+        self._open.append((name, SubTracker(name, *self._arguments, total=total).__enter__()))
 
     def end(self, name: str) -> None:
         """A block ends, and with it what began inside."""
@@ -67,17 +78,50 @@ _BLOCKS_OF_TRANSFORMERS = {
 }
 
 
+def _epochs_of_lightning(_: Any, trainer: Any, *__: Any) -> int | None:
+    return trainer.max_epochs - trainer.current_epoch if (trainer.max_epochs or 0) > 0 else None
+
+
+def _epochs_of_keras(callback: Any, epoch: int, *_: Any) -> int | None:
+    epochs = (callback.params or {}).get("epochs")
+    return epochs - epoch if epochs else None
+
+
+def _epochs_of_transformers(_: Any, __: Any, state: Any, *___: Any, **____: Any) -> int:
+    return int(math.ceil(state.num_train_epochs - (state.epoch or 0)))
+
+
+def _steps_of_transformers(_: Any, __: Any, state: Any, *___: Any, **____: Any) -> int | None:
+    return state.max_steps - state.global_step if state.num_train_epochs <= 1 else None
+
+
 def _hook(act: Callable[..., None], *name: str) -> Callable[..., None]:
     return lambda self, *_, **__: act(*name)
 
 
+def _counted(begin: Callable[..., None], name: str, remaining: Callable[..., int | None]) -> Callable[..., None]:
+    def hook(self: Any, *given: Any, **named: Any) -> None:
+        try:
+            count = remaining(self, *given, **named)
+        except (AttributeError, TypeError):  # a version of the framework that tells otherwise
+            count = None
+        begin(name, count)
+
+    return hook
+
+
 def _callback(base: type, table: dict[str, tuple[str, str]], end_all: tuple[str, ...], remake: Callable[..., Any],
-              arguments: tuple[str | None, bool]) -> Any:
-    """An object of a class made for the blocks of a table; copies and pickles of it mark blocks of their own."""
+              arguments: tuple[str | None, bool], **counted: Callable[..., int | None]) -> Any:
+    """An object of a class made for the blocks of a table; copies and pickles of it mark blocks of their own.
+
+    `counted` tells of blocks how many will begin from now on.
+    """
     blocks = Blocks(*arguments)
     methods: dict[str, Callable[..., Any]] = {hook: _hook(blocks.end_all) for hook in end_all}
     for name, (begin, end) in table.items():
         methods[begin], methods[end] = _hook(blocks.begin, name), _hook(blocks.end, name)
+    for name, remaining in counted.items():
+        methods[table[name][0]] = _counted(blocks.begin, name, remaining)
     methods["__reduce__"] = lambda self: (remake, arguments)
     return type("GPUTrackerBlocks", (base,), methods)()
 
@@ -95,7 +139,7 @@ def lightning(sub_tracking_file: str | None = None, overwrite: bool = False) -> 
         from pytorch_lightning import Callback
 
     callback = _callback(Callback, _BLOCKS_OF_LIGHTNING, ("on_train_end", "on_exception"), lightning,
-                         (sub_tracking_file, overwrite))
+                         (sub_tracking_file, overwrite), epoch=_epochs_of_lightning)
     begin_validation = type(callback).on_validation_start
 
     def on_validation_start(self: Any, trainer: Any, module: Any) -> None:
@@ -115,7 +159,8 @@ def keras(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
     """
     from keras.callbacks import Callback
 
-    return _callback(Callback, _BLOCKS_OF_KERAS, ("on_train_end",), keras, (sub_tracking_file, overwrite))
+    return _callback(Callback, _BLOCKS_OF_KERAS, ("on_train_end",), keras, (sub_tracking_file, overwrite),
+                     epoch=_epochs_of_keras)
 
 
 def hugging_face(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
@@ -128,4 +173,4 @@ def hugging_face(sub_tracking_file: str | None = None, overwrite: bool = False) 
     from transformers import TrainerCallback
 
     return _callback(TrainerCallback, _BLOCKS_OF_TRANSFORMERS, ("on_train_end",), hugging_face,
-                     (sub_tracking_file, overwrite))
+                     (sub_tracking_file, overwrite), epoch=_epochs_of_transformers, step=_steps_of_transformers)

@@ -238,3 +238,32 @@ def test_a_stored_machine(gpu_tracker, tmp_path):
     assert (process["pid"], process["parent"], process["name"], process["command"]) == (7, 1, "job", "./job -x")
     assert process["begin"] is None and 0.2 < process["end"] < 5
     assert process["ram_peak"] == pytest.approx(100 * 4096 / 1e9)  # the mark may be of the time before
+
+
+def test_a_recording_lists_processes_without_detail(track, tmp_path):
+    _, report = track(["sh", "-c", "sleep 0.5 & sh -c 'exec sleep 0.7'; wait"], QUIET, "--tf", "r.sqlite", "--st", "0.05",
+                      "--ru", "megabytes")
+    processes = report["process_list"]
+    assert sorted(process["name"] for process in processes) == ["sh", "sleep", "sleep"]
+    assert all(0 <= process["begin"] < process["end"] for process in processes)
+    assert {process["parent"] for process in processes[1:]} == {processes[0]["pid"]}
+    assert {process["command"] for process in processes} > {"sleep 0.5", "sleep 0.7"}
+    with sqlite3.connect(tmp_path / "r.sqlite") as database:
+        tables = {name for name, in database.execute("SELECT name FROM sqlite_master")}
+        assert "process" in tables and "process_data" not in tables, "no rows for each sample"
+
+
+def test_a_recording_in_csv_stays_alone_without_detail(track, tmp_path):
+    _, report = track(["sleep", "0.2"], QUIET, "--tf", "r.csv")
+    assert "process_list" not in report and [path.name for path in tmp_path.glob("r.*")] == ["r.csv"]
+
+
+def test_the_list_nobody_asked_for_is_short(cli, track, tmp_path):
+    """It holds a thousand, and a long report shows forty."""
+    _, report = track(["sh", "-c", "i=0; while [ $i -lt 1200 ]; do /bin/true; i=$((i+1)); done; sleep 0.3"], QUIET,
+                      "--tf", "r.sqlite", "--st", "0.05")
+    assert len(report["process_list"]) <= 1000
+    assert "Each process" not in cli("report", "-f", "text", "r.sqlite").stdout
+    assert (tmp_path / "r.sqlite").stat().st_size < 1_500_000
+    page = tmp_path / "r.html"
+    assert cli("report", "r.sqlite", "-o", page).returncode == 0 and "Each process" in page.read_text()

@@ -1,10 +1,14 @@
 """Help, man page and completion: made from the tables, and accepted by those who read them."""
+import fcntl
 import os
 import pty
 import re
+import select
 import shutil
+import struct
 import subprocess
 import termios
+import time
 
 import pytest
 
@@ -127,6 +131,18 @@ def bash_completions(cli, tmp_path, line):
     ("gpu-tracker completion ", ["bash", "zsh", "fish"]),
     ("gpu-tracker help sch", ["schema"]),
     ("gpu-tracker --overwrite ", []),
+    ("gpu-tracker profile ", ["job", "kernels", "advice"]),
+    ("gpu-tracker profile ker", ["kernels"]),
+    ("gpu-tracker profile kernels da", ["data.txt"]),
+    ("gpu-tracker profile kernels --ke", ["--key="]),
+    ("gpu-tracker profile job --ke", []),
+    ("gpu-tracker profile job --al", []),
+    ("gpu-tracker profile kernels --al", ["--all"]),
+    ("gpu-tracker sub-track ", ["analyze", "combine", "compare"]),
+    ("gpu-tracker sub-track ana", ["analyze"]),
+    ("gpu-tracker sub-track analyze --cal", ["--calls"]),
+    ("gpu-tracker timeline ", ["merge", "info"]),
+    ("gpu-tracker sub-track combine -p da", ["data.txt"]),
 ])
 def test_bash_completion(cli, tmp_path, line, offered):
     (tmp_path / "data.txt").touch()
@@ -163,4 +179,46 @@ def test_fish_completion(cli, tmp_path):
     assert "report" in offered("gpu-tracker r") and "run" in offered("gpu-tracker r")
     assert offered("gpu-tracker run --wait ") == ["all", "main"]
     assert "--sleep-time" in offered("gpu-tracker run --sl")[0]
+    assert offered("gpu-tracker sub-track ") == ["analyze", "combine", "compare"]
+    assert offered("gpu-tracker timeline ") == ["info", "merge"]
+    assert {"job", "kernels", "advice"} < set(offered("gpu-tracker profile ")) and offered("gpu-tracker profile kern") == ["kernels"]
+    assert offered("gpu-tracker profile kernels --ke") == ["--key"] and offered("gpu-tracker profile job --ke") == []
     assert offered("gpu-tracker schema --sleep") == []
+
+
+def read_until(terminal, pattern, seconds=60):
+    text, end = "", time.monotonic() + seconds
+    while not re.search(pattern, text):
+        assert time.monotonic() < end, text
+        if select.select([terminal], [], [], 0.2)[0]:
+            text += os.read(terminal, 65536).decode(errors="replace")
+    return text
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh")
+@pytest.mark.parametrize("line, offered, others", [
+    ("gpu-tracker profile ", ["kernels", "operators", "advice"], ["--key"]),
+    ("gpu-tracker profile kernels --", ["--key", "--top", "--output"], ["--by", "--ranges"]),
+    ("gpu-tracker profile job --", ["--output", "--node"], ["--key", "--top"]),
+    ("gpu-tracker sub-track ", ["analyze", "combine", "compare"], ["schema"]),
+    ("gpu-tracker run --wait ", ["main", "all"], ["schema"]),
+])
+def test_zsh_completion(cli, tmp_path, line, offered, others):
+    (tmp_path / "_gpu-tracker").write_text(cli("completion", "zsh").stdout)
+    terminal, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
+    shell = subprocess.Popen(["zsh", "-f", "-i"], stdin=slave, stdout=slave, stderr=slave, cwd=tmp_path, start_new_session=True,
+                             env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TERM": "dumb"})
+    os.close(slave)
+    try:
+        os.write(terminal, f"fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -u -d dump; LISTMAX=1000; setopt no_auto_menu;"
+                           " PS1=ready; bindkey '^I' complete-word; print be''gun\n".encode())
+        read_until(terminal, r"\nbegun[\s\S]*ready")
+        os.write(terminal, f"{line}\t\t\x15print en''ded\n".encode())
+        text = read_until(terminal, r"\nended")
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(terminal)
+    words = set(re.split(r"[\s=]+", text))
+    assert set(offered) <= words and not set(others) & words

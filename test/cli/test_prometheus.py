@@ -1,6 +1,7 @@
 """gpu-tracker serve, scraped by a real Prometheus server and checked by its own promtool (make test-prometheus installs it)."""
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -106,3 +107,17 @@ def test_a_real_server_scrapes_it(prometheus):
     assert metadata[0]["type"] == "counter" and metadata[0]["unit"] == "seconds"
     series = prometheus.get("series", **{"match[]": '{job="gpu-tracker"}'})
     assert len(series) > 50 and not any("exported_job" in one for one in series)
+
+
+def test_it_answers_every_panel_of_the_dashboard(prometheus):
+    dashboard = json.loads((pathlib.Path(__file__).parents[2] / "share/gpu-tracker/grafana-dashboard.json").read_text())
+    time.sleep(3)
+    shown = {}
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", []):
+            expression = target["expr"].replace("$__rate_interval", "2s").replace("$host", ".*")
+            result = prometheus.get("query", query=expression)["result"]
+            shown.setdefault(panel["title"], []).extend(float(one["value"][1]) for one in result)
+    assert 0 < shown["Memory in use"][0] < 100 and 0 <= shown["Processors in use"][0] < 120
+    for title in "Memory of the ten largest jobs", "Processors of the ten busiest jobs", "Network", "Time a sample takes":
+        assert shown[title], title

@@ -37,6 +37,35 @@ def test_operators_are_those_of_key_averages(profile):
         assert ours[name]["self_us"] == pytest.approx(truth["self_us"], abs=0.02 * truth["count"])
 
 
+def self_times(events):
+    """By the operators, ranges and calls directly inside, thread by thread."""
+    own, above = {}, []
+    calls = [event for event in events if event.get("cat") in ("cpu_op", "user_annotation", "cuda_runtime")]
+    for event in sorted(calls, key=lambda event: (event["tid"], event["ts"], -event["dur"], event["args"]["External id"])):
+        while above and (above[-1]["tid"] != event["tid"] or above[-1]["ts"] + above[-1]["dur"] < event["ts"] + event["dur"]):
+            above.pop()
+        own[id(event)] = event["dur"]
+        if above:
+            own[id(above[-1])] -= event["dur"]
+        above.append(event)
+    return own
+
+
+def test_operators_by_the_shapes_of_their_inputs(profile):
+    events = torch_events()
+    own, expected = self_times(events), collections.defaultdict(list)
+    for event in events:
+        if event.get("cat") == "cpu_op":
+            expected[event["name"], json.dumps(event["args"].get("Input Dims"))].append(event)
+    rows = profile("operators", "--all", "--by", "shape", FIXTURE / "torch.json.gz")["operators"]
+    ours = {(row["name"], row["shape"] or "null"): row for row in rows}
+    assert set(ours) == set(expected) and len(expected) > 50
+    for key, events in expected.items():
+        assert ours[key]["count"] == len(events)
+        assert ours[key]["total_us"] == pytest.approx(sum(event["dur"] for event in events), abs=0.01)
+        assert ours[key]["self_us"] == pytest.approx(sum(own[id(event)] for event in events), abs=0.02 * len(events))
+
+
 def test_steps_of_pytorch(profile):
     steps = [event for event in torch_events() if event["name"].startswith("ProfilerStep#")]
     [row] = profile("steps", FIXTURE / "torch.json.gz")["steps"]

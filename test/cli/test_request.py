@@ -1,11 +1,13 @@
 """report --request: what to ask a scheduler for next time."""
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 import time
 
 import pytest
-
 from test_warnings import GROWS, LIMIT, group, limited, slurm  # noqa: F401
 
 
@@ -20,6 +22,7 @@ def recording(cli):
     ("pbs", "-l select=1:ncpus=1:mem=512mb -l walltime=0:10:00\n"),
     ("k8s", "resources: {requests: {cpu: 100m, memory: 512Mi}, limits: {memory: 512Mi}}\n"),
     ("docker", "--memory=512m --cpus=1\n"),
+    ("lsf", '-n 1 -M 512MB -R "span[hosts=1] rusage[mem=512MB]" -W 0:10\n'),
 ])
 def test_kinds(cli, recording, kind, expected):
     done = cli("report", "--request", kind, recording)
@@ -32,13 +35,13 @@ def test_a_file_of_it_ends_its_line(cli, recording, tmp_path):
 
 
 def test_the_largest_of_several_runs(cli, recording):
-    work = "import time; data = b'x' * 2_000_000_000; time.sleep(0.1)"
-    assert cli("run", "--disable-logs", "--tf=large.sqlite", "--", "python3", "-c", work).returncode == 0
-    assert cli("report", "--request=slurm", recording, "large.sqlite", recording).stdout == "--mem=2560M --cpus-per-task=1 --time=0:10:00\n"
+    work = "import time; data = b'x' * 630_000_000; time.sleep(0.1)"
+    assert cli("run", "--disable-logs", "--tf=large.sqlite", "--", sys.executable, "-c", work).returncode == 0
+    assert cli("report", "--request=slurm", recording, "large.sqlite", recording).stdout == "--mem=1G --cpus-per-task=1 --time=0:10:00\n"
 
 
 def test_after_a_kill(cli, limited):  # noqa: F811
-    limited("--tf=run.sqlite", "--", "python3", "-c", GROWS)
+    limited("--tf=run.sqlite", "--", sys.executable, "-c", GROWS)
     done = cli("report", "--request=slurm", "run.sqlite")
     memory = int(re.fullmatch(r"--mem=(\d+)M --cpus-per-task=1\n", done.stdout)[1])
     assert memory * 2 ** 20 >= 2 * LIMIT
@@ -67,20 +70,26 @@ def test_in_the_summary(cli, slurm):  # noqa: F811
 
 
 def test_what_is_refused(refused, cli, recording):
-    refused(2, "'sun' is not one of slurm, k8s, pbs, docker", "report", "--request=sun", recording)
+    refused(2, "'sun' is not one of slurm, k8s, pbs, lsf, docker", "report", "--request=sun", recording)
     refused(2, "neither --at nor --format", "report", "--request=slurm", "-f", "json", recording)
     refused(125, "none.sqlite", "report", "--request=slurm", "none.sqlite")
 
 
-@pytest.fixture
-def runs(cli):
+@pytest.fixture(scope="module")
+def recorded(gpu_tracker, tmp_path_factory):
     """Runs that hold 30 MB for each of their size, which their names and commands tell."""
-    names = []
+    folder = tmp_path_factory.mktemp("recorded")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GPU_TRACKER_")}
     for size in 1, 2, 3, 5, 8:
-        work = f"data = b'x' * {size * 30_000_000}"
-        assert cli("run", "--disable-logs", f"--tf=run-a{size}.sqlite", "--", "python3", "-c", work, f"--size={size}").returncode == 0
-        names.append(f"run-a{size}.sqlite")
-    return names
+        work = [sys.executable, "-c", f"data = b'x' * {size * 30_000_000}", f"--size={size}"]
+        subprocess.run([gpu_tracker, "run", "--disable-logs", f"--tf=run-a{size}.sqlite", "--", *work], cwd=folder, check=True,
+                       capture_output=True, env={**environment, "XDG_CONFIG_HOME": str(folder / "xdg")})
+    return sorted(folder.glob("*.sqlite"))
+
+
+@pytest.fixture
+def runs(recorded, tmp_path):
+    return [os.path.basename(shutil.copy(path, tmp_path)) for path in recorded]
 
 
 @pytest.mark.parametrize("variable", ["name", "name:a", "command:--size"])
@@ -98,7 +107,7 @@ def test_by_size(cli, runs, variable):
 def test_by_size_in_words(cli, runs):
     text = cli("report", "--by=name", "--for=100", *runs).stdout
     law, expected = re.search(r"^Memory:\n   Law: (.*)\n   Expected: (.*)$", text, re.MULTILINE).groups()
-    assert re.fullmatch(r"\d\d\.\d MB \+ \d\d\.\d MB for each \(.* to .*\)", law), law
+    assert re.fullmatch(r"[\d.]+ MB \+ \d\d\.\d MB for each \(.* to .*\)", law), law
     assert re.fullmatch(r"[\d.]+ GB \(.*\), far from all runs", expected), expected
 
 

@@ -4,10 +4,13 @@ import fcntl
 import io
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -107,7 +110,7 @@ def test_words_choose(cli, runs):
     (24, "Run Command")])
 def test_the_table_fits_a_terminal(gpu_tracker, cli, tmp_path, width, titles):
     cli("run", "--", "true", "a name\n\x1b[31m\u202e", *["words"] * 100)
-    script = f"stty cols {width}; {gpu_tracker} runs"
+    script = f"stty cols {width}; NO_COLOR=1 {gpu_tracker} runs"
     text = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, text=True, check=True, cwd=tmp_path,
                           timeout=60).stdout
     lines = text.splitlines()
@@ -239,3 +242,29 @@ def test_a_recording_that_could_not_be_made_is_not_kept(gpu_tracker, cli, runs, 
     assert len([line for line in loser.splitlines() if line.startswith("gpu-tracker: ")]) == 1, loser
     assert f"report {name}" not in loser and "with -o run.html" in loser
     assert sorted(bool(run["recording"]) for run in runs("--top", "2")) == [False, True]
+
+
+@pytest.mark.parametrize("words", [
+    ["report", "@999"], ["analyze", "@999"], ["analyze", "--tf", "@999"], ["compare", "@999", "@1"],
+    ["sub-track", "compare", "-m", "a=@999"],
+    ["top", "--once", "@999"], ["plot", "@999", "-o", "x.svg"], ["profile", "job", "@999"], ["timeline", "info", "@999"],
+    ["report", "@0"]])
+def test_a_number_that_is_not_there_ends_every_command_alike(cli, words):
+    cli("run", "--", "true")
+    done = cli(*words)
+    number = next(word for word in words if "@" in word).split("=")[-1]
+    assert (done.returncode, done.stderr) == (125, f"gpu-tracker: there is no run {number} (see gpu-tracker runs)\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_list_that_may_not_be_written_is_told(gpu_tracker, request):
+    home = Path(tempfile.mkdtemp())
+    request.addfinalizer(lambda: shutil.rmtree(home))
+    path = home / "gpu-tracker" / "runs.sqlite"
+    path.parent.mkdir()
+    path.touch(0o400)
+    for each in home, path.parent, path:
+        os.chown(each, 1000, 1000)
+    done = subprocess.run(["setpriv", "--reuid", "1000", "--clear-groups", gpu_tracker, "run", "--", "true"], capture_output=True,
+                          text=True, check=True, cwd="/", env={**os.environ, "XDG_STATE_HOME": str(home)})
+    assert done.stderr.count(f"the list of runs does not have this one: {path} may not be written (chmod u+w, or --no-history)") == 1

@@ -65,7 +65,7 @@ block = b"1" * 30_000_000
 if os.fork() == 0:
     time.sleep(0.4)
     os._exit(0)
-end = time.process_time() + 0.1
+end = time.process_time() + 0.05
 while time.process_time() < end: pass
 os.wait()
 os._exit(3)
@@ -78,7 +78,7 @@ def test_system_calls_that_are_forbidden(cli, tmp_path, names, error):
     done = cli("run", "--tf", "run.sqlite", "--st=0.1", "-o", "out.json", "--", *JOB, preexec_fn=forbid(names, error))
     assert done.returncode == 3
     ram, cpu, processes = figures(tmp_path / "out.json")
-    assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
+    assert 0.03 < ram < 0.1 and 0.05 < cpu < 1 and processes >= 2
     assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 
@@ -198,7 +198,7 @@ def test_few_descriptors(cli, tmp_path, count):
     assert done.returncode == 3
     assert "descriptors are short (ulimit -n)" in done.stderr
     ram, cpu, processes = figures(tmp_path / "out.json")
-    assert 0.03 < ram < 0.1 and 0.1 < cpu < 1 and processes >= 2
+    assert 0.03 < ram < 0.1 and 0.05 < cpu < 1 and processes >= 2
     assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 

@@ -1,10 +1,12 @@
-"""On a terminal: Ctrl-C, Ctrl-Z and fg under a real shell with job control, standard input, the progress line."""
+"""On a terminal: Ctrl-C, Ctrl-Z and fg under a real shell with job control, standard input, the line of run --status."""
 import contextlib
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -33,8 +35,8 @@ class Terminal:
         self.text = ""
         self.seen = 0
 
-    def resize(self, columns):
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    def resize(self, columns, rows=24):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def send(self, text):
         os.write(self.master, text.encode())
@@ -144,7 +146,7 @@ COUNT = f"""{sys.executable} -c 'import time; print("begun"); [time.sleep(0.1) f
 
 
 def test_ctrl_z_and_fg(shell, gpu_tracker):
-    shell.send(f"{gpu_tracker} run --disable-logs --progress --st 0.1 --tu seconds -- {COUNT}\n")
+    shell.send(f"{gpu_tracker} run --disable-logs --status --st 0.1 --tu seconds -- {COUNT}\n")
     shell.expect("begun\r\n")
     shell.send("\x1a")
     shell.expect(r"Stopped")
@@ -219,36 +221,144 @@ def lines_of(text):
     return shown
 
 
-def test_progress(terminal, gpu_tracker):
-    screen = terminal(gpu_tracker, "run", "--disable-logs", "--progress", "--st", "0.05", "--", "sleep", "1.8")
+RESERVED, WHOLE = "\x1b[1;23r", "\x1b[r"
+SHOWN = r"\x1b\[24;1H\x1b\[0;7m ([^\x1b]*)"
+
+
+def test_status(terminal, gpu_tracker):
+    screen = terminal(gpu_tracker, "run", "--disable-logs", "--status", "--st", "0.05", "--", "sh", "-c", "echo from the job; sleep 1.8")
     assert screen.finish() == 0
-    drawn = re.findall(r"0:00:0\d  RAM [\d.]+ \w+  CPU \d+ %  GPU n/a|0:00:0\d  RAM [\d.]+ \w+  CPU \d+ %  GPU \d+ %", screen.text)
-    assert 2 <= len(drawn) <= 8
-    assert drawn[-1].startswith("0:00:01")
-    assert lines_of(screen.text)[0].startswith("gpu-tracker  sleep 1.8 ")
-    assert not any("RAM " in line and "CPU " in line for line in lines_of(screen.text) if line.startswith("0:00"))
+    lines = re.findall(SHOWN, screen.text)
+    assert 2 <= len(lines) <= 8 and re.match(r"sh 0:01  mem [\d.]+ [kM]B of [\d.]+ [GT]B  cpu [\d.]+ of [\d.]+$", lines[-1])
+    assert re.findall(r"\x1b\]2;(.*?)\x1b", screen.text)[:len(lines)] == lines, "the title of the window"
+    assert screen.text.count(RESERVED) == 1 and screen.text.index("from the job") < screen.text.index(RESERVED)
+    rest = screen.text[screen.text.rindex(WHOLE):]
+    assert rest.startswith(WHOLE + "\x1b[24;1H\x1b[2K\x1b8") and "gpu-tracker  sh -c " in rest and not re.search(SHOWN, rest)
+    assert not re.search(r"\x1b\]9;4;1", screen.text), "terminals that are not known to have it show it as a message"
 
 
-def test_progress_fits_the_terminal(terminal, gpu_tracker):
-    screen = terminal(gpu_tracker, "run", "--disable-logs", "--progress", "--", "sleep", "1.8", columns=30)
-    screen.expect("RAM")
-    screen.resize(20)
+def test_status_has_an_older_name_and_a_taskbar(terminal, gpu_tracker, monkeypatch):
+    for name in ("TMUX", "STY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WT_SESSION", "1")
+    script = f"for i in 1 2 3 4 5 6; do {gpu_tracker} block --total 6 part -- sleep 0.4; done"
+    screen = terminal(gpu_tracker, "run", "--disable-logs", "--progress", "--blocks", "--tf", "a.sqlite", "--", "sh", "-c", script)
     assert screen.finish() == 0
-    drawn = re.findall(r"(0:00:0\d[^\r]*)", screen.text)
-    assert drawn and all(len(line) < 30 for line in drawn)
-    assert len(drawn[-1]) < 20
-    assert "\x1b[1A\x1b[J" in screen.text
+    assert re.search(r"part [2-5]/6  ~\d+ s$", re.findall(SHOWN, screen.text)[-1])
+    shares = [int(share) for share in re.findall(r"\x1b\]9;4;1;(\d+)\x1b", screen.text)]
+    assert shares and shares == sorted(shares) and 30 < shares[-1] < 100 and screen.text.count("\x1b]9;4;0\x1b") == 1
 
 
-def test_progress_needs_a_terminal_and_the_option(terminal, cli, gpu_tracker):
-    assert "\r" not in cli("run", "--disable-logs", "--progress", "--", "sleep", "0.7").stderr
-    screen = terminal(gpu_tracker, "run", "--disable-logs", "--", "sleep", "0.7")
+def test_earlier_runs_tell_how_long_it_takes(terminal, cli, gpu_tracker, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    cli("run", "--history", "--disable-logs", "--", "sleep", "2")
+    screen = terminal(gpu_tracker, "run", "--status", "--disable-logs", "--", "sleep", "2")
     assert screen.finish() == 0
-    assert "CPU n" not in screen.text and "0:00:0" not in screen.text.split("Resource")[0]
+    assert re.search(r"  ~[012] s$", re.findall(SHOWN, screen.text)[0])
+    screen = terminal(gpu_tracker, "run", "--status", "--no-history", "--disable-logs", "--", "sleep", "2")
+    assert screen.finish() == 0
+    assert "~" not in re.findall(SHOWN, screen.text)[0]
+
+
+def test_status_fits_the_terminal(terminal, gpu_tracker):
+    screen = terminal(gpu_tracker, "run", "--disable-logs", "--status", "--", "sleep", "4", columns=30)
+    screen.expect(re.escape(RESERVED))
+    screen.resize(20, 12)
+    screen.expect(r"\x1b\[1;11r")
+    screen.expect(r"\x1b\[12;1H")
+    assert screen.finish() == 0
+    lines = re.findall(r"\x1b\[\d+;1H\x1b\[0;7m([^\x1b]*)", screen.text)
+    assert lines and all(len(line) < 30 for line in lines) and len(lines[-1]) < 20
+
+
+@pytest.mark.parametrize("words", [[], ["--status"], ["TERM=dumb", "--status"], [">out", "--status"], ["2>err", "--status"]])
+def test_status_takes_a_terminal_and_the_option(terminal, gpu_tracker, words):
+    before = "".join(word + "; export TERM; " for word in words if word.startswith("TERM="))
+    behind = "".join(word for word in words if ">" in word)
+    wanted = "--status" if "--status" in words and words != ["--status"] else ""
+    screen = terminal("sh", "-c", f"{before}{gpu_tracker} run {wanted} --disable-logs -o report -- sleep 1.2 {behind}")
+    assert screen.finish() == 0
+    assert "\x1b" not in screen.text
+
+
+def test_status_leaves_the_screen_to_a_program_that_takes_it(terminal, gpu_tracker, tmp_path):
+    """Who reads key by key draws as it likes."""
+    script = "import pathlib, time, tty\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)\n" \
+             "tty.setraw(0)\nprint('raw', flush=True)\ntime.sleep(2)"
+    screen = terminal(gpu_tracker, "run", "--disable-logs", "-o", "out", "--status", "--", sys.executable, "-c", script)
+    screen.expect(SHOWN)
+    (tmp_path / "go").touch()
+    screen.expect("raw")
+    screen.expect(re.escape("\x1b7" + WHOLE + "\x1b8"))
+    assert screen.finish() == 0
+    assert not re.search(SHOWN, screen.text[screen.seen:]), "for good"
+
+
+def test_status_while_the_job_is_stopped_and_in_the_background(shell, gpu_tracker):
+    shell.send(f"{gpu_tracker} run --disable-logs -o out --status -- {COUNT.replace('15', '40')}\n")
+    shell.expect(SHOWN)
+    shell.send("\x1a")
+    shell.expect(re.escape(WHOLE) + r"\x1b\[24;1H\x1b\[2K")
+    shell.expect("Stopped")
+    seen = shell.seen
+    shell.send("fg\n")
+    shell.expect(SHOWN)
+    assert RESERVED in shell.text[seen:]
+    shell.expect("counted")
+    shell.expect(r"\$ ")
+    shell.send(f"{gpu_tracker} run --disable-logs -o out2 --status -- sleep 1.2 &\n")
+    shell.send("wait; echo wai''ted\n")
+    seen = shell.seen
+    shell.expect("waited")
+    assert not re.search(SHOWN, shell.text[seen:])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_status_leaves_a_usable_terminal(terminal, gpu_tracker, number):
+    """Also after kill -9 of the tracker: somebody else watches over it."""
+    screen = terminal("sh", "-c", f"{gpu_tracker} run --disable-logs --status -- sleep 300; echo status $?")
+    screen.expect(SHOWN)
+    tracker = int(pathlib.Path(f"/proc/{screen.process.pid}/task/{screen.process.pid}/children").read_text().split()[0])
+    job = int(pathlib.Path(f"/proc/{tracker}/task/{tracker}/children").read_text().split()[0])
+    os.kill(tracker, number)
+    screen.expect(re.escape(WHOLE) + r"\x1b\[(24|999);1H\x1b\[2K\x1b8")
+    assert screen.finish() == 0
+    assert f"status {128 + number}" in screen.text
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(job, signal.SIGKILL)
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="no tmux")
+def test_status_in_a_real_terminal(gpu_tracker, tmp_path):
+    def tmux(*words):
+        server = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+        return subprocess.run([*server, *words], capture_output=True, text=True, check=False, timeout=60).stdout
+
+    def lines():
+        return tmux("capture-pane", "-p").rstrip("\n").split("\n")
+
+    def region():
+        return int(tmux("display-message", "-p", "#{scroll_region_lower}"))
+
+    line = f"{gpu_tracker} run --disable-logs -o out --status -- sh -c 'seq 40; while ! test -e go; do sleep 0.1; done; echo last'"
+    tmux("new-session", "-d", "-x", "70", "-y", "12", f"cd {tmp_path} && {line}; sleep 600")
+    try:
+        wait_until(lambda: re.match(r" sh 0:\d\d  mem ", lines()[-1]))
+        assert lines()[:-1] == [*map(str, range(31, 41)), ""] and region() == 10
+        tmux("resize-window", "-x", "50", "-y", "16")
+        wait_until(lambda: region() == 14)
+        tmux("resize-window", "-x", "60", "-y", "9")
+        wait_until(lambda: region() == 7 and sum("  mem " in line for line in lines()) == 1)
+        (tmp_path / "go").touch()
+        wait_until(lambda: region() == 8)
+        shown = [line for line in lines() if line]
+        assert "last" in shown and "40" in shown and not any("  mem " in line for line in shown)
+    finally:
+        tmux("kill-server")
 
 
 def test_tables_fit_the_terminal(terminal, cli, gpu_tracker):
     screen = terminal(gpu_tracker, "doctor", columns=110)
     assert screen.finish() == 0
-    assert max(map(len, lines_of(screen.text))) <= 110
+    assert max(map(len, lines_of(re.sub(r"\x1b\[\d*m", "", screen.text)))) <= 110
     assert max(map(len, cli("doctor").stdout.splitlines())) > 110, "and nothing else"

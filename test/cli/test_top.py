@@ -1,10 +1,12 @@
 """top: pictures of jobs that run and that have ended, and the list of those that run."""
 import csv
+import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -65,6 +67,36 @@ def test_walking_in_time(top, ended):
     assert top(ended, "--seek", "0.001")[0].endswith("at 0:00 of 0:00") or "of 0:0" in top(ended, "--seek", "0.001")[0]
 
 
+@pytest.mark.parametrize("seconds", [1, 2, 3])
+def test_the_nearest_sample_is_shown(top, tmp_path, seconds):
+    """Samples come a little late: that at 3.002 s is the one of 3 s."""
+    rows = [f"{1700000000 + i * 1.001},{i / 1000}" for i in range(5)]
+    facts = {"ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours", "ram_system_capacity": "8.0",
+             "gpu_ram_system_capacity": "0.0", "system_core_count": "4", "n_expected_cores": "4", "system_gpu_count": "0",
+             "n_expected_gpus": "0"}
+    lines = [",".join(facts), ",".join(facts.values()), "timestamp,combined_ram", *rows]
+    (tmp_path / "n.csv").write_text("\n".join(lines) + "\n")
+    lines = top("n.csv", "--seek", str(seconds))
+    assert f"  at 0:0{seconds} of 0:04" in lines[0] and re.match(rf" mem  {seconds}\.00 MB ", lines[1]), lines[:2]
+
+
+def test_a_recording_without_samples(top, cli, tmp_path):
+    cli("run", "--disable-logs", "--detail", "--tf", "b.sqlite", "--", "true")
+    with sqlite3.connect(tmp_path / "b.sqlite") as database:
+        database.execute("DELETE FROM data")
+    text = "\n".join(top("b.sqlite"))
+    assert " mem  n/a " in text and " cpu  n/a " in text and not re.search(r"\b0 (B|W|%)", text)
+
+
+def test_processes_of_an_ended_job_add_up(top, cli):
+    """Short ones by the CPU time they took: shares of their own short lives would add up to nonsense."""
+    cli("run", "--disable-logs", "--detail", "--st=0.1", "--tf", "m.sqlite", "--",
+        "sh", "-c", "for i in $(seq 80); do sed p /dev/null; done")
+    whole = re.search(r"(\d+) more +([\d.]+) (m?s)$", "\n".join(top("m.sqlite")), re.MULTILINE)
+    seconds = json.loads(cli("report", "-f", "json", "m.sqlite").stdout)["cpu_time"]["combined"]
+    assert int(whole[1]) > 20 and 0 < float(whole[2]) / (1000 if whole[3] == "ms" else 1) <= seconds * 1.02 + 0.001
+
+
 def test_a_recording_without_details(top, cli):
     cli("run", "--disable-logs", "--tf", "b.sqlite", "--", "sleep", "0.2")
     lines = top("b.sqlite")
@@ -77,11 +109,11 @@ def test_what_the_job_was_given(top, gpu_tracker, tmp_path):
     job = subprocess.Popen(line, cwd=tmp_path, env={**os.environ, **given}, stderr=subprocess.DEVNULL)
     wait_until(lambda: (tmp_path / "s.sqlite").exists())
     once = [gpu_tracker, "top", "--once", "s.sqlite"]
-    wait_until(lambda: b"running" in subprocess.run(once, cwd=tmp_path, capture_output=True, check=False).stdout)
+    wait_until(lambda: b" left" in subprocess.run(once, cwd=tmp_path, capture_output=True, check=False).stdout)
     lines = top("s.sqlite")
     job.terminate()
     job.wait()
-    assert re.search(r"0:\d\d of (59:5\d|1:00:00) running$", lines[0]) and " of 4.29 GB" in lines[1]
+    assert re.search(r"0:\d\d of (59:5\d|1:00:00)  59:[45]\d left$", lines[0]) and " of 4.29 GB" in lines[1]
 
 
 def test_an_original_recording(top, tmp_path):
@@ -221,6 +253,17 @@ def test_blocks_while_they_run(top, gpu_tracker, tmp_path):
     job.wait()
 
 
+def test_how_far_it_is_and_how_long_it_takes(top, gpu_tracker, tmp_path):
+    """From blocks that are counted: each of `gpu-tracker block` is a process of its own."""
+    script = f"for i in 1 2 3; do {gpu_tracker} block --total 4 part -- sleep 0.1; done; {gpu_tracker} block --total 4 part -- sleep 300"
+    job = subprocess.Popen([gpu_tracker, "run", "--disable-logs", "--blocks", "--st=0.1", "--tf", "a.sqlite", "--", "sh", "-c", script],
+                           cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "a.sqlite").exists() and re.search(r"\d  part 3 of 4  ~\d+ s left$", top("a.sqlite")[0]))
+    job.terminate()
+    job.wait()
+    assert "left" not in top("a.sqlite")[0]
+
+
 def test_a_process_that_nobody_follows(top, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     job = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.1)"])
@@ -292,6 +335,121 @@ def test_keys(screen, running, tmp_path):
     press("q")
     shows("status 0")
     assert job.poll() is None, "no key ends the job"
+
+
+MARKING = """
+for i in 1 2 3; do {0} block --total 5 outer -- sh -c '{0} block inner -- sleep 0.2'; done
+{0} block --total 5 outer -- sh -c '{0} block inner -- sleep 300'"""
+
+
+@pytest.fixture
+def marking(gpu_tracker, tmp_path):
+    """A job that runs with blocks, of which two are open."""
+    job = subprocess.Popen([gpu_tracker, "run", "--disable-logs", "--blocks", "--detail", "--st=0.1", "--tf", "a.sqlite", "--", "sh", "-c",
+                            MARKING.format(gpu_tracker)], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "a.sqlite").exists())
+    yield job
+    job.terminate()
+    job.wait()
+
+
+def test_keys_for_blocks_and_processes(screen, marking, cli, tmp_path):
+    start, press, shows, tmux = screen
+    start()
+    shows(r"  outer 3 of 5")
+    shows("^ inner")
+    press("Down")
+    shows("^>outer")
+    press("Down")
+    shows("^>inner")
+    press("b")
+    shows(r"  inner, call 4: \d:\d\d  outer 3 of 5")
+    press("Enter")
+    shows("^. block inner .*\n now .* 3 calls ")
+    shows("how long each call took, up to ")
+    press("Down")
+    shows(r"^. process \d+ ")
+    shows("^ memory, up to ")
+    press("Enter", "b")
+    shows(r"^>+ +\d+ sh")
+    press("u")
+    shows(r"^ mem +[\d.]+ [KM]iB ")
+    press("Escape")
+    wait_until(lambda: not re.search("^>", tmux("capture-pane", "-p"), re.MULTILINE))
+    press("m")
+    shows("mark this moment as: _")
+    press("n", "o", "w", "Space", "q", "BSpace", "x", "Enter")
+    shows("marked: now x$")
+    shows("^ now x +1 ")
+    press("b", "Left")
+    shows(r" at \d:\d\d  outer, call \d: \d:\d\d$")
+    press("m")
+    shows("only this moment can be marked")
+    press("h")
+    shows(r"written to gpu-tracker-top-\d+-\d+.html")
+    assert "<html" in next(tmp_path.glob("gpu-tracker-top-*.html")).read_text()
+    assert marking.poll() is None
+    marking.terminate()
+    marking.wait()
+    calls = json.loads(cli("analyze", "a.sqlite", "-f", "json", "--calls").stdout)["calls"]
+    [mark] = [call for call in calls if call["name"] == "now x"]
+    assert mark["compute_time"] < 0.1 and not mark["unfinished"]
+    press("End")
+    shows(rf"exit {128 + signal.SIGTERM}$")
+    press("m")
+    shows("the job has ended: no moment of it can be marked")
+
+
+def test_a_job_without_blocks_cannot_be_marked(screen, running):
+    start, press, shows, _ = screen
+    running("a.sqlite")
+    start()
+    shows(r"running$")
+    press("m")
+    shows("this job keeps no blocks: gpu-tracker run --blocks")
+    press("b")
+    shows("no block runs")
+
+
+def click(tmux, row, button=0):
+    """As terminals tell it, each number as a character; rows from 0."""
+    for what in (button, 3) if button == 0 else (button,):
+        tmux("send-keys", "-l", f"\x1b[M{chr(32 + what)}{chr(32 + 10)}{chr(32 + row + 1)}")
+
+
+def test_mouse(screen, running, tmp_path):
+    start, press, shows, tmux = screen
+    running("a.sqlite")
+    start()
+    shows(r"└ sleep")
+    lines = tmux("capture-pane", "-p").splitlines()
+    click(tmux, next(i for i, line in enumerate(lines) if "└ sleep" in line))
+    shows(r"^> +\d+ └ sleep")
+    click(tmux, 1, button=64)
+    shows(r"^> +\d+ sh")
+    click(tmux, 1, button=65)
+    shows(r"^> +\d+ └ sleep")
+    tmux("resize-window", "-x", "120", "-y", "20")
+    shows(r"^ mem .{90}")
+    lines = tmux("capture-pane", "-p").splitlines()
+    click(tmux, next(i for i, line in enumerate(lines) if re.search(r"\d sh ", line)))
+    shows(r"^> +\d+ sh")
+
+
+def test_one_of_several_jobs(screen, running):
+    start, press, shows, _ = screen
+    pids = [running(path).pid for path in ("a.sqlite", "b.sqlite")]
+    start()
+    shows("Which job")
+    shows(r"^> +sh -c sleep.* running$")
+    press("Down")
+    shows(r"^ +sh -c .*\n> +sh -c")
+    press("Enter")
+    shows("^ mem ")
+    press("q")
+    shows("status 0")
+    start()
+    assert pids
 
 
 def test_a_job_that_ends_while_it_is_watched(screen, running):

@@ -51,6 +51,34 @@ def test_lightning(stand_in, monkeypatch, package):
     assert marks("blocks.csv") == [*TWO_STEPS, "+validation", "-validation", "-epoch"]
 
 
+def totals(file):
+    with open(file, newline="") as lines:
+        return [(row["code_block_name"], row["total"]) for row in csv.DictReader(lines) if row["position"] == "0"]
+
+
+def test_epochs_are_counted(stand_in):
+    """Training that goes on from a checkpoint does fewer of them."""
+    stand_in("lightning.pytorch", "Callback")
+    stand_in("keras.callbacks", "Callback")
+    stand_in("transformers", "TrainerCallback")
+    lightning, keras, transformers = (make(f"{make.__name__}.csv") for make in
+                                      (callbacks.lightning, callbacks.keras, callbacks.hugging_face))
+    keras.params = {"epochs": 20, "steps": 7}
+    for epoch in (5, 6):
+        lightning.on_train_epoch_start(types.SimpleNamespace(max_epochs=20, current_epoch=epoch), None)
+        keras.on_epoch_begin(epoch)
+        state = types.SimpleNamespace(num_train_epochs=20, epoch=epoch + 0.5, max_steps=1000, global_step=3)
+        transformers.on_epoch_begin(None, state, None, model=None)
+        transformers.on_step_begin(None, state, None, model=None)
+    assert totals("lightning.csv") == totals("keras.csv") == [("epoch", "15"), ("epoch", "15")]
+    assert totals("hugging_face.csv") == [("epoch", "15"), ("step", "")] * 2
+    state = types.SimpleNamespace(num_train_epochs=1, epoch=None, max_steps=1000, global_step=0)
+    transformers.on_step_begin(None, state, None, model=None)
+    assert totals("hugging_face.csv")[-1] == ("step", "1002")
+    lightning.on_train_epoch_start(types.SimpleNamespace(max_epochs=-1, current_epoch=7), None)
+    assert totals("lightning.csv")[-1] == ("epoch", "")
+
+
 def test_an_exception_ends_what_is_open(stand_in):
     stand_in("lightning.pytorch", "Callback")
     callback = callbacks.lightning("blocks.csv")

@@ -124,6 +124,7 @@ def check_processes_that_a_cell_starts(notebook, seconds):
     assert -205 <= consumed <= -175 and 175 <= peaked <= 205
 
 
+@pytest.mark.sanitize_long
 def test_magics(notebook):
     _, tracked, bad, _, cell, report, _, unknown, _, again = notebook(
         "%load_ext gpu_tracker",
@@ -235,6 +236,7 @@ os.waitpid(pid, 0)
     assert figures(report_of(run("pass")))
 
 
+@pytest.mark.sanitize_long
 def test_plain_ipython(python):
     done = python("""
         from IPython.testing.globalipapp import start_ipython
@@ -249,6 +251,7 @@ def test_plain_ipython(python):
     assert "RAM: Consumed Peaked  Used Total  in 0." in done.stdout
 
 
+@pytest.mark.sanitize_long
 def test_cells_that_are_not_kept_have_no_number(python):
     done = python("""
         from IPython.testing.globalipapp import start_ipython
@@ -262,6 +265,7 @@ def test_cells_that_are_not_kept_have_no_number(python):
     assert [line.partition("s (")[2] for line in reports] == ["In [3])"] * 2 + [""] * 2 + ["In [4])"] * 2
 
 
+@pytest.mark.sanitize_long
 def test_the_name_of_the_tool_that_it_replaces(notebook):
     start = "from ipygpulogger import IPyGPULogger\nlogger = IPyGPULogger(compact=True, gc_collect=True)\nlogger.start()\nNone"
     _, cell, _ = notebook(start, "pass", "logger.stop()")
@@ -329,6 +333,7 @@ def gpu_figures(report):
     return [word if word == "n/a" else int(word) for word in line.split()[1:4]]
 
 
+@pytest.mark.sanitize_long
 def test_pytorchs_own_peak(notebook, fake, one_gpu):
     """The driver says 100 MB all the time; the second cell holds 700 MB more for a moment, on both GPUs."""
     one_gpu(0)
@@ -339,6 +344,7 @@ cuda.hold(0, 400); cuda.hold(1, 300); cuda.hold(0, 0); cuda.hold(1, 0)
     assert [gpu_figures(cell) for cell in (calm, busy, after)] == [[0, 0, 100], [0, 700, 100], [0, 0, 100]]
 
 
+@pytest.mark.sanitize_long
 def test_pytorch_where_the_driver_tells_nothing(notebook):
     _, kept, emptied, leaks, untouched = notebook(
         TORCH + START,
@@ -351,11 +357,13 @@ def test_pytorch_where_the_driver_tells_nothing(notebook):
     assert gpu_figures(untouched) == [20, 0, 120]
 
 
+@pytest.mark.sanitize_long
 def test_pytorch_without_a_gpu_in_use(notebook):
     _, cell, none = notebook(TORCH + "cuda.initialized = False\n" + START, "pass", "print(cuda.emptied, cuda.most)")
     assert gpu_figures(cell) == ["n/a"] * 3 and none["stdout"] == "0 [0, 0]\n"
 
 
+@pytest.mark.sanitize_long
 def test_the_backend_is_imported_when_asked_for(notebook, tmp_path):
     (tmp_path / "torch.py").write_text("""
 class cuda:
@@ -433,6 +441,7 @@ def test_energy(notebook, energy_counter):
     assert without == {}
 
 
+@pytest.mark.sanitize_long
 def test_no_energy_where_nothing_counts_it(notebook, energy_counter):
     root, counter = energy_counter
     counter.unlink()
@@ -471,6 +480,7 @@ def test_a_plot_without_a_gpu():
     assert idle.count("<polyline") == 2 and "n/a" not in idle
 
 
+@pytest.mark.sanitize_long
 def test_the_plot_of_this_process(notebook, fake, one_gpu):
     """One line on a machine without a GPU, two with one."""
     plot = "import time; time.sleep(1.2); print(logger.plot()._repr_svg_().count('<polyline'))"

@@ -283,6 +283,7 @@ def run_results(*words):
                           text=True, timeout=120, check=False, env={**os.environ, "MPLBACKEND": "Agg"})
 
 
+@pytest.mark.sanitize_long
 def test_the_command_for_results(recorded, tmp_path):
     done = run_results("--output_folder", recorded.folder)
     assert done.returncode == 0 and "45.0" in done.stdout and "intel_power" in done.stdout
@@ -296,6 +297,7 @@ def test_the_command_for_results(recorded, tmp_path):
     assert results.main.__module__ == "gpu_tracker.power.results"
 
 
+@pytest.mark.sanitize_long
 def test_two_curves_have_an_axis_each(recorded, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     from matplotlib import pyplot

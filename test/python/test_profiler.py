@@ -70,6 +70,43 @@ def test_a_timestamp_keeps_its_last_microsecond(tmp_path):
     assert list(PandasFrame(tmp_path).get_all_system_metrics()["timestamp_us"]) == [7]
 
 
+def test_whole_microseconds_stay_whole(tmp_path):
+    """As far from the epoch as times are today; where no file of system metrics is, columns count from there."""
+    base = 1_601_091_780_000_000
+    starts = [123_472 + 32 * i for i in range(100)]
+    write_timeline(tmp_path, {"A": [(f"e{i}", start, 7, {}) for i, start in enumerate(starts)]}, base=base)
+    frame = PandasFrame(tmp_path)
+    events = frame.get_all_framework_metrics()
+    assert events["start_time_us"].dtype == events["end_time_us"].dtype == "int64"
+    assert list(events["start_time_us"]) == [base + start for start in starts]
+    assert [frame.convert_datetime_to_timestamp(text) for text in events["start_time"]] == list(events["start_time_us"])
+    job = PandasFrameAnalysis(frame.get_all_system_metrics(), events).get_job_statistics()
+    assert frame.convert_datetime_to_timestamp(job["start_time"]) == base + starts[0]
+    assert frame.convert_datetime_to_timestamp(job["end_time"]) == base + starts[-1] + 7
+    merged = profiler.load(tmp_path).merge(tmp_path / "merged.json")
+    assert merged.to_json()["end_us"] == base + starts[-1] + 7
+
+
+def test_columns_of_floats_are_read_to_the_microsecond():
+    base = 1_601_091_780_123_472
+    frame = pandas.DataFrame({"start_time_us": [float(base), base + 2.5], "end_time_us": [base + 1.0, base + 8.0], "step": [0, 1],
+                              "framework_metric": "e", "process": "Step:ModeKeys.TRAIN", "nodeID": "n"})
+    system = pandas.DataFrame(columns=SYSTEM)
+    statistics = PandasFrameAnalysis(system, frame).get_step_statistics()
+    assert (statistics["duration_min_us"][0], statistics["duration_max_us"][0]) == (1, 5.5)
+
+
+def test_text_and_column_of_a_sample_agree(tmp_path):
+    """Finer times are rounded to what SMDebug has."""
+    write_system(tmp_path, [])
+    path = next(tmp_path.rglob("*.json"))
+    path.write_text('{"Type":"cpu","Name":"cpu0","Dimension":"CPUUtilization","Value":1,"NodeId":"algo-1",'
+                    '"Timestamp":1600000020.0000076}\n')
+    samples = PandasFrame(tmp_path).get_all_system_metrics()
+    assert samples["timestamp_us"].dtype == "int64" and list(samples["timestamp_us"]) == [8]
+    assert samples["timestamp"][0].endswith(":000008")
+
+
 def test_selections(job):
     frame = PandasFrame(job)
     assert set(frame.get_all_system_metrics(["gpu0"])["system_metric"]) == {"gpu0"}

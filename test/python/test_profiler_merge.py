@@ -141,7 +141,7 @@ def test_slow_batches_but_not_the_pause_between_epochs(slow, capsys):
 def test_a_median_of_nothing_makes_no_outliers(tmp_path, capsys):
     write_timeline(tmp_path, {"DataLoaderWorker": [("DataLoaderWorker", i, 0, {}) for i in range(3)]})
     analysis = PT_dataloader_analysis(PandasFrame(tmp_path))
-    assert analysis.analyze_dataloaderWorkers() is None and "No workers take twice" in capsys.readouterr().out
+    assert analysis.analyze_dataloaderWorkers() is None and "No workers stand out" in capsys.readouterr().out
     assert analysis.analyze_dataloader_getnext() is None and "no events of GetNext" in capsys.readouterr().out
 
 
@@ -157,6 +157,7 @@ def test_the_chart_as_a_page(slow, tmp_path):
     assert "CPUUtilization" not in slow.plot_the_window(BASE, BASE + 3_000_000, select_dimensions=["gpu"]).to_html()
 
 
+@pytest.mark.sanitize_long
 def test_the_chart_as_a_figure(slow):
     pytest.importorskip("matplotlib")
     chart = slow.plot_the_window("2020-09-13T12:27:10:000000", "2020-09-13T12:27:13:000000", ["GetNext"])

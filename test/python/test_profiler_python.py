@@ -80,8 +80,8 @@ def total(found):
 
 def test_by_step(analysis):
     assert total(analysis.fetch_profile_stats_by_step(2)) == 1 + 2 + 128
-    assert total(analysis.fetch_profile_stats_by_step(2, node_id="algo-1-0")) == 1 + 2
-    assert total(analysis.fetch_profile_stats_by_step(2, 3, node_id="algo-1-0")) == 1 + 2 + 4
+    assert total(analysis.fetch_profile_stats_by_step(2, node_id="0-algo-1")) == 1 + 2
+    assert total(analysis.fetch_profile_stats_by_step(2, 3, node_id="0-algo-1")) == 1 + 2 + 4
     assert total(analysis.fetch_profile_stats_by_step(0, mode=EVAL)) == 8
     assert analysis.fetch_profile_stats_by_step(7) is None
 
@@ -112,13 +112,13 @@ def test_by_mode_and_part_of_the_job(analysis):
 
 
 def test_any_node_is_every_node(analysis):
-    assert analysis.list_available_node_ids() == ["algo-1-0", "algo-2-0"]
-    assert total(analysis.fetch_profile_stats_between_modes(TRAIN, TRAIN, node_id="algo-2-0")) == 128
+    assert analysis.list_available_node_ids() == ["0-algo-1", "0-algo-2"]
+    assert total(analysis.fetch_profile_stats_between_modes(TRAIN, TRAIN, node_id="0-algo-2")) == 128
     assert total(analysis.fetch_profile_stats_between_modes(TRAIN, TRAIN)) == 1 + 2 + 4 + 128
 
 
 def test_functions_are_a_table(analysis, capsys):
-    found = analysis.fetch_profile_stats_by_step(2, node_id="algo-1-0")
+    found = analysis.fetch_profile_stats_by_step(2, node_id="0-algo-1")
     frame = found.get_function_stats()
     assert list(frame) == ["function_name", "prim_calls", "total_calls", "total_time", "cumulative_time", "callers"]
     assert sorted(frame.itertuples(index=False, name=None)) == [
@@ -155,13 +155,13 @@ def test_older_folders(tmp_path):
     (folder / "python_stats").write_bytes(marshal.dumps(stats(1)))
     analysis = cProfileAnalysis(tmp_path / "cProfile")
     assert total(analysis.fetch_profile_stats_by_step(4)) == 1 and analysis.fetch_profile_stats_by_step(5) is None
-    assert analysis.list_available_node_ids() == ["algo-1-17"]
+    assert analysis.list_available_node_ids() == ["17-algo-1"]
 
 
 def test_profiles_of_a_folder_that_was_taken_out(root, tmp_path):
     moved = tmp_path / "python_stats"
     (root / "framework/pytorch/cprofile").rename(moved)
-    assert cProfileAnalysis(moved).list_available_node_ids() == ["algo-1-0", "algo-2-0"]
+    assert cProfileAnalysis(moved).list_available_node_ids() == ["0-algo-1", "0-algo-2"]
 
 
 def test_hostile_stats_are_refused(tmp_path):

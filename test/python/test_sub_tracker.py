@@ -47,6 +47,27 @@ def test_marks_begin_and_end():
     assert block.code_block_name == "work" and block.sub_tracking_file == "marks.csv"
 
 
+def test_how_many_there_will_be():
+    for _ in range(2):
+        with SubTracker("epoch", sub_tracking_file="t.csv", total=20), SubTracker("step", sub_tracking_file="t.csv"):
+            pass
+    assert [row["total"] for row in rows("t.csv")] == ["20", "", "", ""] * 2
+    block = pickle.loads(pickle.dumps(SubTracker("epoch", sub_tracking_file="t.csv", total=7)))
+    with block:
+        pass
+    assert rows("t.csv")[-2]["total"] == "7"
+    for wrong in (0, -1, 2.5, "3"):
+        with pytest.raises((ValueError, TypeError)):
+            SubTracker("epoch", total=wrong)
+
+
+def test_how_many_there_will_be_in_sqlite():
+    with SubTracker("epoch", sub_tracking_file="t.sqlite", total=20):
+        pass
+    with contextlib.closing(sqlite3.connect("t.sqlite")) as database:
+        assert database.execute("SELECT total FROM data").fetchall() == [(20,), (None,)]
+
+
 def test_default_names(tmp_path):
     here = os.path.relpath(__file__)
     first = SubTracker(); line = first.code_block_name  # noqa: E702

@@ -29,6 +29,18 @@ void fake_proc_create(char folder[64], struct gt_root *root)
         abort();
 }
 
+static void write_thread_stat(const char *folder, const struct fake_process *p)
+{
+    char directory[160], text[512];
+    snprintf(directory, sizeof directory, "%s/proc/%d/task/%d", folder, (int)p->pid, (int)p->pid);
+    snprintf(
+        text, sizeof text,
+        "%d (a (b) c) S 1 1 1 0 -1 4194560 0 0 0 0 %lu 0 0 0 20 0 1 0 %llu 100000 100 184 1 1 0 0 0 0 0 0 0 0 0 0 17 "
+        "%d 0 0 0 0 0\n",
+        (int)p->pid, p->cpu_ticks, p->start, p->cpu);
+    write_text(directory, "stat", text);
+}
+
 static void write_thread(const char *folder, const struct fake_process *p)
 {
     char directory[160], text[512];
@@ -36,14 +48,22 @@ static void write_thread(const char *folder, const struct fake_process *p)
     mkdir(directory, 0755);
     snprintf(directory, sizeof directory, "%s/proc/%d/task/%d", folder, (int)p->pid, (int)p->pid);
     mkdir(directory, 0755);
-    snprintf(
-        text, sizeof text,
-        "%d (a (b) c) S 1 1 1 0 -1 4194560 0 0 0 0 %lu 0 0 0 20 0 1 0 %llu 100000 100 184 1 1 0 0 0 0 0 0 0 0 0 0 17 "
-        "%d 0 0 0 0 0\n",
-        (int)p->pid, p->cpu_ticks, p->start, p->cpu);
-    write_text(directory, "stat", text);
     snprintf(text, sizeof text, "Name:\tjob\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\n", p->allowed);
     write_text(directory, "status", text);
+}
+
+void fake_proc_run(const char *folder, const struct fake_process *p)
+{
+    char directory[128], text[1024];
+    snprintf(directory, sizeof directory, "%s/proc/%d", folder, (int)p->pid);
+    snprintf(text, sizeof text,
+             "%d (%s) %c %d %d %d 0 -1 4194560 %lu %lu 0 0 %lu 0 %lu 0 20 0 %lu 0 %llu 100000 %lu 184 0 0 0\n",
+             (int)p->pid, p->name ? p->name : "job", p->state ? p->state : 'S', (int)p->parent, (int)p->pid,
+             (int)p->session, p->minor_faults, p->reaped_minor_faults, p->cpu_ticks, p->reaped_cpu_ticks,
+             p->threads ? p->threads : 1, p->start, p->resident_pages);
+    write_text(directory, "stat", text);
+    if (p->allowed)
+        write_thread_stat(folder, p);
 }
 
 void fake_proc_write(const char *folder, const struct fake_process *p)
@@ -51,12 +71,6 @@ void fake_proc_write(const char *folder, const struct fake_process *p)
     char directory[128], text[1024];
     snprintf(directory, sizeof directory, "%s/proc/%d", folder, (int)p->pid);
     mkdir(directory, 0755);
-    snprintf(text, sizeof text,
-             "%d (%s) %c %d %d %d 0 -1 4194560 %lu %lu 0 0 %lu 0 %lu 0 20 0 %lu 0 %llu 100000 %lu 184 0 0 0\n",
-             (int)p->pid, p->name ? p->name : "job", p->state ? p->state : 'S', (int)p->parent, (int)p->pid,
-             (int)p->session, p->minor_faults, p->reaped_minor_faults, p->cpu_ticks, p->reaped_cpu_ticks,
-             p->threads ? p->threads : 1, p->start, p->resident_pages);
-    write_text(directory, "stat", text);
     snprintf(text, sizeof text, "%lu %lu 10 1 0 20 0\n", p->state == 'Z' ? 0 : p->resident_pages + 100,
              p->resident_pages);
     write_text(directory, "statm", text);
@@ -67,6 +81,7 @@ void fake_proc_write(const char *folder, const struct fake_process *p)
     write_text(directory, "status", text);
     if (p->allowed)
         write_thread(folder, p);
+    fake_proc_run(folder, p);
     if (p->denied)
         return;
     snprintf(text, sizeof text,

@@ -23,6 +23,8 @@ struct fake_process {
 void fake_proc_create(char folder[64], struct gt_root *root);
 /* Make the process, or change it: files are written in place, so that kept descriptors see it. */
 void fake_proc_write(const char *folder, const struct fake_process *process);
+/* Only what changes while it runs: CPU time, the resident memory of stat, and where its thread ran. */
+void fake_proc_run(const char *folder, const struct fake_process *process);
 void fake_proc_remove(const char *folder, pid_t pid);
 void fake_proc_destroy(const char *folder, struct gt_root *root);
 

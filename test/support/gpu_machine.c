@@ -180,6 +180,7 @@ int gpu_machine_collect(struct gpu_machine *machine, double seconds)
 {
     machine->real_ns += (int64_t)(seconds * 1e9);
     machine->monotonic_ns += (int64_t)(seconds * 1e9);
+    machine->frame.real_ns = machine->real_ns;
     machine->frame.share_count = 0;
     machine->error = (struct gt_error){0};
     for (size_t i = 0; i < machine->frame.device_count; i++)

@@ -78,12 +78,19 @@ struct share {
     double total, job, other, idle;
 };
 
-static double ticks_of(int first, int count, int package, int slot)
+/* Of the job, and of all; every truth is made of them. */
+static double job_ticks[4][PLANT_SLOTS], all_ticks[4][PLANT_SLOTS];
+
+static void count_ticks(void)
 {
-    double ticks = 0;
-    for (int process = first; process < first + count; process++)
-        ticks += place_of(process, slot) == package ? load(process, slot) : 0;
-    return ticks;
+    memset(job_ticks, 0, sizeof job_ticks);
+    memset(all_ticks, 0, sizeof all_ticks);
+    for (int slot = 0; slot < PLANT_SLOTS; slot++)
+        for (int process = 0; process < PLANT_PROCESSES; process++) {
+            int package = place_of(process, slot);
+            all_ticks[package][slot] += load(process, slot);
+            job_ticks[package][slot] += process < PLANT_JOB ? load(process, slot) : 0;
+        }
 }
 
 static struct share divide(enum gt_idle policy, double idle, double active, double ratio, bool is_used, bool is_ours)
@@ -103,7 +110,7 @@ static struct share divide(enum gt_idle policy, double idle, double active, doub
 /* Watts in a slot. */
 static struct share package_in(enum gt_idle policy, int package, int slot)
 {
-    double job = ticks_of(0, PLANT_JOB, package, slot), busy = ticks_of(0, PLANT_PROCESSES, package, slot);
+    double job = job_ticks[package][slot], busy = all_ticks[package][slot];
     return divide(policy, CPU_IDLE[package], CPU_CORE[package] * busy * TICK / SLOT, busy > 0 ? job / busy : 0,
                   busy > 0, true);
 }
@@ -183,7 +190,7 @@ double plant_truth_of(int process, double second)
     double joules = 0;
     for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++) {
         int package = place_of(process, slot);
-        double busy = ticks_of(0, PLANT_PROCESSES, package, slot);
+        double busy = all_ticks[package][slot];
         if (busy > 0)
             joules += package_in(GT_IDLE_SHARE, package, slot).total * part_of(slot, second) * load(process, slot) /
                       busy;
@@ -294,19 +301,21 @@ static void write_process(struct power_plant *plant, int process)
     char allowed[16];
     int last_slot = plant->second ? plant->second * 10 - 1 : 0;
     if (!plant_lives(process, plant->second)) {
-        fake_proc_remove(plant->machine.path, pid);
+        if (plant_lives(process, plant->second - 1))
+            fake_proc_remove(plant->machine.path, pid);
         return;
     }
-    fake_proc_write(plant->machine.path, &(struct fake_process){
-                                             .pid = pid,
-                                             .parent = process > 0 && process < PLANT_JOB ? PLANT_FIRST : 1,
-                                             .start = (1ull << 50) + (unsigned)process,
-                                             .cpu_ticks = plant->ticks[process],
-                                             .reaped_cpu_ticks = process == 0 ? reaped_ticks(plant) : 0,
-                                             .resident_pages = RESIDENT_PAGES,
-                                             .cpu = cpu_of(place_of(process, last_slot), process % 2),
-                                             .allowed = allowed_of(process, allowed),
-                                         });
+    struct fake_process now = {
+        .pid = pid,
+        .parent = process > 0 && process < PLANT_JOB ? PLANT_FIRST : 1,
+        .start = (1ull << 50) + (unsigned)process,
+        .cpu_ticks = plant->ticks[process],
+        .reaped_cpu_ticks = process == 0 ? reaped_ticks(plant) : 0,
+        .resident_pages = RESIDENT_PAGES,
+        .cpu = cpu_of(place_of(process, last_slot), process % 2),
+        .allowed = allowed_of(process, allowed),
+    };
+    (plant->second ? fake_proc_run : fake_proc_write)(plant->machine.path, &now);
 }
 
 static void write_files(struct power_plant *plant)
@@ -368,15 +377,11 @@ static void write_script(struct power_plant *plant)
 
 /* ---- time ---- */
 
-void plant_begin(struct power_plant *plant)
-{
-    plant_begin_with(plant, PLANT_UNTOLD, 1);
-}
-
 void plant_begin_with(struct power_plant *plant, enum plant_layout how, int count)
 {
     layout = how;
     packages = count;
+    count_ticks();
     *plant = (struct power_plant){0};
     gpu_machine_begin(&plant->machine);
     gpu_machine_initial_namespace(&plant->machine);

@@ -45,7 +45,6 @@ double plant_truth_of(int process, double second);
 double plant_cpu_seconds(int process, double second);
 bool plant_lives(int process, double second);
 
-void plant_begin(struct power_plant *plant);
 /* `packages`: 2 or 4. */
 void plant_begin_with(struct power_plant *plant, enum plant_layout layout, int packages);
 /* One second later. */

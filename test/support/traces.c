@@ -35,6 +35,7 @@ static uint32_t file_of(struct gt_trace *trace, const char *node)
                                    .format = "chrome",
                                    .node = string,
                                    .rank = -1,
+                                   .part_of = GT_TRACE_NONE,
                                    .clock = GT_CLOCK_RECORD,
                                    .first = INT64_MAX,
                                    .last = INT64_MIN};

@@ -155,6 +155,49 @@ static void short_kernels_are_bound_by_the_cpu(void **state)
     gt_report_free(report);
 }
 
+/* Graphs of 20 short kernels whose calls take longer: one call each, never more than all of the time, and no graphs are
+ * recommended where they are. */
+static void graphs_are_not_recommended_twice(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    for (int i = 0; i < 5; i++) {
+        add(trace, "rank 0", "cuda_runtime", "cudaGraphLaunch", 100 * i, 90, (uint64_t)i + 1);
+        for (int j = 0; j < 20; j++)
+            add(trace, "rank 0", "kernel", "triton_add", 100 * i + 50 + 2 * j, 1, (uint64_t)i + 1);
+    }
+    struct gt_report *report = advise(trace);
+    assert_says(report,
+                "5 of 5 launches take longer on the CPU than their work on the GPU (on average 90.0 us and 20.0 us)",
+                350, "launches");
+    for (size_t i = 0; i < traces_rows(report, "advice"); i++) {
+        assert_true(traces_number(report, "advice", i, "cost_percent") <= 100);
+        assert_null(strstr(traces_text(report, "advice", i, "advice"), "CUDA graphs"));
+        assert_null(strstr(traces_text(report, "advice", i, "advice"), "torch.compile"));
+    }
+    gt_report_free(report);
+}
+
+/* Four processes make iterators of 60 us in 100 us. */
+static void nothing_costs_more_than_all_of_the_time(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    for (int i = 0; i < 4; i++)
+        traces_add(trace, (struct traces_event){.node = "rank 0",
+                                                .process = "python",
+                                                .pid = i % 2 ? "1" : "2",
+                                                .thread = i / 2 ? "1" : "2",
+                                                .name = "DataLoaderIterInitialize",
+                                                .start = 10 * US * i,
+                                                .duration = 70 * US,
+                                                .step = GT_TRACE_NO_STEP});
+    struct gt_report *report = advise(trace);
+    assert_says(report, "100 % of the time making iterators", 100, "dataloader");
+    assert_true(traces_number(report, "advice", 0, "cost_percent") <= 100);
+    gt_report_free(report);
+}
+
 /* 1100 launches in 1100 us, kernels of 100 us: full from the 1024th on until 1024 no longer wait. */
 static void a_full_queue_is_told(void **state)
 {
@@ -444,6 +487,8 @@ int main(void)
         cmocka_unit_test(communication_and_copies_are_told),
         cmocka_unit_test(short_kernels_are_bound_by_the_cpu),
         cmocka_unit_test(a_full_queue_is_told),
+        cmocka_unit_test(graphs_are_not_recommended_twice),
+        cmocka_unit_test(nothing_costs_more_than_all_of_the_time),
         cmocka_unit_test_setup_teardown(memory_is_judged, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(the_data_loader_is_judged, folder_make, folder_remove),
         cmocka_unit_test(making_iterators_is_told),

@@ -9,6 +9,7 @@
 
 #include "aggregate/attribute.h"
 #include "collect/process/placement.h"
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 static struct gt_attribution attribution;
@@ -48,11 +49,11 @@ static void cpu(double seconds, double joules, double busy, double job)
 static void expect(enum gt_energy_device device, double job, double other, double idle, double unattributed)
 {
     const struct gt_energy *energy = &attribution.energy[device];
-    assert_float_equal(energy->job, job, 1e-9);
-    assert_float_equal(energy->other, other, 1e-9);
-    assert_float_equal(energy->idle, idle, 1e-9);
-    assert_float_equal(energy->unattributed, unattributed, 1e-9);
-    assert_float_equal(energy->total, sum_of_parts(energy), 1e-9);
+    assert_close(energy->job, job, 1e-9);
+    assert_close(energy->other, other, 1e-9);
+    assert_close(energy->idle, idle, 1e-9);
+    assert_close(energy->unattributed, unattributed, 1e-9);
+    assert_close(energy->total, sum_of_parts(energy), 1e-9);
 }
 
 /* ---- CPU ---- */
@@ -83,9 +84,9 @@ static void idle_energy_goes_where_the_policy_says(void **state)
         double before = attribution.energy[GT_ENERGY_CPU].job;
         double idle_before = attribution.energy[GT_ENERGY_CPU].idle;
         cpu(2, 110, 2, 0.5);
-        assert_float_equal(attribution.energy[GT_ENERGY_CPU].job - before, job[policy], 1e-9);
-        assert_float_equal(attribution.energy[GT_ENERGY_CPU].idle - idle_before, idle[policy], 1e-9);
-        assert_float_equal(sum_of_parts(&attribution.energy[GT_ENERGY_CPU]), 110, 1e-9);
+        assert_close(attribution.energy[GT_ENERGY_CPU].job - before, job[policy], 1e-9);
+        assert_close(attribution.energy[GT_ENERGY_CPU].idle - idle_before, idle[policy], 1e-9);
+        assert_close(sum_of_parts(&attribution.energy[GT_ENERGY_CPU]), 110, 1e-9);
     }
 }
 
@@ -119,8 +120,7 @@ static void nobody_has_more_than_all(void **state)
     cpu(1, 100, 1, 1.5); /* the machine's ticks come late */
     expect(GT_ENERGY_CPU, 100, 0, 0, 0);
     cpu(2, 200, 3, 2.5);
-    assert_float_equal(attribution.energy[GT_ENERGY_CPU].job, 100 + 75,
-                       1e-9); /* 1 s and the 0.5 s from before, of 2 s */
+    assert_close(attribution.energy[GT_ENERGY_CPU].job, 100 + 75, 1e-9); /* 1 s and the 0.5 s from before, of 2 s */
 }
 
 /* A machine of 16 cores: 40 W and 5 W for each busy core. The job is busy in bursts; the machine's busy time comes in ticks. */
@@ -144,8 +144,8 @@ static void figures_keep_to_the_truth_at_any_period(void **state)
             cpu(time, joules, floor(busy * 100 + 1e-6) / 100, job);
         }
         const struct gt_energy *energy = &attribution.energy[GT_ENERGY_CPU];
-        assert_float_equal(sum_of_parts(energy), joules, 1e-6 * joules);
-        assert_float_equal(energy->job, truth, 0.005 * truth);
+        assert_close(sum_of_parts(energy), joules, 1e-6 * joules);
+        assert_close(energy->job, truth, 0.005 * truth);
     }
 }
 
@@ -181,16 +181,16 @@ static struct sockets *sockets(double first_busy, double second_busy, double on_
 static void charge(const struct sockets *both, double job, double first, double second)
 {
     assert_int_equal(gt_attribute_packages(&attribution, &both->frame, &both->tree, job), 0);
-    assert_float_equal(attribution.package[0].cpu.energy.job, first, 1e-9);
-    assert_float_equal(attribution.package[1].cpu.energy.job, second, 1e-9);
-    assert_float_equal(sum_of_parts(&attribution.energy[GT_ENERGY_CPU]), 20, 1e-9);
+    assert_close(attribution.package[0].cpu.energy.job, first, 1e-9);
+    assert_close(attribution.package[1].cpu.energy.job, second, 1e-9);
+    assert_close(sum_of_parts(&attribution.energy[GT_ENERGY_CPU]), 20, 1e-9);
 }
 
 static void each_package_is_divided_by_its_own_busy_time(void **state)
 {
     (void)state;
     charge(sockets(2, 1, 1, 1), 2, 5, 10);
-    assert_float_equal(attribution.placement_error, 0, 1e-9);
+    assert_close(attribution.placement_error, 0, 1e-9);
 }
 
 static void nobody_was_where_nothing_was_busy(void **state)
@@ -205,7 +205,7 @@ static void bound_time_that_is_known_late_stays_where_it_is(void **state)
     struct sockets *both = sockets(0.5, 2, 1, 0);
     both->placement.recent_bound[0] = 1;
     charge(both, 1, 10, 0);
-    assert_float_equal(attribution.package[0].job, 1, 1e-9);
+    assert_close(attribution.package[0].job, 1, 1e-9);
 }
 
 static void time_that_nobody_showed_is_as_that_of_who_ended(void **state)
@@ -222,14 +222,14 @@ static void what_moved_may_have_been_where_it_costs_most_or_least(void **state)
     struct sockets *both = sockets(1, 2, 0.5, 0.5);
     both->placement.recent_moved[0] = both->placement.recent_moved[1] = 0.5;
     charge(both, 1, 5, 2.5);
-    assert_float_equal(attribution.placement_error, 2.5, 1e-9); /* 10 J or 5 J instead of 7.5 J */
+    assert_close(attribution.placement_error, 2.5, 1e-9); /* 10 J or 5 J instead of 7.5 J */
 }
 
 static void without_cpu_times_packages_are_unattributed(void **state)
 {
     (void)state;
     charge(sockets(1, 1, 0, 0), NAN, 0, 0);
-    assert_float_equal(attribution.energy[GT_ENERGY_CPU].unattributed, 20, 1e-9);
+    assert_close(attribution.energy[GT_ENERGY_CPU].unattributed, 20, 1e-9);
 }
 
 /* ---- Memory ---- */
@@ -322,7 +322,7 @@ static void a_gpu_of_ones_own_is_charged_whole(void **state)
     use(board, 0, OURS, 0.2);
     gpus(board, 1);
     expect(GT_ENERGY_GPU, 300, 0, 0, 0);
-    assert_float_equal(attribution.share_joules[0], 300, 1e-9);
+    assert_close(attribution.share_joules[0], 300, 1e-9);
 }
 
 static void a_shared_gpu_is_divided_by_sm_time(void **state)
@@ -335,8 +335,8 @@ static void a_shared_gpu_is_divided_by_sm_time(void **state)
     use(board, 0, STRANGER, 0.6);
     gpus(board, 1);
     expect(GT_ENERGY_GPU, 100, 200, 0, 0);
-    assert_float_equal(attribution.share_joules[0], 100.0 / 3, 1e-9);
-    assert_float_equal(attribution.share_joules[1], 200.0 / 3, 1e-9);
+    assert_close(attribution.share_joules[0], 100.0 / 3, 1e-9);
+    assert_close(attribution.share_joules[1], 200.0 / 3, 1e-9);
 }
 
 static void gpus_are_divided_one_by_one(void **state)
@@ -431,7 +431,7 @@ static void idle_power_is_not_taken_from_a_window_without_a_move(void **state)
         }
         double idle = is_all ? attribution.energy[GT_ENERGY_GPU].total - attribution.energy[GT_ENERGY_GPU].job
                              : attribution.energy[GT_ENERGY_GPU].idle;
-        assert_float_equal(idle, is_all ? 0 : 6 * 70, 25);
+        assert_close(idle, is_all ? 0 : 6 * 70, 25);
     }
 }
 
@@ -447,9 +447,9 @@ static void idle_power_of_coarse_counters_is_right_at_short_periods(void **state
         double joules = 20 * counted + 80 * fmax(0, counted - 3);
         cpu(time, floor(joules * 10 + 1e-6) / 10, busy, busy);
     }
-    assert_float_equal(attribution.cpu.idle.watts, 20, 1);
-    assert_float_equal(attribution.energy[GT_ENERGY_CPU].idle, 6 * 20, 8);
-    assert_float_equal(attribution.energy[GT_ENERGY_CPU].job, 3 * 80, 8);
+    assert_close(attribution.cpu.idle.watts, 20, 1);
+    assert_close(attribution.energy[GT_ENERGY_CPU].idle, 6 * 20, 8);
+    assert_close(attribution.energy[GT_ENERGY_CPU].job, 3 * 80, 8);
 }
 
 /* Eight boards, 25 processes each, of which two are ours; random loads and powers. */
@@ -477,9 +477,9 @@ static void eight_gpus_and_two_hundred_processes_add_up(void **state)
     double all = 0;
     for (int device = 0; device < BOARDS; device++)
         all += joules[device];
-    assert_float_equal(sum_of_parts(energy), all, 1e-9 * all);
-    assert_float_equal(energy->total, all, 1e-9 * all);
-    assert_float_equal(energy->job, truth, 1e-9 * truth);
+    assert_close(sum_of_parts(energy), all, 1e-9 * all);
+    assert_close(energy->total, all, 1e-9 * all);
+    assert_close(energy->job, truth, 1e-9 * truth);
 }
 
 int main(void)

@@ -31,6 +31,28 @@ static void burn(double seconds)
     while ((double)time.tv_sec + (double)time.tv_nsec / 1e9 < seconds);
 }
 
+static void counted_work(void)
+{
+    GT_BLOCK_OF("epoch", 12);
+    GT_BLOCK("step");
+}
+
+static void test_how_many_there_will_be(void **state)
+{
+    (void)state;
+    char text[1000] = "";
+    pid_t pid;
+    assert_int_equal(marking_run(counted_work, &pid), 0);
+    FILE *file = fopen(folder_path(marking_file_of(pid)), "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *row = strstr(text, ",epoch,0,");
+    assert_non_null(row);
+    assert_true(strstr(row, ",12,") && strstr(row, ",12,") < strchr(row, '\n'));
+    assert_null(strstr(strchr(row, '\n'), ",12,"));
+}
+
 static void nested_work(void)
 {
     GT_BLOCK("outer");
@@ -243,7 +265,7 @@ static void chosen_file_work(void)
         exit(1);
     if (file != again || gt_block_file_open(&again, "chosen.txt", 0, &error) != -EINVAL)
         exit(2);
-    struct gt_block block = gt_block_begin_in(file, "here");
+    struct gt_block block = gt_block_begin_in(file, "here", 0);
     gt_block_end(&block);
     gt_block_end(&block); /* the second time does nothing */
 }
@@ -263,8 +285,8 @@ static void sqlite_work(void)
     struct gt_block_file *file;
     if (gt_block_file_open(&file, "blocks.sqlite", 0, NULL) < 0)
         exit(1);
-    struct gt_block open = gt_block_begin_in(file, "it's");
-    struct gt_block block = gt_block_begin_in(file, "inner");
+    struct gt_block open = gt_block_begin_in(file, "it's", 0);
+    struct gt_block block = gt_block_begin_in(file, "inner", 0);
     gt_block_end(&block);
     (void)open;
     raise(SIGKILL);
@@ -298,6 +320,7 @@ static void test_sqlite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_how_many_there_will_be),
         cmocka_unit_test(test_nested),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_threads),

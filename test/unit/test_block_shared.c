@@ -42,7 +42,7 @@ static struct gt_block_file *open_file(const char *name, int overwrite)
 static void mark(struct gt_block_file *file, const char *name, int pairs)
 {
     for (int i = 0; i < pairs; i++) {
-        struct gt_block block = gt_block_begin_in(file, name);
+        struct gt_block block = gt_block_begin_in(file, name, 0);
         gt_block_end(&block);
     }
 }
@@ -270,7 +270,7 @@ enum { MOST = 30000 }; /* marks, should nobody end the child */
 static void mark_until_killed(struct gt_block_file *file, int child)
 {
     for (unsigned i = 0; i < MOST; i++) {
-        struct gt_block block = file ? gt_block_begin_in(file, name_of(i)) : gt_block_begin(name_of(i));
+        struct gt_block block = file ? gt_block_begin_in(file, name_of(i), 0) : gt_block_begin(name_of(i));
         atomic_fetch_add(&counts->finished[child], 1);
         gt_block_end(&block);
         atomic_fetch_add(&counts->finished[child], 1);

@@ -10,6 +10,7 @@
 #include "aggregate/coverage.h"
 #include "base/clock.h"
 #include "record/gap_watch.h"
+#include "support/figures.h"
 
 static const int64_t START = 100 * GT_SECOND;
 static struct gt_coverage coverage;
@@ -37,7 +38,7 @@ static void expect(double now, double missing, const char *gap)
     struct gt_gap found;
     gt_coverage_gap(&coverage, at(now), &found);
     gt_gap_describe(&found, text, sizeof text);
-    assert_float_equal(gt_coverage_missing(&coverage, at(now)), missing, 1e-6);
+    assert_close(gt_coverage_missing(&coverage, at(now)), missing, 1e-6);
     assert_string_equal(text, gap);
 }
 
@@ -48,7 +49,7 @@ static void a_counter_that_moves_covers_everything(void **state)
         add(0.1 * i, 5.0 * i);
     expect(2, 0, "");
     assert_false(gt_coverage_is_broken(&coverage, at(2)));
-    assert_float_equal(coverage.most_watts, 50, 1e-6);
+    assert_close(coverage.most_watts, 50, 1e-6);
 }
 
 static void a_reading_that_failed_is_made_up_for_by_the_next(void **state)
@@ -230,7 +231,7 @@ static void rounds_that_may_have_been_missed_are_counted(void **state)
     (void)state;
     gt_coverage_add(&coverage, at(600), 1000, 262144, false);
     expect(600, 0, "");
-    assert_float_equal(coverage.doubt, 262144, 1e-9);
+    assert_close(coverage.doubt, 262144, 1e-9);
 }
 
 static void a_device_that_sleeps_is_known_to_draw_nothing(void **state)

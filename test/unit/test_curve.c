@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "aggregate/curve.h"
+#include "support/figures.h"
 #include "support/folder.h"
 #include "support/recorder.h"
 
@@ -24,10 +25,10 @@ static void between_two_points_it_is_linear(void **state)
     assert_int_equal(gt_curve_add(&curve, NAN, (double[]){999, 999}), 0);
     gt_curve_finish(&curve);
     assert_int_equal(curve.count, 3);
-    assert_float_equal(gt_curve_at(&curve, 10, 0), 100, 0);
-    assert_float_equal(gt_curve_at(&curve, 11, 0), 150, 1e-9);
-    assert_float_equal(gt_curve_at(&curve, 13, 1), -4.5, 1e-9);
-    assert_float_equal(gt_curve_at(&curve, 14, 1), -8, 0);
+    assert_close(gt_curve_at(&curve, 10, 0), 100, 0);
+    assert_close(gt_curve_at(&curve, 11, 0), 150, 1e-9);
+    assert_close(gt_curve_at(&curve, 13, 1), -4.5, 1e-9);
+    assert_close(gt_curve_at(&curve, 14, 1), -8, 0);
     assert_true(isnan(gt_curve_at(&curve, 9.999, 0)));
     assert_true(isnan(gt_curve_at(&curve, 14.001, 0)));
     assert_true(isnan(gt_curve_at(&curve, NAN, 0)));
@@ -69,15 +70,15 @@ static void a_recording_is_asked_at_other_times(void **state)
         struct gt_error error = {0};
         assert_int_equal(gt_recording_interpolate(path, "combined_energy", times, 5, values, &error), 0);
         assert_string_equal(error.text, "");
-        assert_float_equal(values[2], begin, 1e-6);
-        assert_float_equal(values[0], end, 1e-6);
+        assert_close(values[2], begin, 1e-6);
+        assert_close(values[0], end, 1e-6);
         assert_true(values[1] > fmin(begin, end) && values[1] < fmax(begin, end));
         assert_true(isnan(values[3]) && isnan(values[4]));
         double parts[5], sum[5];
         assert_int_equal(gt_recording_interpolate(path, "combined_cpu_energy", times, 5, parts, &error), 0);
         assert_int_equal(
             gt_recording_interpolate(path, "combined_cpu_energy+combined_cpu_energy", times, 5, sum, &error), 0);
-        assert_float_equal(sum[1], 2 * parts[1], 1e-6);
+        assert_close(sum[1], 2 * parts[1], 1e-6);
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
+#include "support/figures.h"
 #include "support/power_plant.h"
 #include "support/sanitized.h"
 
@@ -111,7 +112,7 @@ static void expect_device(enum gt_energy_device device, enum gt_idle policy)
     struct gt_energy truth = plant_truth(device, policy, run.plant.second);
     double parts = energy->job + energy->other + energy->idle + energy->unattributed;
     assert_true(energy->is_measured);
-    assert_float_equal(energy->total, parts, 1e-6 * energy->total);
+    assert_close(energy->total, parts, 1e-6 * energy->total);
     expect("device total", energy->total, truth.total, truth.total);
     expect("job", energy->job, truth.job, truth.total);
     expect("other processes", energy->other, truth.other, truth.total);
@@ -136,7 +137,7 @@ static void counters_wrapped_again_and_again(void **state)
     whole_run(PLANT_UNTOLD, 1);
     struct gt_energy truth = plant_truth(GT_ENERGY_CPU, GT_IDLE_SHARE, PLANT_SECONDS);
     assert_true(truth.total * 0.4 / 262 > PLANT_SECONDS / 10.0); /* the slower package: every few seconds */
-    assert_float_equal(run.combiner[GT_IDLE_SHARE].attribution.energy[GT_ENERGY_CPU].total, truth.total, 1e-4);
+    assert_close(run.combiner[GT_IDLE_SHARE].attribution.energy[GT_ENERGY_CPU].total, truth.total, 1e-4);
 }
 
 /* ---- packages ---- */
@@ -151,7 +152,7 @@ static void expect_packages(enum gt_idle policy, bool is_migrating)
         const struct gt_energy *energy = &attribution->package[i].cpu.energy;
         struct gt_energy truth = plant_package_truth((int)i, policy, run.plant.second);
         double parts = energy->job + energy->other + energy->idle + energy->unattributed;
-        assert_float_equal(energy->total, parts, 1e-6 * energy->total);
+        assert_close(energy->total, parts, 1e-6 * energy->total);
         expect("package total", energy->total, truth.total, truth.total);
         double loosely = is_migrating ? MOST_APART / MOST_APART_MIGRATING : 1;
         expect("job on package", energy->job * loosely, truth.job * loosely, truth.total);
@@ -185,9 +186,9 @@ static void a_job_alone_on_its_package_has_all_of_it_and_nothing_else(void **sta
     whole_run(PLANT_APART, 2);
     const struct gt_package_share *package = run.combiner[GT_IDLE_SHARE].attribution.package;
     double idle = plant_package_truth(0, GT_IDLE_SHARE, PLANT_SECONDS).idle;
-    assert_float_equal(package[0].cpu.energy.job, package[0].cpu.energy.total - idle, 1e-3);
-    assert_float_equal(package[1].cpu.energy.job, 0, 1e-9);
-    assert_float_equal(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR], 0, 1e-9);
+    assert_close(package[0].cpu.energy.job, package[0].cpu.energy.total - idle, 1e-3);
+    assert_close(package[1].cpu.energy.job, 0, 1e-9);
+    assert_close(run.sample.row[GT_SCOPE_COMBINED].value[GT_CPU_ENERGY_PLACEMENT_ERROR], 0, 1e-9);
 }
 
 static void the_error_covers_what_is_not_known(void **state)
@@ -212,7 +213,7 @@ static void processes_are_charged_for_where_they_ran(void **state)
             continue;
         double truth = plant_truth_of(row->pid - PLANT_FIRST, PLANT_SECONDS);
         double most_apart = setting->layout == PLANT_MIGRATING ? 0.05 : 0.02;
-        assert_float_equal(row->value[GT_CPU_ENERGY], truth, most_apart * truth + 0.5);
+        assert_close(row->value[GT_CPU_ENERGY], truth, most_apart * truth + 0.5);
         living += row->value[GT_CPU_ENERGY];
         truth_of_living += truth;
     }
@@ -241,7 +242,7 @@ static void processes_and_those_that_ended_make_up_the_job(void **state)
         if (row->scope != GT_SCOPE_PROCESS)
             continue;
         double truth = plant_truth_of(row->pid - PLANT_FIRST, PLANT_SECONDS);
-        assert_float_equal(row->value[GT_CPU_ENERGY], truth, 0.02 * truth + 0.5);
+        assert_close(row->value[GT_CPU_ENERGY], truth, 0.02 * truth + 0.5);
         living += row->value[GT_CPU_ENERGY];
         truth_of_living += truth;
         dram += row->value[GT_DRAM_ENERGY];
@@ -287,7 +288,7 @@ static void blocks_of_any_length_lie_within_their_error(void **state)
                     fail_msg("%g s from %g s, device %d: %.4f J +- %.4f J, in truth %.4f J", lengths[k], start, device,
                              spent.joules, spent.error, truth);
                 if (lengths[k] == 10)
-                    assert_float_equal(spent.joules, truth, 0.02 * truth);
+                    assert_close(spent.joules, truth, 0.02 * truth);
             }
         }
 }
@@ -301,7 +302,7 @@ static void blocks_follow_the_cpu_time_of_their_process(void **state)
         double used = plant_cpu_seconds(process, stretch.stop) - plant_cpu_seconds(process, stretch.start);
         double truth = plant_truth_of(process, stretch.stop) - plant_truth_of(process, stretch.start);
         struct gt_spent spent = gt_energy_curve_of_cpu(&run.curve, stretch, used);
-        assert_float_equal(spent.joules, truth, 0.02 * truth);
+        assert_close(spent.joules, truth, 0.02 * truth);
         assert_true(fabs(spent.joules - truth) <= spent.error);
     }
 }

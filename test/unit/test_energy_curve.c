@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "aggregate/energy_curve.h"
+#include "support/figures.h"
 
 static struct gt_energy_curve curve;
 
@@ -50,8 +51,8 @@ static struct gt_spent over(enum gt_energy_device device, double start, double s
 
 static void expect(struct gt_spent spent, double joules, double error)
 {
-    assert_float_equal(spent.joules, joules, 1e-6);
-    assert_float_equal(spent.error, error, 1e-6);
+    assert_close(spent.joules, joules, 1e-6);
+    assert_close(spent.error, error, 1e-6);
 }
 
 static void whole_gaps_are_as_sure_as_their_readings(void **state)
@@ -154,10 +155,10 @@ static void what_is_estimated_has_no_error(void **state)
     (void)state;
     curve.device[GT_ENERGY_CPU].is_estimated = true;
     struct gt_spent sum = over(GT_ENERGY_GPU, 101, 102), spent = over(GT_ENERGY_CPU, 101, 102);
-    assert_float_equal(spent.joules, 30, 1e-6);
+    assert_close(spent.joules, 30, 1e-6);
     assert_true(isnan(spent.error) && spent.is_estimated && !sum.is_estimated);
     gt_spent_add(&sum, spent);
-    assert_float_equal(sum.joules, 130, 1e-6);
+    assert_close(sum.joules, 130, 1e-6);
     assert_true(isnan(sum.error) && sum.is_estimated);
 }
 
@@ -183,7 +184,7 @@ static void restart(void)
 static void expect_missing(double start, double stop, double joules, double missing)
 {
     struct gt_spent spent = over(GT_ENERGY_CPU, start, stop);
-    assert_float_equal(spent.missing, missing, 1e-6);
+    assert_close(spent.missing, missing, 1e-6);
     assert_true(isnan(joules) ? isnan(spent.joules) : fabs(spent.joules - joules) < 1e-6);
     assert_true(isnan(spent.error) == (missing > 0));
 }
@@ -250,14 +251,14 @@ static void a_sum_with_a_missing_part_is_partial(void **state)
     struct gt_spent sum = {.joules = NAN, .error = NAN};
     gt_spent_add(&sum, (struct gt_spent){.joules = NAN, .error = NAN, .missing = 1});
     gt_spent_add(&sum, (struct gt_spent){.joules = 5, .error = 1});
-    assert_float_equal(sum.joules, 5, 0);
-    assert_float_equal(sum.missing, 1, 0);
+    assert_close(sum.joules, 5, 0);
+    assert_close(sum.missing, 1, 0);
     assert_true(isnan(sum.error));
     sum = (struct gt_spent){.joules = NAN, .error = NAN};
     gt_spent_add(&sum, (struct gt_spent){.joules = NAN, .error = NAN});
     gt_spent_add(&sum, (struct gt_spent){.joules = 5, .error = 1});
-    assert_float_equal(sum.missing, 0, 0);
-    assert_float_equal(sum.error, 1, 0);
+    assert_close(sum.missing, 0, 0);
+    assert_close(sum.error, 1, 0);
 }
 
 static void a_machine_without_counters_has_no_course(void **state)
@@ -282,10 +283,10 @@ static void joules_up_to_a_moment(void **state)
     add(104, 80, 300, 2.5); /* the GPU's counter has not moved: its next figure is of two seconds */
     add(105, 90, 500, 2.5);
     assert_int_equal(gt_energy_curve_finish(&curve), 0);
-    assert_float_equal(gt_energy_curve_at(&curve, GT_ENERGY_CPU, GT_ENERGY_JOB, 101.5), 25, 1e-9);
-    assert_float_equal(gt_energy_curve_at(&curve, GT_ENERGY_CPU, GT_ENERGY_TOTAL, 101.5), 50, 1e-9);
-    assert_float_equal(gt_energy_curve_at(&curve, GT_ENERGY_GPU, GT_ENERGY_JOB, 104), 400, 1e-9);
-    assert_float_equal(gt_energy_curve_at(&curve, GT_ENERGY_DEVICES, GT_ENERGY_JOB, 104), 480, 1e-9);
+    assert_close(gt_energy_curve_at(&curve, GT_ENERGY_CPU, GT_ENERGY_JOB, 101.5), 25, 1e-9);
+    assert_close(gt_energy_curve_at(&curve, GT_ENERGY_CPU, GT_ENERGY_TOTAL, 101.5), 50, 1e-9);
+    assert_close(gt_energy_curve_at(&curve, GT_ENERGY_GPU, GT_ENERGY_JOB, 104), 400, 1e-9);
+    assert_close(gt_energy_curve_at(&curve, GT_ENERGY_DEVICES, GT_ENERGY_JOB, 104), 480, 1e-9);
     assert_true(isnan(gt_energy_curve_at(&curve, GT_ENERGY_CPU, GT_ENERGY_OTHER, 101.5)));
     assert_true(isnan(gt_energy_curve_at(&curve, GT_ENERGY_DEVICES, GT_ENERGY_JOB, 99)));
 }

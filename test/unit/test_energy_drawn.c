@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "aggregate/energy_curve.h"
+#include "support/figures.h"
 
 static struct gt_energy_curve curve;
 
@@ -43,11 +44,11 @@ static struct gt_drawn end(double total, double error, double job_error)
 {
     struct gt_drawn energy;
     gt_energy_curve_drawn(&curve, &energy);
-    assert_float_equal(energy.total, total, 1e-9);
-    assert_float_equal(energy.job, total / 2, 1e-9);
-    assert_float_equal(energy.other + energy.idle + energy.unattributed, total / 2, 1e-9);
-    assert_float_equal(energy.error, error, 1e-9);
-    assert_float_equal(energy.job_error, job_error, 1e-9);
+    assert_close(energy.total, total, 1e-9);
+    assert_close(energy.job, total / 2, 1e-9);
+    assert_close(energy.other + energy.idle + energy.unattributed, total / 2, 1e-9);
+    assert_close(energy.error, error, 1e-9);
+    assert_close(energy.job_error, job_error, 1e-9);
     return energy;
 }
 
@@ -105,7 +106,7 @@ static void devices_are_added_and_estimates_told(void **state)
     struct gt_drawn energy;
     gt_energy_curve_drawn(&curve, &energy);
     assert_true(energy.is_estimated && isnan(energy.error));
-    assert_float_equal(energy.total, 110, 1e-9);
+    assert_close(energy.total, 110, 1e-9);
 }
 
 static void without_counters_nothing_is_known(void **state)
@@ -141,7 +142,7 @@ static void a_counter_that_is_lost_has_no_error(void **state)
     lost.missing[GT_ENERGY_CPU] = 3;
     assert_int_equal(gt_energy_curve_add(&curve, 4, &lost), 0);
     gt_energy_curve_drawn(&curve, &energy);
-    assert_float_equal(energy.total, 10 + 0.001 * 10, 1e-9);
+    assert_close(energy.total, 10 + 0.001 * 10, 1e-9);
     assert_true(isnan(energy.error) && isnan(energy.job_error));
 }
 
@@ -168,7 +169,7 @@ static void what_is_missing_is_not_zero(void **state)
     (void)state;
     add_cpu(0, 0, 0);
     add_cpu(1, 10, 0);
-    assert_float_equal(drawn().total, 10, 1e-9);
+    assert_close(drawn().total, 10, 1e-9);
     add_cpu(2, NAN, 1);
     assert_true(isnan(drawn().total) || isnan(drawn().error));
     add_cpu(3, 30, 0);

@@ -11,8 +11,10 @@
 
 #include <cmocka.h>
 
+#include "api/program.h"
 #include "collect/energy/energy_relay.h"
 #include "gpu_tracker.h"
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 static void an_answer_is_read_back(void **state)
@@ -27,8 +29,8 @@ static void an_answer_is_read_back(void **state)
     assert_string_equal(text, "energy 1 18446744073709551615 0.1 0.25 cpu_energy=12345678901 dram_energy=0\n");
     assert_int_equal(gt_relay_parse(text, length, &back), 0);
     assert_true(back.instance == answer.instance && back.count[0] == answer.count[0]);
-    assert_float_equal(back.period, 0.1, 0);
-    assert_float_equal(back.quantum, 0.25, 0);
+    assert_close(back.period, 0.1, 0);
+    assert_close(back.quantum, 0.25, 0);
     assert_true(back.has[0] && !back.has[1] && !back.has[2] && back.has[3] && !back.has[4]);
 }
 
@@ -127,7 +129,7 @@ static void the_relay_is_coarse_in_time_and_energy(void **state)
     assert_int_equal(gt_energy_relay_answer(relay, "read 1\n", 7, &text, &length), 0);
     assert_int_equal(gt_relay_parse(text, length, &first), 0);
     assert_true(first.has[0] && !first.has[3]);
-    assert_float_equal(first.period, 0.1, 0);
+    assert_close(first.period, 0.1, 0);
     put_counter(&machine, "3499999");
     assert_int_equal(gt_energy_relay_answer(relay, "read 1\n", 7, &text, &length), 0);
     assert_int_equal(gt_relay_parse(text, length, &second), 0);

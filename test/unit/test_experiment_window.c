@@ -9,6 +9,7 @@
 
 #include "store/aipowermeter_window.h"
 #include "support/fake_proc.h"
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 static const pid_t FIRST = 700, SECOND = 701;
@@ -88,12 +89,12 @@ static void each_process_has_the_watts_of_its_package(void **state)
         machine.monotonic_ns += GT_SECOND;
         put(&machine, second);
         conclude_window();
-        assert_float_equal(gt_experiment_watts(&window, GT_CPU_ENERGY), 80, 1e-6);
+        assert_close(gt_experiment_watts(&window, GT_CPU_ENERGY), 80, 1e-6);
         for (size_t i = 0; i < 2; i++) {
             const struct gt_experiment_process *process = &window.process[i];
-            assert_float_equal(process->cpu_used, 0.5, 1e-9);
-            assert_float_equal(gt_experiment_process_watts(&window, process, process->cpu_used, GT_CPU_ENERGY),
-                               process->pid == FIRST ? 10 : 30, 1e-6);
+            assert_close(process->cpu_used, 0.5, 1e-9);
+            assert_close(gt_experiment_process_watts(&window, process, process->cpu_used, GT_CPU_ENERGY),
+                         process->pid == FIRST ? 10 : 30, 1e-6);
         }
         gt_experiment_window_next(&window);
     }
@@ -133,11 +134,11 @@ static void watts_are_by_the_time_of_reading_the_counter(void **state)
         machine.call_ns = i % 3 * GT_SECOND / 500;
         conclude_window();
         if (i > 1)
-            assert_float_equal(gt_experiment_watts(&window, GT_CPU_ENERGY), 100, 2);
+            assert_close(gt_experiment_watts(&window, GT_CPU_ENERGY), 100, 2);
         joules += gt_experiment_watts(&window, GT_CPU_ENERGY) * window.seconds;
         gt_experiment_window_next(&window);
     }
-    assert_float_equal(joules, window.at_begin[GT_CPU_ENERGY], 1e-6 * joules);
+    assert_close(joules, window.at_begin[GT_CPU_ENERGY], 1e-6 * joules);
     assert_true(begin < window.begin_real_ns);
     close_window();
     gpu_machine_end(&machine);

@@ -65,7 +65,9 @@ static void write_rows(struct gt_buffer *out, enum gt_exposition form)
     one[GT_CPU_TIME] = 1.5;
     one[GT_RAM] = INFINITY;
     two[GT_CPU_TIME] = 0;
-    const struct gt_exposition_row rows[] = {{GT_SCOPE_COMBINED, "pid=\"1\"", one}, {GT_SCOPE_COMBINED, "", two}};
+    const struct gt_exposition_row rows[] = {
+        {GT_SCOPE_COMBINED, "pid=\"1\"", one, {[GT_CAPACITY_CORE_LIMIT] = 1.5, [GT_CAPACITY_CORES] = 4}},
+        {GT_SCOPE_COMBINED, "", two, {0}}};
     gt_exposition_metrics(out, form, rows, 2);
     gt_exposition_family(out, form, "thing", "info", NULL, "Say \"hi\"");
     gt_exposition_sample(out, "thing", "info", "v=\"2\"", 1);
@@ -77,16 +79,20 @@ static void openmetrics(void **state)
     (void)state;
     struct gt_buffer out = {0};
     write_rows(&out, GT_EXPOSITION_OPENMETRICS);
-    assert_string_equal(out.data,
-                        "# TYPE gpu_tracker_job_cpu_time_seconds counter\n"
-                        "# UNIT gpu_tracker_job_cpu_time_seconds seconds\n"
-                        "# HELP gpu_tracker_job_cpu_time_seconds CPU time used since tracking began, user and system\n"
-                        "gpu_tracker_job_cpu_time_seconds_total{pid=\"1\"} 1.5\n"
-                        "gpu_tracker_job_cpu_time_seconds_total 0.0\n"
-                        "# TYPE thing info\n"
-                        "# HELP thing Say \\\"hi\\\"\n"
-                        "thing_info{v=\"2\"} 1.0\n"
-                        "# EOF\n");
+    assert_string_equal(
+        out.data, "# TYPE gpu_tracker_job_cpu_time_seconds counter\n"
+                  "# UNIT gpu_tracker_job_cpu_time_seconds seconds\n"
+                  "# HELP gpu_tracker_job_cpu_time_seconds CPU time used since tracking began, user and system\n"
+                  "gpu_tracker_job_cpu_time_seconds_total{pid=\"1\"} 1.5\n"
+                  "gpu_tracker_job_cpu_time_seconds_total 0.0\n"
+                  "# TYPE gpu_tracker_job_core_limit gauge\n"
+                  "# HELP gpu_tracker_job_core_limit Processors that the job may use: those it may run on, or the "
+                  "smallest quota\n"
+                  "gpu_tracker_job_core_limit{pid=\"1\"} 1.5\n"
+                  "# TYPE thing info\n"
+                  "# HELP thing Say \\\"hi\\\"\n"
+                  "thing_info{v=\"2\"} 1.0\n"
+                  "# EOF\n");
     gt_buffer_release(&out);
 }
 
@@ -100,6 +106,10 @@ static void older_text(void **state)
                                   "user and system\n"
                                   "gpu_tracker_job_cpu_time_seconds_total{pid=\"1\"} 1.5\n"
                                   "gpu_tracker_job_cpu_time_seconds_total 0.0\n"
+                                  "# TYPE gpu_tracker_job_core_limit gauge\n"
+                                  "# HELP gpu_tracker_job_core_limit Processors that the job may use: those it may "
+                                  "run on, or the smallest quota\n"
+                                  "gpu_tracker_job_core_limit{pid=\"1\"} 1.5\n"
                                   "# TYPE thing_info gauge\n"
                                   "# HELP thing_info Say \"hi\"\n"
                                   "thing_info{v=\"2\"} 1.0\n");

@@ -12,6 +12,7 @@
 
 #include "collect/host/capacity.h"
 #include "collect/cgroup/control_group.h"
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_host, gt_collector_pressure, gt_collector_network;
@@ -49,11 +50,11 @@ static void memory_is_used_as_the_original_has_it(void **state)
     gpu_machine_file(machine, "proc/stat", "cpu  100 20 30 4000 50 6 7 8 90 10\ncpu0 0 0\n");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
     gpu_machine_collect(machine, 1);
-    assert_float_equal(system_value(machine, GT_RAM), (1000000 - 600000 - 1000 - 20000 - 3000) * 1024.0, 0);
-    assert_float_equal(system_value(machine, GT_SWAP), 500 * 1024, 0);
+    assert_close(system_value(machine, GT_RAM), (1000000 - 600000 - 1000 - 20000 - 3000) * 1024.0, 0);
+    assert_close(system_value(machine, GT_SWAP), 500 * 1024, 0);
     write_memory(machine, 990000, 20000); /* the machine's cache beside a container's total */
     gpu_machine_collect(machine, 1);
-    assert_float_equal(system_value(machine, GT_RAM), 10000 * 1024, 0);
+    assert_close(system_value(machine, GT_RAM), 10000 * 1024, 0);
 }
 
 static void busy_time_counts_from_the_start_and_guests_once(void **state)
@@ -63,11 +64,11 @@ static void busy_time_counts_from_the_start_and_guests_once(void **state)
     gpu_machine_file(machine, "proc/stat", "cpu  100 20 30 4000 50 6 7 8 90 10\n");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
     gpu_machine_collect(machine, 1);
-    assert_float_equal(system_value(machine, GT_CPU_TIME), 0, 0);
+    assert_close(system_value(machine, GT_CPU_TIME), 0, 0);
     gpu_machine_file(machine, "proc/stat", "cpu  200 40 60 9000 90 16 27 38 190 20\n");
     gpu_machine_collect(machine, 1);
-    assert_float_equal(system_value(machine, GT_CPU_TIME),
-                       (100 + 20 + 30 + 10 + 20 + 30) / (double)sysconf(_SC_CLK_TCK), 1e-9);
+    assert_close(system_value(machine, GT_CPU_TIME), (100 + 20 + 30 + 10 + 20 + 30) / (double)sysconf(_SC_CLK_TCK),
+                 1e-9);
 }
 
 static void nothing_to_read_is_absent(void **state)
@@ -88,7 +89,7 @@ static void one_file_missing_leaves_the_other(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_host), GT_READY);
     gpu_machine_collect(machine, 1);
     assert_true(isnan(system_value(machine, GT_RAM)) && isnan(system_value(machine, GT_SWAP)));
-    assert_float_equal(system_value(machine, GT_CPU_TIME), 0, 0);
+    assert_close(system_value(machine, GT_CPU_TIME), 0, 0);
 }
 
 /* ---- pressure ---- */
@@ -112,19 +113,19 @@ static void pressure_counts_from_the_start(void **state)
     write_pressure(machine, "cpu", 1500000, 0);
     write_pressure(machine, "memory", 2250000, 1125000);
     gpu_machine_collect(machine, 1);
-    assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 0.5, 1e-9);
-    assert_float_equal(system_value(machine, GT_PRESSURE_MEMORY), 0.25, 1e-9);
-    assert_float_equal(system_value(machine, GT_PRESSURE_MEMORY_FULL), 0.125, 1e-9);
+    assert_close(system_value(machine, GT_PRESSURE_CPU), 0.5, 1e-9);
+    assert_close(system_value(machine, GT_PRESSURE_MEMORY), 0.25, 1e-9);
+    assert_close(system_value(machine, GT_PRESSURE_MEMORY_FULL), 0.125, 1e-9);
     assert_true(isnan(system_value(machine, GT_PRESSURE_IO)));
     write_pressure(machine, "cpu", 2500000, 0);
     gpu_machine_collect(machine, 0.9); /* read once a second at most */
-    assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 0.5, 1e-9);
+    assert_close(system_value(machine, GT_PRESSURE_CPU), 0.5, 1e-9);
     gpu_machine_collect(machine, 0.1);
-    assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 1.5, 1e-9);
+    assert_close(system_value(machine, GT_PRESSURE_CPU), 1.5, 1e-9);
     write_pressure(machine, "cpu", 2600000, 0);
     machine->frame.is_last = true; /* and at the end */
     gpu_machine_collect(machine, 0.001);
-    assert_float_equal(system_value(machine, GT_PRESSURE_CPU), 1.6, 1e-9);
+    assert_close(system_value(machine, GT_PRESSURE_CPU), 1.6, 1e-9);
 }
 
 /* ---- network ---- */
@@ -146,24 +147,24 @@ static void network_counts_without_loopback(void **state)
     write_network(machine, 1000, 2000, false);
     assert_int_equal(gpu_machine_open(machine, &gt_collector_network), GT_READY);
     gpu_machine_collect(machine, 1);
-    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 0, 0);
+    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 0, 0);
     write_network(machine, 1100, 2300, true); /* an interface made since counts in full */
     gpu_machine_collect(machine, 1);
-    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
-    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_SENT], 1000, 0);
+    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
+    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_SENT], 1000, 0);
     write_network(machine, 1100, 2300, false); /* and keeps what it had when it is gone */
     gpu_machine_collect(machine, 1);
-    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
+    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 600, 0);
     write_network(machine, 50, 10, false); /* made anew: counts from 0 */
     gpu_machine_collect(machine, 1);
-    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
-    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_SENT], 1010, 0);
+    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
+    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_SENT], 1010, 0);
     write_network(machine, 60, 10, false); /* read once a second at most, and at the end */
     gpu_machine_collect(machine, 0.1);
-    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
+    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 650, 0);
     machine->frame.is_last = true;
     gpu_machine_collect(machine, 0.1);
-    assert_float_equal(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 660, 0);
+    assert_close(machine->frame.system[GT_NETWORK_NAMESPACE_RECEIVED], 660, 0);
 }
 
 static void the_namespace_outlives_its_process(void **state)
@@ -195,7 +196,7 @@ static void the_namespace_outlives_its_process(void **state)
     assert_int_equal(gt_collector_network.collect(collector, &frame, NULL), 0);
     assert_false(isnan(frame.system[GT_NETWORK_NAMESPACE_RECEIVED]));
     if (byte == 'y')
-        assert_float_equal(frame.system[GT_NETWORK_NAMESPACE_SENT], 0, 0);
+        assert_close(frame.system[GT_NETWORK_NAMESPACE_SENT], 0, 0);
     gt_collector_network.close(collector);
     gt_root_close(&root);
     close(ready[0]);
@@ -204,14 +205,21 @@ static void the_namespace_outlives_its_process(void **state)
 
 /* ---- capacity ---- */
 
+static double capacity(const struct gpu_machine *machine)
+{
+    struct gt_watched_groups groups;
+    gt_watched_groups_find(&groups, &machine->root, 1);
+    return gt_capacity_memory(&machine->root, &groups);
+}
+
 static void capacity_without_groups_is_the_machine(void **state)
 {
     struct gpu_machine *machine = *state;
-    assert_true(isnan(gt_capacity_memory(&machine->root, 1)));
+    assert_true(isnan(capacity(machine)));
     assert_int_equal(gt_capacity_cores(&machine->root), 0);
     write_memory(machine, 1, 1);
     gpu_machine_file(machine, "proc/stat", "cpu  1 1 1 1\ncpu0 1\ncpu1 1\ncpu10 1\nctxt 5\n");
-    assert_float_equal(gt_capacity_memory(&machine->root, 1), 1000000 * 1024.0, 0);
+    assert_close(capacity(machine), 1000000 * 1024.0, 0);
     assert_int_equal(gt_capacity_cores(&machine->root), 3);
     gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-3,8,10-11\n");
     assert_int_equal(gt_capacity_cores(&machine->root), 7);
@@ -229,11 +237,11 @@ static void the_smallest_limit_above_binds(void **state)
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/step/memory.max", "max\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "524288000\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "734003200\n");
-    assert_float_equal(gt_capacity_memory(&machine->root, 1), 524288000, 0);
-    assert_float_equal(gt_capacity_memory(&machine->root, 0), 1000000 * 1024.0, 0);
+    assert_close(capacity(machine), 524288000, 0);
+    assert_close(gt_capacity_memory(&machine->root, NULL), 1000000 * 1024.0, 0);
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "9223372036854771712\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "max\n");
-    assert_float_equal(gt_capacity_memory(&machine->root, 1), 1000000 * 1024.0, 0);
+    assert_close(capacity(machine), 1000000 * 1024.0, 0);
 }
 
 static void version_one_and_containers(void **state)
@@ -248,12 +256,14 @@ static void version_one_and_containers(void **state)
                      "32 23 0:28 /docker/ab /sys/fs/cgroup/memory ro,nosuid master:9 - cgroup cgroup rw,memory\n"
                      "33 23 0:29 /docker/ab /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n");
     gpu_machine_file(machine, "sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
-    struct gt_control_group group;
-    assert_int_equal(gt_control_group_find(&machine->root, 1, "memory", &group), 0);
-    assert_int_equal(group.version, 1);
-    assert_string_equal(group.path, "sys/fs/cgroup/memory");
-    assert_false(gt_control_group_up(&group));
-    assert_float_equal(gt_capacity_memory(&machine->root, 1), 104857600, 0);
+    struct gt_control_group group[GT_CONTROLLERS];
+    gt_control_groups_find(&machine->root, 1, group);
+    assert_int_equal(group[GT_CONTROLLER_MEMORY].version, 1);
+    assert_string_equal(group[GT_CONTROLLER_MEMORY].path, "sys/fs/cgroup/memory");
+    assert_false(gt_control_group_up(&group[GT_CONTROLLER_MEMORY]));
+    assert_int_equal(group[GT_CONTROLLER_CPU].version, 1);
+    assert_string_equal(group[GT_CONTROLLER_CPU].path, "sys/fs/cgroup/cpu,cpuacct");
+    assert_close(capacity(machine), 104857600, 0);
 }
 
 int main(void)

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_hwmon, gt_collector_battery;
@@ -46,12 +47,12 @@ static void sockets_of_amd_are_added_and_not_their_cores(void **state)
     sensor(machine, 0, "energy1_input", "31000000");
     sensor(machine, 0, "energy2_input", "65000000");
     sensor(machine, 0, "energy3_input", "27000000");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 20, 1e-9);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 20, 1e-9);
     assert_true(isnan(machine->frame.system[GT_CORE_ENERGY]));
     sensor(machine, 0, "energy2_input", "");
     assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     sensor(machine, 0, "energy2_input", "66000000");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 61 + 20, 1e-9);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 61 + 20, 1e-9);
 }
 
 static void a_module_holds_grace_and_grace_its_cpu(void **state)
@@ -63,11 +64,11 @@ static void a_module_holds_grace_and_grace_its_cpu(void **state)
     grace_meter(machine, 3, "SysIO Power Socket 0", "40000000");
     grace_meter(machine, 4, "Grace Power Socket 1", "100000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
-    assert_float_equal(machine->availability.refresh, 0.05, 1e-9);
+    assert_close(machine->availability.refresh, 0.05, 1e-9);
     grace_meter(machine, 1, "Grace Power Socket 0", "300000000");
-    assert_float_equal(gpu_machine_system(machine, 2, GT_CPU_ENERGY), 500 + 200, 1e-6);
-    assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
-    assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
+    assert_close(gpu_machine_system(machine, 2, GT_CPU_ENERGY), 500 + 200, 1e-6);
+    assert_close(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
+    assert_close(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
     char text[200];
     machine->type->describe(machine->state, text, sizeof text);
     assert_non_null(strstr(text, "average of 0.05 s"));
@@ -87,10 +88,10 @@ static void meters_of_older_kernels_are_below_their_device(void **state)
         sensor(machine, i, "device/power1_average", microwatts[i]);
     }
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
-    assert_float_equal(machine->availability.refresh, 0.05, 1e-9);
-    assert_float_equal(gpu_machine_system(machine, 2, GT_CPU_ENERGY), 400, 1e-6);
-    assert_float_equal(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
-    assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
+    assert_close(machine->availability.refresh, 0.05, 1e-9);
+    assert_close(gpu_machine_system(machine, 2, GT_CPU_ENERGY), 400, 1e-6);
+    assert_close(machine->frame.system[GT_CORE_ENERGY], 180, 1e-6);
+    assert_close(machine->frame.system[GT_PLATFORM_ENERGY], 1000, 1e-6);
 }
 
 static void a_meter_of_a_battery_is_not_the_platform(void **state)
@@ -109,7 +110,7 @@ static void the_cpu_rail_stands_for_the_socket_where_there_is_no_other(void **st
     struct gpu_machine *machine = *state;
     grace_meter(machine, 0, "CPU Power Socket 0", "90000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
     assert_true(isnan(machine->frame.system[GT_CORE_ENERGY]));
 }
 
@@ -119,11 +120,11 @@ static void one_acpi_meter_is_the_platform_and_several_are_nothing(void **state)
     sensor(machine, 0, "name", "power_meter");
     sensor(machine, 0, "power1_average", "250000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
-    assert_float_equal(gpu_machine_system(machine, 4, GT_PLATFORM_ENERGY), 1000, 1e-6);
+    assert_close(gpu_machine_system(machine, 4, GT_PLATFORM_ENERGY), 1000, 1e-6);
     sensor(machine, 0, "power1_average", "4294967295000000"); /* all ones: no reading */
     assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY)));
     sensor(machine, 0, "power1_average", "250000000");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 1500, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 1500, 1e-6);
     sensor(machine, 1, "name", "power_meter");
     sensor(machine, 1, "power1_average", "100000000");
     machine->frame.owner[GT_PLATFORM_ENERGY] = NULL;
@@ -142,7 +143,7 @@ static void a_figure_that_another_has_is_left_to_it(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
     assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY))); /* it stands still */
     sensor(machine, 0, "energy1_input", "301000000");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 300, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 300, 1e-6);
 }
 
 static void sensors_nobody_knows_are_named_and_not_counted(void **state)
@@ -179,7 +180,7 @@ static void a_battery_counts_while_it_discharges(void **state)
     assert_non_null(strstr(machine->availability.reason, "mains"));
     supply(machine, "BAT0", "status", "Discharging");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_READY);
-    assert_float_equal(gpu_machine_system(machine, 10, GT_PLATFORM_ENERGY), 120, 1e-6);
+    assert_close(gpu_machine_system(machine, 10, GT_PLATFORM_ENERGY), 120, 1e-6);
     supply(machine, "BAT0", "status", "Charging");
     assert_true(isnan(gpu_machine_system(machine, 10, GT_PLATFORM_ENERGY)));
     supply(machine, "BAT0", "status", "Discharging"); /* what was drawn from mains in between is not known */
@@ -197,7 +198,7 @@ static void current_times_voltage_is_power(void **state)
     supply(machine, "BAT1", "status", "Not charging");
     supply(machine, "BAT1", "power_now", "5000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_battery), GT_READY);
-    assert_float_equal(gpu_machine_system(machine, 2, GT_PLATFORM_ENERGY), 36, 1e-6);
+    assert_close(gpu_machine_system(machine, 2, GT_PLATFORM_ENERGY), 36, 1e-6);
 }
 
 static void what_is_no_number_in_range_is_no_reading(void **state)
@@ -211,16 +212,16 @@ static void what_is_no_number_in_range_is_no_reading(void **state)
     sensor(machine, 1, "energy1_input", "9000000");
     assert_int_equal(gpu_machine_open(machine, &gt_collector_hwmon), GT_READY);
     sensor(machine, 0, "energy1_input", "15000000");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 10, 1e-9);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         sensor(machine, 0, "energy1_input", wrong[i]);
         assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     }
     sensor(machine, 0, "energy1_input", "35000000");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
-    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
+    assert_close(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
     sensor(machine, 0, "energy1_input", "18446744073709551615");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-9);
     assert_true(isinf(machine->frame.doubt[GT_CPU_ENERGY]));
 }
 
@@ -233,16 +234,16 @@ static void power_that_was_not_told_for_long_is_not_made_up(void **state)
     grace_meter(machine, 0, "Grace Power Socket 0", "-100000000");
     assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 200, 1e-6);
-    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 200, 1e-6);
+    assert_close(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
     grace_meter(machine, 0, "Grace Power Socket 0", "100x");
     for (int i = 0; i < 10; i++)
         assert_true(isnan(gpu_machine_system(machine, 1, GT_CPU_ENERGY)));
     grace_meter(machine, 0, "Grace Power Socket 0", "100000000");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 200, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 200, 1e-6);
     assert_true(isinf(machine->frame.doubt[GT_CPU_ENERGY]));
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 300, 1e-6);
-    assert_float_equal(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 300, 1e-6);
+    assert_close(machine->frame.doubt[GT_CPU_ENERGY], 0, 0);
 }
 
 static void a_battery_that_tells_nonsense_gave_no_reading(void **state)
@@ -261,11 +262,11 @@ static void a_battery_that_tells_nonsense_gave_no_reading(void **state)
         assert_true(isnan(gpu_machine_system(machine, 0.5, GT_PLATFORM_ENERGY)));
     }
     supply(machine, "BAT0", "power_now", "10000000");
-    assert_float_equal(gpu_machine_system(machine, 0.5, GT_PLATFORM_ENERGY), 60, 1e-6);
+    assert_close(gpu_machine_system(machine, 0.5, GT_PLATFORM_ENERGY), 60, 1e-6);
     supply(machine, "BAT0", "status", "");
     assert_true(isnan(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY)));
     supply(machine, "BAT0", "status", "Discharging");
-    assert_float_equal(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 100, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_PLATFORM_ENERGY), 100, 1e-6);
 }
 
 int main(void)

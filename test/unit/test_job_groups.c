@@ -12,6 +12,7 @@
 #include "aggregate/combine.h"
 #include "aggregate/job_groups.h"
 #include "support/fake_proc.h"
+#include "support/figures.h"
 
 static const unsigned long long OLD = 100, NEW = 1ull << 50; /* ticks: before and after counting began */
 
@@ -137,14 +138,14 @@ static void groups_are_by_user_job_and_program(void **state)
     process(&machine, (struct fake_process){.pid = 13, .name = "sshd", .start = OLD}, 0, "/system.slice/ssh.service");
     look(&machine);
     assert_int_equal(group(&machine, "alice", "", "python")->processes, 2);
-    assert_float_equal(cpu(group(&machine, "alice", "", "python")), 0, 0); /* since counting began */
+    assert_close(cpu(group(&machine, "alice", "", "python")), 0, 0); /* since counting began */
     assert_non_null(group(&machine, "2000", "", "python"));
     assert_non_null(group(&machine, "root", "ssh.service", "sshd"));
     process(&machine, (struct fake_process){.pid = 10, .name = "python", .start = OLD, .cpu_ticks = 550}, 1000, "/");
     process(&machine, (struct fake_process){.pid = 14, .name = "python", .start = NEW, .cpu_ticks = 30}, 1000, "/");
     look(&machine);
-    assert_float_equal(cpu(group(&machine, "alice", "", "python")), 0.8, 1e-9);
-    assert_float_equal(group(&machine, "alice", "", "python")->value[GT_CPU_UTILIZATION], 0.8, 1e-9);
+    assert_close(cpu(group(&machine, "alice", "", "python")), 0.8, 1e-9);
+    assert_close(group(&machine, "alice", "", "python")->value[GT_CPU_UTILIZATION], 0.8, 1e-9);
     end(&machine);
 }
 
@@ -158,7 +159,7 @@ static void what_ended_stays_and_counts_once(void **state)
     process(&machine, (struct fake_process){.pid = 20, .parent = 10, .name = "cc", .start = NEW, .cpu_ticks = 70}, 1000,
             "/");
     look(&machine);
-    assert_float_equal(cpu(group(&machine, "alice", "", "cc")), 0.7, 1e-9);
+    assert_close(cpu(group(&machine, "alice", "", "cc")), 0.7, 1e-9);
     fake_proc_remove(machine.folder, 20);
     /* make has waited for cc, which had used 0.1 s more by its end, and for another that no reading saw: 0.3 s */
     process(&machine,
@@ -167,13 +168,13 @@ static void what_ended_stays_and_counts_once(void **state)
     look(&machine);
     look(&machine);
     const struct gt_job_groups_group *cc = group(&machine, "alice", "", "cc");
-    assert_float_equal(cpu(cc), 0.7, 1e-9);
+    assert_close(cpu(cc), 0.7, 1e-9);
     assert_int_equal(cc->processes, 0);
-    assert_float_equal(cpu(group(&machine, "alice", "", "make")), 0.4, 1e-9);
+    assert_close(cpu(group(&machine, "alice", "", "make")), 0.4, 1e-9);
     machine.now += GT_JOB_GROUPS_KEPT_NS;
     look(&machine);
     assert_null(group(&machine, "alice", "", "cc"));
-    assert_float_equal(cpu(group(&machine, "alice", "", "make")), 0.4, 1e-9);
+    assert_close(cpu(group(&machine, "alice", "", "make")), 0.4, 1e-9);
     end(&machine);
 }
 
@@ -187,8 +188,8 @@ static void a_fork_that_becomes_another_program_moves(void **state)
     look(&machine);
     process(&machine, (struct fake_process){.pid = 11, .name = "train", .start = NEW, .cpu_ticks = 105}, 1000, "/");
     look(&machine);
-    assert_float_equal(cpu(group(&machine, "alice", "", "bash")), 0.05, 1e-9);
-    assert_float_equal(cpu(group(&machine, "alice", "", "train")), 1.0, 1e-9);
+    assert_close(cpu(group(&machine, "alice", "", "bash")), 0.05, 1e-9);
+    assert_close(cpu(group(&machine, "alice", "", "train")), 1.0, 1e-9);
     end(&machine);
 }
 
@@ -245,11 +246,11 @@ static void jobs_of_slurm_have_their_control_group(void **state)
     assert_int_equal(one->processes, 2); /* one job, whoever's its processes are */
     assert_null(group(&machine, "root", "77", ""));
     assert_null(group(&machine, "root", "ssh.service", ""));
-    assert_float_equal(one->value[GT_CGROUP_RAM], 12345678, 0);
-    assert_float_equal(cpu(one), 0, 0);
+    assert_close(one->value[GT_CGROUP_RAM], 12345678, 0);
+    assert_close(cpu(one), 0, 0);
     put(&machine, path, "usage_usec 6500000\nuser_usec 1\nsystem_usec 1\n"); /* more than any process shows */
     look(&machine);
-    assert_float_equal(cpu(one), 2.5, 1e-9);
+    assert_close(cpu(one), 2.5, 1e-9);
     end(&machine);
 }
 
@@ -277,8 +278,8 @@ static void jobs_of_slurm_in_version_1(void **state)
     put(&machine, path, "9500000000\n");
     look(&machine);
     const struct gt_job_groups_group *one = group(&machine, "alice", "5", "");
-    assert_float_equal(cpu(one), 2.5, 1e-9);
-    assert_float_equal(one->value[GT_CGROUP_RAM], 4096000, 0);
+    assert_close(cpu(one), 2.5, 1e-9);
+    assert_close(one->value[GT_CGROUP_RAM], 4096000, 0);
     end(&machine);
 }
 
@@ -334,10 +335,10 @@ static void groups_share_the_energy_by_cpu_time(void **state)
         look(&machine);
     }
     const struct gt_energy *energy = &machine.combiner.attribution.energy[GT_ENERGY_CPU];
-    assert_float_equal(energy->total, 201, 1e-6);
-    assert_float_equal(energy->job + energy->other + energy->idle + energy->unattributed, 201, 1e-6);
-    assert_float_equal(group(&machine, "alice", "", "busy")->value[GT_CPU_ENERGY], 100, 1e-6);
-    assert_float_equal(group(&machine, "alice", "", "half")->value[GT_CPU_ENERGY], 50, 1e-6);
+    assert_close(energy->total, 201, 1e-6);
+    assert_close(energy->job + energy->other + energy->idle + energy->unattributed, 201, 1e-6);
+    assert_close(group(&machine, "alice", "", "busy")->value[GT_CPU_ENERGY], 100, 1e-6);
+    assert_close(group(&machine, "alice", "", "half")->value[GT_CPU_ENERGY], 50, 1e-6);
     end(&machine);
 }
 
@@ -395,9 +396,9 @@ static void groups_are_charged_for_their_own_package(void **state)
         process(&machine, hot, 1000, "/");
         look(&machine);
     }
-    assert_float_equal(machine.combiner.attribution.energy[GT_ENERGY_CPU].total, 551, 1e-6);
-    assert_float_equal(group(&machine, "alice", "", "cold")->value[GT_CPU_ENERGY], 100, 1e-6);
-    assert_float_equal(group(&machine, "alice", "", "hot")->value[GT_CPU_ENERGY], 450, 1e-6);
+    assert_close(machine.combiner.attribution.energy[GT_ENERGY_CPU].total, 551, 1e-6);
+    assert_close(group(&machine, "alice", "", "cold")->value[GT_CPU_ENERGY], 100, 1e-6);
+    assert_close(group(&machine, "alice", "", "hot")->value[GT_CPU_ENERGY], 450, 1e-6);
     end(&machine);
 }
 

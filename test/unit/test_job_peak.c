@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "sample/job_peak.h"
+#include "support/figures.h"
 
 /* ---- the upper bound ---- */
 
@@ -72,7 +73,7 @@ static void the_bound_is_that_of_all_moments(void **state)
                 if (life[i].begin == now)
                     step(&bound, life, i, now);
             if (now % 37 == 0 || now == MOMENTS - 1)
-                assert_float_equal(gt_peak_bound_value(&bound), largest_sum(life, LIVES, now), 0);
+                assert_close(gt_peak_bound_value(&bound), largest_sum(life, LIVES, now), 0);
         }
         gt_peak_bound_release(&bound);
     }
@@ -92,7 +93,7 @@ static void processes_one_after_the_other_are_not_added_up(void **state)
         if (i % 2)
             gt_peak_bound_settle(&bound, child);
     }
-    assert_float_equal(gt_peak_bound_value(&bound), 110, 0);
+    assert_close(gt_peak_bound_value(&bound), 110, 0);
     gt_peak_bound_release(&bound);
 }
 
@@ -110,7 +111,7 @@ static void what_never_was_leaves_nothing(void **state)
             gt_peak_bound_end(&bound, other);
         gt_peak_bound_drop(&bound, other);
     }
-    assert_float_equal(gt_peak_bound_value(&bound), 10, 0);
+    assert_close(gt_peak_bound_value(&bound), 10, 0);
     assert_true(bound.count <= 4); /* pieces are used again */
     gt_peak_bound_release(&bound);
 }
@@ -165,9 +166,9 @@ static void the_largest_look_counts(void **state)
     seen(main, 100, 100);
     seen(child, 50, 50);
     look(20, 120);
-    assert_float_equal(best(GT_PEAK_COMBINED), 150, 0);
-    assert_float_equal(best(GT_PEAK_DESCENDANTS), 50, 0);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 150, 0);
+    assert_close(best(GT_PEAK_COMBINED), 150, 0);
+    assert_close(best(GT_PEAK_DESCENDANTS), 50, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 150, 0);
     assert_false(peak.scope[GT_PEAK_COMBINED].is_between);
 }
 
@@ -183,10 +184,10 @@ static void a_spike_between_two_looks_counts_once(void **state)
     look(20, 30);
     seen(one, 10, 100);
     seen(two, 10, 90);
-    assert_float_equal(best(GT_PEAK_COMBINED), 120, 0);
-    assert_float_equal(best(GT_PEAK_DESCENDANTS), 110, 0);
-    assert_float_equal(peak.scope[GT_PEAK_COMBINED].least, 100, 0);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 200, 0);
+    assert_close(best(GT_PEAK_COMBINED), 120, 0);
+    assert_close(best(GT_PEAK_DESCENDANTS), 110, 0);
+    assert_close(peak.scope[GT_PEAK_COMBINED].least, 100, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 200, 0);
     assert_true(peak.scope[GT_PEAK_COMBINED].is_between);
 }
 
@@ -201,12 +202,12 @@ static void the_mark_told_at_the_end_counts_with_those_around(void **state)
     gt_job_peak_end(&peak, one, false);
     gt_job_peak_end(&peak, two, false);
     gt_job_peak_tell(&peak, two, 70, false); /* when the first had gone */
-    assert_float_equal(best(GT_PEAK_COMBINED), 80, 0);
+    assert_close(best(GT_PEAK_COMBINED), 80, 0);
     gt_job_peak_tell(&peak, one, 60, false); /* beside the second */
-    assert_float_equal(best(GT_PEAK_COMBINED), 90, 0);
+    assert_close(best(GT_PEAK_COMBINED), 90, 0);
     gt_job_peak_settle(&peak, one, true);
     gt_job_peak_settle(&peak, two, true);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 140, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 140, 0);
     assert_int_equal(peak.untold, 0);
 }
 
@@ -220,9 +221,9 @@ static void a_process_that_no_look_met_counts(void **state)
     gt_job_peak_end(&peak, short_lived, false);
     gt_job_peak_tell(&peak, short_lived, 300, false);
     gt_job_peak_settle(&peak, short_lived, true);
-    assert_float_equal(best(GT_PEAK_COMBINED), 395, 0); /* its files may be those of the others */
-    assert_float_equal(best(GT_PEAK_DESCENDANTS), 300, 0);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 400, 0);
+    assert_close(best(GT_PEAK_COMBINED), 395, 0); /* its files may be those of the others */
+    assert_close(best(GT_PEAK_DESCENDANTS), 300, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 400, 0);
 }
 
 /* It had its parent's memory, and 20 of its own. */
@@ -235,9 +236,9 @@ static void a_fork_that_no_look_met_has_its_parents_memory_once(void **state)
     uint32_t child = born(main);
     gt_job_peak_end(&peak, child, true);
     gt_job_peak_tell(&peak, child, 1020, true);
-    assert_float_equal(best(GT_PEAK_COMBINED), 1020, 0);
-    assert_float_equal(best(GT_PEAK_DESCENDANTS), 1020, 0);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 2020, 0);
+    assert_close(best(GT_PEAK_COMBINED), 1020, 0);
+    assert_close(best(GT_PEAK_DESCENDANTS), 1020, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 2020, 0);
 }
 
 /* It was looked at when it might have been about to execute one, and the kernel tells no mark. */
@@ -249,8 +250,8 @@ static void a_fork_that_ends_without_a_program_counts(void **state)
     seen(main, 1000, 1000);
     gt_job_peak_seen(&peak, child, &(struct gt_peak_look){.rss = 950, .mark = 950, .is_pending = true});
     gt_job_peak_end(&peak, child, true);
-    assert_float_equal(best(GT_PEAK_DESCENDANTS), 950, 0);
-    assert_float_equal(best(GT_PEAK_COMBINED), 1000, 0);
+    assert_close(best(GT_PEAK_DESCENDANTS), 950, 0);
+    assert_close(best(GT_PEAK_COMBINED), 1000, 0);
 }
 
 static void what_is_about_to_execute_a_program_does_not_count(void **state)
@@ -262,8 +263,8 @@ static void what_is_about_to_execute_a_program_does_not_count(void **state)
     gt_job_peak_seen(&peak, child, &(struct gt_peak_look){.rss = 1000, .mark = 1000, .is_pending = true});
     look(2, 1002);
     seen(child, 2, 2);
-    assert_float_equal(best(GT_PEAK_DESCENDANTS), 2, 0);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 1002, 0);
+    assert_close(best(GT_PEAK_DESCENDANTS), 2, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 1002, 0);
 }
 
 static void marks_that_are_not_told_are_counted(void **state)
@@ -276,8 +277,8 @@ static void marks_that_are_not_told_are_counted(void **state)
     gt_job_peak_limit(&peak, two, 500);
     gt_job_peak_settle(&peak, two, false);
     assert_int_equal(peak.untold, 1);
-    assert_float_equal(best(GT_PEAK_COMBINED), 30, 0);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_DESCENDANTS), 510, 0);
+    assert_close(best(GT_PEAK_COMBINED), 30, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_DESCENDANTS), 510, 0);
 }
 
 /* A mark from before tracking began says nothing until it rises. */
@@ -287,11 +288,11 @@ static void an_old_mark_is_a_bound_only(void **state)
     uint32_t main = born(GT_PEAK_NONE);
     look(0, 100);
     gt_job_peak_seen(&peak, main, &(struct gt_peak_look){.rss = 100, .own = 100, .mark = 500, .is_old = true});
-    assert_float_equal(best(GT_PEAK_COMBINED), 100, 0);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 500, 0);
+    assert_close(best(GT_PEAK_COMBINED), 100, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 500, 0);
     look(0, 100);
     gt_job_peak_seen(&peak, main, &(struct gt_peak_look){.rss = 100, .own = 100, .mark = 600, .is_old = true});
-    assert_float_equal(best(GT_PEAK_COMBINED), 600, 0);
+    assert_close(best(GT_PEAK_COMBINED), 600, 0);
 }
 
 static void a_helper_that_is_left_out_leaves_nothing(void **state)
@@ -302,8 +303,8 @@ static void a_helper_that_is_left_out_leaves_nothing(void **state)
     gt_job_peak_drop(&peak, helper);
     look(0, 10);
     seen(main, 10, 10);
-    assert_float_equal(best(GT_PEAK_COMBINED), 10, 0);
-    assert_float_equal(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 10, 0);
+    assert_close(best(GT_PEAK_COMBINED), 10, 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 10, 0);
     assert_int_equal(peak.untold, 0);
 }
 

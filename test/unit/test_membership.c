@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "sample/membership.h"
+#include "support/figures.h"
 
 struct job {
     struct gt_root root;
@@ -303,7 +304,7 @@ static void what_is_disowned_has_never_been(void **state)
     assert_int_equal(gt_membership_disowned_cpu(job->membership), 7000);
     record_of(job, 102, 102, 9000, 1 << 20);
     assert_int_equal(gt_membership_disowned_cpu(job->membership), 7000);
-    assert_float_equal(gt_job_peak_most(&job->peak, GT_PEAK_COMBINED), 0, 0);
+    assert_close(gt_job_peak_most(&job->peak, GT_PEAK_COMBINED), 0, 0);
 }
 
 /* The main process gets its threads before and after a helper's life; then the sampler and its helper are disowned. */

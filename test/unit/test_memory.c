@@ -17,6 +17,7 @@
 
 #include "collect/process/memory.h"
 #include "collect/process/page_set.h"
+#include "support/figures.h"
 #include "support/scenario.h"
 #include "support/sanitized.h"
 
@@ -98,11 +99,11 @@ static void private_and_shared_are_told_apart(void **state)
         struct gt_memory_totals totals = walk(methods[i], COPY_ON_WRITE, MEGABYTES);
         struct gt_memory_totals base = walk(methods[i], COPY_ON_WRITE, 0);
         double unit = MEGABYTES * MB;
-        assert_float_equal((totals.combined.private_bytes - base.combined.private_bytes) / unit, 5, 0.05);
-        assert_float_equal((totals.combined.shared_bytes - base.combined.shared_bytes) / unit, 6, 0.1);
-        assert_float_equal((totals.main.private_bytes - base.main.private_bytes) / unit, 1, 0.05);
-        assert_float_equal((totals.main.unique - base.main.unique) / unit, 7, 0.1);
-        assert_float_equal((totals.descendants.unique - base.descendants.unique) / unit, 10, 0.1);
+        assert_close((totals.combined.private_bytes - base.combined.private_bytes) / unit, 5, 0.05);
+        assert_close((totals.combined.shared_bytes - base.combined.shared_bytes) / unit, 6, 0.1);
+        assert_close((totals.main.private_bytes - base.main.private_bytes) / unit, 1, 0.05);
+        assert_close((totals.main.unique - base.main.unique) / unit, 7, 0.1);
+        assert_close((totals.descendants.unique - base.descendants.unique) / unit, 10, 0.1);
     }
 }
 
@@ -121,9 +122,9 @@ static void each_process_agrees_with_its_resident_set(void **state)
         assert_int_equal(gt_memory_walk(memory, &one, 1, &totals), 0);
         assert_int_equal(gt_memory_walk(sums, &other, 1, &totals), 0);
         scenario_end(&scenario);
-        assert_float_equal(one.rss, other.rss, SLACK);
-        assert_float_equal(one.private_bytes, other.private_bytes, SLACK);
-        assert_float_equal(one.shared_bytes, other.shared_bytes, SLACK);
+        assert_close(one.rss, other.rss, SLACK);
+        assert_close(one.private_bytes, other.private_bytes, SLACK);
+        assert_close(one.shared_bytes, other.shared_bytes, SLACK);
     }
     gt_memory_close(memory);
     gt_memory_close(sums);
@@ -264,12 +265,12 @@ static void stored_sums_and_the_kernel_without_rollup(void **state)
     struct gt_memory_totals totals;
     assert_int_equal(gt_memory_walk(memory, process, 4, &totals), 0);
     assert_true(process[0].ok && process[1].ok && !process[2].ok && !process[3].ok);
-    assert_float_equal(process[0].rss, 1000 * 1024, 0);
-    assert_float_equal(process[0].pss, 600 * 1024, 0);
-    assert_float_equal(process[0].swap, 7 * 1024, 0);
-    assert_float_equal(totals.combined.private_bytes, 300 * 1024, 0);
-    assert_float_equal(totals.combined.unique, 1100 * 1024, 0); /* 300 private and the 800 that one of them shares */
-    assert_float_equal(totals.descendants.unique, 500 * 1024, 0);
+    assert_close(process[0].rss, 1000 * 1024, 0);
+    assert_close(process[0].pss, 600 * 1024, 0);
+    assert_close(process[0].swap, 7 * 1024, 0);
+    assert_close(totals.combined.private_bytes, 300 * 1024, 0);
+    assert_close(totals.combined.unique, 1100 * 1024, 0); /* 300 private and the 800 that one of them shares */
+    assert_close(totals.descendants.unique, 500 * 1024, 0);
     gt_memory_close(memory);
     gt_root_close(&root);
     discard(directory);
@@ -304,13 +305,13 @@ static void stored_page_frames(void **state)
     struct gt_memory_process process[] = {{.pid = 10, .start = 500, .is_main = true}, {.pid = 11}};
     struct gt_memory_totals totals;
     assert_int_equal(gt_memory_walk(memory, process, 2, &totals), 0);
-    assert_float_equal(process[0].rss, 4 * 4096, 0);
-    assert_float_equal(process[0].private_bytes, 4096, 0);
-    assert_float_equal(process[0].swap, 4096, 0);
-    assert_float_equal(totals.combined.unique, 5 * 4096, 0);
-    assert_float_equal(totals.descendants.unique, 4 * 4096, 0);
+    assert_close(process[0].rss, 4 * 4096, 0);
+    assert_close(process[0].private_bytes, 4096, 0);
+    assert_close(process[0].swap, 4096, 0);
+    assert_close(totals.combined.unique, 5 * 4096, 0);
+    assert_close(totals.descendants.unique, 4 * 4096, 0);
     assert_int_equal(gt_memory_walk(memory, process, 2, &totals), 0);
-    assert_float_equal(totals.combined.unique, 5 * 4096, 0); /* the set begins empty each time */
+    assert_close(totals.combined.unique, 5 * 4096, 0); /* the set begins empty each time */
     gt_memory_close(memory);
     gt_root_close(&root);
     discard(directory);

@@ -9,6 +9,7 @@
 
 #include "collect/energy/meter.h"
 #include "collect/energy/model.h"
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_meter, gt_collector_estimate;
@@ -55,10 +56,10 @@ static void omegawatt_channels_are_added_and_bad_frames_left_out(void **state)
                                         "1700000002.0,true,140.0,20.0\n"
                                         "1700000003.0,true,140",
                                         "");
-    assert_float_equal(gt_meter_watts(meter, T0), 120, 1e-9);
-    assert_float_equal(gt_meter_watts(meter, T0 + GT_SECOND), 140, 1e-9);
-    assert_float_equal(gt_meter_joules(meter, T0, T0 + 2 * GT_SECOND), 280, 1e-6);
-    assert_float_equal(gt_meter_joules(meter, T0 + GT_SECOND / 2, T0 + 3 * GT_SECOND / 2), 140, 1e-6);
+    assert_close(gt_meter_watts(meter, T0), 120, 1e-9);
+    assert_close(gt_meter_watts(meter, T0 + GT_SECOND), 140, 1e-9);
+    assert_close(gt_meter_joules(meter, T0, T0 + 2 * GT_SECOND), 280, 1e-6);
+    assert_close(gt_meter_joules(meter, T0 + GT_SECOND / 2, T0 + 3 * GT_SECOND / 2), 140, 1e-6);
     assert_int_equal(gt_meter_left_out(meter), 1); /* the line that is cut off is yet to come */
     gt_meter_close(meter);
 }
@@ -82,7 +83,7 @@ static void columns_are_found_by_their_names(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gt_meter *meter = open_meter(*state, cases[i].text, cases[i].columns);
-        assert_float_equal(gt_meter_watts(meter, T0), cases[i].watts, 1e-9);
+        assert_close(gt_meter_watts(meter, T0), cases[i].watts, 1e-9);
         gt_meter_close(meter);
     }
 }
@@ -104,7 +105,7 @@ static void nothing_is_made_up_where_the_meter_has_nothing(void **state)
     struct gt_meter *meter = open_meter(*state,
                                         "time,watts\n1700000010,50\n1700000011,60\n1700000012,50\n1700000012,9\n", "");
     assert_true(isnan(gt_meter_watts(meter, T0)));
-    assert_float_equal(gt_meter_joules(meter, T0 + 9 * GT_SECOND, T0 + 13 * GT_SECOND), 50 + 55 + 55 + 50, 1e-6);
+    assert_close(gt_meter_joules(meter, T0 + 9 * GT_SECOND, T0 + 13 * GT_SECOND), 50 + 55 + 55 + 50, 1e-6);
     assert_true(isnan(gt_meter_joules(meter, T0 + 7 * GT_SECOND, T0 + 12 * GT_SECOND)));
     assert_true(isnan(gt_meter_joules(meter, T0 + 10 * GT_SECOND, T0 + 15 * GT_SECOND)));
     assert_int_equal(gt_meter_left_out(meter), 1);
@@ -133,12 +134,12 @@ static void a_file_is_followed_while_it_grows(void **state)
     assert_true(isnan(machine->frame.system[GT_WALL_ENERGY]));
     append(machine, "time,watts\n1700000000,100\n1700000001,100\n170000");
     assert_int_equal(gpu_machine_collect(machine, 0), 0);
-    assert_float_equal(machine->frame.system[GT_WALL_ENERGY], 100, 1e-6);
+    assert_close(machine->frame.system[GT_WALL_ENERGY], 100, 1e-6);
     append(machine, "0002,200\nnonsense\n1700000003,200\n");
     assert_int_equal(gpu_machine_collect(machine, 2), -EINVAL); /* one warning, and the rest counts */
     assert_non_null(strstr(machine->error.text, "line 5"));
-    assert_float_equal(machine->frame.system[GT_WALL_ENERGY], 100 + 150 + 200, 1e-6);
-    assert_float_equal(machine->frame.system[GT_WALL_POWER], 200, 1e-6);
+    assert_close(machine->frame.system[GT_WALL_ENERGY], 100 + 150 + 200, 1e-6);
+    assert_close(machine->frame.system[GT_WALL_POWER], 200, 1e-6);
     append(machine, "more nonsense\n");
     assert_int_equal(gpu_machine_collect(machine, 0), 0);
 }
@@ -151,9 +152,9 @@ static void a_model_is_a_curve(void **state)
     gpu_machine_file(machine, "model", "# a laptop\nidle_watts = 10\npoint = 0.5 40\nmax_watts=60\n");
     assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, NULL), 0);
     assert_string_equal(model.name, "model");
-    assert_float_equal(gt_model_watts(&model, 0.25), 25, 1e-9);
-    assert_float_equal(gt_model_watts(&model, 0.75), 50, 1e-9);
-    assert_float_equal(gt_model_watts(&model, 7), 60, 1e-9);
+    assert_close(gt_model_watts(&model, 0.25), 25, 1e-9);
+    assert_close(gt_model_watts(&model, 0.75), 50, 1e-9);
+    assert_close(gt_model_watts(&model, 7), 60, 1e-9);
     static const char *const texts[] = {"idle_watts = 10\n",
                                         "max_watts = 5\n",
                                         "idle_watts = x\nmax_watts = 1\n",
@@ -183,9 +184,9 @@ static void a_model_may_be_json(void **state)
                      " \"max_watts\": 60, \"dram_watts\": 2}\n");
     assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, NULL), 0);
     assert_string_equal(model.name, "a laptop");
-    assert_float_equal(gt_model_watts(&model, 0.25), 30.5, 1e-9);
-    assert_float_equal(gt_model_watts(&model, 0.75), 50, 1e-9);
-    assert_float_equal(model.dram_watts, 2, 1e-9);
+    assert_close(gt_model_watts(&model, 0.25), 30.5, 1e-9);
+    assert_close(gt_model_watts(&model, 0.75), 50, 1e-9);
+    assert_close(model.dram_watts, 2, 1e-9);
     static const struct {
         const char *text, *why;
     } bad[] = {
@@ -220,10 +221,10 @@ static void a_tdp_is_a_published_curve(void **state)
     struct gt_model model;
     assert_int_equal(gt_model_read(&model, NULL, 100, NULL), 0);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-        assert_float_equal(gt_model_watts(&model, expected[i][0]), expected[i][1], 1e-9);
+        assert_close(gt_model_watts(&model, expected[i][0]), expected[i][1], 1e-9);
     gpu_machine_file(machine, "model", "tdp_watts = 200\ndram_watts = 3\n");
     assert_int_equal(gt_model_read(&model, path_of(machine, "model"), 0, NULL), 0);
-    assert_float_equal(gt_model_watts(&model, 0.5), 150, 1e-9);
+    assert_close(gt_model_watts(&model, 0.5), 150, 1e-9);
     assert_int_equal(gt_model_read(&model, NULL, NAN, NULL), -EINVAL);
     assert_int_equal(gt_model_read(&model, NULL, 0, NULL), -EINVAL);
 }
@@ -243,7 +244,7 @@ static void nothing_is_estimated_unasked_or_where_a_counter_is(void **state)
     gt_values_clear(machine->frame.system);
     machine->frame.system[GT_CPU_TIME] = 2; /* of 4 cores for a second */
     assert_int_equal(gpu_machine_collect(machine, 1), 0);
-    assert_float_equal(machine->frame.system[GT_CPU_ENERGY], 80 * 0.75, 1e-6);
+    assert_close(machine->frame.system[GT_CPU_ENERGY], 80 * 0.75, 1e-6);
     assert_true(isnan(machine->frame.system[GT_DRAM_ENERGY]));
 }
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_nvml;
@@ -120,7 +121,7 @@ static void a_counter_is_held_against_power(void **state)
 {
     (void)state;
     assert_int_equal(run_counter(290, 290), 0);
-    assert_float_equal(value(0, GT_GPU_ENERGY), 20 * 290, 1e-6);
+    assert_close(value(0, GT_GPU_ENERGY), 20 * 290, 1e-6);
     said("counter 5800 J, power added up 6000 J in 20 s: they agree, the counter is used");
 }
 
@@ -128,7 +129,7 @@ static void a_counter_somewhat_apart_is_used_and_that_is_said(void **state)
 {
     (void)state;
     assert_int_equal(run_counter(172, 172), 1);
-    assert_float_equal(value(0, GT_GPU_ENERGY), 20 * 172, 1e-6);
+    assert_close(value(0, GT_GPU_ENERGY), 20 * 172, 1e-6);
     said("they disagree, the counter is used");
 }
 
@@ -136,7 +137,7 @@ static void a_counter_that_stands_still_is_not_used(void **state)
 {
     (void)state;
     assert_int_equal(run_counter(0, 0), 1);
-    assert_float_equal(value(0, GT_GPU_ENERGY), 20 * 300, 1e-6);
+    assert_close(value(0, GT_GPU_ENERGY), 20 * 300, 1e-6);
     said("they disagree, the power is used");
 }
 
@@ -144,14 +145,14 @@ static void a_counter_in_a_wrong_unit_is_not_used(void **state)
 {
     (void)state;
     assert_int_equal(run_counter(300e3, 300e3), 1);
-    assert_float_equal(value(0, GT_GPU_ENERGY), 20 * 300, 1e-6);
+    assert_close(value(0, GT_GPU_ENERGY), 20 * 300, 1e-6);
 }
 
 static void power_stands_in_where_a_counter_was_set_back(void **state)
 {
     (void)state;
     assert_int_equal(run_counter(290, -900e3), 0);
-    assert_float_equal(value(0, GT_GPU_ENERGY), 19 * 290 + 300, 1e-6);
+    assert_close(value(0, GT_GPU_ENERGY), 19 * 290 + 300, 1e-6);
     said("set back 1 times");
 }
 
@@ -167,8 +168,8 @@ static void the_power_of_the_memory_is_a_part(void **state)
     gpu_machine_collect(&machine, 1);
     assert_true(value(0, GT_GPU_MEMORY_POWER) == 60 && value(0, GT_GPU_POWER) == 400);
     assert_true(value(1, GT_GPU_MEMORY_POWER) == 70);
-    assert_true(isnan(value(2, GT_GPU_MEMORY_POWER)));      /* 0 W is no power */
-    assert_float_equal(value(2, GT_GPU_ENERGY), 390, 1e-6); /* no module: its counter is the GPU's */
+    assert_true(isnan(value(2, GT_GPU_MEMORY_POWER))); /* 0 W is no power */
+    assert_close(value(2, GT_GPU_ENERGY), 390, 1e-6);  /* no module: its counter is the GPU's */
 }
 
 /* Any call would tell here that the board is lost. */
@@ -269,7 +270,7 @@ static void tells_over_what_time_power_is_averaged(void **state)
         char data[200], text[300];
         snprintf(data, sizeof data, "device 0\nuuid GPU-a\npower_usage 90000\ncapability %s\n", cases[i].capability);
         open_with("nvml", data);
-        assert_float_equal(machine.availability.refresh, cases[i].refresh, 1e-9);
+        assert_close(machine.availability.refresh, cases[i].refresh, 1e-9);
         machine.type->describe(machine.state, text, sizeof text);
         assert_non_null(strstr(text, cases[i].text));
         machine.type->close(machine.state);

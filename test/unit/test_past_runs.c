@@ -37,7 +37,15 @@ static void test_secrets(void **state)
     HIDDEN("git clone https://me:***@host/x.git", "git", "clone", "https://me:pass@host/x.git");
     HIDDEN("git clone https://***@host/x.git", "git", "clone", "https://0123abc@host/x.git");
     HIDDEN("curl -u me:*** host", "curl", "-u", "me:pass", "host");
-    HIDDEN("curl -H Authorization: *** *** host", "curl", "-H", "Authorization: Bearer abc", "host");
+    HIDDEN("curl -H Authorization: Bearer *** host", "curl", "-H", "Authorization: Bearer abc", "host");
+    HIDDEN("curl -H Authorization: Bearer *** host", "curl", "-H", "Authorization:", "Bearer", "abc", "host");
+    HIDDEN("x bearer *** y", "x", "bearer", "abc", "y");
+    HIDDEN("curl -H Cookie: *** *** host", "curl", "-H", "Cookie: a=b; c=d", "host");
+    HIDDEN("curl -H Cookie: *** *** host", "curl", "-H", "Cookie:", "a=b;", "c=d", "host");
+    HIDDEN("curl -H X-Api-Key: *** host", "curl", "-H", "X-Api-Key:", "abc", "host");
+    HIDDEN("curl --cookie *** host", "curl", "--cookie", "a=b", "host");
+    HIDDEN("docker login -u me -p ***", "docker", "login", "-u", "me", "-p", "pw");
+    HIDDEN("/usr/bin/mysqldump -u me -p*** base", "/usr/bin/mysqldump", "-u", "me", "-ppw", "base");
     HIDDEN("x ***", "x", "ghp_abcdefghijkl");
     HIDDEN("x a=***", "x", "a=aK3j9XmP2qLs8VbN4wRt7YzC");
     HIDDEN("x ***", "x", "0123456789abcdef0123456789abcdef");
@@ -53,6 +61,9 @@ static void test_what_is_no_secret(void **state)
     HIDDEN("sk-learn --help", "sk-learn", "--help");
     HIDDEN("a --no-password --verbose", "a", "--no-password", "--verbose");
     HIDDEN("  a  b ", " ", "a  b", "");
+    HIDDEN("ssh -p 2222 host", "ssh", "-p", "2222", "host");
+    HIDDEN("mkdir -p /data/x -p", "mkdir", "-p", "/data/x", "-p");
+    HIDDEN("pytest -p no:cacheprovider -pl", "pytest", "-p", "no:cacheprovider", "-pl");
     HIDDEN("t --max-tokens 512 --tokenizer=fast", "t", "--max-tokens", "512", "--tokenizer=fast");
 }
 

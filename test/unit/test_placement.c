@@ -10,6 +10,7 @@
 
 #include "collect/topology.h"
 #include "collect/process/placement.h"
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 extern const struct gt_collector_type gt_collector_host;
@@ -74,8 +75,8 @@ static void expect_busy(double first, double second)
     double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
     gt_packages_clear(&machine.frame);
     gpu_machine_collect(&machine, 1);
-    assert_float_equal(machine.frame.package[0].value[GT_CPU_TIME], first * tick, 1e-9);
-    assert_float_equal(machine.frame.package[1].value[GT_CPU_TIME], second * tick, 1e-9);
+    assert_close(machine.frame.package[0].value[GT_CPU_TIME], first * tick, 1e-9);
+    assert_close(machine.frame.package[1].value[GT_CPU_TIME], second * tick, 1e-9);
 }
 
 static void each_package_has_the_busy_time_of_its_cpus(void **state)
@@ -88,7 +89,7 @@ static void each_package_has_the_busy_time_of_its_cpus(void **state)
     stat((int[]){110, 205, 301, 402});
     expect_busy(15, 3);
     assert_int_equal(machine.frame.package[0].cpus, 2);
-    assert_float_equal(machine.frame.system[GT_CPU_TIME], 18.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
+    assert_close(machine.frame.system[GT_CPU_TIME], 18.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
 }
 
 static void a_cpu_that_was_offline_goes_on_where_it_was(void **state)
@@ -129,7 +130,7 @@ static void cpus_of_unknown_package_make_the_machine_one(void **state)
     assert_string_equal(machine.topology.why_no_packages, "the system does not tell on which package each CPU is");
     stat((int[]){110, 200, 300, 400});
     gpu_machine_collect(&machine, 1);
-    assert_float_equal(machine.frame.system[GT_CPU_TIME], 10.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
+    assert_close(machine.frame.system[GT_CPU_TIME], 10.0 / (double)sysconf(_SC_CLK_TCK), 1e-9);
     machine.type->close(machine.state);
     assert_int_equal(gpu_machine_open(&machine, &gt_collector_placement), GT_ABSENT);
     assert_string_equal(machine.availability.reason, machine.topology.why_no_packages);
@@ -218,9 +219,9 @@ static void use(struct gt_process *process, double cpu_time, double first, doubl
     process->value[GT_CPU_TIME] = cpu_time;
     collect(1);
     const struct gt_placement *placement = process->placement;
-    assert_float_equal(placement->recent[0], first, 1e-9);
-    assert_float_equal(placement->recent[1], second, 1e-9);
-    assert_float_equal(placement->recent_bound[0] + placement->recent_bound[1], bound, 1e-9);
+    assert_close(placement->recent[0], first, 1e-9);
+    assert_close(placement->recent[1], second, 1e-9);
+    assert_close(placement->recent_bound[0] + placement->recent_bound[1], bound, 1e-9);
 }
 
 static void a_bound_process_is_known_to_be_where_it_is(void **state)
@@ -289,7 +290,7 @@ static void between_looks_and_after_its_threads_a_process_stays_divided(void **s
     thread(PID, 0, 150, "0-3");
     process->value[GT_CPU_TIME] = 1.01;
     collect(0.01); /* too early for another look */
-    assert_float_equal(process->placement->recent[1], 0.01, 1e-9);
+    assert_close(process->placement->recent[1], 0.01, 1e-9);
     process->is_gone = true;
     use(process, 2.01, 0, 1, 0);
 }

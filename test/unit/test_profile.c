@@ -214,6 +214,57 @@ static void ranges_of_use_are_counted(void **state)
     gt_trace_close(trace);
 }
 
+static size_t loader_event(struct gt_trace *trace, const char *category, const char *name, int64_t start,
+                           int64_t duration)
+{
+    return traces_add(trace, (struct traces_event){.node = "n",
+                                                   .process = "python",
+                                                   .thread = "1",
+                                                   .category = category,
+                                                   .name = name,
+                                                   .start = start * US,
+                                                   .duration = duration * US,
+                                                   .step = GT_TRACE_NO_STEP});
+}
+
+/* PyTorch of 2021, where ranges are operators; of 2022 on; data pipes; TensorFlow. Operators of other names are none. */
+static void loaders_of_all_versions_are_seen(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    loader_event(trace, "Operator", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 10);
+    loader_event(trace, "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 20, 10);
+    loader_event(trace, "cpu_op", "enumerate(DataPipe)#Mapper", 40, 10);
+    loader_event(trace, NULL, "IteratorGetNext::DoCompute", 60, 10);
+    loader_event(trace, NULL, "IteratorGetNextAsOptional::DoCompute", 80, 10);
+    loader_event(trace, "cpu_op", "aten::to", 100, 10);
+    struct gt_report *report = traces_report("dataloader", trace, NULL);
+    assert_true(
+        traces_number(report, "dataloader", traces_find(report, "dataloader", 0, "part", "get_next"), "count") == 5);
+    gt_report_free(report);
+    report = traces_report("advice", trace, NULL);
+    assert_non_null(strstr(traces_text(report, "advice", 0, "advice"), "45 % of the time waiting for data"));
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
+/* Fetches of 20 to 260 us vary by themselves; one of 2000 us stands out, those of twice the median (105) do not. */
+static void what_varies_by_itself_is_no_outlier(void **state)
+{
+    (void)state;
+    static const int lengths[] = {20,  20,  30,  40,  50,  60,  70,  80,  90,  100,
+                                  110, 120, 150, 180, 210, 230, 240, 250, 260, 2000};
+    struct gt_trace *trace = traces_new();
+    for (int i = 0; i < 20; i++)
+        loader_event(trace, NULL, "IteratorGetNext::DoCompute", 3000 * i, lengths[i]);
+    struct gt_report *report = traces_report("dataloader", trace, NULL);
+    assert_true(traces_find(report, "outliers", 0, "part", "get_next") == 0);
+    assert_true(traces_number(report, "outliers", 0, "duration_us") == 2000);
+    assert_int_equal(traces_rows(report, "outliers"), 1);
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
 /* An initialization of at least twice the median is an outlier; the pause between epochs is no batch. */
 static void the_data_loader_is_analysed(void **state)
 {
@@ -305,10 +356,11 @@ static void functions_are_added_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_of_one_node_and_mode), cmocka_unit_test(percentiles_are_those_of_pandas),
-        cmocka_unit_test(parts_of_a_job_sum_to_it),       cmocka_unit_test(a_job_without_steps_says_so),
-        cmocka_unit_test(phases_are_of_one_node),         cmocka_unit_test(utilization_is_by_dimension_and_phase),
-        cmocka_unit_test(ranges_of_use_are_counted),      cmocka_unit_test(the_data_loader_is_analysed),
+        cmocka_unit_test(steps_are_of_one_node_and_mode),   cmocka_unit_test(percentiles_are_those_of_pandas),
+        cmocka_unit_test(parts_of_a_job_sum_to_it),         cmocka_unit_test(a_job_without_steps_says_so),
+        cmocka_unit_test(phases_are_of_one_node),           cmocka_unit_test(utilization_is_by_dimension_and_phase),
+        cmocka_unit_test(ranges_of_use_are_counted),        cmocka_unit_test(the_data_loader_is_analysed),
+        cmocka_unit_test(loaders_of_all_versions_are_seen), cmocka_unit_test(what_varies_by_itself_is_no_outlier),
         cmocka_unit_test(functions_are_added_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,6 +215,29 @@ static void a_full_queue_blocks(void **state)
     gt_trace_close(trace);
 }
 
+/* A call that launches a graph of three kernels, two of them on another stream. */
+static void a_graph_is_one_launch(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    host(trace, "cuda_runtime", "cudaGraphLaunch", 0, 10, 1);
+    gpu(trace, "kernel", "a", "7", 20, 3, 1);
+    gpu(trace, "kernel", "b", "8", 24, 4, 1);
+    gpu(trace, "kernel", "c", "8", 30, 5, 1);
+    struct gt_report *report = traces_report("launches", trace, NULL);
+    assert_true(CELL(report, "launches", "count") == 1);
+    assert_true(CELL(report, "launches", "call_total_us") == 10);
+    assert_true(CELL(report, "launches", "gpu_total_us") == 12);
+    assert_true(CELL(report, "launches", "short") == 0); /* 12 us of work for 10 of the call */
+    assert_true(CELL(report, "launches", "max_us") == 10);
+    for (size_t row = 0; row < 2; row++) {
+        assert_true(traces_number(report, "queues", row, "launches") == 1);
+        assert_true(traces_number(report, "queues", row, "longest") == 1);
+    }
+    gt_report_free(report);
+    gt_trace_close(trace);
+}
+
 /* Ids repeat in another rank: no rows are multiplied. */
 static void launches_of_ranks_do_not_mix(void **state)
 {
@@ -393,6 +416,7 @@ int main(void)
         cmocka_unit_test(kernels_and_operators_are_counted),
         cmocka_unit_test(top_and_order_are_kept),
         cmocka_unit_test(a_full_queue_blocks),
+        cmocka_unit_test(a_graph_is_one_launch),
         cmocka_unit_test(launches_of_ranks_do_not_mix),
         cmocka_unit_test(answers_do_not_depend_on_order),
         cmocka_unit_test(the_test_of_significance_is_right),

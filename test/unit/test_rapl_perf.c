@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "collect/energy/rapl.h"
+#include "support/figures.h"
 #include "support/gpu_machine.h"
 
 static const char SCALE[] = "2.3283064365386962890625e-10"; /* 2^-32 J */
@@ -99,8 +100,8 @@ static void events_of_each_package_are_added(void **state)
     count(machine, PACKAGE, 4, 8 + 20);
     count(machine, PLATFORM, 0, 9 + 100);
     count(machine, PLATFORM, 4, 9 + 100);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 70, 1e-6);
-    assert_float_equal(machine->frame.system[GT_PLATFORM_ENERGY], 100, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 70, 1e-6);
+    assert_close(machine->frame.system[GT_PLATFORM_ENERGY], 100, 1e-6);
 }
 
 static void dies_of_amd_read_one_counter(void **state)
@@ -113,7 +114,7 @@ static void dies_of_amd_read_one_counter(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     for (int cpu = 0; cpu < 6; cpu++)
         count(machine, PACKAGE, cpu, (cpu < 4 ? 60 : 40) + 2 * (cpu % 4)); /* read a little later */
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 40, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 40, 1e-6);
 }
 
 static void dies_of_intel_have_a_counter_each(void **state)
@@ -126,7 +127,7 @@ static void dies_of_intel_have_a_counter_each(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     count(machine, PACKAGE, 0, 60);
     count(machine, PACKAGE, 2, 50);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 50, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60 + 50, 1e-6);
 }
 
 static void what_agrees_comes_from_perf_events(void **state)
@@ -135,11 +136,11 @@ static void what_agrees_comes_from_perf_events(void **state)
     both(machine);
     count(machine, PACKAGE, 0, 50);
     powercap(machine, "intel-rapl:0", "package-0", 151);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
     says(machine, "perf events and powercap agree on cpu_energy: 50 J and 51 J in 1 s, 2.0 % apart");
     count(machine, PACKAGE, 0, 90);
     powercap(machine, "intel-rapl:0", "package-0", 500); /* it is closed by now */
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 90, 1e-6);
 }
 
 static void what_disagrees_is_said(void **state)
@@ -148,7 +149,7 @@ static void what_disagrees_is_said(void **state)
     both(machine);
     count(machine, PACKAGE, 0, 50);
     powercap(machine, "intel-rapl:0", "package-0", 160);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
     says(machine, "disagree on cpu_energy: 50 J and 60 J in 1 s, 16.7 % apart; perf events are used");
 }
 
@@ -170,7 +171,7 @@ static void packages_below_their_cores_are_not_believed(void **state)
     says(machine, "disagree on cpu_energy: 20 J and 80 J in 1 s, 75.0 % apart; powercap is used");
     count(machine, PACKAGE, 0, 40);
     powercap(machine, "intel-rapl:0", "package-0", 260);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 160, 1e-6); /* all of it: the first second, too */
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 160, 1e-6); /* all of it: the first second, too */
 }
 
 static void no_package_draws_kilowatts(void **state)
@@ -183,7 +184,7 @@ static void no_package_draws_kilowatts(void **state)
     says(machine, "powercap is used");
     count(machine, PACKAGE, 0, 100 * 65536.0);
     powercap(machine, "intel-rapl:0", "package-0", 200);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - before, 50, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY) - before, 50, 1e-6);
 }
 
 static void a_denied_event_leaves_powercap(void **state)
@@ -201,7 +202,7 @@ static void a_denied_event_leaves_powercap(void **state)
     assert_int_equal(gpu_machine_open(machine, &gt_collector_rapl), GT_READY);
     assert_string_equal(machine->availability.source, "RAPL by powercap");
     powercap(machine, "intel-rapl:0", "package-0", 130);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
     gt_rapl_survey_both(&machine->root, &availability);
     assert_string_equal(availability.reason, "only powercap can read the processor packages");
 }
@@ -218,7 +219,7 @@ static void one_denied_package_leaves_no_part_of_a_sum(void **state)
     count(machine, PACKAGE, 0, 20);
     powercap(machine, "intel-rapl:0", "package-0", 120);
     powercap(machine, "intel-rapl:1", "package-1", 130);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 50, 1e-6);
 }
 
 static void an_event_that_stands_still_leaves_powercap(void **state)
@@ -226,10 +227,10 @@ static void an_event_that_stands_still_leaves_powercap(void **state)
     struct gpu_machine *machine = *state;
     both(machine);
     powercap(machine, "intel-rapl:0", "package-0", 130);
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 30, 1e-6);
     powercap(machine, "intel-rapl:0", "package-0", 160);
     count(machine, PACKAGE, 0, 1000); /* too late */
-    assert_float_equal(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60, 1e-6);
+    assert_close(gpu_machine_system(machine, 1, GT_CPU_ENERGY), 60, 1e-6);
 }
 
 static void odd_events_are_not_counted(void **state)

@@ -30,7 +30,7 @@ static void test_brief(void **state)
     gt_report_free(report);
 }
 
-/* On a terminal texts are broken between words, numbers and whole reports never. */
+/* On a terminal texts are broken between words and at joints of names, numbers and whole reports never. */
 static void test_width(void **state)
 {
     (void)state;
@@ -48,11 +48,12 @@ static void test_width(void **state)
     gt_report_width(report, 55);
     assert_writes(report, "text",
                   "Sources:\n"
-                  "   Name                Refresh (s)  Reason\n"
-                  "   nvml                        0.1  Kühlschränke können\n"
-                  "                                    keine GPUs kühlen\n"
-                  "   a_name_of_more_tha       1000.0\n"
-                  "   n_sixteen_letters\n");
+                  "   Name                  Refresh  Reason\n"
+                  "                             (s)\n"
+                  "   nvml                      0.1  Kühlschränke können\n"
+                  "                                  keine GPUs kühlen\n"
+                  "   a_name_of_more_        1000.0\n"
+                  "   than_sixteen_letters\n");
     gt_report_width(report, 0);
     assert_writes(report, "text",
                   "Sources:\n"

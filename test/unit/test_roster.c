@@ -12,6 +12,7 @@
 #include "collect/process/process.h"
 #include "sample/roster.h"
 #include "support/fake_proc.h"
+#include "support/figures.h"
 #include "support/folder.h"
 
 #define MS (GT_SECOND / 1000)
@@ -51,7 +52,7 @@ static int begin(void **state)
     now_ns = 0;
     *state = &machine;
     return gt_tree_open(&machine.tree, &machine.root, 100, false, NULL) < 0 ||
-           gt_roster_new(&machine.roster, &machine.root, false, NULL) < 0;
+           gt_roster_new(&machine.roster, &machine.root, GT_ROSTER_MOST, false, NULL) < 0;
 }
 
 static int finish(void **state)
@@ -115,15 +116,15 @@ static void the_tree_alone_tells_names_and_ends(void **state)
     assert_string_equal(life(machine, 1)->command, "./worker"); /* folder_put ends at the first NUL */
     assert_int_equal(life(machine, 1)->pid, 101);
     assert_int_equal(life(machine, 1)->parent, 99);
-    assert_float_equal(life(machine, 1)->ram_peak, 3000 * 1024, 0);
+    assert_close(life(machine, 1)->ram_peak, 3000 * 1024, 0);
     assert_true(isnan(life(machine, 1)->end));
     assert_true(isnan(life(machine, 1)->begin)); /* a stored machine does not tell when it was started */
     fake_proc_remove(machine->folder, 101);
     read_at(machine, 3);
-    assert_float_equal(life(machine, 1)->end, 3, 0);
+    assert_close(life(machine, 1)->end, 3, 0);
     assert_true(isnan(life(machine, 0)->end));
     read_at(machine, 4);
-    assert_float_equal(life(machine, 1)->end, 3, 0);
+    assert_close(life(machine, 1)->end, 3, 0);
 }
 
 static void a_zombie_has_ended(void **state)
@@ -139,7 +140,7 @@ static void a_zombie_has_ended(void **state)
     put_name(machine, 101, "worker\n", "");
     read_at(machine, 2);
     read_at(machine, 3);
-    assert_float_equal(life(machine, 1)->end, 2, 0);
+    assert_close(life(machine, 1)->end, 2, 0);
     assert_string_equal(life(machine, 1)->command, "./worker");
     assert_int_equal(machine->lives.count, 2);
 }
@@ -181,7 +182,7 @@ static void a_number_used_again_is_another_process(void **state)
     put_name(machine, 101, "second\n", "second");
     read_at(machine, 3);
     assert_string_equal(life(machine, 1)->name, "first");
-    assert_float_equal(life(machine, 1)->end, 2, 0);
+    assert_close(life(machine, 1)->end, 2, 0);
     assert_string_equal(life(machine, 2)->name, "second");
     assert_true(isnan(life(machine, 2)->end));
     assert_int_equal(life(machine, 2)->start, 5000);
@@ -207,10 +208,10 @@ static void events_tell_of_short_processes(void **state)
     assert_string_equal(short_life->name, "ls");
     assert_string_equal(short_life->command, "");
     assert_int_equal(short_life->parent, 100);
-    assert_float_equal(short_life->begin, 1.1, 1e-9);
-    assert_float_equal(short_life->end, 1.25, 1e-9);
-    assert_float_equal(short_life->cpu_time, 0.003, 1e-12);
-    assert_float_equal(short_life->ram_peak, 6000, 0);
+    assert_close(short_life->begin, 1.1, 1e-9);
+    assert_close(short_life->end, 1.25, 1e-9);
+    assert_close(short_life->cpu_time, 0.003, 1e-12);
+    assert_close(short_life->ram_peak, 6000, 0);
 }
 
 /* An ordinary user hears of forks and ends, and gets no records. */
@@ -224,7 +225,7 @@ static void what_is_not_told_is_missing(void **state)
     const struct gt_life *short_life = life(machine, 1);
     assert_string_equal(short_life->name, "");
     assert_true(isnan(short_life->cpu_time) && isnan(short_life->ram_peak));
-    assert_float_equal(short_life->end, 1.25, 1e-9);
+    assert_close(short_life->end, 1.25, 1e-9);
     struct gt_event record = {
         .kind = GT_EVENT_RECORD, .pid = 200, .name = "x"}; /* too short for the scheduler's clock */
     hear(machine, record, true);
@@ -247,8 +248,8 @@ static void events_and_readings_are_of_one_process(void **state)
     read_at(machine, 3);
     assert_int_equal(life(machine, 1)->start, 101);
     assert_int_equal(machine->lives.count, 2);
-    assert_float_equal(life(machine, 1)->begin, 1.5, 1e-9);
-    assert_float_equal(life(machine, 1)->end, 2.5, 1e-9);
+    assert_close(life(machine, 1)->begin, 1.5, 1e-9);
+    assert_close(life(machine, 1)->end, 2.5, 1e-9);
     assert_string_equal(life(machine, 1)->name, "other"); /* it had executed that since, */
     assert_string_equal(life(machine, 1)->command, "");   /* with words that nobody read */
 }
@@ -259,11 +260,11 @@ static void a_fork_under_the_number_of_one_that_seems_to_live(void **state)
     read_at(machine, 1);
     fork_at(machine, 200, 1100 * MS);
     fork_at(machine, 200, 1900 * MS); /* the first one's end was lost */
-    assert_float_equal(life(machine, 1)->end, 1.9, 1e-9);
-    assert_float_equal(life(machine, 2)->begin, 1.9, 1e-9);
+    assert_close(life(machine, 1)->end, 1.9, 1e-9);
+    assert_close(life(machine, 2)->begin, 1.9, 1e-9);
     assert_true(isnan(life(machine, 2)->end));
     read_at(machine, 2);
-    assert_float_equal(life(machine, 2)->end, 2, 1e-9); /* no reading meets it */
+    assert_close(life(machine, 2)->end, 2, 1e-9); /* no reading meets it */
 }
 
 static size_t changes(struct machine *machine, const struct gt_life **ret)
@@ -295,7 +296,7 @@ static void each_change_is_told_once(void **state)
     gt_roster_reaped(machine->roster, 101, 4 * GT_SECOND);
     gt_roster_reaped(machine->roster, 12345, 4 * GT_SECOND);
     assert_int_equal(changes(machine, &changed), 1);
-    assert_float_equal(changed->end, 4, 0);
+    assert_close(changed->end, 4, 0);
     assert_int_equal(changes(machine, &changed), 0);
 }
 

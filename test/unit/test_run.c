@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "gpu_tracker.h"
+#include "support/figures.h"
 
 struct listener {
     int samples, last_sample; /* how many, and the status of the last */
@@ -118,7 +119,7 @@ static void test_children_are_waited_for(void **state)
     assert_int_equal(WEXITSTATUS(listener.main_status), 3);
     assert_int_equal(gt_tracker_finish(tracker, NULL), 0);
     double cpu = gt_tracker_value(tracker, GT_SCOPE_COMBINED, gt_metric_find("cpu_time"));
-    assert_float_equal(cpu, cpu_of_children() - before, 1e-2); /* but for what the child used until it was let go */
+    assert_close(cpu, cpu_of_children() - before, 1e-2); /* but for what the child used until it was let go */
     gt_tracker_close(tracker);
     close(gate[0]);
     close(gate[1]);

@@ -42,14 +42,15 @@ static void symbols_are_units(void **state)
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
         assert_int_equal(gt_unit_memory(memory[i].symbol, &factor, NULL), 0);
         assert_true(factor == memory[i].factor);
-        assert_string_equal(gt_unit_of_symbol(memory[i].symbol), memory[i].name);
+        assert_string_equal(gt_unit_full_name(memory[i].symbol), memory[i].name);
     }
     for (size_t i = 0; i < sizeof time / sizeof *time; i++) {
-        assert_true(gt_seconds_of(time[i].symbol) == time[i].factor);
-        assert_string_equal(gt_unit_of_symbol(time[i].symbol), time[i].name);
+        assert_int_equal(gt_unit_time(time[i].symbol, &factor, NULL), 0);
+        assert_true(factor == time[i].factor);
+        assert_string_equal(gt_unit_full_name(time[i].symbol), time[i].name);
     }
-    assert_string_equal(gt_unit_of_symbol("furlongs"), "furlongs");
-    assert_true(isnan(gt_seconds_of("GB")));
+    assert_string_equal(gt_unit_full_name("furlongs"), "furlongs");
+    assert_true(gt_unit_time("GB", &factor, NULL) < 0);
 }
 
 static void wrong_units_name_the_choices(void **state)

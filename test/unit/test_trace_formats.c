@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
 
 #include "support/folder.h"
 #include "support/trace_file.h"
+#include "support/traces.h"
 
 static void system_metrics_are_samples(void **state)
 {
@@ -30,7 +32,7 @@ static void system_metrics_are_samples(void **state)
     assert_string_equal(trace->file[0].format, "smdebug-system");
     assert_int_equal(trace->samples.count, 3);
     assert_int_equal(trace->series_count, 3);
-    assert_int_equal(trace->samples.time[0], INT64_C(1597730460123456700));
+    assert_int_equal(trace->samples.time[0], INT64_C(1597730460123457000));
     assert_true(trace->samples.value[0] == 12.5);
     assert_string_equal(gt_trace_text(trace, trace->series[trace->samples.series[2]].dimension), "GPUUtilization");
     assert_string_equal(gt_trace_text(trace, trace->series[0].node), "algo-1");
@@ -133,7 +135,7 @@ static void profiles_are_read(void **state)
     assert_int_equal(trace->profile_count, 1);
     const struct gt_trace_profile *profile = &trace->profile[0];
     assert_string_equal(gt_trace_text(trace, profile->framework), "pytorch");
-    assert_string_equal(gt_trace_text(trace, profile->node), "algo-1-0");
+    assert_string_equal(gt_trace_text(trace, profile->node), "0-algo-1");
     assert_string_equal(gt_trace_text(trace, profile->start_mode), "train");
     assert_string_equal(gt_trace_text(trace, profile->start_phase), "stepstart");
     assert_true(profile->start_step == 2 && isinf(profile->end_step));
@@ -279,6 +281,124 @@ static void nsight_exports_are_read(void **state)
     gt_trace_close(trace);
 }
 
+/* Graphs, synchronization and calls of the operating system, and steps that NVTX names. */
+static void graphs_and_steps_of_nsight_are_read(void **state)
+{
+    const char *path = trace_write(*state, "report.sqlite", "", 0);
+    sqlite3 *database;
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(
+            database,
+            "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+            "INSERT INTO StringIds VALUES (1, 'cudaGraphLaunch'), (2, 'poll'), (3, 'step 8');"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INT, end INT, deviceId INT, streamId INT, correlationId INT, graphId INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (100, 150, 0, 7, 33, 4);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INT, end INT, deviceId INT, streamId INT, correlationId INT, syncType INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (120, 160, 0, 7, 34, 3);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, 83886085, 33, 1);"
+            "CREATE TABLE OSRT_API (start INT, end INT, globalTid INT, nameId INT);"
+            "INSERT INTO OSRT_API VALUES (70, 80, 83886085, 2);"
+            "CREATE TABLE NVTX_EVENTS (start INT, end INT, text TEXT, textId INT, globalTid INT);"
+            "INSERT INTO NVTX_EVENTS VALUES (2, 90, 'step 7', NULL, 83886085), (90, 200, NULL, 3, 83886085);",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(database);
+    struct gt_trace *trace = trace_load(path, NULL);
+    const struct gt_trace_events *events = &trace->events;
+    assert_int_equal(events->count, 6);
+    size_t graph = trace_event(trace, "CUDA graph 4"), wait = trace_event(trace, "Stream synchronization"),
+           call = trace_event(trace, "poll");
+    assert_string_equal(gt_trace_text(trace, events->category[graph]), "kernel");
+    assert_int_equal(events->id[graph], events->id[trace_event(trace, "cudaGraphLaunch")]);
+    assert_string_equal(gt_trace_text(trace, events->category[wait]), "cuda_sync");
+    assert_int_equal(events->duration[wait], 40);
+    assert_string_equal(gt_trace_text(trace, events->category[call]), "osrt");
+    assert_int_equal(trace->step_count, 2);
+    assert_int_equal(trace->step[1].step, 8);
+    assert_int_equal(events->step[graph], 8);
+    assert_int_equal(events->step[call], 7);
+    gt_trace_close(trace);
+}
+
+/* Names of ranges that end in a number: those of steps are, others are not. */
+static void ranges_of_programs_are_steps(void **state)
+{
+#define RANGE(category, name, time) \
+    "{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" #time ",\"dur\":10}"
+    static const char *const modes[] = {"step", "train_step", "Iteration"};
+    const char *path = trace_write_text(
+        *state, "ranges.json",
+        "[" RANGE("user_annotation", "step 3", 0) "," RANGE("user_annotation", "train_step_4", 20) "," RANGE(
+            "user_annotation", "Iteration: 5", 40) "," RANGE("user_annotation", "layer 6",
+                                                             60) "," RANGE("gpu_user_annotation", "step 7",
+                                                                           80) "," RANGE("cpu_op", "step 8", 90) "]");
+    struct gt_trace *trace = trace_load(path, NULL);
+    assert_int_equal(trace->step_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(trace->step[i].step, 3 + (int)i);
+        assert_string_equal(gt_trace_text(trace, trace->step[i].mode), modes[i]);
+    }
+    gt_trace_close(trace);
+}
+
+#define HOROVOD                                                                                                             \
+    "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":1597730460000000}}," \
+    "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"gradient\"}},"                                  \
+    "{\"ph\":\"B\",\"name\":\"ALLREDUCE\",\"pid\":1,\"ts\":2100},{\"ph\":\"E\",\"pid\":1,\"ts\":2200}]"
+#define STEPS(first)                                                                                \
+    "[" RECORD("1597730460000000")                                                                  \
+        PHASE("0", "Step:ModeKeys.TRAIN") "{\"name\":\"step\",\"ph\":\"X\",\"pid\":0,\"ts\":" first \
+                                          ",\"dur\":500,\"args\":{\"step_num\":\"3\"}}]"
+
+/* Horovod's timeline names the host, or another process of it: its events lie in the steps of that host. */
+static void horovod_lies_in_the_steps_of_its_host(void **state)
+{
+    static const struct {
+        const char *horovod, *node;
+    } tries[] = {{"algo-2", "algo-2-33"}, {"78-algo-2", "algo-2-78"}, {"0-algo-2", "algo-2-33"}, {"algo-5", "algo-5"}};
+    trace_write_text(*state, "framework/pevents/2020081805/1597730465000000_1-algo-1_pythontimeline.json",
+                     STEPS("9000"));
+    trace_write_text(*state, "framework/pevents/2020081805/1597730465000000_33-algo-2_pythontimeline.json",
+                     STEPS("2000"));
+    trace_write_text(*state, "framework/pevents/2020081805/1597730465000000_78-algo-2_pythontimeline.json",
+                     STEPS("2000"));
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        char name[120], path[600];
+        snprintf(name, sizeof name, "framework/pevents/2020081805/1597730466000000_%s_horovod_timeline.json",
+                 tries[i].horovod);
+        snprintf(path, sizeof path, "%s", trace_write_text(*state, name, HOROVOD));
+        struct gt_trace *trace = trace_load(*state, NULL);
+        size_t event = trace_event(trace, "ALLREDUCE");
+        assert_string_equal(gt_trace_text(trace, gt_trace_file_of(trace, event)->node), tries[i].node);
+        assert_int_equal(trace->events.step[event], strcmp(tries[i].node, "algo-5") ? 3 : GT_TRACE_NO_STEP);
+        gt_trace_close(trace);
+        const char *folder = *state;
+        struct gt_profile_options options = GT_INIT(struct gt_profile_options);
+        struct gt_report *report = NULL;
+        options.by = "process";
+        assert_true(gt_profile_report("steps", &folder, 1, NULL, &options, &report, NULL) >= 0);
+        if (i < 3)
+            assert_string_equal(
+                traces_text(report, "steps", traces_find(report, "steps", 0, "process", "gradient"), "node"),
+                tries[i].node);
+        gt_report_free(report);
+        unlink(path);
+    }
+}
+
+/* The node stands before the first "_"; what stands between it and the suffix is no part of it. */
+static void names_with_more_parts_are_read(void **state)
+{
+    const char *path = trace_write_text(
+        *state, "framework/pevents/2020081805/1597730465000000_4487_0000_pythontimeline.json", STEPS("1"));
+    struct gt_trace *trace = trace_load(path, NULL);
+    assert_string_equal(trace->file[0].format, "smdebug");
+    assert_string_equal(gt_trace_text(trace, trace->file[0].node), "4487");
+    gt_trace_close(trace);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
@@ -293,6 +413,10 @@ int main(void)
         TEST(blocks_are_slices),
         TEST(pyinstruments_tree_is_summed_up),
         TEST(nsight_exports_are_read),
+        TEST(graphs_and_steps_of_nsight_are_read),
+        TEST(ranges_of_programs_are_steps),
+        TEST(horovod_lies_in_the_steps_of_its_host),
+        TEST(names_with_more_parts_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

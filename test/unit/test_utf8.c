@@ -39,6 +39,30 @@ static void what_acts_on_a_terminal_is_escaped(void **state)
     check_shown("cut \xe2\x82", "cut \\xe2\\x82", 12);
 }
 
+static void columns_are_those_of_unicode(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t columns;
+    } cases[] = {
+        {"a~", 2},
+        {"\xc3\xa9", 1},                     /* e with an acute accent */
+        {"e\xcc\x81", 1},                    /* the same of two characters */
+        {"\xe4\xb8\xad\xef\xbc\xa1", 4},     /* East Asia: wide and full width */
+        {"\xce\xb1\xc2\xb1\xe2\x94\x80", 3}, /* ambiguous: narrow */
+        {"\xf0\x9f\x98\x80\xe2\x9c\x85", 4}, /* emoji, also those of older blocks */
+        {"\xf0\x9f\x8c\xa1", 1},             /* a picture that is no emoji unless told so */
+        {"\xe0\xa4\x95\xe0\xa5\x81", 1},     /* a vowel of Devanagari below its consonant */
+        {"\xe3\x81\x8b\xe3\x82\x99", 2},     /* a mark of voice on a letter of Hiragana */
+        {"\xef\xbd\xb1", 1},                 /* half width */
+        {"\xee\x80\x80\xf3\xbf\xbf\xbd", 2}, /* private use */
+        {"\xcd\xb8", 1},                     /* not assigned */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(gt_utf8_width_of(cases[i].text, strlen(cases[i].text)), cases[i].columns);
+}
+
 /* No byte that a terminal takes as a command is left, whatever two bytes stand beside each other. */
 static void nothing_that_acts_is_left(void **state)
 {
@@ -181,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_acts_on_a_terminal_is_escaped),
+        cmocka_unit_test(columns_are_those_of_unicode),
         cmocka_unit_test(nothing_that_acts_is_left),
         cmocka_unit_test(programs_get_valid_text),
         cmocka_unit_test(bytes_are_valid_text),

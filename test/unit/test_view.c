@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "view/view_draw.h"
 
 enum { ROWS = 40 };
@@ -38,13 +39,16 @@ static struct gt_view_model *model_new(size_t gpus)
                                     .gpu_power = 316,
                                     .energy = 0.21 * 3.6e6,
                                     .carbon = NAN,
+                                    .progress = {.left = NAN},
+                                    .earlier = NAN,
                                     .disk = 31e6,
                                     .disk_read = 41e9,
                                     .disk_written = 1.2e9,
                                     .disk_wait = 0.03,
                                     .processes = 17,
                                     .threads = 60};
-    assert_int_equal(gt_course_init(&model->course, GT_VIEW_LINES + 2 * gpus), 0);
+    model->course = gt_course_new(GT_SECOND / 100, GT_COURSE_SPANS, GT_VIEW_LINES + 2 * gpus, false);
+    assert_non_null(model->course);
     double value[GT_VIEW_LINES + 2 * 32];
     for (int i = 0; i <= 1872; i++) {
         value[GT_VIEW_RAM] = 5e9 + 2e9 * (i % 400) / 100 + (i == 1000) * 2e9;
@@ -55,7 +59,7 @@ static struct gt_view_model *model_new(size_t gpus)
             value[GT_VIEW_LINES + 2 * gpu] = gpu % 2 ? 0.02 : i % 400 < 40 ? 0.05 : 0.9;
             value[GT_VIEW_LINES + 2 * gpu + 1] = 31.2e9;
         }
-        gt_course_add(&model->course, i, value);
+        assert_int_equal(gt_course_take(model->course, i * GT_SECOND, value), 0);
     }
     model->gpu_count = gpus;
     model->gpu = calloc(gpus + 1, sizeof *model->gpu);
@@ -74,6 +78,7 @@ static void add_process(struct gt_view_model *model, const char *name, const cha
     struct gt_view_process *process = &model->process[i];
     *process = (struct gt_view_process){.pid = 4711 + (pid_t)(i ? 20 + i : 0),
                                         .cpu = i ? 0.27 - 0.01 * (double)i : 0.98,
+                                        .cpu_time = NAN,
                                         .ram = i ? 0.8e9 : 9.8e9,
                                         .peak = i ? 0.9e9 : 10.6e9,
                                         .gpu_ram = i ? NAN : 31.2e9,
@@ -120,10 +125,11 @@ static struct gt_view_model *training(size_t gpus)
 
 static void model_free(struct gt_view_model *model)
 {
-    gt_course_release(&model->course);
+    gt_course_release(model->course);
     free(model->gpu);
     free(model->process);
     free(model->block);
+    free(model->call);
     free(model);
 }
 
@@ -135,10 +141,10 @@ static char *picture(const struct gt_view_model *model, const struct gt_view_mod
     struct gt_buffer out = {0};
     struct gt_view_grid grid = {columns, rows, calloc((size_t)(columns * rows), sizeof *grid.cell)};
     choice.is_still = true;
-    int needed = gt_view_draw_all(&grid, model, before, &choice);
+    int needed = gt_view_draw_all(&grid, model, before, &choice, NULL);
     if (needed < rows) {
         grid.rows = needed;
-        gt_view_draw_all(&grid, model, before, &choice);
+        gt_view_draw_all(&grid, model, before, &choice, NULL);
     }
     if (ascii)
         gt_cells_to_ascii(&grid);
@@ -186,7 +192,10 @@ static void test_no_line_is_wider_than_the_screen(void **state)
         for (int rows = 1; rows < 60; rows += 7) {
             struct gt_view_grid grid = {columns, rows, calloc((size_t)(columns * rows + 1), sizeof *grid.cell)};
             grid.cell[columns * rows].character = 77;
-            gt_view_draw_all(&grid, model, before, &(struct gt_view_choice){.scroll = (size_t)rows});
+            gt_view_draw_all(&grid, model, before,
+                             &(struct gt_view_choice){.chosen = {.kind = GT_VIEW_PROCESS, .pid = 4711 + 20 + rows % 16},
+                                                      .is_alone = rows % 3 == 0},
+                             NULL);
             for (int i = 0; i < columns * rows; i++)
                 assert_in_range(grid.cell[i].character ? grid.cell[i].character : ' ', ' ', 0x10ffff);
             assert_int_equal(grid.cell[columns * rows].character, 77);
@@ -212,11 +221,97 @@ static void test_choices(void **state)
     model->time_limit = 7200;
     expect("limit",
            picture(model, NULL, (struct gt_view_choice){.hides_processes = true, .hides_gpus = true}, 80, ROWS, false));
+    model->progress = (struct gt_progress){"epoch", 9, 20, 2280};
+    for (size_t i = 0; i < 4; i++) {
+        char name[40];
+        int columns = ((const int[]){40, 60, 80, 120})[i];
+        snprintf(name, sizeof name, "progress-%d", columns);
+        expect(name, picture(model, NULL,
+                             (struct gt_view_choice){.hides_processes = true, .hides_gpus = true, .hides_blocks = true},
+                             columns, ROWS, false));
+    }
+    model->progress.left = 6000;
+    expect("too-late",
+           picture(model, NULL,
+                   (struct gt_view_choice){.hides_processes = true, .hides_gpus = true, .hides_blocks = true}, 80, ROWS,
+                   false));
+    model->progress = (struct gt_progress){.left = NAN};
     before->whole = 4000;
     before->ram = 12e9;
     expect("against", picture(model, before, (struct gt_view_choice){.hides_processes = true}, 80, ROWS, false));
     model_free(model);
     model_free(before);
+}
+
+/* A row that is chosen, one alone, a block that is followed, other units: at each width. */
+static void test_chosen(void **state)
+{
+    (void)state;
+    struct gt_view_model *model = training(2);
+    const struct gt_view_item block = {GT_VIEW_BLOCK, "train", 0}, process = {GT_VIEW_PROCESS, "", 4711},
+                              last = {GT_VIEW_PROCESS, "", 4711 + 20 + 16}, gone = {GT_VIEW_PROCESS, "", 7};
+    double value[GT_VIEW_LINES + 2 * 2 + GT_VIEW_ALONE_LINES];
+    gt_course_release(model->course);
+    model->course = gt_course_new(GT_SECOND / 100, GT_COURSE_SPANS, sizeof value / sizeof *value, false);
+    for (int i = 0; i <= 1872; i++) {
+        for (size_t line = 0; line < sizeof value / sizeof *value; line++)
+            value[line] = i % 400 / 400.0 * (line == GT_VIEW_CPU || line == 4 || line == 6 || line == 8 ? 1 : 1e9);
+        assert_int_equal(gt_course_take(model->course, i * GT_SECOND, value), 0);
+    }
+    model->call = calloc(GT_VIEW_CALLS, sizeof *model->call);
+    for (model->call_count = 0; model->call_count < 9; model->call_count++)
+        model->call[model->call_count] = 100 + (double)(model->call_count % 4) * 10;
+    for (size_t i = 0; i < model->block_count; i++) {
+        model->block[i].latest = 1700;
+        model->block[i].latest_elapsed = model->block[i].running ? NAN : 109;
+        model->block[i].least = 100;
+        model->block[i].most = 130;
+    }
+    for (size_t i = 0; i < 5; i++) {
+        int columns = ((const int[]){40, 60, 80, 120, 200})[i];
+        char name[40];
+        snprintf(name, sizeof name, "alone-block-%d", columns);
+        expect(name,
+               picture(model, NULL, (struct gt_view_choice){.chosen = block, .is_alone = true}, columns, 24, false));
+        snprintf(name, sizeof name, "alone-process-%d", columns);
+        expect(name,
+               picture(model, NULL, (struct gt_view_choice){.chosen = process, .is_alone = true, .is_binary = true},
+                       columns, 24, false));
+        snprintf(name, sizeof name, "followed-%d", columns);
+        struct gt_view_choice follows = {.chosen = block, .follow = "train", .is_binary = true};
+        expect(name, picture(model, NULL, follows, columns, 24, false));
+    }
+    expect("alone-ascii",
+           picture(model, NULL, (struct gt_view_choice){.chosen = process, .is_alone = true}, 80, 24, true));
+    expect("alone-gone",
+           picture(model, NULL, (struct gt_view_choice){.chosen = gone, .is_alone = true}, 80, 24, false));
+    expect("chosen-last", picture(model, NULL, (struct gt_view_choice){.chosen = last}, 80, 20, false));
+    model_free(model);
+}
+
+/* Each row tells what it is about, where it is. */
+static void test_places(void **state)
+{
+    (void)state;
+    struct gt_view_model *model = training(0);
+    struct gt_view_places places = {.count = 5};
+    for (int columns = 80; columns <= 120; columns += 40) {
+        struct gt_view_grid grid = {columns, 40, calloc((size_t)columns * 40, sizeof *grid.cell)};
+        const struct gt_view_choice choice = {.filter = ""};
+        gt_view_draw_all(&grid, model, NULL, &choice, &places);
+        assert_int_equal(places.count, 4 + 17);
+        assert_string_equal(places.place[0].item.name, "epoch");
+        assert_true(places.place[4].item.kind == GT_VIEW_PROCESS && places.place[4].item.pid == 4711);
+        assert_true((places.place[4].column > 0) == (columns == 120) && places.place[5].row == places.place[4].row + 1);
+        free(grid.cell);
+    }
+    struct gt_view_item *item;
+    const struct gt_view_choice choice = {.filter = "a"};
+    const struct gt_view_picture picture = {.model = model, .choice = &choice};
+    assert_int_equal(gt_view_items(&picture, &item), 3 + 17); /* load, train, backward; pt_data_worker, train.py */
+    assert_true(item[0].kind == GT_VIEW_BLOCK && !strcmp(item[0].name, "load") && item[3].pid == 4711);
+    free(item);
+    model_free(model);
 }
 
 static void test_states(void **state)
@@ -237,6 +332,8 @@ static void test_states(void **state)
     model->state = GT_VIEW_ENDED;
     model->exit_status = 137;
     model->has_ended_processes = true;
+    for (size_t i = 0; i < processes; i++)
+        model->process[i].cpu_time = i ? 0.03 : 75;
     model->disk_read = model->disk_written = model->energy = model->cores = model->ram_capacity = NAN;
     expect("ended", picture(model, NULL, (struct gt_view_choice){0}, 80, 20, false));
     expect("waiting", picture(&empty, NULL, (struct gt_view_choice){0}, 80, ROWS, false));
@@ -271,36 +368,53 @@ static void test_hostile_names(void **state)
     model_free(model);
 }
 
-/* ---- The course -------------------------------------------------------------------------------------------------- */
+/* ---- The line of run --status ------------------------------------------------------------------------------------ */
 
-static void test_the_course_keeps_peaks(void **state)
+static void add_status(struct gt_buffer *all, const struct gt_view_model *model, int columns, bool ascii)
+{
+    struct gt_view_grid grid = {columns, 1, calloc((size_t)columns, sizeof *grid.cell)};
+    gt_view_status_draw(&grid, model);
+    if (ascii)
+        gt_cells_to_ascii(&grid);
+    assert_int_equal(gt_cells_write(&grid, all), 0);
+    free(grid.cell);
+}
+
+static void test_status(void **state)
 {
     (void)state;
-    struct gt_course course;
-    assert_int_equal(gt_course_init(&course, 2), 0);
-    for (int i = 0; i < 100000; i++)
-        gt_course_add(&course, i * 0.1, (const double[]){i == 54321 ? 100 : i % 2, NAN});
-    struct gt_course_cell all = gt_course_over(&course, 0, 0, 10000);
-    assert_true(all.count == 100000 && all.least == 0 && all.most == 100);
-    assert_true(gt_course_over(&course, 0, 5400, 5460).most == 100 && gt_course_over(&course, 0, 0, 5000).most == 1);
-    assert_int_equal(gt_course_over(&course, 1, 0, 10000).count, 0);
-    assert_int_equal(gt_course_over(&course, 0, 20000, 30000).count, 0);
-    gt_course_add(&course, -5, (const double[]){7, 7});
-    gt_course_add(&course, NAN, (const double[]){7, 7});
-    assert_int_equal(gt_course_over(&course, 1, 0, 10000).count, 0);
-    gt_course_release(&course);
+    struct gt_buffer all = {0};
+    struct gt_view_model *model = training(2), *many = training(9), *plain = model_new(0);
+    model->progress = (struct gt_progress){"epoch", 9, 20, 2280};
+    for (int columns = 10; columns <= 130; columns += 10)
+        add_status(&all, model, columns, false);
+    many->time_limit = 7200;
+    add_status(&all, many, 80, false);
+    plain->earlier = 4000;
+    plain->cores = plain->ram_capacity = NAN;
+    strcpy(plain->command, "./run.sh --fast");
+    add_status(&all, plain, 80, false);
+    strcpy(plain->command, "a\nb\x1b[31m\xe2\x80\xae\xff\xe6\xbc\xa2\xe5\xad\x97 x");
+    snprintf(plain->progress.name, sizeof plain->progress.name, "\x1b]0;\x07\xe6\xbc\xa2\n%%s");
+    plain->progress.total = 3;
+    add_status(&all, plain, 80, false);
+    add_status(&all, plain, 80, true);
+    for (int columns = 1; columns < 8; columns++)
+        add_status(&all, plain, columns, true);
+    expect("status", all.data);
+    model_free(model);
+    model_free(many);
+    model_free(plain);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_no_line_is_wider_than_the_screen),
-        cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_many_gpus),
-        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_the_course_keeps_peaks),
+        cmocka_unit_test(test_widths),    cmocka_unit_test(test_no_line_is_wider_than_the_screen),
+        cmocka_unit_test(test_choices),   cmocka_unit_test(test_states),
+        cmocka_unit_test(test_many_gpus), cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_chosen),    cmocka_unit_test(test_places),
+        cmocka_unit_test(test_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

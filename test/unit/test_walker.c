@@ -12,6 +12,7 @@
 
 #include "collect/process/process.h"
 #include "sample/walker.h"
+#include "support/figures.h"
 #include "support/scenario.h"
 #include "support/sanitized.h"
 
@@ -84,10 +85,10 @@ static void begin_family(struct job *job)
     const double private_bytes[] = {100, 100, 100, 100};
     learn(job, private_bytes, 400, 400, 400);
     struct gt_scope_memory memory = combined(job);
-    assert_float_equal(memory.ram, 800, 0);
-    assert_float_equal(memory.rss, 2000, 0);
-    assert_float_equal(memory.private_bytes, 400, 0);
-    assert_float_equal(memory.shared_bytes, 400, 0);
+    assert_close(memory.ram, 800, 0);
+    assert_close(memory.rss, 2000, 0);
+    assert_close(memory.private_bytes, 400, 0);
+    assert_close(memory.shared_bytes, 400, 0);
 }
 
 static bool may_walk(struct job *job, int64_t now_ns)
@@ -131,13 +132,13 @@ static void a_process_takes_only_its_own_away(void **state)
     begin_family(&job);
     for (double left = 700; job.frame.process_count > 1; left -= 100) {
         remove_first(&job);
-        assert_float_equal(combined(&job).ram, left, 0);
+        assert_close(combined(&job).ram, left, 0);
         assert_true(job.sharing.has_left);
     }
     remove_first(&job);
     struct gt_scope_memory memory = combined(&job);
-    assert_float_equal(memory.ram, 0, 0);
-    assert_float_equal(memory.private_bytes, 0, 0);
+    assert_close(memory.ram, 0, 0);
+    assert_close(memory.private_bytes, 0, 0);
     gt_shared_memory_release(&job.sharing);
 }
 
@@ -148,14 +149,14 @@ static void anonymous_growth_is_private_and_shared_growth_counts_once(void **sta
     begin_family(&job);
     for (int i = 1; i < 4; i++)
         job.process[i].value[GT_RSS] += 50;
-    assert_float_equal(combined(&job).ram, 950, 0);
-    assert_float_equal(job.sharing.record[1].private_bytes, 150, 0);
+    assert_close(combined(&job).ram, 950, 0);
+    assert_close(job.sharing.record[1].private_bytes, 150, 0);
     for (int i = 1; i < 4; i++) {
         job.process[i].value[GT_RSS] += 30;
         job.process[i].file_bytes += 30;
     }
-    assert_float_equal(combined(&job).ram, 980, 0);
-    assert_float_equal(job.sharing.record[1].shared_bytes, 430, 0);
+    assert_close(combined(&job).ram, 980, 0);
+    assert_close(job.sharing.record[1].shared_bytes, 430, 0);
     gt_shared_memory_release(&job.sharing);
 }
 
@@ -167,10 +168,10 @@ static void a_fork_counts_at_what_it_has_more_than_its_parent(void **state)
     add_process(&job, 20, 10, 500, 300);
     job.process[4].is_forked = job.process[4].is_worker = true;
     job.process[4].heritage = (struct gt_heritage){.from = 10, .from_start = 7, .bytes = 200, .bound = 500};
-    assert_float_equal(combined(&job).ram, 800, 0);
+    assert_close(combined(&job).ram, 800, 0);
     assert_true(isnan(job.sharing.record[4].private_bytes));
     job.process[4].value[GT_RSS] = 530;
-    assert_float_equal(combined(&job).ram, 830, 0);
+    assert_close(combined(&job).ram, 830, 0);
     gt_shared_memory_release(&job.sharing);
 }
 
@@ -182,7 +183,7 @@ static void denied_processes_count_whole(void **state)
     add_process(&job, 11, 10, 300, 0);
     combined(&job);
     learn(&job, (const double[]){500, NAN}, 0, 0, 0);
-    assert_float_equal(combined(&job).ram, 800, 0);
+    assert_close(combined(&job).ram, 800, 0);
     assert_true(job.sharing.record[1].is_denied);
     gt_shared_memory_release(&job.sharing);
 }
@@ -366,7 +367,7 @@ static void a_new_process_is_walked_alone_at_once(void **state)
     live.process[4]->heritage = (struct gt_heritage){
         .from = live.process[0]->pid, .from_start = live.process[0]->start, .bytes = 1e15};
     struct gt_walker_result result = apply(&live, 0);
-    assert_float_equal(result.scope[GT_SCOPE_COMBINED].ram, before, 2 * MB); /* what it has may all be inherited */
+    assert_close(result.scope[GT_SCOPE_COMBINED].ram, before, 2 * MB); /* what it has may all be inherited */
     int64_t moment = result.moment_ns;
     for (int i = 0; i < 30000 && result.walks < 2; i++) {
         usleep(2000);
@@ -385,12 +386,12 @@ static void no_patience_no_delay(void **state)
 {
     (void)state;
     struct live live;
-    assert_true(begin_live(&live, COPY_ON_WRITE, 4 * MEGABYTES, NULL));
+    assert_true(begin_live(&live, COPY_ON_WRITE, FEWER(4, 1) * MEGABYTES, NULL));
     struct gt_walker_result result = apply(&live, 0);
     assert_int_equal(result.walks, 0);
     assert_int_equal(result.moment_ns, 0);
     assert_true(result.is_estimate);
-    assert_float_equal(live.process[0]->value[GT_RAM], live.process[0]->value[GT_RSS], 0);
+    assert_close(live.process[0]->value[GT_RAM], live.process[0]->value[GT_RSS], 0);
     for (int i = 0; i < 30000 && !result.walks; i++) {
         usleep(2000);
         result = apply(&live, 0);
@@ -398,7 +399,7 @@ static void no_patience_no_delay(void **state)
     assert_int_equal(result.walks, 1);
     assert_false(result.is_estimate);
     end_live(&live); /* also while a walk may be in progress */
-    assert_true(begin_live(&live, SPARSE, 4 * MEGABYTES, NULL));
+    assert_true(begin_live(&live, SPARSE, FEWER(4, 1) * MEGABYTES, NULL));
     apply(&live, 0);
     end_live(&live);
 }
@@ -411,7 +412,7 @@ static void sums_of_resident_sets_need_no_walk(void **state)
     struct gt_walker_result result = apply(&live, PATIENCE_S * GT_SECOND);
     assert_int_equal(result.walks, 0);
     assert_true(result.is_estimate);
-    assert_float_equal(result.scope[GT_SCOPE_COMBINED].ram, result.scope[GT_SCOPE_COMBINED].rss, 0);
+    assert_close(result.scope[GT_SCOPE_COMBINED].ram, result.scope[GT_SCOPE_COMBINED].rss, 0);
     assert_true(isnan(result.scope[GT_SCOPE_COMBINED].private_bytes));
     assert_string_equal(result.method, "sum of resident set sizes");
     end_live(&live);

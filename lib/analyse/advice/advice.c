@@ -45,8 +45,23 @@ void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
 
 struct gt_gain gt_gain_of(double part, double whole)
 {
+    part = part < whole ? part : whole;
     double percent = gt_percent(part, whole);
     return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3};
+}
+
+bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part)
+{
+    const struct gt_trace *trace = adviser->input->trace;
+    uint32_t known = GT_TRACE_NONE;
+    for (size_t i = 0; i < trace->events.count; i++) {
+        if (trace->events.name[i] == known || gt_analysis_node(adviser->input, i) != node)
+            continue;
+        known = trace->events.name[i];
+        if (strstr(gt_trace_text(trace, known), part))
+            return true;
+    }
+    return false;
 }
 
 const char *gt_advice_bytes(double bytes, char text[32])
@@ -68,7 +83,7 @@ static int collect_loader(const struct gt_analysis_input *input, struct gt_spans
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_loader_part part = gt_loader_part(input, i);
-        if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_WORKER || part == GT_LOADER_NEXT)
+        if (part != GT_LOADER_BATCH && gt_trace_is_slice(input->trace, i))
             status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i), part));
     }
     gt_spans_sort(spans);
@@ -106,8 +121,11 @@ static int measure(const struct gt_analysis_input *input, const struct gt_spans 
     }
     ret->median = gt_numbers_percentile(&lengths, 50);
     ret->total = gt_numbers_total(&lengths);
-    for (size_t i = 0; i < lengths.count && ret->median > 0; i++)
-        if (lengths.value[i] >= 2 * ret->median) {
+    double least = NAN;
+    if (status >= 0)
+        status = gt_loader_outlier(&lengths, &least);
+    for (size_t i = 0; i < lengths.count && least > 0; i++)
+        if (lengths.value[i] >= least) {
             ret->outliers++;
             ret->excess += lengths.value[i] - ret->median;
         }
@@ -137,6 +155,7 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
 {
     const char *name = gt_analysis_text(adviser->input, node);
     const struct part *start = &part[GT_LOADER_INITIALIZATION], *next = &part[GT_LOADER_NEXT];
+    struct gt_gain gain;
     int64_t first, last;
     char workers[60] = "";
     if (!gt_node_range(adviser->input, node, &first, &last))
@@ -146,21 +165,24 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (most >= 0)
         snprintf(workers, sizeof workers,
                  most ? " with %d workers" : " without workers, in the training process itself", most);
+    gain = gt_gain_of(waits, whole);
     if (next->count && !has_gpu_work(adviser->input, node))
-        gt_advise(adviser, gt_gain_of(waits, whole), "dataloader",
+        gt_advise(adviser, gain, "dataloader",
                   "%s: %.0f %% of the time waiting for data, %.1f us in the median of %zu fetches%s: %s", name,
-                  gt_percent(waits, whole), next->median / 1e3, next->count, workers,
+                  gain.percent, next->median / 1e3, next->count, workers,
                   most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
+    gain = gt_gain_of(start->total, whole);
     if (start->count)
         gt_advise(
-            adviser, gt_gain_of(start->total, whole), "dataloader",
+            adviser, gain, "dataloader",
             "%s: %.0f %% of the time making iterators of the data loader, %zu times, %.1f us in the median: keep the workers between epochs (persistent_workers)",
-            name, gt_percent(start->total, whole), start->count, start->median / 1e3);
+            name, gain.percent, start->count, start->median / 1e3);
+    gain = gt_gain_of(next->excess, whole);
     if (next->outliers)
         gt_advise(
-            adviser, gt_gain_of(next->excess, whole), "dataloader",
+            adviser, gain, "dataloader",
             "%s: %zu of %zu fetches take at least twice the median of %.1f us, and %.0f %% of the time more than it: samples of uneven cost, or storage that stalls; a longer prefetch",
-            name, next->outliers, next->count, next->median / 1e3, gt_percent(next->excess, whole));
+            name, next->outliers, next->count, next->median / 1e3, gain.percent);
 }
 
 static void advise_loader(struct gt_adviser *adviser)
@@ -503,6 +525,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_adviser adviser = {.input = input};
     struct gt_table *table = gt_analysis_table(root, "advice", "Advice",
                                                "number:cost_percent number:could_win_us text:advice text:see");
+    gt_table_flags(table, GT_SENTENCES);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser.status >= 0; i++)
         rules[i](&adviser);
     if (adviser.count)
@@ -526,5 +549,6 @@ const struct gt_analysis gt_analysis_advice = {
     .help = "what to look at first, in words, with the numbers it rests on and the analysis that shows them",
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
+    .joins = true,
     .build = build,
 };

@@ -12,7 +12,7 @@ struct gt_gain {
     double percent, us;
 };
 #define GT_NO_GAIN ((struct gt_gain){NAN, NAN})
-struct gt_gain gt_gain_of(double part, double whole); /* of ns */
+struct gt_gain gt_gain_of(double part, double whole); /* of ns; no more than the whole can be won */
 
 struct gt_advice {
     struct gt_gain gain;
@@ -30,6 +30,8 @@ struct gt_adviser {
 /* Adds a sentence, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
 __attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
                                                      const char *format, ...);
+/* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */
+bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part);
 /* Writes "1.5 GiB", and returns it. */
 const char *gt_advice_bytes(double bytes, char text[32]);
 

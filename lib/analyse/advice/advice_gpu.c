@@ -18,6 +18,7 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     const char *device = gt_gpu_device(adviser->input, time->span);
     double loading = (double)time->loading, host = (double)time->idle[GT_IDLE_HOST] - loading;
     double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
+    bool has_graphs = gt_advice_finds(adviser, time->span->key[GT_GPU_NODE], "GraphLaunch");
     double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
     gt_advise(
         adviser, gt_gain_of(loading, whole), "idle, dataloader",
@@ -25,8 +26,8 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
         node, device, share, gt_percent(loading, idle));
     gt_advise(
         adviser, gt_gain_of(host, whole), "idle, operators",
-        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work: fewer synchronizations (.item(), .cpu()), larger batches, or CUDA graphs",
-        node, device, share, gt_percent(host, idle));
+        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work: fewer synchronizations (.item(), .cpu()), %s",
+        node, device, share, gt_percent(host, idle), has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     gt_advise(
         adviser, gt_gain_of(other, whole), "idle",
         "%s: GPU %s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
@@ -58,6 +59,8 @@ void gt_advise_uses(struct gt_adviser *adviser)
             break;
         const char *node = gt_analysis_text(adviser->input, spans.span[from].key[GT_GPU_NODE]);
         const char *device = gt_gpu_device(adviser->input, &spans.span[from]);
+        bool is_pageable = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pageable"),
+             is_pinned = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pinned");
         double whole = (double)(time.last - time.first), memory = (double)time.part[MEMORY];
         double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]);
         gt_advise(
@@ -65,44 +68,66 @@ void gt_advise_uses(struct gt_adviser *adviser)
             "%s: GPU %s %.0f %% of the time in communication that no computation hides (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
             node, device, gt_percent(shown, whole),
             gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION)));
-        gt_advise(
-            adviser, gt_gain_of(memory, whole), "breakdown, kernels",
-            "%s: GPU %s %.0f %% of the time doing nothing but copying and filling memory: pinned memory, asynchronous copies",
-            node, device, gt_percent(memory, whole));
+        gt_advise(adviser, gt_gain_of(memory, whole), "breakdown, kernels",
+                  "%s: GPU %s %.0f %% of the time doing nothing but copying and filling memory: %s", node, device,
+                  gt_percent(memory, whole),
+                  is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
+                                            : "pinned memory, asynchronous copies");
     }
     gt_spans_release(&spans);
 }
 
 /* ---- launches ---- */
 
+/* From the first call or work of spans from..to to the end of their last work. */
+static int64_t time_of(const struct gt_spans *spans, size_t from, size_t to, int64_t first)
+{
+    int64_t last = INT64_MIN;
+    for (size_t i = from; i < to; i++) {
+        first = spans->span[i].start < first ? spans->span[i].start : first;
+        last = spans->span[i].end > last ? spans->span[i].end : last;
+    }
+    return last - first;
+}
+
+/* What makes fewer launches, and is not there already. */
+static const char *fewer_launches(const struct gt_adviser *adviser, uint32_t node)
+{
+    bool has_graphs = gt_advice_finds(adviser, node, "GraphLaunch");
+    bool is_compiled = gt_advice_finds(adviser, node, "triton_") || gt_advice_finds(adviser, node, "Torch-Compiled");
+    return has_graphs && is_compiled ? "larger batches"
+           : has_graphs              ? "fuse kernels (torch.compile), or larger batches"
+           : is_compiled             ? "CUDA graphs, or larger batches"
+                                     : "fuse kernels (torch.compile), CUDA graphs, or larger batches";
+}
+
 /* Is most work shorter than the call that launches it? Then the CPU sets the pace. */
 static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spans, const size_t *call, size_t from,
                           size_t to)
 {
     const struct gt_trace_events *events = &adviser->input->trace->events;
+    const struct gt_keyed_span *span = &spans->span[from];
+    struct gt_launch *launch = NULL;
     size_t launches = 0, brief = 0;
     double calls = 0, work = 0, excess = 0;
-    int64_t first = spans->span[from].start, last = INT64_MIN;
-    for (size_t i = from; i < to; i++) {
-        const struct gt_keyed_span *span = &spans->span[i];
-        first = span->start < first ? span->start : first;
-        last = span->end > last ? span->end : last;
-        if (call[i] == SIZE_MAX)
-            continue;
-        int64_t more = events->duration[call[i]] - (span->end - span->start);
-        launches++;
-        calls += (double)events->duration[call[i]];
-        work += (double)(span->end - span->start);
+    int64_t first = INT64_MAX;
+    adviser->status = gt_gpu_launch_list(spans, call, from, to, &launch, &launches);
+    for (size_t i = 0; i < launches; i++) {
+        int64_t length = events->duration[launch[i].call], more = length - launch[i].work;
+        first = events->start[launch[i].call] < first ? events->start[launch[i].call] : first;
+        calls += (double)length;
+        work += (double)launch[i].work;
         brief += more > 0;
         excess += more > 0 ? (double)more : 0;
     }
+    free(launch);
     if (2 * brief >= launches && launches)
         gt_advise(
-            adviser, gt_gain_of(excess, (double)(last - first)), "launches",
-            "%s: GPU %s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %.1f us and %.1f us): the CPU sets the pace; fuse kernels (torch.compile), CUDA graphs, or larger batches",
-            gt_analysis_text(adviser->input, spans->span[from].key[GT_GPU_NODE]),
-            gt_gpu_device(adviser->input, &spans->span[from]), brief, launches, calls / (double)launches / 1e3,
-            work / (double)launches / 1e3);
+            adviser, gt_gain_of(excess, (double)time_of(spans, from, to, first)), "launches",
+            "%s: GPU %s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %.1f us and %.1f us): the CPU sets the pace; %s",
+            gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_gpu_device(adviser->input, span), brief,
+            launches, calls / (double)launches / 1e3, work / (double)launches / 1e3,
+            fewer_launches(adviser, span->key[GT_GPU_NODE]));
 }
 
 static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans, const size_t *call, size_t from,

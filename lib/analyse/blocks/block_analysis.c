@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +11,7 @@
 #include "base/number.h"
 #include "sample/cost.h"
 
-static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
-{
-    char sentence[1024];
-    va_list arguments;
-    if (!analysis->options->warn)
-        return;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    analysis->options->warn(analysis->options->context, sentence);
-}
+#define WARN(analysis, ...) gt_warn((analysis)->options->warn, (analysis)->options->context, __VA_ARGS__)
 
 static int out_of_memory(const struct gt_block_analysis *analysis, struct gt_error *error)
 {
@@ -134,9 +120,7 @@ static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample
     analysis->use_monotonic = first && is_one_clock(analysis, first);
     if (first)
         analysis->first = gt_seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
-    gt_history_init(&analysis->history);
-    if (analysis->options->page && !(analysis->course = gt_whole_course_new()))
-        return -ENOMEM;
+    analysis->course.is_fine = analysis->options->page;
     gt_energy_curve_init(&analysis->curve, gt_recording_machine(analysis->recording));
     int status = gt_block_join_open(&analysis->join, &shape, &analysis->intervals, analysis->use_monotonic);
     if (status == 0 && first)
@@ -151,9 +135,7 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
         values[i] = gt_store_column_value(analysis->gauge[i], sample);
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
-    if (gt_history_add(&analysis->history, sample) < 0)
-        return -ENOMEM;
-    if (analysis->course && gt_whole_course_add(analysis->course, sample) < 0)
+    if (gt_sample_course_add(&analysis->course, sample) < 0)
         return -ENOMEM;
     double time = gt_seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
     if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
@@ -173,7 +155,7 @@ static int next_sample(struct gt_block_analysis *analysis, const struct gt_sampl
         if (status != -EBADMSG || !analysis->options->skip_bad_rows)
             return gt_error_copy(error, &bad);
         if (analysis->bad_timepoints++ < 5)
-            warn(analysis, "%s: left out", bad.text);
+            WARN(analysis, "%s: left out", bad.text);
     }
 }
 
@@ -521,22 +503,22 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
     }
     for (char *line = borders->complaints.data, *end; line && *line; line = end + 1) {
         end = strchr(line, '\n');
-        warn(analysis, "%.*s: left out", (int)(end - line), line);
+        WARN(analysis, "%.*s: left out", (int)(end - line), line);
     }
     if (borders->bad > 5 || analysis->bad_timepoints > 5)
-        warn(analysis, "%llu bad rows were left out in all",
+        WARN(analysis, "%llu bad rows were left out in all",
              (unsigned long long)(borders->bad + analysis->bad_timepoints));
     if (borders->torn)
-        warn(analysis, "%llu rows of code blocks were never finished: their process was killed",
+        WARN(analysis, "%llu rows of code blocks were never finished: their process was killed",
              (unsigned long long)borders->torn);
     if (analysis->intervals.orphans)
-        warn(analysis, "%llu rows end a code block that never began and were left out",
+        WARN(analysis, "%llu rows end a code block that never began and were left out",
              (unsigned long long)analysis->intervals.orphans);
     if (unfinished)
-        warn(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
+        WARN(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
              (unsigned long long)unfinished);
     if (borders->count && !inside)
-        warn(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
+        WARN(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
 }
 
 void gt_block_analysis_close(struct gt_block_analysis *analysis)
@@ -547,10 +529,9 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
         gt_distribution_release(&analysis->block[i].cpu);
     }
     free(analysis->block);
-    gt_history_release(&analysis->history);
     free(analysis->process);
     free(analysis->energy);
-    gt_whole_course_release(analysis->course);
+    gt_sample_course_release(&analysis->course);
     gt_energy_curve_release(&analysis->curve);
     gt_block_join_close(analysis->join);
     gt_recording_close(analysis->recording);

@@ -413,10 +413,9 @@ static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis
 static void add_over_time(struct gt_node *page, const struct gt_block_analysis *analysis)
 {
     gt_lanes_add(page, analysis);
-    gt_over_time_add(&(struct gt_over_time){.history = &analysis->history,
-                                            .course = analysis->course,
-                                            .machine = gt_recording_machine(analysis->recording)},
-                     page);
+    gt_over_time_add(
+        &(struct gt_over_time){.course = &analysis->course, .machine = gt_recording_machine(analysis->recording)},
+        page);
 }
 
 /* ---- the report ---- */
@@ -460,13 +459,16 @@ int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *opt
     char path[PATH_MAX];
     if (gt_block_event_collected(path, sizeof path, options->tracking_file) < 0)
         return 0;
-    int status = gt_block_analysis_open(&analysis, options, true, error);
+    struct gt_error bad = {0};
+    int status = gt_block_analysis_open(&analysis, options, true, &bad);
     if (status >= 0 && analysis.intervals.count) {
         gt_lanes_add(gt_report_page(report), &analysis);
         add_summary(gt_report_root(report), &analysis, "Code blocks");
     }
     gt_block_analysis_close(&analysis);
-    return status < 0 ? status : 0;
+    if (status == -ENOENT) /* a job that runs has marked none yet */
+        return 0;
+    return status < 0 ? gt_error_copy(error, &bad) : 0;
 }
 
 int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *options, bool optional,

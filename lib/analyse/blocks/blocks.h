@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_BLOCKS_H
 #define GT_ANALYSE_BLOCKS_H
 
-#include "aggregate/whole_course.h"
+#include "aggregate/sample_course.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
 #include "blocks/block_event.h"
@@ -65,8 +65,7 @@ struct gt_block_analysis {
     size_t processes;
     bool use_monotonic;
     double first; /* seconds of the first sample, on the clock used */
-    struct gt_history history;
-    struct gt_whole_course *course; /* for pages, or NULL */
+    struct gt_sample_course course;
     struct gt_energy_curve curve;
     struct gt_block_energy *energy; /* [borders.names.count] */
     struct gt_energy_reading last;  /* at the end of the recording */

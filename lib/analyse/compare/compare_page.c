@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/whole_course.h"
+#include "aggregate/sample_course.h"
 #include "base/number.h"
 #include "report/report.h"
 #include "schema/unit.h"
@@ -84,39 +84,34 @@ size_t gt_compare_forest(struct gt_node *page, const struct gt_comparison *compa
 
 /* ---- curves ---- */
 
-static int read_course(struct gt_whole_course **ret, const char *path)
+/* Results are no recordings, and have no course. */
+static int read_course(struct gt_sample_course *ret, const char *path)
 {
     struct gt_recording *recording = NULL;
     const struct gt_sample *sample;
-    struct gt_whole_course *course = gt_whole_course_new();
-    int status = course ? gt_recording_open(&recording, path, NULL) : -ENOMEM;
+    *ret = (struct gt_sample_course){.is_fine = true};
+    int status = gt_recording_open(&recording, path, NULL);
     while (status >= 0 && (status = gt_recording_next(recording, &sample, NULL)) > 0)
-        if (gt_whole_course_add(course, sample) < 0)
-            status = -ENOMEM;
+        status = gt_sample_course_add(ret, sample);
     gt_recording_close(recording);
-    if (status < 0) {
-        gt_whole_course_release(course);
-        course = NULL;
-    }
-    *ret = course;
-    return status == -ENOMEM ? status : 0; /* results are no recordings, and have no curves */
+    if (status < 0)
+        gt_sample_course_release(ret);
+    return status == -ENOMEM ? status : 0;
 }
 
-static void add_curve(struct gt_node *series, const char *name, struct gt_whole_course *course,
+static void add_curve(struct gt_node *series, const char *name, const struct gt_sample_course *of,
                       enum gt_metric_id metric, double unit)
 {
-    const struct gt_whole_course_line *line = gt_whole_course_find(course, GT_SCOPE_COMBINED, metric, -1);
-    if (!line || line->known < 2)
+    struct gt_course *course = of->course;
+    int line = gt_sample_course_find(of, GT_SCOPE_COMBINED, metric, -1);
+    if (line < 0 || course->line[line].known < 2)
         return;
     int index = gt_series_line(series, name, name);
-    size_t step = course->spans / 512 + 1;
+    size_t step = course->spans / GT_COURSE_SPANS + 1;
     for (size_t from = 0; from < course->spans; from += step) {
-        double most = NAN;
-        for (size_t i = from; i < from + step && i < course->spans; i++)
-            if (line->span[i].count)
-                most = fmax(most, line->span[i].most);
-        if (!isnan(most))
-            gt_series_point(series, index, ((double)from + 0.5) * gt_course_span_length(course), most / unit);
+        struct gt_course_span span = gt_course_over(course, (size_t)line, from, from + step);
+        if (span.count)
+            gt_series_point(series, index, ((double)from + 0.5) * gt_course_span_length(course), span.most / unit);
     }
     gt_series_course(series, index, course, line, unit);
 }
@@ -138,9 +133,9 @@ int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparis
     int status = 0;
     for (size_t i = 0; i < comparison->sessions && status == 0; i++) {
         const char *path = path_of(comparison, i);
-        struct gt_whole_course *course = NULL;
+        struct gt_sample_course course = {0};
         status = path ? read_course(&course, path) : 0;
-        if (!course)
+        if (!course.course)
             continue;
         if (!memory) {
             memory = gt_report_series(page, "memory_over_time", "Memory", "seconds", "gigabytes");
@@ -148,9 +143,9 @@ int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparis
             cpu = gt_report_series(page, "cpu_over_time", "CPU in use", "seconds", "cores");
             gt_node_flags(cpu, GT_ONLY_PEOPLE);
         }
-        add_curve(memory, comparison->session[i].name, course, GT_RAM, 1e9);
-        add_curve(cpu, comparison->session[i].name, course, GT_CPU_UTILIZATION, 1);
-        gt_whole_course_release(course);
+        add_curve(memory, comparison->session[i].name, &course, GT_RAM, 1e9);
+        add_curve(cpu, comparison->session[i].name, &course, GT_CPU_UTILIZATION, 1);
+        gt_sample_course_release(&course);
     }
     return status;
 }

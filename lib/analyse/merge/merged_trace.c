@@ -174,9 +174,9 @@ void gt_merged_time(struct gt_buffer *out, int64_t ns)
     write_whole(out, rest, digits);
 }
 
-static void begin_event(struct gt_merged_trace *merged)
+static void begin_event(struct gt_buffer *out)
 {
-    gt_buffer_text(gt_merged_file_text(merged->file), ",\n");
+    gt_buffer_text(out, ",\n");
 }
 
 static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
@@ -188,19 +188,27 @@ static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
 static void write_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid)
 {
     struct gt_buffer *out = gt_merged_file_text(merged->file);
-    begin_event(merged);
+    begin_event(out);
     gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"M\", \"pid\": %" PRId64, what, pid);
     if (tid >= 0)
         gt_buffer_printf(out, ", \"tid\": %" PRId64, tid);
     gt_buffer_text(out, ", \"args\": {");
 }
 
-static void write_process(struct gt_merged_trace *merged, int64_t pid, const char *name, const char *label)
+/* `node` may be empty; `rank` is -1 where it is not known. */
+static void write_process(struct gt_merged_trace *merged, int64_t pid, const char *name, const char *label,
+                          const char *node, int32_t rank)
 {
     struct gt_buffer *out = gt_merged_file_text(merged->file);
     write_metadata(merged, "process_name", pid, -1);
     gt_buffer_text(out, "\"name\": ");
     gt_json_quote(out, name);
+    if (*node) {
+        gt_buffer_text(out, ", \"node\": ");
+        gt_json_quote(out, node);
+    }
+    if (rank >= 0)
+        gt_buffer_printf(out, ", \"rank\": %d", (int)rank);
     gt_buffer_text(out, "}}");
     write_metadata(merged, "process_sort_index", pid, -1);
     gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", pid);
@@ -224,11 +232,15 @@ static void tell_process(struct gt_merged_trace *merged, uint32_t number)
     if (first->is_told)
         return;
     first->is_told = true;
-    snprintf(label, sizeof label, "%s%s%s", own, *own && *node ? ", " : "", node);
+    size_t length = strlen(own), node_length = strlen(node);
+    bool is_told = length >= node_length && strcmp(own + length - node_length, node) == 0; /* in a file merged before */
+    snprintf(label, sizeof label, "%s%s%s", own, *own && !is_told ? ", " : "", is_told ? "" : node);
     const char *name = process->name == GT_TRACE_NONE ? "" : gt_trace_text(trace, process->name);
     char by_pid[200];
     snprintf(by_pid, sizeof by_pid, "process %s", gt_trace_text(trace, process->pid));
-    write_process(merged, first->pid, *name ? name : by_pid, label);
+    const struct gt_trace_file *file = &trace->file[process->file];
+    uint32_t of = merged->nodes > 1 ? gt_trace_node_of(trace, process->file) : file->node;
+    write_process(merged, first->pid, *name ? name : by_pid, label, gt_trace_text(trace, of), file->rank);
 }
 
 static void tell_thread(struct gt_merged_trace *merged, uint32_t number)
@@ -267,7 +279,7 @@ static bool is_rewritten(struct gt_span key)
 
 static void write_apart(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_span id)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     uint32_t file = merged->trace->process[merged->trace->track[event->track].process].file;
     id = gt_span_unquoted(id);
     gt_buffer_printf(out, "\"%u:", gt_trace_node_of(merged->trace, file));
@@ -278,7 +290,7 @@ static void write_apart(struct gt_merged_trace *merged, const struct gt_trace_ev
 /* {"local": 7} counts within a process, and stays; {"global": 7} counts everywhere. */
 static void write_scoped_id(struct gt_merged_trace *merged, const struct gt_trace_event *event)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     struct gt_walk walk;
     struct gt_span key, value;
     const char *comma = "";
@@ -299,7 +311,7 @@ static void write_scoped_id(struct gt_merged_trace *merged, const struct gt_trac
 /* Flows and asynchronous events of two nodes may bear the same id. */
 static void write_id(struct gt_merged_trace *merged, const struct gt_trace_event *event)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     struct gt_span id = event->item->id;
     bool as_is = merged->nodes < 2 || event->phase == 'C' || event->phase == 'X';
     if (!id.text || (*id.text == '{' && as_is))
@@ -328,6 +340,27 @@ static void write_others(struct gt_buffer *out, struct gt_span text, bool has_sc
         gt_buffer_append(out, key.text, key.length);
         gt_buffer_text(out, "\": ");
         gt_buffer_append(out, value.text, value.length);
+    }
+}
+
+/* What was never closed lasts to the last time of its track, and says so. */
+static void write_arguments(struct gt_buffer *out, const struct gt_trace_event *event)
+{
+    struct gt_span args = event->item->args;
+    bool is_unclosed = event->flag & GT_TRACE_UNCLOSED, is_object = args.text && *args.text == '{';
+    if (!args.text && !is_unclosed)
+        return;
+    gt_buffer_text(out, ", \"args\": ");
+    if (!is_unclosed) {
+        gt_buffer_append(out, args.text, args.length);
+        return;
+    }
+    gt_buffer_text(out, "{\"unclosed\": true");
+    if (is_object && args.text[1 + strspn(args.text + 1, " \t\r\n")] != '}') {
+        gt_buffer_text(out, ", ");
+        gt_buffer_append(out, args.text + 1, args.length - 1);
+    } else {
+        gt_buffer_char(out, '}');
     }
 }
 
@@ -361,10 +394,10 @@ static void mend(struct gt_buffer *out, size_t from)
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error)
 {
     const struct gt_merged_lane *lane = &merged->lane[event->track];
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     tell_process(merged, merged->trace->track[event->track].process);
     tell_thread(merged, event->track);
-    begin_event(merged);
+    begin_event(out);
     size_t from = out->length;
     gt_buffer_text(out, "{\"name\": ");
     gt_json_quote(out, gt_trace_text(merged->trace, event->name));
@@ -391,15 +424,12 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
     if (!event->item->text.text && event->item->category.text)
         gt_buffer_printf(out, ", \"cat\": \"%.*s\"", (int)event->item->category.length, event->item->category.text);
     write_others(out, event->item->text, has_scoped_id);
-    if (event->item->args.text) {
-        gt_buffer_text(out, ", \"args\": ");
-        gt_buffer_append(out, event->item->args.text, event->item->args.length);
-    }
+    write_arguments(out, event);
     gt_buffer_char(out, '}');
     if (event->item->has & GT_RAW_EVENT_MENDED)
         mend(out, from);
     merged->events++;
-    return gt_merged_file_flush(merged->file, error);
+    return gt_sorted_text_add(merged->sorted, event->flag & GT_TRACE_NO_TIME ? INT64_MIN : event->start, error);
 }
 
 /* ---- samples: a counter for each, and marks where GPUs had little to do ---- */
@@ -489,16 +519,17 @@ static void write_number(struct gt_buffer *out, double value)
 static int write_counters(struct counters *counters, struct gt_error *error)
 {
     struct gt_merged_trace *merged = counters->merged;
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     int64_t told = 0;
     for (size_t i = 0; i < merged->trace->series_count; i++)
         if (counters->key[i] && counters->pid[i] > told) {
             told = counters->pid[i];
-            write_process(merged, told, "System metrics", gt_trace_text(merged->trace, merged->trace->series[i].node));
+            const char *node = gt_trace_text(merged->trace, merged->trace->series[i].node);
+            write_process(merged, told, "System metrics", node, node, -1);
         }
     for (size_t i = 0; i < counters->count; i++) {
         const struct sample *sample = &counters->sample[i];
-        begin_event(merged);
+        begin_event(out);
         gt_buffer_text(out, "{\"name\": ");
         gt_json_quote(out, counters->key[sample->series]);
         gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample->series]);
@@ -508,7 +539,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         gt_buffer_text(out, "}}");
         touch(merged, sample->time, sample->time);
         merged->counters++;
-        int status = gt_merged_file_flush(merged->file, error);
+        int status = gt_sorted_text_add(merged->sorted, sample->time, error);
         if (status < 0)
             return status;
     }
@@ -531,7 +562,7 @@ static bool is_low(const struct counters *counters, const struct sample *sample)
 static void write_mark(struct counters *counters, size_t from, size_t to, int64_t time, size_t *nearest)
 {
     struct gt_merged_trace *merged = counters->merged;
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     bool any = false;
     memset(nearest, 0, merged->trace->series_count * sizeof *nearest);
     for (size_t i = from; i < to; i++) {
@@ -539,7 +570,7 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
         if (!*best || llabs(counters->sample[i].time - time) < llabs(counters->sample[*best - 1].time - time))
             *best = i + 1;
     }
-    begin_event(merged);
+    begin_event(out);
     gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"i\", \"s\": \"g\", \"pid\": %" PRId64 ", \"ts\": ", mark_name,
                      counters->mark_pid);
     gt_merged_time(out, time - merged->base);
@@ -569,14 +600,14 @@ static int write_marks(struct counters *counters, struct gt_error *error)
         if (!is_low(counters, &counters->sample[i]) || (last != INT64_MIN && time - last <= NEAR))
             continue;
         if (last == INT64_MIN)
-            write_process(merged, counters->mark_pid, mark_name, "");
+            write_process(merged, counters->mark_pid, mark_name, "", "", -1);
         for (; from < counters->count && counters->sample[from].time < time - NEAR; from++)
             ;
         for (; to < counters->count && counters->sample[to].time <= time + NEAR; to++)
             ;
         write_mark(counters, from, to, time, nearest);
         last = time;
-        status = gt_merged_file_flush(merged->file, error);
+        status = gt_sorted_text_add(merged->sorted, time, error);
     }
     free(nearest);
     return status;
@@ -604,8 +635,21 @@ int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
     return status;
 }
 
+static int take_piece(void *context, const char *text, size_t length, struct gt_error *error)
+{
+    struct gt_merged_file *file = context;
+    gt_buffer_append(gt_merged_file_text(file), text, length);
+    return gt_merged_file_flush(file, error);
+}
+
+int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error)
+{
+    return gt_sorted_text_take(merged->sorted, take_piece, merged->file, error);
+}
+
 void gt_merged_release(struct gt_merged_trace *merged)
 {
+    gt_sorted_text_close(merged->sorted);
     free(merged->lane);
     free(merged->process);
 }

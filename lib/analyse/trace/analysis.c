@@ -234,7 +234,7 @@ enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t even
 
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time)
 {
-    return (double)(time - input->origin) / 1e3;
+    return gt_trace_us(time - input->origin);
 }
 
 /* "TRAIN" of "Step:ModeKeys.TRAIN", the whole for others; NULL for NULL. */
@@ -409,10 +409,11 @@ static int select_functions(struct gt_trace *trace, const char *select, struct g
 }
 
 static int load(struct gt_trace **ret, const char *const *paths, size_t count, const struct gt_analysis *analysis,
-                const struct gt_trace_options *options, struct gt_error *error)
+                const struct gt_trace_options *options, bool has_by, struct gt_error *error)
 {
     struct gt_trace_options reading = *options;
-    reading.arguments = analysis->arguments;
+    reading.arguments = has_by && analysis->arguments_by ? analysis->arguments_by : analysis->arguments;
+    reading.keep_hidden = analysis->joins;
     reading.by_step = options->by_step && !analysis->of_profiles; /* their steps need no events */
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
@@ -423,32 +424,54 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     return select_functions(*ret, options->select, error);
 }
 
+enum { OPTIONS = 9 };
+
+static const struct {
+    const char *name;
+    unsigned bit;
+} checks[OPTIONS] = {
+    {"by", GT_TAKES_BY},
+    {"phase", GT_TAKES_PHASES},
+    {"device", GT_TAKES_DEVICE},
+    {"ranges", GT_TAKES_RANGES},
+    {"key", GT_TAKES_KEY},
+    {"top", GT_TAKES_TOP},
+    {"carbon-intensity", GT_TAKES_COST},
+    {"carbon-file", GT_TAKES_COST},
+    {"price", GT_TAKES_COST},
+};
+
+int gt_analysis_refuses(const char *name, const char *option)
+{
+    const struct gt_analysis *analysis = gt_analysis_find(name, NULL);
+    for (size_t i = 0; analysis && i < OPTIONS; i++)
+        if (strcmp(checks[i].name, option) == 0)
+            return !(analysis->takes & checks[i].bit);
+    return 0;
+}
+
 /* An option that an analysis does not take is a mistake, not to be passed over. */
 static int check_options(const struct gt_analysis *analysis, const struct gt_profile_options *options,
                          struct gt_error *error)
 {
     if (!options)
         return 0;
-    const struct {
-        const char *name;
-        unsigned bit;
-        bool given;
-    } checks[] = {
-        {"by", GT_TAKES_BY, options->by},
-        {"phase", GT_TAKES_PHASES, options->phases && *options->phases},
-        {"device", GT_TAKES_DEVICE, options->device},
-        {"ranges", GT_TAKES_RANGES, options->ranges},
-        {"key", GT_TAKES_KEY, options->key},
-        {"top", GT_TAKES_TOP, options->top > 0}, /* all rows is what the others show anyway */
-        {"carbon-intensity", GT_TAKES_COST, options->carbon_intensity},
-        {"carbon-file", GT_TAKES_COST, options->carbon_file},
-        {"price", GT_TAKES_COST, options->price},
+    const bool given[OPTIONS] = {
+        options->by,
+        options->phases && *options->phases,
+        options->device,
+        options->ranges,
+        options->key,
+        options->top > 0, /* all rows is what the others show anyway */
+        options->carbon_intensity,
+        options->carbon_file,
+        options->price,
     };
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (!checks[i].given || (analysis->takes & checks[i].bit))
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (!given[i] || (analysis->takes & checks[i].bit))
             continue;
         struct gt_buffer taken = {0};
-        for (size_t j = 0; j < sizeof checks / sizeof *checks; j++)
+        for (size_t j = 0; j < OPTIONS; j++)
             if (analysis->takes & checks[j].bit)
                 gt_buffer_printf(&taken, "%s%s", taken.length ? ", " : "", checks[j].name);
         gt_error_set(error, EINVAL, "profile %s does not take '%s'%s%s", analysis->name, checks[i].name,
@@ -518,11 +541,12 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
     if (!count || (analysis->inputs > 1 && count != (size_t)analysis->inputs))
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
+    bool has_by = options && options->by;
     int status = check_options(analysis, options, error);
     if (status >= 0)
-        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, error);
+        status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
     if (status >= 0 && analysis->inputs > 1)
-        status = load(&other, paths + 1, 1, analysis, reading, error);
+        status = load(&other, paths + 1, 1, analysis, reading, has_by, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0)

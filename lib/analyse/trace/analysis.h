@@ -53,9 +53,11 @@ enum {
 struct gt_analysis {
     const char *name, *help;
     unsigned takes;
-    const char *const *arguments; /* of events, to be kept by the reader; NULL-terminated, may be NULL */
-    int inputs;                   /* traces it looks at; 0 counts as 1: all paths are one trace */
-    bool of_profiles;             /* it looks at Python profiles, not at events */
+    const char *const *arguments;    /* of events, to be kept by the reader; NULL-terminated, may be NULL */
+    const char *const *arguments_by; /* those to keep where options->by is given; NULL: the same */
+    int inputs;                      /* traces it looks at; 0 counts as 1: all paths are one trace */
+    bool of_profiles;                /* it looks at Python profiles, not at events */
+    bool joins;                      /* it joins events with others, which need not be selected */
     int (*build)(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error);
 };
 

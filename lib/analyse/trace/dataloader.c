@@ -1,5 +1,4 @@
-/* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out. An
- * outlier takes at least twice the median, and the median is not 0. */
+/* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out. */
 #include <fnmatch.h>
 #include <errno.h>
 #include <math.h>
@@ -15,7 +14,7 @@
 
 static const char *const part_names[GT_LOADER_PARTS] = {"initialization", "worker", "get_next", "batch"};
 
-/* By the event's name or its process's (the phase, in SMDebug's files). */
+/* By the event's name or its process's (the phase, in SMDebug's files). The last are TensorFlow's. */
 static const struct {
     const char *pattern;
     enum gt_loader_part part;
@@ -25,7 +24,9 @@ static const struct {
     {"DataLoaderWorker", GT_LOADER_WORKER},
     {"*DataLoaderIter::GetNext", GT_LOADER_NEXT},
     {"enumerate(DataLoader)*", GT_LOADER_NEXT},
+    {"enumerate(DataPipe)*", GT_LOADER_NEXT},
     {"DataIterator", GT_LOADER_NEXT},
+    {"IteratorGetNext*", GT_LOADER_NEXT},
 };
 
 static enum gt_loader_part part_of(const char *name)
@@ -39,10 +40,11 @@ static enum gt_loader_part part_of(const char *name)
 enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t event)
 {
     enum gt_work work = gt_analysis_work(input, event);
-    if (!gt_trace_is_slice(input->trace, event) || (work != GT_WORK_OTHER && work != GT_WORK_ANNOTATION))
+    bool is_other = work == GT_WORK_OTHER || work == GT_WORK_ANNOTATION;
+    if (!gt_trace_lasts(input->trace, event) || (!is_other && work != GT_WORK_OPERATOR))
         return GT_LOADER_BATCH;
     enum gt_loader_part part = part_of(gt_trace_text(input->trace, input->trace->events.name[event]));
-    if (part != GT_LOADER_BATCH)
+    if (part != GT_LOADER_BATCH || !is_other) /* ranges of programs were operators until PyTorch 1.12 */
         return part;
     return part_of(gt_trace_text(input->trace, gt_trace_process_of(input->trace, event)->name));
 }
@@ -65,7 +67,7 @@ static int collect(const struct gt_analysis_input *input, struct gt_spans *spans
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_loader_part part = gt_loader_part(input, i);
-        if (part == GT_LOADER_BATCH)
+        if (part == GT_LOADER_BATCH || !gt_trace_is_slice(input->trace, i))
             continue;
         status = gt_spans_add_event(spans, input->trace, i,
                                     GT_SPAN_KEY(gt_analysis_node(input, i), process_of(input, i), part));
@@ -149,6 +151,15 @@ static const char *argument_text(const struct gt_analysis_input *input, size_t e
     return text;
 }
 
+int gt_loader_outlier(struct gt_numbers *lengths, double *ret)
+{
+    const double deviations = 3 * 1.4826;
+    double deviation, median = gt_numbers_percentile(lengths, 50);
+    int status = gt_numbers_deviation(lengths, &deviation);
+    *ret = fmax(2 * median, median + deviations * deviation) * (median > 0);
+    return status;
+}
+
 /* Outliers among spans from..to last at least this long, in ns. */
 static int find_least(const struct gt_spans *spans, size_t from, size_t to, double *ret)
 {
@@ -156,7 +167,8 @@ static int find_least(const struct gt_spans *spans, size_t from, size_t to, doub
     int status = 0;
     for (size_t i = from; i < to && status >= 0; i++)
         status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start));
-    *ret = 2 * gt_numbers_percentile(&lengths, 50);
+    if (status >= 0)
+        status = gt_loader_outlier(&lengths, ret);
     gt_numbers_release(&lengths);
     return status;
 }
@@ -209,7 +221,7 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
         gt_numbers_cells(table, &lengths);
     }
     gt_analysis_empty(root, table, "no events of a data loader");
-    gt_analysis_empty(root, outliers, "none: nothing takes twice the median");
+    gt_analysis_empty(root, outliers, "none: nothing takes twice the median and more than others vary");
     gt_numbers_release(&lengths);
     return status;
 }
@@ -300,7 +312,7 @@ static void put_row(struct gt_table *data, const struct gt_trace *trace, const s
     gt_table_time(data, span->start);
     gt_table_time(data, events->start[event]);
     gt_table_time(data, events->start[event] + events->duration[event]);
-    gt_table_number(data, (double)(span->end - span->start) / 1e3);
+    gt_table_number(data, gt_trace_us(span->end - span->start));
     gt_table_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
     gt_table_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
     gt_table_choice(data, node, gt_trace_text(trace, node));

@@ -14,7 +14,11 @@ enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t
 /* Finds when the training waits for data: initialization and fetching, united, with the node as key 0. Returns 0 or
  * -ENOMEM. */
 int gt_loader_waits(const struct gt_analysis_input *input, struct gt_spans *spans);
-/* Makes a table of the spans of one part, by its name, that take at least twice the median, the longest first:
+/* Finds the least length of an outlier: twice the median, and beyond three deviations above it, where lengths vary by
+ * themselves (the median absolute deviation, in units of a normal distribution's deviation; C. Leys et al., Journal of
+ * Experimental Social Psychology 49, 2013). NaN or 0: there are none. Returns 0 or -ENOMEM. */
+int gt_loader_outlier(struct gt_numbers *lengths, double *ret);
+/* Makes a table of the outliers of one part, by its name, the longest first:
  * previous_start (batches: when the one before was fetched), start_time, end_time, duration_us, worker_id,
  * framework_metric, nodeID. The trace keeps GT_TABLE_ARGUMENTS. -EINVAL: there is no such part. */
 int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt_table **ret, struct gt_error *error);

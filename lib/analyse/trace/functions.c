@@ -483,7 +483,7 @@ static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint
     put_text(data, trace, mode);
     put_text(data, trace, phase);
     gt_table_number(data, step);
-    gt_table_number(data, known ? (double)time / 1e3 : NAN);
+    gt_table_number(data, known ? gt_trace_us(time) : NAN);
 }
 
 static void put_dump(struct gt_table *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)

@@ -10,11 +10,15 @@
 
 /* ---- the work of GPUs as spans ---- */
 
-bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
+static bool is_work(const struct gt_analysis_input *input, size_t event)
 {
     enum gt_work work = gt_analysis_work(input, event);
-    return (work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET) &&
-           gt_trace_is_slice(input->trace, event);
+    return work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET;
+}
+
+bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
+{
+    return is_work(input, event) && gt_trace_is_slice(input->trace, event);
 }
 
 static enum gt_use use_of(const struct gt_analysis_input *input, size_t event)
@@ -24,12 +28,13 @@ static enum gt_use use_of(const struct gt_analysis_input *input, size_t event)
     return (enum gt_use)input->usage[input->trace->events.name[event]];
 }
 
-int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+static int collect_spans(const struct gt_analysis_input *input, struct gt_spans *spans,
+                         bool (*is_wanted)(const struct gt_trace *trace, size_t event))
 {
     const struct gt_trace *trace = input->trace;
     int status = 0;
     for (size_t i = 0; i < trace->events.count && status >= 0; i++) {
-        if (!gt_gpu_is_work(input, i))
+        if (!is_work(input, i) || !is_wanted(trace, i))
             continue;
         const struct gt_trace_track *track = &trace->track[trace->events.track[i]];
         status = gt_spans_add_event(spans, trace, i,
@@ -38,6 +43,16 @@ int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
                                                 gt_analysis_place(input, track->tid), use_of(input, i)));
     }
     return status;
+}
+
+int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    return collect_spans(input, spans, gt_trace_is_slice);
+}
+
+int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+{
+    return collect_spans(input, spans, gt_trace_lasts);
 }
 
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span)
@@ -135,6 +150,12 @@ static size_t find_call(const struct call *calls, size_t count, struct call want
     return found ? calls[low - 1].event : SIZE_MAX;
 }
 
+/* CUPTI counts from 1. */
+static bool has_correlation(const struct gt_trace_events *events, size_t event)
+{
+    return events->id[event] != GT_TRACE_NO_ID && events->id[event] != 0;
+}
+
 int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **ret)
 {
     const struct gt_trace_events *events = &input->trace->events;
@@ -149,16 +170,44 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
         return -ENOMEM;
     }
     for (size_t i = 0; i < events->count; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && events->id[i] != GT_TRACE_NO_ID &&
-            gt_trace_is_slice(input->trace, i))
+        if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && has_correlation(events, i) &&
+            gt_trace_lasts(input->trace, i))
             calls[count++] = call_of(input, i);
     qsort(calls, count, sizeof *calls, compare_calls);
     for (size_t i = 0; i < spans->count; i++) {
         size_t event = spans->span[i].event;
-        found[i] = events->id[event] == GT_TRACE_NO_ID ? SIZE_MAX : find_call(calls, count, call_of(input, event));
+        found[i] = !has_correlation(events, event) ? SIZE_MAX : find_call(calls, count, call_of(input, event));
     }
     free(calls);
     *ret = found;
+    return 0;
+}
+
+static int compare_launches(const void *a, const void *b)
+{
+    const struct gt_launch *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->call, y->call), GT_ORDER(x->begin, y->begin), GT_ORDER(x->work, y->work));
+}
+
+int gt_gpu_launch_list(const struct gt_spans *spans, const size_t *call, size_t from, size_t to, struct gt_launch **ret,
+                       size_t *ret_count)
+{
+    struct gt_launch *launch = malloc((to - from + 1) * sizeof *launch);
+    size_t known = 0, count = 0;
+    if (!launch)
+        return -ENOMEM;
+    for (size_t i = from; i < to; i++)
+        if (call[i] != SIZE_MAX)
+            launch[known++] = (struct gt_launch){call[i], spans->span[i].start,
+                                                 spans->span[i].end - spans->span[i].start};
+    qsort(launch, known, sizeof *launch, compare_launches);
+    for (size_t i = 0; i < known; i++)
+        if (count && launch[count - 1].call == launch[i].call)
+            launch[count - 1].work += launch[i].work;
+        else
+            launch[count++] = launch[i];
+    *ret = launch;
+    *ret_count = count;
     return 0;
 }
 
@@ -424,15 +473,16 @@ static int build_idle(const struct gt_analysis_input *input, struct gt_node *roo
 const struct gt_analysis gt_analysis_idle = {
     .name = "idle",
     .help = "why GPUs stood still: waiting for the host (and its data loader), between kernels, other",
+    .joins = true,
     .build = build_idle,
 };
 
 /* ---- launches ----
  * How work gets to the GPU.
  *
- * Launch delay: from the end of the runtime call to the start of the work on the GPU, 0 when the work began before
- * the call returned. Queue of a stream: pieces of work whose call has begun and that have not begun on the GPU
- * themselves. CUDA lets 1024 wait; from then on the call blocks (what Holistic Trace Analysis measured, and takes as
+ * One call is one launch, also of a graph of many kernels. Launch delay: from the end of the runtime call to the start of
+ * its first work on the GPU, 0 when that began before the call returned. Queue of a stream: launches whose call has begun
+ * and whose first work on it has not. CUDA lets 1024 wait; from then on the call blocks (what Holistic Trace Analysis measured, and takes as
  * MAX_QUEUE): blocked time is that during which a queue is so long. */
 
 struct launches {
@@ -449,20 +499,21 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
     struct gt_numbers delays = {0};
     int status = 0;
     for (size_t from = 0, to; from < launches->spans.count && status >= 0; from = to) {
+        struct gt_launch *launch = NULL;
+        size_t count = 0;
         int64_t calls = 0, work = 0, brief = 0;
         to = gt_spans_run(&launches->spans, from, 2);
         gt_numbers_clear(&delays);
-        for (size_t i = from; i < to && status >= 0; i++) {
-            const struct gt_keyed_span *span = &launches->spans.span[i];
-            size_t call = launches->call[i];
-            if (call == SIZE_MAX)
-                continue;
-            int64_t returned = events->start[call] + events->duration[call];
-            status = gt_numbers_add(&delays, span->start > returned ? (double)(span->start - returned) / 1e3 : 0);
-            calls += events->duration[call];
-            work += span->end - span->start;
-            brief += span->end - span->start < events->duration[call];
+        status = gt_gpu_launch_list(&launches->spans, launches->call, from, to, &launch, &count);
+        for (size_t i = 0; i < count && status >= 0; i++) {
+            int64_t length = events->duration[launch[i].call], returned = events->start[launch[i].call] + length;
+            status = gt_numbers_add(&delays,
+                                    launch[i].begin > returned ? (double)(launch[i].begin - returned) / 1e3 : 0);
+            calls += length;
+            work += launch[i].work;
+            brief += launch[i].work < length;
         }
+        free(launch);
         gt_table_text(table, gt_analysis_text(input, launches->spans.span[from].key[GT_GPU_NODE]));
         gt_table_text(table, gt_gpu_device(input, &launches->spans.span[from]));
         gt_table_integer(table, (int64_t)delays.count);
@@ -488,16 +539,17 @@ static int compare_changes(const void *a, const void *b)
 int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spans *spans, const size_t *call,
                       size_t from, size_t to, struct gt_launch_change **ret, size_t *ret_count)
 {
-    struct gt_launch_change *change = malloc((2 * (to - from) + 1) * sizeof *change);
-    size_t count = 0;
+    struct gt_launch *launch = NULL;
+    size_t launches = 0, count = 0;
+    int status = gt_gpu_launch_list(spans, call, from, to, &launch, &launches);
+    struct gt_launch_change *change = status < 0 ? NULL : malloc((2 * launches + 1) * sizeof *change);
+    for (size_t i = 0; i < launches && change; i++) {
+        change[count++] = (struct gt_launch_change){input->trace->events.start[launch[i].call], 1};
+        change[count++] = (struct gt_launch_change){launch[i].begin, -1};
+    }
+    free(launch);
     if (!change)
         return -ENOMEM;
-    for (size_t i = from; i < to; i++) {
-        if (call[i] == SIZE_MAX)
-            continue;
-        change[count++] = (struct gt_launch_change){input->trace->events.start[call[i]], 1};
-        change[count++] = (struct gt_launch_change){spans->span[i].start, -1};
-    }
     qsort(change, count, sizeof *change, compare_changes);
     *ret = change;
     *ret_count = count;
@@ -598,5 +650,6 @@ static int build_launches(const struct gt_analysis_input *input, struct gt_node 
 const struct gt_analysis gt_analysis_launches = {
     .name = "launches",
     .help = "launch delay of GPU work, length of the queues, time blocked on a full queue",
+    .joins = true,
     .build = build_launches,
 };

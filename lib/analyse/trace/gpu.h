@@ -7,8 +7,9 @@
 /* The keys of the spans: node, device (Kineto's pid) and stream (its tid) are places. */
 enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 
-/* Adds kernels, copies and fills of memory, in the order of events. */
+/* Add kernels, copies and fills of memory, in the order of events; gt_gpu_all_spans also what is not selected. */
 int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
+int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
 /* Returns "GPU 0", as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
@@ -58,6 +59,17 @@ struct gt_launch_queue {
     int64_t blocked; /* ns at GT_FULL_QUEUE and more */
     double area;     /* length times ns */
 };
+
+/* One call launches one piece of work, or a graph of many. */
+struct gt_launch {
+    size_t call;   /* event */
+    int64_t begin; /* of its first work on the GPU */
+    int64_t work;  /* ns on the GPU, of all its work */
+};
+/* Finds the launches of spans from..to, by their calls (gt_gpu_launches); work of unknown calls is left out. The caller
+ * frees them. */
+int gt_gpu_launch_list(const struct gt_spans *spans, const size_t *call, size_t from, size_t to, struct gt_launch **ret,
+                       size_t *ret_count);
 
 /* Finds the changes of the queue by spans from..to and their calls (gt_gpu_launches), in time. The caller frees
  * them. */

@@ -46,6 +46,18 @@ double gt_numbers_percentile(struct gt_numbers *values, double percent)
     return low + (high - low) * (rank - floor(rank));
 }
 
+int gt_numbers_deviation(struct gt_numbers *values, double *ret)
+{
+    struct gt_numbers distances = {0};
+    double median = gt_numbers_percentile(values, 50);
+    int status = 0;
+    for (size_t i = 0; i < values->count && status >= 0; i++)
+        status = gt_numbers_add(&distances, fabs(values->value[i] - median));
+    *ret = gt_numbers_percentile(&distances, 50);
+    gt_numbers_release(&distances);
+    return status;
+}
+
 void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values)
 {
     static const double percents[] = {0, 100, 50, 95, 99};

@@ -23,6 +23,8 @@ int gt_numbers_add(struct gt_numbers *values, double value);
 double gt_numbers_total(const struct gt_numbers *values);
 double gt_numbers_mean(const struct gt_numbers *values);
 double gt_numbers_percentile(struct gt_numbers *values, double percent); /* sorts the list */
+/* Finds the median of the distances from the median (MAD). Returns 0 or -ENOMEM. */
+int gt_numbers_deviation(struct gt_numbers *values, double *ret);
 void gt_numbers_clear(struct gt_numbers *values);
 void gt_numbers_release(struct gt_numbers *values);
 

@@ -6,129 +6,85 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/gpu.h"
+#include "analyse/trace/call_tree.h"
 #include "base/number.h"
 
 /* ---- operators ----
- * Operators on the CPU: how often, how long, how long without the operators inside them, and for how long the GPU
- * worked for them.
- *
- * Self time is the duration less that of operators directly inside on the same thread. GPU time is that of work
- * whose External id is the operator's, so it belongs to the innermost operator that launched it. */
+ * Operators on the CPU: how often, how long, how long without what is inside them (operators, ranges of the program and
+ * calls of the CUDA runtime, as in PyTorch's own table), and for how long GPUs worked for them: for their own launches,
+ * with the operators inside, and in the backward operators that belong to them. */
 
-struct operators {
-    struct gt_spans spans; /* keys: node, name */
-    int64_t *self, *gpu;   /* by event, ns */
-};
+enum { BY_NAME, BY_SHAPE };
+static const char *const choices[] = {"name", "shape", NULL};
+static const char *const operator_arguments[] = {GT_BACKWARD_ARGUMENTS, NULL};
+/* Kineto before 1.12 writes the second. */
+static const char *const shape_arguments[] = {GT_BACKWARD_ARGUMENTS, "Input Dims", "Input dims", NULL};
+enum { DIMENSIONS = 2, OLD_DIMENSIONS };
 
-/* All operators, track by track, outer ones before those inside them. Key: track. */
-static int operator_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+static uint32_t shape_of(const struct gt_analysis_input *input, size_t event)
 {
-    const struct gt_trace_events *events = &input->trace->events;
+    const struct gt_trace_argument *shape = gt_trace_argument(input->trace, event, DIMENSIONS);
+    if (!shape)
+        shape = gt_trace_argument(input->trace, event, OLD_DIMENSIONS);
+    return shape ? gt_analysis_place(input, shape->text) : GT_TRACE_NONE;
+}
+
+/* The operators of the tree. Keys: node, name, shape; `event` becomes the place in the tree. */
+static int list_operators(const struct gt_analysis_input *input, const struct gt_call_tree *tree, int by,
+                          struct gt_spans *spans)
+{
     int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++)
-        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_trace_is_slice(input->trace, i))
-            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(events->track[i]));
-    gt_spans_sort_nested(spans);
+    for (size_t i = 0; i < tree->spans.count && status >= 0; i++) {
+        struct gt_keyed_span span = tree->spans.span[i];
+        if (tree->is_repeat[i] || gt_analysis_work(input, span.event) != GT_WORK_OPERATOR ||
+            !gt_trace_is_slice(input->trace, span.event))
+            continue;
+        span.key[0] = gt_analysis_node(input, span.event);
+        span.key[1] = gt_analysis_place(input, input->trace->events.name[span.event]);
+        span.key[2] = by == BY_SHAPE ? shape_of(input, span.event) : 0;
+        span.key[3] = 0;
+        span.event = i;
+        status = gt_spans_add(spans, span);
+    }
+    gt_spans_sort(spans);
     return status;
 }
 
-static int find_self_times(struct operators *operators)
+static int64_t sum_of(const int64_t *times, const struct gt_spans *spans, const struct gt_list_row *row)
 {
-    struct gt_spans *spans = &operators->spans;
-    const struct gt_keyed_span **open = malloc((spans->count + 1) * sizeof *open);
-    size_t depth = 0;
-    if (!open)
-        return -ENOMEM;
-    for (size_t i = 0; i < spans->count; i++) {
-        const struct gt_keyed_span *span = &spans->span[i];
-        while (depth && (open[depth - 1]->key[0] != span->key[0] || open[depth - 1]->end <= span->start))
-            depth--;
-        operators->self[span->event] = span->end - span->start;
-        if (depth && open[depth - 1]->end >= span->end)
-            operators->self[open[depth - 1]->event] -= span->end - span->start;
-        open[depth++] = span;
-    }
-    free(open);
-    return 0;
+    int64_t sum = 0;
+    for (size_t i = row->from; i < row->to; i++)
+        sum += times[spans->span[i].event];
+    return sum;
 }
 
-struct owner {
-    uint32_t file;
-    uint64_t id;
-    int64_t duration;
-    size_t event;
+struct operators {
+    struct gt_call_tree tree;
+    struct gt_operator_times times;
+    struct gt_spans spans;
 };
 
-/* The shortest of several operators with one id is the innermost. */
-static int compare_owners(const void *a, const void *b)
-{
-    const struct owner *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->file, y->file), GT_ORDER(x->id, y->id), GT_ORDER(x->duration, y->duration),
-                       GT_ORDER(x->event, y->event));
-}
-
-static const struct owner *find_owner(const struct owner *owner, size_t count, uint32_t file, uint64_t id)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (owner[middle].file != file ? owner[middle].file < file : owner[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && owner[low].file == file && owner[low].id == id ? &owner[low] : NULL;
-}
-
-static int find_gpu_times(const struct gt_analysis_input *input, struct operators *operators)
-{
-    const struct gt_trace_events *events = &input->trace->events;
-    const struct gt_spans *spans = &operators->spans;
-    struct owner *owner = malloc((spans->count + 1) * sizeof *owner);
-    size_t count = 0;
-    if (!owner)
-        return -ENOMEM;
-    for (size_t i = 0; i < spans->count; i++) {
-        size_t event = spans->span[i].event;
-        if (events->external[event] != GT_TRACE_NO_ID)
-            owner[count++] = (struct owner){gt_trace_process_of(input->trace, event)->file, events->external[event],
-                                            events->duration[event], event};
-    }
-    qsort(owner, count, sizeof *owner, compare_owners);
-    for (size_t i = 0; i < events->count; i++) {
-        if (events->external[i] == GT_TRACE_NO_ID || !gt_gpu_is_work(input, i))
-            continue;
-        const struct owner *found = find_owner(owner, count, gt_trace_process_of(input->trace, i)->file,
-                                               events->external[i]);
-        if (found)
-            operators->gpu[found->event] += events->duration[i];
-    }
-    free(owner);
-    return 0;
-}
-
 static int add_operators(const struct gt_analysis_input *input, struct gt_table *table,
-                         const struct operators *operators, struct gt_error *error)
+                         const struct operators *operators, int by, struct gt_error *error)
 {
     const struct gt_spans *spans = &operators->spans;
+    const int64_t *const times[] = {operators->tree.self, operators->times.gpu, operators->times.gpu_total,
+                                    operators->times.backward};
     struct gt_numbers lengths = {0};
     size_t count;
     int status;
-    struct gt_list_row *row = gt_list_rows(input, spans, 2, &count, &status, error);
+    struct gt_list_row *row = gt_list_rows(input, spans, by == BY_SHAPE ? 3 : 2, &count, &status, error);
     for (size_t i = 0; row && i < count && status >= 0; i++) {
-        int64_t self = 0, gpu = 0;
-        for (size_t j = row[i].from; j < row[i].to; j++) {
-            self += operators->self[spans->span[j].event];
-            gpu += operators->gpu[spans->span[j].event];
-        }
+        const struct gt_keyed_span *span = &spans->span[row[i].from];
         status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
-        gt_table_text(table, gt_analysis_text(input, spans->span[row[i].from].key[0]));
-        gt_table_text(table, gt_analysis_text(input, spans->span[row[i].from].key[1]));
+        gt_table_text(table, gt_analysis_text(input, span->key[0]));
+        gt_table_text(table, gt_analysis_text(input, span->key[1]));
+        if (by == BY_SHAPE)
+            gt_table_text(table, gt_analysis_text(input, span->key[2]));
         gt_table_integer(table, (int64_t)lengths.count);
         gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, (double)self / 1e3);
-        gt_table_number(table, (double)gpu / 1e3);
+        for (size_t j = 0; j < sizeof times / sizeof *times; j++)
+            gt_table_number(table, (double)sum_of(times[j], spans, &row[i]) / 1e3);
         gt_numbers_cells(table, &lengths);
     }
     gt_numbers_release(&lengths);
@@ -138,37 +94,40 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
 
 static int build_operators(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
-    size_t events = input->trace->events.count;
-    struct operators operators = {{0}, calloc(events + 1, sizeof(int64_t)), calloc(events + 1, sizeof(int64_t))};
-    struct gt_table *table = gt_analysis_table(root, "operators", "Operators",
-                                               "text:node text:name integer:count number:total_us number:self_us "
-                                               "number:gpu_us " GT_NUMBERS_COLUMNS_US);
-    int status = operators.self && operators.gpu ? operator_spans(input, &operators.spans) : -ENOMEM;
+    struct operators operators = {0};
+    int by = gt_analysis_by(input, choices, error);
+    if (by < 0)
+        return by;
+    char columns[300];
+    snprintf(columns, sizeof columns,
+             "text:node text:name %s integer:count number:total_us number:self_us number:gpu_us number:gpu_total_us "
+             "number:backward_gpu_us " GT_NUMBERS_COLUMNS_US,
+             by == BY_SHAPE ? "text:shape" : "");
+    struct gt_table *table = gt_analysis_table(root, "operators", "Operators", columns);
+    int status = gt_call_tree_open(&operators.tree, input);
     if (status >= 0)
-        status = find_self_times(&operators);
+        status = gt_operator_times_find(&operators.times, &operators.tree, input);
     if (status >= 0)
-        status = find_gpu_times(input, &operators);
-    if (status >= 0) {
-        for (size_t i = 0; i < operators.spans.count; i++) {
-            struct gt_keyed_span *span = &operators.spans.span[i];
-            span->key[0] = gt_analysis_node(input, span->event);
-            span->key[1] = gt_analysis_place(input, input->trace->events.name[span->event]);
-        }
-        gt_spans_sort(&operators.spans);
-        status = add_operators(input, table, &operators, error);
-    }
+        status = gt_backward_times(&operators.times, &operators.tree, input);
+    if (status >= 0)
+        status = list_operators(input, &operators.tree, by, &operators.spans);
+    if (status >= 0)
+        status = add_operators(input, table, &operators, by, error);
     gt_analysis_empty(root, table, "no operators (cpu_op)");
     gt_spans_release(&operators.spans);
-    free(operators.self);
-    free(operators.gpu);
+    gt_operator_times_release(&operators.times);
+    gt_call_tree_close(&operators.tree);
     return status;
 }
 
 const struct gt_analysis gt_analysis_operators = {
     .name = "operators",
     .help =
-        "operators of each rank: count, total, self and GPU time, percentiles; --top, --key total|count|mean|max|name",
-    .takes = GT_TAKES_KEY | GT_TAKES_TOP,
+        "operators of each rank: count, total, self and GPU time, percentiles; --by shape; --top, --key total|count|mean|max|name",
+    .takes = GT_TAKES_BY | GT_TAKES_KEY | GT_TAKES_TOP,
+    .arguments = operator_arguments,
+    .arguments_by = shape_arguments,
+    .joins = true,
     .build = build_operators,
 };
 
@@ -227,6 +186,7 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
             .reserved = argument(input, i, RESERVED),
             .address = argument(input, i, ADDRESS),
             .event = i,
+            .is_hidden = events->flag[i] & GT_TRACE_HIDDEN,
         };
     }
     return count;
@@ -234,39 +194,20 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
 
 /* ---- holders ---- */
 
-static int by_track(const void *a, const void *b)
-{
-    const struct gt_memory_change *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->track, y->track), GT_ORDER(x->time, y->time), GT_ORDER(x->event, y->event));
-}
-
-/* Walk over operators and changes of each thread together, with the operators that are open on a stack. */
 static int find_owners(const struct gt_analysis_input *input, struct gt_memory_change *change, size_t count)
 {
-    const struct gt_trace_events *events = &input->trace->events;
-    struct gt_spans spans = {0};
-    int status = operator_spans(input, &spans);
-    size_t *open = malloc((spans.count + 1) * sizeof *open), depth = 0, next = 0;
-    status = open ? status : -ENOMEM;
-    qsort(change, count, sizeof *change, by_track);
+    struct gt_call_tree tree;
+    int status = gt_call_tree_open(&tree, input);
     for (size_t i = 0; i < count && status >= 0; i++) {
-        for (; next < spans.count; next++) {
-            const struct gt_keyed_span *span = &spans.span[next];
-            if (span->key[0] > change[i].track || (span->key[0] == change[i].track && span->start > change[i].time))
-                break;
-            while (depth && (spans.span[open[depth - 1]].key[0] != span->key[0] ||
-                             spans.span[open[depth - 1]].end <= span->start))
-                depth--;
-            open[depth++] = next;
-        }
-        while (depth && (spans.span[open[depth - 1]].key[0] != change[i].track ||
-                         spans.span[open[depth - 1]].end < change[i].time))
-            depth--;
-        if (depth)
-            change[i].owner = gt_analysis_place(input, events->name[spans.span[open[depth - 1]].event]);
+        uint32_t span = gt_call_tree_at(&tree, change[i].track, change[i].time);
+        span = gt_call_tree_operator(&tree, input, span);
+        if (span == GT_TRACE_NONE)
+            continue;
+        size_t event = tree.spans.span[span].event;
+        change[i].owner = gt_analysis_place(input, input->trace->events.name[event]);
+        change[i].is_hidden = input->trace->events.flag[event] & GT_TRACE_HIDDEN;
     }
-    free(open);
-    gt_spans_release(&spans);
+    gt_call_tree_close(&tree);
     return status;
 }
 
@@ -341,7 +282,8 @@ int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t
         return -ENOMEM;
     for (size_t i = from; i < to; i++)
         if (!isnan(change[i].address) && !isnan(change[i].bytes))
-            holder[live++] = (struct gt_memory_holder){change[i].address, change[i].bytes, change[i].owner, i};
+            holder[live++] = (struct gt_memory_holder){change[i].address, change[i].bytes, change[i].owner, i,
+                                                       change[i].is_hidden};
     live = keep_live(holder, live);
     qsort(holder, live, sizeof *holder, by_owner);
     for (size_t first = 0, next; first < live; first = next) {
@@ -372,7 +314,10 @@ static int add_holders(const struct gt_analysis_input *input, struct gt_table *t
     struct gt_memory_holder *holder = NULL;
     size_t count = 0;
     int status = gt_memory_holders(change, from, to, &holder, &count);
-    for (size_t i = 0; i < count && i < gt_list_top(input, 20); i++) {
+    for (size_t i = 0, shown = 0; i < count && shown < gt_list_top(input, 20); i++) {
+        if (holder[i].is_hidden)
+            continue;
+        shown++;
         gt_table_text(table, gt_analysis_text(input, change[from].node));
         gt_table_text(table, device);
         gt_table_text(table, gt_analysis_text(input, holder[i].owner));
@@ -441,5 +386,6 @@ const struct gt_analysis gt_analysis_memory = {
     .help = "memory allocated and reserved on devices over time, and the biggest holders at the peak",
     .arguments = arguments,
     .takes = GT_TAKES_TOP,
+    .joins = true,
     .build = build_memory,
 };

@@ -15,6 +15,7 @@ struct gt_memory_change {
     double allocated, reserved, address, bytes; /* NaN not known */
     uint32_t owner;                             /* innermost operator running on the thread, as a place */
     size_t event;
+    bool is_hidden; /* the owner is not selected */
 };
 
 /* Finds all changes, sorted by node, device and time. The caller frees them. */
@@ -30,6 +31,7 @@ struct gt_memory_holder {
     double address, bytes;
     uint32_t owner; /* operator, as a place, or GT_TRACE_NONE */
     size_t blocks;
+    bool is_hidden; /* the operator is not selected */
 };
 /* Finds the operators that hold memory allocated in changes from..to and not released there, the largest first. The
  * caller frees them. */

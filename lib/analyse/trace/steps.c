@@ -143,7 +143,7 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
         if (status >= 0)
             status = gt_trace_energy_cells(energy, table, spans->span[from].key[0], &spans->span[from], to - from);
     }
-    gt_analysis_empty(root, table, "no steps: no events with step numbers, and no ProfilerStep");
+    gt_analysis_empty(root, table, "no steps: no events with step numbers, no ProfilerStep, and no range \"step N\"");
     gt_numbers_release(&lengths);
     return status;
 }

@@ -2,13 +2,11 @@
 #ifndef GT_ANALYSE_OVER_TIME_H
 #define GT_ANALYSE_OVER_TIME_H
 
-#include "aggregate/whole_course.h"
-#include "aggregate/summary.h"
+#include "aggregate/sample_course.h"
 #include "report/report.h"
 
 struct gt_over_time {
-    const struct gt_history *history;
-    struct gt_whole_course *course; /* NULL: the history is all there is */
+    const struct gt_sample_course *course;
     const struct gt_machine *machine;
     double memory_limit; /* bytes; 0 or NaN: the machine's memory */
     double memory_peak;  /* bytes: the job's, which no sample may have seen; 0 or NaN: not known */

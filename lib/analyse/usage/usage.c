@@ -448,7 +448,9 @@ static void add_further(const struct gt_usage *usage, struct gt_node *root)
     add_tracker(usage, root);
 }
 
-/* ---- with detail: each process, for data in the order in which they began, for people as a tree ---- */
+/* ---- each process, for data in the order in which they began, for people as a tree ---- */
+
+enum { UNASKED_IN_TEXT = 40 }; /* lines that a long report shows of them without --detail */
 
 static void add_process_columns(const struct gt_usage *usage, struct gt_table *table)
 {
@@ -489,7 +491,8 @@ static int add_process_tree(const struct gt_usage *usage, struct gt_node *root, 
     if (status < 0)
         return status;
     struct gt_table *table = gt_report_table(root, "process_tree", "Each process");
-    gt_table_flags(table, GT_ONLY_PEOPLE);
+    bool is_long = !usage->outcome->has_detail && sorted->count > UNASKED_IN_TEXT;
+    gt_table_flags(table, GT_ONLY_PEOPLE | (is_long ? GT_NOT_IN_TEXT : 0));
     add_process_columns(usage, table);
     for (size_t i = 0; i < sorted->count; i++) {
         gt_life_branch(branch, &place[i]);
@@ -541,8 +544,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     if (status < 0)
         return status;
     gt_usage_brief(&usage, gt_report_root(report));
-    gt_over_time_add(&(struct gt_over_time){.history = &usage.summary->history,
-                                            .course = usage.summary->course,
+    gt_over_time_add(&(struct gt_over_time){.course = &usage.summary->course,
                                             .machine = machine,
                                             .memory_limit = gt_usage_memory_limit(&usage),
                                             .memory_peak = gt_usage_peak(&usage)},

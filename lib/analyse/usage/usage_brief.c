@@ -52,22 +52,6 @@ static void describe_outcome(const struct gt_usage *usage, char *text, size_t si
 
 /* ---- Courses ----------------------------------------------------------------------------------------------------- */
 
-enum { OF_GPUS = -1 };
-
-/* A line of the history, or the use of a GPU. */
-struct course {
-    const struct gt_history *history;
-    size_t line;
-    int gpu; /* OF_GPUS: `line` */
-    bool is_size;
-};
-
-static double value_at(const struct course *course, size_t span)
-{
-    return course->gpu == OF_GPUS ? gt_history_value(course->history, course->line, span)
-                                  : gt_history_gpu(course->history, (size_t)course->gpu, span);
-}
-
 static void put_into(struct gt_brief_curve *curve, double count[GT_BRIEF_CELLS], int cell, double value, bool is_size)
 {
     double *at = &curve->cell[cell];
@@ -86,22 +70,26 @@ static void fill(struct gt_brief_curve *curve)
             curve->cell[i - 1] = curve->cell[i];
 }
 
-/* `scale` is the top; NaN: the largest cell is. False: too little is known. */
-static bool draw(const struct course *course, double scale, struct gt_brief_curve *ret)
+/* `device` is that of a GPU or -1. `scale` is the top; NaN: the largest cell is. False: too little is known. */
+static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric, int device, double scale,
+                 struct gt_brief_curve *ret)
 {
-    size_t known = 0, spans = course->history->spans;
+    const struct gt_sample_course *course = &usage->summary->course;
+    int line = gt_sample_course_find(course, scope, metric, device);
+    bool is_size = gt_metrics[metric].unit == GT_BYTES;
+    size_t known = 0, points = line < 0 ? 0 : gt_sample_course_points(course);
     double count[GT_BRIEF_CELLS] = {0}, top = scale;
     for (int i = 0; i < GT_BRIEF_CELLS; i++)
         ret->cell[i] = NAN;
-    for (size_t span = 0; span < spans; span++) {
-        double value = value_at(course, span);
+    for (size_t i = 0; i < points; i++) {
+        double value = gt_sample_course_point(course, line, i);
         if (isnan(value))
             continue;
         known++;
-        put_into(ret, count, (int)(span * GT_BRIEF_CELLS / spans), value, course->is_size);
+        put_into(ret, count, (int)(i * GT_BRIEF_CELLS / points), value, is_size);
     }
     for (int i = 0; i < GT_BRIEF_CELLS; i++) {
-        ret->cell[i] /= course->is_size || !count[i] ? 1 : count[i];
+        ret->cell[i] /= is_size || !count[i] ? 1 : count[i];
         if (isnan(scale))
             top = fmax(top, ret->cell[i]);
     }
@@ -109,15 +97,6 @@ static bool draw(const struct course *course, double scale, struct gt_brief_curv
         ret->cell[i] = isnan(ret->cell[i]) ? NAN : fmin(top > 0 ? ret->cell[i] / top : ret->cell[i], 1);
     fill(ret);
     return known >= LEAST_SPANS;
-}
-
-static bool draw_line(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric, double scale,
-                      struct gt_brief_curve *ret)
-{
-    size_t line = gt_history_find(scope, metric);
-    bool is_size = gt_metrics[metric].unit == GT_BYTES;
-    return line < GT_HISTORY_LINES &&
-           draw(&(struct course){&usage->summary->history, line, OF_GPUS, is_size}, scale, ret);
 }
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
@@ -146,7 +125,7 @@ static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
     double peak = gt_usage_peak(usage), bound = gt_usage_peak_bound(usage);
     if (isnan(peak))
         return;
-    bool has_curve = draw_line(usage, GT_SCOPE_COMBINED, GT_RAM, peak, &curve);
+    bool has_curve = draw(usage, GT_SCOPE_COMBINED, GT_RAM, -1, peak, &curve);
     describe_memory(usage, peak, words, sizeof words);
     if (bound > 1.25 * peak) {
         size_t length = strlen(words);
@@ -164,6 +143,8 @@ static void add_swap(const struct gt_usage *usage, struct gt_node *brief)
         gt_brief_line(brief, &(struct gt_brief_line){"swap", gt_human_bytes(value, swap), NULL, "swapped out at most"});
 }
 
+static const double MORE_THAN_GIVEN = 1.05; /* of which less is exactness */
+
 static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
 {
     char value[GT_HUMAN_SIZE], whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE], words[TEXT];
@@ -171,11 +152,18 @@ static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
     double cores = gt_usage_cores(usage, GT_SCOPE_COMBINED);
     if (isnan(cores))
         return;
-    bool has_curve = draw_line(usage, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, NAN, &curve);
+    bool has_curve = draw(usage, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, -1, NAN, &curve);
     double given = gt_usage_given(usage, GT_LIMIT_CORES);
-    if (given > 0)
+    bool is_more_than_there_is = given > usage->machine->core_count && usage->machine->core_count > 0;
+    double usable = is_more_than_there_is ? usage->machine->core_count : given;
+    if (usable > 0 && cores > MORE_THAN_GIVEN * usable)
+        snprintf(words, sizeof words, "cores busy, more than the %s asked for", gt_human_round_number(whole, usable));
+    else if (is_more_than_there_is)
+        snprintf(words, sizeof words, "cores busy of %d: %s efficient (%s asked for)", usage->machine->core_count,
+                 gt_human_percent(percent, fmin(cores / usable, 1)), gt_human_round_number(whole, given));
+    else if (given > 0)
         snprintf(words, sizeof words, "cores busy of %s: %s efficient", gt_human_round_number(whole, given),
-                 gt_human_percent(percent, cores / given));
+                 gt_human_percent(percent, fmin(cores / given, 1)));
     else
         snprintf(words, sizeof words, "cores busy of %d", usage->machine->core_count);
     gt_brief_line(brief,
@@ -205,7 +193,7 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *brief, size_t 
     const struct gt_gpu *gpu = &usage->machine->gpu[index];
     char title[32], value[GT_HUMAN_SIZE], words[TEXT];
     struct gt_brief_curve curve;
-    bool has_curve = draw(&(struct course){&usage->summary->history, 0, (int)index, false}, 1, &curve);
+    bool has_curve = draw(usage, GT_SCOPE_GPU, GT_GPU_UTILIZATION, (int)index, 1, &curve);
     double use = mean(&of[GT_GPU_UTILIZATION]);
     if (isnan(use) && isnan(of[GT_GPU_RAM].max))
         return;
@@ -222,7 +210,7 @@ static void add_gpus_together(const struct gt_usage *usage, struct gt_node *brie
     char title[24] = "gpu", value[GT_HUMAN_SIZE], words[TEXT];
     struct gt_brief_curve curve;
     int count = machine->expected_gpus > 0 ? machine->expected_gpus : 1;
-    bool has_curve = draw_line(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, count, &curve);
+    bool has_curve = draw(usage, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, -1, count, &curve);
     double use = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION) / count;
     if (isnan(use))
         return;

@@ -107,26 +107,29 @@ static void name_victim(const struct gt_usage *usage, char *text, size_t size)
                  (int)events->largest_pid, gt_human_bytes(ram, peak));
 }
 
-static size_t largest_span(const struct gt_history *history, size_t line)
+static size_t largest_point(const struct gt_sample_course *course, int line)
 {
     size_t largest = 0;
-    for (size_t span = 1; span < history->spans; span++)
-        if (!(gt_history_value(history, line, span) < gt_history_value(history, line, largest)) &&
-            !isnan(gt_history_value(history, line, span)))
-            largest = span;
+    for (size_t i = 1; i < gt_sample_course_points(course); i++) {
+        double value = gt_sample_course_point(course, line, i);
+        if (!isnan(value) && !(value < gt_sample_course_point(course, line, largest)))
+            largest = i;
+    }
     return largest;
 }
 
 /* Bytes a second over the quarter of the course before its top. */
 static double growth_at_end(const struct gt_usage *usage)
 {
-    const struct gt_history *history = &usage->summary->history;
-    size_t line = gt_history_find(GT_SCOPE_COMBINED, GT_RAM);
-    size_t last = largest_span(history, line), first = last - last / 4;
-    while (first && isnan(gt_history_value(history, line, first)))
+    const struct gt_sample_course *course = &usage->summary->course;
+    int line = gt_sample_course_find(course, GT_SCOPE_COMBINED, GT_RAM, -1);
+    if (line < 0)
+        return NAN;
+    size_t last = largest_point(course, line), first = last - last / 4;
+    while (first && isnan(gt_sample_course_point(course, line, first)))
         first--;
-    double seconds = gt_history_time(history, last) - gt_history_time(history, first);
-    return (gt_history_value(history, line, last) - gt_history_value(history, line, first)) / seconds;
+    double seconds = gt_sample_course_time(course, last) - gt_sample_course_time(course, first);
+    return (gt_sample_course_point(course, line, last) - gt_sample_course_point(course, line, first)) / seconds;
 }
 
 static bool out_of_memory(const struct gt_usage *usage, struct gt_warning *warning)

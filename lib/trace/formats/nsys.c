@@ -1,4 +1,5 @@
-/* Nsight Systems' SQLite exports: kernels, copies and sets of memory, calls of the CUDA runtime, NVTX ranges. Names are
+/* Nsight Systems' SQLite exports: kernels, graphs, copies and sets of memory, synchronization, calls of the CUDA runtime and of
+ * the operating system, NVTX ranges. Names are
  * numbers into StringIds; times are ns, from the begin of the session or, where the export says so, the epoch. */
 #include <errno.h>
 #include <stdio.h>
@@ -11,19 +12,6 @@
 static bool has(sqlite3 *database, const char *table, const char *column)
 {
     return sqlite3_table_column_metadata(database, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
-}
-
-static int probe_nsys(const struct gt_trace_probe *probe)
-{
-    if (probe->length < 16 || memcmp(probe->head, "SQLite format 3", 16) != 0)
-        return 0;
-    sqlite3 *database = NULL;
-    bool is_ours = gt_sqlite_open_existing(&database, probe->path, NULL) >= 0 && has(database, "StringIds", "value") &&
-                   (has(database, "CUPTI_ACTIVITY_KIND_KERNEL", "start") || has(database, "NVTX_EVENTS", "start") ||
-                    has(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "start") ||
-                    has(database, "TARGET_INFO_SYSTEM_ENV", NULL));
-    sqlite3_close(database);
-    return is_ours ? 95 : 0;
 }
 
 /* A table whose rows are events. Columns: start, end, name, process, thread, correlation, bytes; missing ones are NULL.
@@ -43,11 +31,38 @@ static const struct source sources[] = {
      "ELSE 'Memcpy' END",
      "deviceId", "streamId", "correlationId", "bytes", true},
     {"CUPTI_ACTIVITY_KIND_MEMSET", "gpu_memset", "'Memset'", "deviceId", "streamId", "correlationId", "bytes", true},
+    {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "kernel", "'CUDA graph ' || graphId", "deviceId", "streamId", "correlationId",
+     NULL, true},
+    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "cuda_sync",
+     "CASE syncType WHEN 1 THEN 'Event synchronization' WHEN 2 THEN 'Stream waits for event' WHEN 3 THEN 'Stream synchronization' "
+     "WHEN 4 THEN 'Context synchronization' ELSE 'Synchronization' END",
+     "deviceId", "streamId", "correlationId", NULL, true},
     {"CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime", "(SELECT value FROM StringIds WHERE id = nameId)", "globalTid",
      "globalTid", "correlationId", NULL, false},
     {"NVTX_EVENTS", "user_annotation", "coalesce(text, (SELECT value FROM StringIds WHERE id = textId))", "globalTid",
      "globalTid", NULL, NULL, false},
+    {"OSRT_API", "osrt", "(SELECT value FROM StringIds WHERE id = nameId)", "globalTid", "globalTid", NULL, NULL,
+     false},
 };
+
+static bool has_any_source(sqlite3 *database)
+{
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (has(database, sources[i].table, "start"))
+            return true;
+    return has(database, "TARGET_INFO_SYSTEM_ENV", NULL);
+}
+
+static int probe_nsys(const struct gt_trace_probe *probe)
+{
+    if (probe->length < 16 || memcmp(probe->head, "SQLite format 3", 16) != 0)
+        return 0;
+    sqlite3 *database = NULL;
+    bool is_ours = gt_sqlite_open_existing(&database, probe->path, NULL) >= 0 && has(database, "StringIds", "value") &&
+                   has_any_source(database);
+    sqlite3_close(database);
+    return is_ours ? 95 : 0;
+}
 
 /* The column if the table has it, else NULL. */
 static const char *column(sqlite3 *database, const struct source *source, const char *name)

@@ -102,6 +102,16 @@ static int keep_moment(struct gt_reading *reading, const struct moment *moment, 
     return 0;
 }
 
+/* The folder of a node is told as it is named, though events of "78-algo-2" are those of "algo-2-78". */
+static int keep_node(struct gt_reading *reading, struct gt_span node, struct gt_trace_profile *profile)
+{
+    int64_t number = node.length ? gt_reading_string(reading, node) : (int64_t)GT_TRACE_NONE;
+    if (number < 0)
+        return (int)number;
+    profile->node = (uint32_t)number;
+    return gt_names_node(reading, node);
+}
+
 /* "<start us>_<end us>_<node>_<step>", as older versions named it. */
 static int read_old_folder(struct gt_reading *reading, struct gt_span folder, struct gt_trace_profile *profile)
 {
@@ -117,7 +127,7 @@ static int read_old_folder(struct gt_reading *reading, struct gt_span folder, st
     } else if (gt_span_decimal(step, 0, &number) >= 0) {
         profile->start_step = profile->end_step = (double)number;
     }
-    return gt_names_node(reading, node);
+    return keep_node(reading, node, profile);
 }
 
 static bool is_profiler(struct gt_span name)
@@ -133,10 +143,10 @@ static int keep_place(struct gt_reading *reading, const char *path, bool below_n
     if (is_profiler(above)) {
         framework = gt_path_part(path, 3);
     } else if (is_profiler(gt_path_part(path, 3))) {
-        status = gt_names_node(reading, above);
+        status = keep_node(reading, above, profile);
         framework = gt_path_part(path, 4);
     } else if (below_node) { /* taken out of SMDebug's tree */
-        status = gt_names_node(reading, above);
+        status = keep_node(reading, above, profile);
     }
     if (status < 0 || !framework.text)
         return status;
@@ -166,7 +176,7 @@ int gt_names_profile(struct gt_reading *reading, const char *path, struct gt_tra
     if (status >= 0)
         status = keep_place(reading, path, is_new, profile);
     struct gt_trace_file *file = gt_reading_file(reading);
-    profile->node = file->node;
+    profile->node = profile->node == GT_TRACE_NONE ? file->node : profile->node;
     if (profile->start > -GT_TRACE_EVER && profile->end < GT_TRACE_EVER) {
         file->first = profile->start;
         file->last = profile->end;
@@ -193,10 +203,13 @@ static const struct suffix {
 static const struct suffix *suffix_of(const char *name, struct gt_span *node)
 {
     const char *text;
-    if (split_name(name, node, &text))
-        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-            if (strcmp(text, suffixes[i].name) == 0)
-                return &suffixes[i];
+    if (!split_name(name, node, &text))
+        return NULL;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const char *end = text + strlen(text) - strlen(suffixes[i].name); /* behind a further part of the node, too */
+        if (gt_path_ends(text, suffixes[i].name) && (end == text || end[-1] == '_'))
+            return &suffixes[i];
+    }
     return NULL;
 }
 
@@ -272,7 +285,7 @@ static int take_line(struct gt_reading *reading, struct gt_span line)
     struct row row;
     int64_t time;
     double value = NAN;
-    if (!read_row(line, &row) || gt_span_decimal(row.time, 9, &time) < 0 ||
+    if (!read_row(line, &row) || gt_span_decimal(row.time, 6, &time) < 0 || __builtin_mul_overflow(time, 1000, &time) ||
         (row.value.text && gt_span_double(row.value, &value) < 0))
         return 0;
     int64_t series = gt_reading_series(reading, row.type, row.name, row.dimension, row.node);

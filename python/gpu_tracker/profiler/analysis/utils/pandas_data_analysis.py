@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .... import _core, _frames
 from ...._core import Table
+from .profiler_data_to_pandas import microseconds, nanoseconds
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -91,8 +92,6 @@ class PandasFrameAnalysis:
 
     def _epoch(self) -> int | None:
         """Microseconds since the epoch from which the columns count; None where no column tells."""
-        from .profiler_data_to_pandas import microseconds
-
         for frame, text, number in ((self.sys_metrics_df, "timestamp", "timestamp_us"),
                                     (self.framework_metrics_df, "start_time", "start_time_us")):
             names = frame.column_names if isinstance(frame, Table) else frame.columns
@@ -115,7 +114,7 @@ class PandasFrameAnalysis:
         def moment(us: float | None) -> str | None:
             if us is None or epoch is None:
                 return None
-            return _core.time_text(int((epoch + self._first + us) * 1000))
+            return _core.time_text(epoch * 1000 + nanoseconds(self._first) + nanoseconds(us))
 
         def number(key: str) -> float | None:
             value = job.get(key)

@@ -109,7 +109,7 @@ class WindowChart:
 class PT_dataloader_analysis:
     """The data loader of PyTorch in a `PandasFrame`.
 
-    An outlier takes at least twice the median of its node, and the median is not 0.
+    An outlier takes at least twice the median of its node, which is not 0, and more than others vary (three deviations).
 
     Args:
         pandas_frame: Where the data are.
@@ -134,9 +134,9 @@ class PT_dataloader_analysis:
             return None
         table = self._profile.loader_outliers(part)
         if not len(table):
-            print(f"No {what} take twice the median")
+            print(f"No {what} stand out")
             return None
-        print(f"{len(table)} {what} take at least twice the median")
+        print(f"{len(table)} {what} stand out: at least twice the median")
         frame = _frames.frame(table)
         frame["BatchTime_in_seconds"] = frame["duration_us"] / 1e6
         return frame[list(columns)].rename(columns=columns)

@@ -1,11 +1,8 @@
-/* A job as a picture of characters, from its recording: while it runs, after its end, and at any moment between. Part of
- * gpu_tracker.h. */
-#ifndef GPU_TRACKER_VIEW_H
-#define GPU_TRACKER_VIEW_H
+/* A job as a picture of characters, from its recording: while it runs, after its end, and at any moment between. */
+#ifndef GT_VIEW_VIEW_H
+#define GT_VIEW_VIEW_H
 
-#ifndef GPU_TRACKER_H
-#error "include gpu_tracker.h"
-#endif
+#include "gpu_tracker.h"
 
 /* How a character is shown; without colours all are told apart by words. */
 enum gt_view_style {
@@ -27,7 +24,6 @@ struct gt_view_cell {
 
 struct gt_view;
 struct gt_view_options {
-    size_t size;
     const char *against; /* the recording of an earlier run, drawn beneath; NULL: none */
     int ascii;           /* no other characters */
     double moment;       /* seconds after the begin; 0: the last moment there is */
@@ -56,15 +52,19 @@ enum gt_view_key {
     GT_VIEW_KEY_ENTER,
     GT_VIEW_KEY_ESCAPE,
     GT_VIEW_KEY_BACKSPACE,
+    GT_VIEW_KEY_WHEEL_UP,
+    GT_VIEW_KEY_WHEEL_DOWN,
 };
 /* A key was pressed. 1: draw again; 0: it means nothing; -ECANCELED: the user wants to leave. */
 int gt_view_key(struct gt_view *view, unsigned key);
+/* The first button of the mouse, on a row of the last picture. Results as of gt_view_key. */
+int gt_view_click(struct gt_view *view, int row, int column);
+/* The recording. */
+const char *gt_view_path(const struct gt_view *view);
 /* A text is being typed, and every character belongs to it. */
 int gt_view_takes_text(const struct gt_view *view);
 /* Say something in the last line until it is called again; NULL: nothing. */
 void gt_view_say(struct gt_view *view, const char *text);
-/* Has the job ended, and its recording with it? */
-int gt_view_has_ended(const struct gt_view *view);
 void gt_view_close(struct gt_view *view);
 
 #endif

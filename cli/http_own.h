@@ -1,0 +1,59 @@
+/* The server, for the files that it is made of. */
+#ifndef CLI_HTTP_OWN_H
+#define CLI_HTTP_OWN_H
+
+#include <microhttpd.h>
+
+#include "base/library.h"
+#include "gpu_tracker.h"
+#include "http.h"
+#include "http_pages.h"
+#include "http_visitors.h"
+
+/* These functions of the library are used, by their names without the prefix. */
+struct functions {
+    __typeof__(&MHD_start_daemon) start_daemon;
+    __typeof__(&MHD_stop_daemon) stop_daemon;
+    __typeof__(&MHD_get_daemon_info) get_daemon_info;
+    __typeof__(&MHD_get_connection_info) get_connection_info;
+    __typeof__(&MHD_get_timeout) get_timeout;
+    __typeof__(&MHD_run) run;
+    __typeof__(&MHD_add_connection) add_connection;
+    __typeof__(&MHD_lookup_connection_value) lookup_connection_value;
+    __typeof__(&MHD_create_response_from_buffer) create_response_from_buffer;
+    __typeof__(&MHD_add_response_header) add_response_header;
+    __typeof__(&MHD_queue_response) queue_response;
+    __typeof__(&MHD_destroy_response) destroy_response;
+    __typeof__(&MHD_is_feature_supported) is_feature_supported;
+    __typeof__(&MHD_create_response_from_callback) create_response_from_callback;
+    __typeof__(&MHD_suspend_connection) suspend_connection;
+    __typeof__(&MHD_resume_connection) resume_connection;
+};
+
+enum { PLAIN, GZIP, PACKINGS };
+
+struct http {
+    struct gt_library library;
+    struct functions mhd;
+    struct MHD_Daemon *daemon;
+    struct visitors visitors;
+    struct visitor *arriving; /* while the library is told of it */
+    struct http_source source;
+    struct http_token token;
+    bool has_token;
+    char *certificate, *key;
+    char address[300];
+    struct MHD_Response *text[GT_EXPOSITION_COUNT][PACKINGS]; /* of the latest sample */
+    struct pages pages;
+};
+
+/* An answer of plain text, with a header or without (NULL). */
+enum MHD_Result http_answer(const struct http *http, struct MHD_Connection *connection, unsigned status,
+                            const char *text, const char *header, const char *value);
+/* Copies the text. NULL without memory. */
+struct MHD_Response *http_response(const struct http *http, const char *text, size_t length);
+const char *http_header(const struct http *http, struct MHD_Connection *connection, const char *name);
+enum MHD_Result pages_answer(struct http *http, struct MHD_Connection *connection, const char *path);
+struct visitor *http_visitor(const struct http *http, struct MHD_Connection *connection);
+
+#endif

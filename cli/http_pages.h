@@ -1,0 +1,41 @@
+/* Pages of the running jobs of this user: "/" lists them, "/job/PID" is the page of one, fed by "/job/PID/states", server-sent events
+ * of which each is all that the page takes to become that of now. So who comes late, comes back, or reads slowly gets the
+ * latest state, and nothing is kept for anybody.
+ *
+ * A state is made only while somebody follows, at most one a second and so that making it takes a tenth of the time; all who follow read
+ * one copy. The page of a job that has ended is kept for a while, for those who followed it.
+ *
+ * What jobs do is its user's business: with a token, who has it may see; without one, programs of the same user on this machine. */
+#ifndef CLI_HTTP_PAGES_H
+#define CLI_HTTP_PAGES_H
+
+#include "job_feed.h"
+
+struct http;
+struct MHD_Connection;
+
+enum { PAGES_FEEDS = 16, PAGES_STREAMS = 64, PAGES_WAITING = 64 };
+
+struct page_stream; /* who follows a job */
+
+struct pages {
+    struct job_feed feed[PAGES_FEEDS];
+    struct page_stream *stream[PAGES_STREAMS];
+    struct page_waiting {
+        struct MHD_Connection *connection; /* NULL: nobody */
+        struct job_feed *feed;
+    } waiting[PAGES_WAITING]; /* for a page that is being made */
+    bool is_closing;
+};
+
+void pages_open(struct pages *pages);
+/* The connection has been closed. */
+void pages_forget(struct pages *pages, const struct MHD_Connection *connection);
+/* Take what has been made, hand it on, and ask for more. */
+void pages_go_on(struct http *http);
+/* Milliseconds until something is due; -1: nothing is. */
+int pages_patience(const struct pages *pages);
+/* All connections go on, to their end. */
+void pages_close(struct http *http);
+
+#endif

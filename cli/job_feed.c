@@ -1,0 +1,206 @@
+#include "job_feed.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/program.h"
+#include "base/clock.h"
+
+enum { MOST_TEXT = 64 << 20, OUT_OF_THE_WAY = 10 };
+
+/* ---- The process ------------------------------------------------------------------------------------------------- */
+
+static bool send_all(int fd, const void *bytes, size_t length)
+{
+    const char *at = bytes;
+    while (length) {
+        ssize_t sent = write(fd, at, length);
+        if (sent < 0 && errno != EINTR)
+            return false;
+        at += sent > 0 ? sent : 0;
+        length -= sent > 0 ? (size_t)sent : 0;
+    }
+    return true;
+}
+
+static bool answer(int fd, char kind, bool has_ended, const char *text, size_t length)
+{
+    struct job_feed_head head;
+    memset(&head, 0, sizeof head);
+    head.kind = kind;
+    head.has_ended = has_ended;
+    head.length = length;
+    return send_all(fd, &head, sizeof head) && send_all(fd, text, length);
+}
+
+/* The page that report makes. */
+static int last_page(const char *path, char **ret, size_t *length, struct gt_error *error)
+{
+    struct gt_recording_options options = GT_INIT(struct gt_recording_options);
+    struct gt_report *report = NULL;
+    options.page = 1;
+    int status = gt_recording_report(path, &options, &report, error);
+    if (status >= 0)
+        status = gt_report_render(report, "html", ret, length, error);
+    gt_report_free(report);
+    return status;
+}
+
+static int make(struct gt_live *live, const struct job *job, char kind, char **ret, size_t *length,
+                struct gt_error *error)
+{
+    char address[64];
+    snprintf(address, sizeof address, "/job/%d/states", (int)job->tracker);
+    if (kind == FEED_LAST)
+        return last_page(job->recording, ret, length, error);
+    int status = gt_live_update(live, error);
+    if (status < 0)
+        return status;
+    return kind == FEED_PAGE ? gt_live_page(live, address, ret, length, error)
+                             : gt_live_state(live, ret, length, error);
+}
+
+static void work(int fd, const struct job *job)
+{
+    struct gt_live *live = NULL;
+    struct gt_error error = {0};
+    char kind;
+    bool goes_on = gt_live_open(&live, job->recording, &error) >= 0;
+    while (goes_on && read(fd, &kind, 1) == 1) {
+        char *text = NULL;
+        size_t length = 0;
+        error = (struct gt_error){0};
+        int status = make(live, job, kind, &text, &length, &error);
+        goes_on = status < 0 ? answer(fd, FEED_TROUBLE, false, error.text, strlen(error.text))
+                             : answer(fd, kind, gt_live_has_ended(live), text, length);
+        free(text);
+    }
+    gt_live_close(live);
+}
+
+/* Nothing of the server's stays open here: who visits would otherwise never see the end of an answer. */
+static _Noreturn void be_the_process(int fd, const struct job *job)
+{
+    enum { FIRST = 3 };
+    prctl(PR_SET_NAME, "gpu-tracker-job");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpriority(PRIO_PROCESS, 0, OUT_OF_THE_WAY);
+    int own = dup2(fd, FIRST);
+    close_range(FIRST + 1, ~0u, 0);
+    work(own, job);
+    _exit(0);
+}
+
+/* ---- The server's end -------------------------------------------------------------------------------------------- */
+
+int job_feed_open(struct job_feed *feed, const struct job *job)
+{
+    int pair[2];
+    *feed = (struct job_feed){.job = *job, .fd = -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    fflush(NULL);
+    feed->child = fork();
+    if (feed->child == 0)
+        be_the_process(pair[1], job);
+    int status = feed->child < 0 ? -errno : 0;
+    close(pair[1]);
+    if (status < 0)
+        close(pair[0]);
+    else
+        feed->fd = pair[0];
+    feed->used_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    return status;
+}
+
+void job_feed_ask(struct job_feed *feed, enum job_feed_kind kind)
+{
+    char byte = (char)kind;
+    if (feed->fd < 0 || feed->asked || write(feed->fd, &byte, 1) != 1)
+        return;
+    feed->asked = byte;
+    feed->asked_ns = gt_clock_ns(CLOCK_MONOTONIC);
+}
+
+void job_feed_stop(struct job_feed *feed, const char *trouble)
+{
+    if (feed->fd < 0)
+        return;
+    close(feed->fd);
+    kill(feed->child, SIGKILL);
+    waitpid(feed->child, NULL, 0);
+    free(feed->body);
+    feed->body = NULL;
+    feed->fd = -1;
+    feed->asked = 0;
+    snprintf(feed->trouble, sizeof feed->trouble, "%s", trouble);
+}
+
+static void replace(struct job_text *text, char *with, size_t length)
+{
+    free(text->text);
+    *text = (struct job_text){with, length, gt_clock_ns(CLOCK_MONOTONIC), text->number + 1};
+}
+
+static char take_whole(struct job_feed *feed)
+{
+    char kind = feed->head.kind;
+    feed->has_ended |= feed->head.has_ended;
+    feed->took_ns = gt_clock_ns(CLOCK_MONOTONIC) - feed->asked_ns;
+    feed->asked = 0;
+    feed->received = 0;
+    if (kind == FEED_TROUBLE) {
+        snprintf(feed->trouble, sizeof feed->trouble, "%s", feed->body);
+        free(feed->body);
+        feed->state.made_ns = gt_clock_ns(CLOCK_MONOTONIC); /* the next one is tried as long after it */
+    } else {
+        replace(kind == FEED_STATE ? &feed->state : &feed->page, feed->body, feed->head.length);
+        *feed->trouble = '\0';
+    }
+    feed->body = NULL;
+    feed->is_last = kind == FEED_LAST;
+    return kind;
+}
+
+char job_feed_take(struct job_feed *feed)
+{
+    while (feed->fd >= 0) {
+        size_t in_head = sizeof feed->head, at = feed->received;
+        bool is_head = at < in_head;
+        if (!is_head && at - in_head == feed->head.length)
+            return take_whole(feed);
+        char *to = is_head ? (char *)&feed->head + at : feed->body + (at - in_head);
+        size_t wanted = is_head ? in_head - at : feed->head.length - (at - in_head);
+        ssize_t got = recv(feed->fd, to, wanted, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            return 0;
+        if (got > 0)
+            feed->received += (size_t)got;
+        if (got > 0 && is_head && feed->received == in_head)
+            feed->body = feed->head.length <= MOST_TEXT ? malloc(feed->head.length + 1) : NULL;
+        if (got <= 0 || (feed->received >= in_head && !feed->body)) {
+            job_feed_stop(feed, "the process that follows the job has ended");
+            return FEED_TROUBLE;
+        }
+        if (feed->received >= in_head)
+            feed->body[feed->received - in_head] = '\0';
+    }
+    return 0;
+}
+
+void job_feed_close(struct job_feed *feed)
+{
+    job_feed_stop(feed, "");
+    free(feed->page.text);
+    free(feed->state.text);
+    *feed = (struct job_feed){.fd = -1};
+}

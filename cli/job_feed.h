@@ -1,0 +1,56 @@
+/* A process beside the server follows the recording of one job and makes pages and states of it when it is asked: neither a large
+ * recording nor a slow disk holds up a scrape. It ends with the server, or when the feed is closed. */
+#ifndef CLI_JOB_FEED_H
+#define CLI_JOB_FEED_H
+
+#include "jobs.h"
+
+#include <stdint.h>
+
+enum { JOB_FEED_COMMAND = 512 };
+
+enum job_feed_kind {
+    FEED_STATE = 's', /* what an open page takes to become that of now */
+    FEED_PAGE = 'p',
+    FEED_LAST = 'l', /* the page of a job that has ended */
+    FEED_TROUBLE = '!',
+};
+
+struct job_text {
+    char *text; /* NULL: there is none */
+    size_t length;
+    int64_t made_ns;
+    uint64_t number; /* of all texts of its kind */
+};
+
+struct job_feed_head {
+    char kind, has_ended;
+    uint64_t length;
+};
+
+struct job_feed {
+    struct job job; /* tracker 0: nobody's */
+    char command[JOB_FEED_COMMAND];
+    pid_t child;
+    int fd;     /* negative: the process has ended */
+    char asked; /* 0, or what is being made */
+    int64_t asked_ns, took_ns, used_ns;
+    struct job_text page, state;
+    bool has_ended, is_last; /* the job; `page` is its last */
+    char trouble[600];       /* why there is nothing */
+    struct job_feed_head head;
+    char *body;
+    size_t received; /* of both */
+};
+
+/* 0 or negative errno. */
+int job_feed_open(struct job_feed *feed, const struct job *job);
+/* Ask for a text, unless one is being made. */
+void job_feed_ask(struct job_feed *feed, enum job_feed_kind kind);
+/* Take what has come. Returns the kind of the text that is whole now, FEED_TROUBLE at the end of the process, or 0. */
+char job_feed_take(struct job_feed *feed);
+/* The process is ended; its texts stay. */
+void job_feed_stop(struct job_feed *feed, const char *trouble);
+void job_feed_close(struct job_feed *feed);
+
+#endif

@@ -1,0 +1,239 @@
+#include "status.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "api/program.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "screen.h"
+
+enum { LINE_SIZE = 2048, LEAST_ROWS = 4, REFRESH_NS = 500000000 };
+
+/* ECMA-48 and DEC's: where the cursor is is kept over what is written in between. */
+#define KEEP_CURSOR "\0337"
+#define PUT_CURSOR_BACK "\0338"
+#define WHOLE_SCREEN "\033[r"
+#define TEXT_END "\033\\"
+
+/* ---- The terminal ------------------------------------------------------------------------------------------------ */
+
+static void send(const char *text)
+{
+    gt_file_write_all(STDERR_FILENO, text, strlen(text));
+}
+
+static bool is_one_terminal(void)
+{
+    struct stat out, error;
+    return isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) && fstat(STDOUT_FILENO, &out) == 0 &&
+           fstat(STDERR_FILENO, &error) == 0 && out.st_rdev == error.st_rdev;
+}
+
+static bool is_foreground(void)
+{
+    return tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+/* Whole lines are read and shown. Editors, pagers and shells change that before they draw, and then the screen is theirs. */
+static bool is_plain(void)
+{
+    struct termios modes;
+    return tcgetattr(STDERR_FILENO, &modes) == 0 && (modes.c_lflag & ICANON) && (modes.c_oflag & OPOST);
+}
+
+static bool term_is(const char *name)
+{
+    const char *term = getenv("TERM");
+    return term && !strcmp(term, name);
+}
+
+/* OSC 9;4. Other terminals show such a text as a message. */
+static bool shows_taskbar(void)
+{
+    static const char *const programs[] = {"ghostty", "WezTerm", "mintty"};
+    const char *program = getenv("TERM_PROGRAM"), *vte = getenv("VTE_VERSION");
+    int64_t version = 0;
+    if (getenv("TMUX") || getenv("STY"))
+        return false;
+    for (size_t i = 0; program && i < sizeof programs / sizeof *programs; i++)
+        if (!strcmp(program, programs[i]))
+            return true;
+    return getenv("WT_SESSION") || getenv("ConEmuPID") || (vte && gt_number_i64(vte, &version) == 0 && version >= 7900);
+}
+
+/* The rows above the last one scroll. What stands in the last row moves up by one, and with it the cursor. Where the line stood before the
+ * terminal was resized, terminals do not agree: below what the job has written. */
+static void reserve(struct status *status, int rows)
+{
+    char text[64];
+    if (status->rows)
+        send("\033[J");
+    snprintf(text, sizeof text, "\033D\033[A" KEEP_CURSOR "\033[1;%dr" PUT_CURSOR_BACK, rows - 1);
+    send(text);
+    status->rows = rows;
+    if (status->guard >= 0 && write(status->guard, "+", 1) < 0)
+        status->guard = -1;
+}
+
+/* Where the screen is a program's, its last row is, too. */
+static void give_back(struct status *status, bool clears)
+{
+    char text[64];
+    if (!status->rows)
+        return;
+    snprintf(text, sizeof text, KEEP_CURSOR WHOLE_SCREEN "\033[%d;1H\033[2K" PUT_CURSOR_BACK, status->rows);
+    send(clears ? text : KEEP_CURSOR WHOLE_SCREEN PUT_CURSOR_BACK);
+    if (status->guard >= 0 && write(status->guard, "-", 1) < 0)
+        status->guard = -1;
+    status->rows = 0;
+}
+
+/* ---- The guard --------------------------------------------------------------------------------------------------- */
+
+/* Lives as long as the pipe has its other end: then the terminal is set right, unless that was done. */
+static void keep_guard(int terminal, int pipe)
+{
+    static const char whole[] = KEEP_CURSOR WHOLE_SCREEN "\033[999;1H\033[2K" PUT_CURSOR_BACK;
+    sigset_t all;
+    char told, last = '-';
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setsid(); /* what ends this job's processes is not for it */
+    dup2(terminal, STDERR_FILENO);
+    dup2(pipe, STDIN_FILENO);
+    close(STDOUT_FILENO);
+    close_range(STDERR_FILENO + 1, ~0u, 0); /* others wait for the ends of theirs */
+    if (chdir("/") < 0)
+        _exit(1);
+    while (read(STDIN_FILENO, &told, 1) == 1)
+        last = told;
+    if (last == '+')
+        gt_file_write_all(STDERR_FILENO, whole, sizeof whole - 1);
+    _exit(0);
+}
+
+/* No child of this process, or it would be taken for one of the job's. */
+static int start_guard(void)
+{
+    int ends[2];
+    if (getpid() == 1 || pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        if (fork() == 0) {
+            close(ends[1]);
+            keep_guard(STDERR_FILENO, ends[0]);
+        }
+        _exit(0);
+    }
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    else
+        close(ends[1]);
+    return child > 0 ? ends[1] : -1;
+}
+
+/* ---- The line ---------------------------------------------------------------------------------------------------- */
+
+void status_prepare(struct status *status, bool wanted)
+{
+    const char *term = getenv("TERM");
+    *status = (struct status){.guard = -1};
+    if (!wanted || !is_one_terminal() || !term || !*term || term_is("dumb") || !is_foreground() || !is_plain())
+        return;
+    status->has_title = !term_is("linux");
+    status->has_taskbar = shows_taskbar();
+    status->guard = start_guard();
+    status->next_ns = 1;
+}
+
+void status_begin(struct status *status, const struct gt_tracker *tracker, const char *blocks, char *const words[])
+{
+    const struct gt_status_options options = {.blocks = blocks, .words = words, .ascii = screen_is_ascii()};
+    if (!status->next_ns || !tracker || gt_status_open(&status->line, tracker, &options, NULL) < 0) {
+        status_close(status);
+        return;
+    }
+    if (status->has_title)
+        send("\033[22;2t"); /* the title that the window has */
+    status->next_ns = gt_clock_ns(CLOCK_MONOTONIC) + REFRESH_NS;
+}
+
+static void draw_line(const struct status *status, const char *line)
+{
+    char text[LINE_SIZE + 200];
+    size_t used = (size_t)snprintf(
+        text, sizeof text, KEEP_CURSOR "\033[%d;1H\033[0;7m%s\033[0;7m\033[K" PUT_CURSOR_BACK, status->rows, line);
+    if (status->has_title)
+        used += (size_t)snprintf(text + used, sizeof text - used, "\033]2;%.150s" TEXT_END, line + (*line == ' '));
+    double share = gt_status_share(status->line);
+    if (status->has_taskbar && !isnan(share))
+        snprintf(text + used, sizeof text - used, "\033]9;4;1;%.0f" TEXT_END, share * 100);
+    send(text); /* at once: nothing of the job's comes in between */
+}
+
+/* Is the screen the job's own by now? */
+static bool is_taken(void)
+{
+    return !is_foreground() || !is_plain();
+}
+
+void status_draw(struct status *status, int64_t now_ns)
+{
+    struct winsize size;
+    char line[LINE_SIZE];
+    if (!status->next_ns || !status->line || now_ns < status->next_ns)
+        return;
+    status->next_ns += (now_ns - status->next_ns) / REFRESH_NS * REFRESH_NS + REFRESH_NS;
+    if (is_taken()) {
+        status_close(status);
+        return;
+    }
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row < LEAST_ROWS || size.ws_col < 2) {
+        give_back(status, true);
+        return;
+    }
+    if (status->rows != size.ws_row)
+        reserve(status, size.ws_row);
+    gt_status_text(status->line, size.ws_col - 1, line, sizeof line);
+    draw_line(status, line);
+}
+
+static void restore_title(const struct status *status)
+{
+    if (status->has_title && status->line)
+        send("\033]2;" TEXT_END "\033[23;2t");
+    if (status->has_taskbar && status->line)
+        send("\033]9;4;0" TEXT_END);
+}
+
+void status_leave(struct status *status)
+{
+    give_back(status, true);
+}
+
+void status_close(struct status *status)
+{
+    if (status->next_ns) {
+        give_back(status, is_plain());
+        restore_title(status);
+    }
+    if (status->guard >= 0)
+        close(status->guard);
+    status->guard = -1;
+    status->next_ns = 0;
+    gt_status_close(status->line);
+    status->line = NULL;
+}

@@ -1,0 +1,63 @@
+/* Figures over time in bounded memory, for pictures: least value, greatest value and sum of each in spans of equal length. When the spans
+ * are used up, neighbours are joined and spans become twice as long. A course may also keep every value, until there are too many. */
+#ifndef GT_AGGREGATE_COURSE_H
+#define GT_AGGREGATE_COURSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GT_COURSE_SPANS = 512, GT_COURSE_FINE_SPANS = 16384, GT_COURSE_SAMPLES = 1 << 22 };
+
+struct gt_course_span {
+    double least, most, sum;
+    uint32_t count; /* 0: nothing is known */
+};
+
+struct gt_course_line {
+    uint64_t known;              /* samples that had a value */
+    struct gt_course_span *span; /* NULL while nothing is known */
+    float *value;                /* [values], NaN where nothing is known; later samples hold nothing */
+    size_t values, value_capacity;
+};
+
+struct gt_course {
+    int references;
+    int64_t span_ns;
+    size_t capacity, spans;                   /* that there may be, and that are in use */
+    size_t now;                               /* the span of the latest sample */
+    uint64_t used[GT_COURSE_FINE_SPANS / 64]; /* a bit for each span: a sample fell into it */
+    bool is_whole;                            /* every sample is kept: */
+    size_t samples;                           /* in `time` and in the values of lines; 0 when they are not kept */
+    double *time;                             /* seconds from the begin */
+    size_t time_capacity;
+    uint64_t seen;
+    double last; /* seconds from the begin to the latest sample */
+    struct gt_course_line *line;
+    size_t lines;
+};
+
+/* Returns a course with one reference and nothing known, or NULL. Its spans are `shortest_ns` long at first. */
+struct gt_course *gt_course_new(int64_t shortest_ns, size_t spans, size_t lines, bool keeps_samples);
+struct gt_course *gt_course_keep(struct gt_course *course);
+void gt_course_release(struct gt_course *course); /* accepts NULL */
+/* Returns the number of the new line, or -ENOMEM. */
+int gt_course_line_add(struct gt_course *course);
+
+/* Begins a sample, so many nanoseconds after the begin. Returns 1, 0 when it lies before the begin, or -ENOMEM. */
+int gt_course_sample_begin(struct gt_course *course, int64_t since_ns);
+/* Adds the value of a line in the sample begun last; NaN: it is not known. Returns 0 or -ENOMEM. */
+int gt_course_add(struct gt_course *course, size_t line, double value);
+/* Does both with a value for every line. Returns 0 or -ENOMEM. */
+int gt_course_take(struct gt_course *course, int64_t since_ns, const double *value);
+
+/* Joins the spans from number `from` to before number `to`. */
+struct gt_course_span gt_course_over(const struct gt_course *course, size_t line, size_t from, size_t to);
+/* Joins the spans that touch these seconds. Nothing is known of a course that is NULL. */
+struct gt_course_span gt_course_between(const struct gt_course *course, size_t line, double from, double to);
+/* Returns how many spans are joined to one where a picture has GT_COURSE_SPANS at most: a power of two. */
+size_t gt_course_step(const struct gt_course *course);
+/* Returns the length of a span in seconds. */
+double gt_course_span_length(const struct gt_course *course);
+
+#endif

@@ -1,0 +1,44 @@
+/* What runs inside what on the threads of the host: annotations, operators, and the calls of the CUDA runtime that they
+ * make; and which of the operators each piece of GPU work, and each backward operator, belongs to. */
+#ifndef GT_ANALYSE_CALL_TREE_H
+#define GT_ANALYSE_CALL_TREE_H
+
+#include "analyse/trace/lists.h"
+
+struct gt_call_tree {
+    struct gt_spans spans; /* thread by thread, outer ones before those inside them; key 0: track */
+    uint32_t *parent;      /* of each span: the one directly around it, or GT_TRACE_NONE */
+    int64_t *self;         /* ns without the spans directly inside */
+    bool *is_repeat; /* nothing else is in one of its own name: an operator that calls itself again, told by that */
+};
+
+/* Spans that begin and end together lie in each other as they were begun, by External id, or else by name: the order of the
+ * file says nothing. Returns 0 or -ENOMEM. */
+int gt_call_tree_open(struct gt_call_tree *tree, const struct gt_analysis_input *input);
+void gt_call_tree_close(struct gt_call_tree *tree);
+/* Returns the innermost operator, no repeat, that is `span` or lies around it, or GT_TRACE_NONE, which may also be asked
+ * for. */
+uint32_t gt_call_tree_operator(const struct gt_call_tree *tree, const struct gt_analysis_input *input, uint32_t span);
+/* Returns the innermost span of the track that begins at `time` or before it and does not end before it, or
+ * GT_TRACE_NONE. */
+uint32_t gt_call_tree_at(const struct gt_call_tree *tree, uint32_t track, int64_t time);
+
+/* Adds up what operators did on GPUs, for each span of the tree; ns. All are freed by the caller. */
+struct gt_operator_times {
+    int64_t *gpu;       /* work that was launched in the operator itself */
+    int64_t *gpu_total; /* and in those inside it */
+    int64_t *backward;  /* gpu_total of the backward operators of it and of those inside it */
+};
+/* Work belongs to the innermost operator around the runtime call that launched it; work whose call is not in the trace
+ * to the operator whose External id it bears. */
+int gt_operator_times_find(struct gt_operator_times *times, const struct gt_call_tree *tree,
+                           const struct gt_analysis_input *input);
+void gt_operator_times_release(struct gt_operator_times *times);
+
+/* Adds to times->backward what is known from flows ("fwdbwd") or, in files without them, sequence numbers. The reader
+ * keeps GT_BACKWARD_ARGUMENTS, first. */
+#define GT_BACKWARD_ARGUMENTS "Sequence number", "Fwd thread id"
+int gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree *tree,
+                      const struct gt_analysis_input *input);
+
+#endif

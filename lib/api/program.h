@@ -1,0 +1,77 @@
+/* What the program gpu-tracker calls beside the functions of gpu_tracker.h. */
+#ifndef GT_API_PROGRAM_H
+#define GT_API_PROGRAM_H
+
+#include "blocks/block_run.h"
+#include "gpu_tracker.h"
+
+/* Get name `index` of the policies for idle energy, and of the kinds of requests; NULL past the end. */
+const char *gt_idle_policy(size_t index);
+const char *gt_request_kind(size_t index);
+
+/* ---- Recordings and reports ---------------------------------------------------------------------------------------- */
+/* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether it is there or
+ * not. -ENOENT: past the end, or `path` is no CSV file. */
+int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
+/* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
+int gt_report_note(struct gt_report *report, const char *title, const char *text);
+/* Write the commands by which an administrator would let this user read what is denied, each with what it opens and its risk. Nothing
+ * is changed. Free *ret with free(). 1: something is denied, 0: nothing. */
+int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);
+
+/* ---- The list of a user's runs ------------------------------------------------------------------------------------- */
+/* It is one SQLite file of the user's ($XDG_STATE_HOME/gpu-tracker/runs.sqlite, else below ~/.local/state), which nobody else may read,
+ * of 10,000 rows at most. Only gt_run_keep writes to it. */
+
+/* Keep a finished run: its words without what looks like a secret, the folder of the calling process, and its headline figures. Not NULL,
+ * `*change` gets one clause about what is different from earlier runs of the same words in the same folder ("peak memory +12 % against
+ * your last 5 runs"), free with free(), or NULL where there is nothing to tell. Call it after gt_tracker_finish. */
+int gt_run_keep(const struct gt_tracker *tracker, char *const words[], char **change, struct gt_error *error);
+/* Make a table of the latest `most` runs (0: all) whose command or folder holds all of the words, the latest first. */
+int gt_runs_report(const char *const *words, size_t count, size_t most, struct gt_report **ret, struct gt_error *error);
+/* Get the recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no recording, or that is gone,
+ * or its file holds another run by now. */
+int gt_run_recording(long long back, char **ret, struct gt_error *error);
+
+/* ---- A line about a job -------------------------------------------------------------------------------------------- */
+/* One line about a job that this process tracks: how it is, how far, and how long it will still take. */
+struct gt_status;
+struct gt_status_options {
+    const char *blocks; /* the folder of its code blocks, of which some are counted, or NULL */
+    char *const *words; /* its command, of which earlier runs tell how long it takes; NULL: none is asked */
+    int ascii;          /* no other characters */
+};
+/* The tracker stays open until the line is closed. */
+int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, const struct gt_status_options *options,
+                   struct gt_error *error);
+/* Without control characters, of `columns` columns at most, and `size` bytes with the NUL at the end. */
+void gt_status_text(struct gt_status *status, int columns, char *ret, size_t size);
+/* How much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
+double gt_status_share(const struct gt_status *status);
+void gt_status_close(struct gt_status *status);
+
+/* ---- Energy counters for users who may not read them --------------------------------------------------------------- */
+/* A relay reads energy counters and answers; sockets and privileges are the caller's. It opens all it reads when it is opened, so
+ * privileges may be given up then. -ENXIO: there is no energy counter that may be read. */
+struct gt_energy_relay;
+int gt_energy_relay_open(struct gt_energy_relay **ret, const char *machine_root, struct gt_error *error);
+/* Answer one message of a client; the answer is borrowed until the next call. -EINVAL: it is no message. */
+int gt_energy_relay_answer(struct gt_energy_relay *relay, const char *request, size_t length, const char **ret,
+                           size_t *ret_length);
+void gt_energy_relay_close(struct gt_energy_relay *relay);
+
+/* ---- Pages of jobs that run ---------------------------------------------------------------------------------------- */
+/* A job from its recording, which is opened for a moment at each update. */
+struct gt_live;
+int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error);
+/* Read what is new. The first call reads all there is. */
+int gt_live_update(struct gt_live *live, struct gt_error *error);
+/* Has the job ended, and its recording with it? */
+int gt_live_has_ended(const struct gt_live *live);
+/* The page as of the last update, which asks the address `feed` for states. Free with free(). */
+int gt_live_page(struct gt_live *live, const char *feed, char **ret, size_t *length, struct gt_error *error);
+/* The state as of the last update, one line of JSON. Free with free(). */
+int gt_live_state(struct gt_live *live, char **ret, size_t *length, struct gt_error *error);
+void gt_live_close(struct gt_live *live);
+
+#endif

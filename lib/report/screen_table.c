@@ -1,0 +1,457 @@
+#include "report/screen_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "report/wrap.h"
+
+enum { LEAST_LAST = 16, GAP = 2, CARD_INDENT = 3, MOST_LINES = 3, LEAST_SAME = 2 };
+enum { ELLIPSIS_COLUMNS = 3 };
+
+static const char BOLD[] = "\033[1m", DIM[] = "\033[2m", RED[] = "\033[31m", YELLOW[] = "\033[33m", PLAIN[] = "\033[0m";
+
+struct screen {
+    struct gt_buffer *out;
+    struct gt_grid *grid;
+    size_t *width; /* of each column */
+    size_t indent, room;
+    bool is_coloured;
+    bool *is_state; /* of each column: a word that may tell of trouble */
+};
+
+static size_t columns_of(const char *text)
+{
+    return gt_utf8_width_of(text, strlen(text));
+}
+
+static void put_spaces(struct gt_buffer *out, size_t count)
+{
+    while (count--)
+        gt_buffer_char(out, ' ');
+}
+
+/* ---- Texts ------------------------------------------------------------------------------------------------------- */
+
+void gt_screen_text(struct gt_buffer *out, const char *text, size_t column, size_t indent, size_t width)
+{
+    const char *next = text;
+    for (bool is_first = true; is_first || *next; is_first = false, column = indent) {
+        size_t room = width > column + 8 ? width - column : 8;
+        if (!is_first)
+            put_spaces(out, indent);
+        const char *at = next;
+        gt_buffer_append(out, at, gt_wrap_piece(at, room, &next));
+        gt_buffer_char(out, '\n');
+    }
+}
+
+static void put_coloured(struct screen *screen, const char *colour, const char *text, size_t length)
+{
+    bool is_coloured = screen->is_coloured && *colour && length;
+    gt_buffer_text(screen->out, is_coloured ? colour : "");
+    gt_buffer_append(screen->out, text, length);
+    gt_buffer_text(screen->out, is_coloured ? PLAIN : "");
+}
+
+void gt_screen_title(struct gt_buffer *out, const struct gt_report *report, const char *title, size_t indent)
+{
+    bool is_coloured = gt_report_style_of(report) & GT_STYLE_COLOUR;
+    struct gt_buffer text = {0}, lines = {0};
+    gt_utf8_show(&text, title);
+    gt_buffer_char(&text, ':');
+    gt_screen_text(&lines, text.data ? text.data : "", indent, indent + GAP, gt_report_width_of(report));
+    put_spaces(out, indent);
+    gt_buffer_text(out, is_coloured ? BOLD : "");
+    gt_buffer_append(out, lines.data, lines.length ? lines.length - 1 : 0);
+    gt_buffer_text(out, is_coloured ? PLAIN : "");
+    gt_buffer_char(out, '\n');
+    out->failed = out->failed ? out->failed : text.failed ? text.failed : lines.failed;
+    gt_buffer_release(&text);
+    gt_buffer_release(&lines);
+}
+
+/* The words of GT_COLUMN_STATE: an exit status that is not 0 is one of them. */
+static const char *colour_of_state(const char *word)
+{
+    bool is_status = *word && !word[strspn(word, "0123456789")];
+    if (strcmp(word, "broken") == 0 || (is_status && strcmp(word, "0") != 0))
+        return RED;
+    return strcmp(word, "denied") == 0 ? YELLOW : "";
+}
+
+static const char *colour_of(const struct screen *screen, size_t row, size_t column)
+{
+    if (row == 0)
+        return DIM;
+    return screen->is_state[column] ? colour_of_state(gt_grid_at(screen->grid, row, column)) : "";
+}
+
+/* A name of many lines, without its middle; NULL: it stays. */
+static char *folded(const char *text, size_t width, bool is_ascii)
+{
+    struct gt_buffer out = {0};
+    size_t room = MOST_LINES * width, columns = columns_of(text), half = (room - ELLIPSIS_COLUMNS) / 2, taken = 0;
+    if (columns <= room || strchr(text, ' ') || room < 4 * ELLIPSIS_COLUMNS)
+        return NULL;
+    const char *at = text;
+    for (; *at && taken + gt_utf8_width(at) <= half; at++)
+        taken += gt_utf8_width(at);
+    gt_buffer_append(&out, text, (size_t)(at - text));
+    gt_buffer_text(&out, is_ascii ? "..." : "…");
+    for (taken = columns - taken; *at && (taken > half || (*at & 0xc0) == 0x80); at++)
+        taken -= gt_utf8_width(at);
+    gt_buffer_text(&out, at);
+    return out.data;
+}
+
+/* ---- What goes --------------------------------------------------------------------------------------------------- */
+
+static void remove_cells(struct gt_grid *grid, bool (*is_gone)(const struct gt_grid *, size_t cell, size_t which),
+                         size_t which)
+{
+    size_t kept = 0, all = grid->columns * grid->rows;
+    for (size_t i = 0; i < all; i++) {
+        if (is_gone(grid, i, which))
+            free(grid->text[i]);
+        else
+            grid->text[kept++] = grid->text[i];
+    }
+    memset(grid->text + kept, 0, (all - kept) * sizeof *grid->text);
+}
+
+static bool is_in_column(const struct gt_grid *grid, size_t cell, size_t column)
+{
+    return cell % grid->columns == column;
+}
+
+static bool is_in_row(const struct gt_grid *grid, size_t cell, size_t row)
+{
+    return cell / grid->columns == row;
+}
+
+static void remove_column(struct screen *screen, size_t column)
+{
+    struct gt_grid *grid = screen->grid;
+    remove_cells(grid, is_in_column, column);
+    grid->columns--;
+    for (; column < grid->columns; column++) {
+        screen->width[column] = screen->width[column + 1];
+        screen->is_state[column] = screen->is_state[column + 1];
+        grid->is_text[column] = grid->is_text[column + 1];
+    }
+}
+
+static void remove_row(struct screen *screen, size_t row)
+{
+    remove_cells(screen->grid, is_in_row, row);
+    screen->grid->rows--;
+}
+
+static bool says_nothing(const char *cell)
+{
+    return strcmp(cell, "n/a") == 0;
+}
+
+static bool is_zero(const char *cell)
+{
+    return strcmp(cell, "0") == 0 || strcmp(cell, "0.0") == 0;
+}
+
+static bool is_empty_column(const struct gt_grid *grid, size_t column)
+{
+    for (size_t row = 1; row < grid->rows; row++)
+        if (!says_nothing(gt_grid_at(grid, row, column)))
+            return false;
+    return grid->rows > 1;
+}
+
+/* Of a table whose rows have names: nothing but zeros. */
+static bool is_empty_row(const struct gt_grid *grid, size_t row)
+{
+    for (size_t column = 1; column < grid->columns; column++) {
+        const char *cell = gt_grid_at(grid, row, column);
+        if (grid->is_text[column] || !(says_nothing(cell) || is_zero(cell)))
+            return false;
+    }
+    return grid->columns > 1;
+}
+
+static bool is_same_column(const struct gt_grid *grid, size_t column)
+{
+    for (size_t row = 2; row < grid->rows; row++)
+        if (strcmp(gt_grid_at(grid, row, column), gt_grid_at(grid, 1, column)) != 0)
+            return false;
+    return grid->rows > LEAST_SAME && grid->is_text[column] && *gt_grid_at(grid, 1, column);
+}
+
+static void put_note(struct gt_buffer *note, const char *intro, const char *name)
+{
+    gt_buffer_text(note, note->length ? ", " : intro);
+    gt_buffer_text(note, name);
+}
+
+static void put_notes(struct screen *screen, struct gt_buffer *note)
+{
+    if (note->data && note->length) {
+        put_spaces(screen->out, screen->indent);
+        gt_screen_text(screen->out, note->data, screen->indent, screen->indent + GAP, screen->indent + screen->room);
+    }
+    gt_buffer_release(note);
+}
+
+static void fold_columns(struct screen *screen, struct gt_buffer *note)
+{
+    for (size_t column = screen->grid->columns; column-- > 1;)
+        if (is_empty_column(screen->grid, column)) {
+            put_note(note, "not measured: ", gt_grid_at(screen->grid, 0, column));
+            remove_column(screen, column);
+        }
+}
+
+static void fold_rows(struct screen *screen, struct gt_buffer *note)
+{
+    for (size_t row = 1; screen->grid->keyed && row < screen->grid->rows;) {
+        if (is_empty_row(screen->grid, row)) {
+            put_note(note, "0 or not measured: ", gt_grid_at(screen->grid, row, 0));
+            remove_row(screen, row);
+        } else {
+            row++;
+        }
+    }
+}
+
+static void fold_same(struct screen *screen)
+{
+    for (size_t column = screen->grid->columns; column-- > 0;)
+        if (screen->grid->columns > 2 && !(screen->grid->keyed && column == 0) &&
+            is_same_column(screen->grid, column)) {
+            struct gt_buffer note = {0};
+            gt_buffer_printf(&note, "%s: %s, in all rows", gt_grid_at(screen->grid, 0, column),
+                             gt_grid_at(screen->grid, 1, column));
+            put_notes(screen, &note);
+            remove_column(screen, column);
+        }
+}
+
+/* ---- Widths ------------------------------------------------------------------------------------------------------ */
+
+static size_t longest_word(const char *text)
+{
+    size_t longest = 0;
+    while (*text) {
+        size_t length = strcspn(text, " "), columns = gt_utf8_width_of(text, length);
+        longest = columns > longest ? columns : longest;
+        text += length + (text[length] == ' ');
+    }
+    return longest;
+}
+
+static void measure(struct screen *screen, bool breaks_titles)
+{
+    const struct gt_grid *grid = screen->grid;
+    for (size_t column = 0; column < grid->columns; column++) {
+        const char *title = gt_grid_at(grid, 0, column);
+        size_t width = breaks_titles ? longest_word(title) : columns_of(title);
+        for (size_t row = 1; row < grid->rows; row++) {
+            size_t needed = columns_of(gt_grid_at(grid, row, column));
+            width = needed > width ? needed : width;
+        }
+        screen->width[column] = width;
+    }
+}
+
+static size_t total(const struct screen *screen)
+{
+    size_t sum = 0;
+    for (size_t column = 0; column < screen->grid->columns; column++)
+        sum += screen->width[column] + (column ? GAP : 0);
+    return sum;
+}
+
+/* The columns before the last go, from the right, until the rest fits. */
+static void drop_columns(struct screen *screen)
+{
+    while (screen->grid->columns > 2) {
+        size_t last = screen->width[screen->grid->columns - 1];
+        if (total(screen) - last + (last < LEAST_LAST ? last : LEAST_LAST) <= screen->room)
+            return;
+        remove_column(screen, screen->grid->columns - 2);
+    }
+}
+
+/* Returns false where no table is narrow enough. */
+static bool fit(struct screen *screen, bool drops)
+{
+    measure(screen, false);
+    if (total(screen) <= screen->room)
+        return true;
+    if (drops) {
+        drop_columns(screen);
+    } else {
+        fold_same(screen);
+        measure(screen, true);
+    }
+    size_t gaps = (screen->grid->columns - 1) * GAP;
+    gt_wrap_fit(screen->width, screen->grid->is_text, screen->grid->columns,
+                screen->room > gaps ? screen->room - gaps : 0);
+    return total(screen) <= screen->room;
+}
+
+/* ---- Rows -------------------------------------------------------------------------------------------------------- */
+
+/* One line of a row: what fits of each cell, which then begins behind it. Whether anything is left. */
+static bool put_line(struct screen *screen, const char **cell, size_t row)
+{
+    bool is_more = false;
+    size_t pending = screen->indent; /* spaces, which are not put at the end */
+    for (size_t column = 0; column < screen->grid->columns; column++) {
+        const char *next;
+        bool is_text = screen->grid->is_text[column] || (screen->grid->keyed && column == 0);
+        size_t length = gt_wrap_piece(cell[column], screen->width[column], &next);
+        size_t taken = gt_utf8_width_of(cell[column], length);
+        size_t space = screen->width[column] > taken ? screen->width[column] - taken : 0;
+        pending += (column ? GAP : 0) + (is_text ? 0 : space);
+        if (length) {
+            put_spaces(screen->out, pending);
+            put_coloured(screen, colour_of(screen, row, column), cell[column], length);
+            pending = 0;
+        }
+        pending += is_text ? space : 0;
+        cell[column] = next;
+        is_more |= *next != '\0';
+    }
+    gt_buffer_char(screen->out, '\n');
+    return is_more;
+}
+
+static void fold_names(struct screen *screen, size_t row)
+{
+    bool is_ascii = gt_report_style_of(screen->grid->report) & GT_STYLE_ASCII;
+    for (size_t column = 0; column < screen->grid->columns; column++) {
+        char **cell = &screen->grid->text[row * screen->grid->columns + column];
+        char *shorter = *cell ? folded(*cell, screen->width[column], is_ascii) : NULL;
+        if (shorter) {
+            free(*cell);
+            *cell = shorter;
+        }
+    }
+}
+
+static int put_rows(struct screen *screen)
+{
+    const char **cell = calloc(screen->grid->columns + 1, sizeof *cell);
+    for (size_t row = 0; cell && row < screen->grid->rows; row++) {
+        fold_names(screen, row);
+        for (size_t column = 0; column < screen->grid->columns; column++)
+            cell[column] = gt_grid_at(screen->grid, row, column);
+        while (put_line(screen, cell, row))
+            continue;
+    }
+    free(cell);
+    return cell ? 0 : -ENOMEM;
+}
+
+/* ---- A row a paragraph --------------------------------------------------------------------------------------------- */
+
+/* Puts "title: value" at column `at`, or on a line of its own. Returns the column behind it. */
+static size_t put_field(struct screen *screen, size_t row, size_t column, size_t at)
+{
+    const char *title = gt_grid_at(screen->grid, 0, column), *cell = gt_grid_at(screen->grid, row, column);
+    size_t indent = screen->indent + CARD_INDENT, end = screen->indent + screen->room;
+    size_t name = columns_of(title) + 2, needed = name + columns_of(cell);
+    bool is_first = at == indent;
+    if (!is_first && at + GAP + needed > end) {
+        gt_buffer_char(screen->out, '\n');
+        is_first = true;
+        at = indent;
+    }
+    put_spaces(screen->out, is_first ? indent : GAP);
+    at += is_first ? 0 : GAP;
+    put_coloured(screen, DIM, title, strlen(title));
+    gt_buffer_text(screen->out, ":");
+    if (at + needed <= end) {
+        gt_buffer_char(screen->out, ' ');
+        put_coloured(screen, colour_of(screen, row, column), cell, strlen(cell));
+        return at + needed;
+    }
+    bool is_below = at + name + LEAST_LAST > end;
+    if (is_below)
+        gt_buffer_char(screen->out, '\n');
+    put_spaces(screen->out, is_below ? indent + CARD_INDENT : 1);
+    gt_screen_text(screen->out, cell, is_below ? indent + CARD_INDENT : at + name, indent + CARD_INDENT, end);
+    return indent;
+}
+
+static void put_card(struct screen *screen, size_t row, bool has_name)
+{
+    size_t indent = screen->indent + CARD_INDENT, at = indent;
+    if (has_name) {
+        put_spaces(screen->out, screen->indent);
+        gt_screen_text(screen->out, gt_grid_at(screen->grid, row, 0), screen->indent, screen->indent + GAP,
+                       screen->indent + screen->room);
+    }
+    for (size_t column = has_name; column < screen->grid->columns; column++)
+        if (*gt_grid_at(screen->grid, row, column))
+            at = put_field(screen, row, column, at);
+    if (at != indent)
+        gt_buffer_char(screen->out, '\n');
+}
+
+/* A row of facts has no name. */
+static void put_cards(struct screen *screen, bool is_row_of_facts)
+{
+    bool has_name = !is_row_of_facts && (screen->grid->keyed || screen->grid->is_text[0]);
+    for (size_t row = 1; row < screen->grid->rows; row++) {
+        if (!has_name && row > 1)
+            gt_buffer_char(screen->out, '\n');
+        put_card(screen, row, has_name);
+    }
+}
+
+/* ---- The table --------------------------------------------------------------------------------------------------- */
+
+static void mark_states(struct screen *screen, const struct gt_table *table)
+{
+    for (size_t column = 0, shown = 0; table && column < table->columns && shown < screen->grid->columns; column++)
+        if (gt_grid_has_column(table, column))
+            screen->is_state[shown++] = table->column[column].flags & GT_COLUMN_STATE;
+}
+
+static int put_all(struct screen *screen, const struct gt_table *table)
+{
+    struct gt_buffer columns = {0}, rows = {0};
+    bool drops = table && table->flags & GT_FEWER_COLUMNS;
+    mark_states(screen, table);
+    fold_columns(screen, &columns);
+    fold_rows(screen, &rows);
+    int status = 0;
+    if (screen->grid->rows < 2)
+        ;
+    else if (fit(screen, drops))
+        status = put_rows(screen);
+    else
+        put_cards(screen, !table);
+    put_notes(screen, &rows);
+    put_notes(screen, &columns);
+    return status;
+}
+
+int gt_screen_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, size_t indent)
+{
+    size_t all = gt_report_width_of(grid->report);
+    struct screen screen = {
+        .out = out,
+        .grid = grid,
+        .width = calloc(grid->columns + 1, sizeof *screen.width),
+        .is_state = calloc(grid->columns + 1, sizeof *screen.is_state),
+        .indent = indent,
+        .room = all > indent + LEAST_LAST ? all - indent : LEAST_LAST,
+        .is_coloured = gt_report_style_of(grid->report) & GT_STYLE_COLOUR,
+    };
+    int status = screen.width && screen.is_state ? put_all(&screen, table) : -ENOMEM;
+    free(screen.width);
+    free(screen.is_state);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* Figures over time in bounded memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "aggregate/sample_course.h"
+#include "base/clock.h"
+
+static struct gt_sample_course course;
+static struct gt_row row[GT_FIXED_ROWS + 1];
+
+static int begin(bool is_fine)
+{
+    gt_sample_course_release(&course);
+    course.is_fine = is_fine;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return begin(false);
+}
+
+static void add(double seconds, enum gt_scope scope, enum gt_metric_id metric, double value)
+{
+    bool is_of_gpu = scope == GT_SCOPE_GPU;
+    for (int i = 0; i <= GT_FIXED_ROWS; i++)
+        gt_values_clear(row[i].value);
+    row[GT_FIXED_ROWS] = (struct gt_row){.scope = GT_SCOPE_GPU, .device = 3};
+    gt_values_clear(row[GT_FIXED_ROWS].value);
+    row[is_of_gpu ? GT_FIXED_ROWS : (int)scope].value[metric] = value;
+    struct gt_sample sample = {
+        .monotonic_ns = 77 * GT_SECOND + (int64_t)(seconds * 1e9), .row_count = GT_FIXED_ROWS + is_of_gpu, .row = row};
+    assert_int_equal(gt_sample_course_add(&course, &sample), 0);
+}
+
+static int line_of(enum gt_scope scope, enum gt_metric_id metric)
+{
+    int line = gt_sample_course_find(&course, scope, metric, scope == GT_SCOPE_GPU ? 3 : -1);
+    assert_true(line >= 0);
+    return line;
+}
+
+static const float *values_of(int line)
+{
+    return course.course->line[line].value;
+}
+
+/* ---- a course ---- */
+
+static void lines_keep_their_peaks(void **state)
+{
+    (void)state;
+    struct gt_course *lines = gt_course_new(GT_SECOND / 100, GT_COURSE_SPANS, 2, false);
+    for (int i = 0; i < 100000; i++)
+        gt_course_take(lines, i * (GT_SECOND / 10), (const double[]){i == 54321 ? 100 : i % 2, NAN});
+    struct gt_course_span all = gt_course_between(lines, 0, 0, 10000);
+    assert_true(all.count == 100000 && all.least == 0 && all.most == 100);
+    assert_true(gt_course_between(lines, 0, 5400, 5460).most == 100 && gt_course_between(lines, 0, 0, 5000).most == 1);
+    assert_int_equal(gt_course_between(lines, 1, 0, 10000).count, 0);
+    assert_int_equal(gt_course_between(lines, 0, 20000, 30000).count, 0);
+    gt_course_take(lines, -5 * GT_SECOND, (const double[]){7, 7});
+    assert_int_equal(gt_course_between(lines, 1, 0, 10000).count, 0);
+    gt_course_release(lines);
+    assert_int_equal(gt_course_between(NULL, 0, 0, 1).count, 0);
+}
+
+/* ---- of a recording, for small pictures ---- */
+
+static void an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place(void **state)
+{
+    (void)state;
+    begin(false);
+    for (int i = 0; i <= 36000; i++)
+        add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i == 12345 ? 9e9 : 1e9);
+    int line = line_of(GT_SCOPE_COMBINED, GT_RAM);
+    size_t peaks = 0, points = gt_sample_course_points(&course);
+    assert_true(points > GT_COURSE_SPANS / 2 && points <= GT_COURSE_SPANS);
+    for (size_t i = 0; i < points; i++) {
+        bool is_peak = gt_sample_course_point(&course, line, i) > 1e9;
+        peaks += is_peak;
+        if (is_peak)
+            assert_true(fabs(gt_sample_course_time(&course, i) - 1234.5) <= gt_course_span_length(course.course));
+        else
+            assert_true(gt_sample_course_point(&course, line, i) == 1e9);
+    }
+    assert_int_equal(peaks, 1);
+}
+
+static void small_pictures_of_a_fine_course_are_the_same(void **state)
+{
+    (void)state;
+    double coarse[GT_COURSE_SPANS], time[GT_COURSE_SPANS];
+    for (int is_fine = 0; is_fine < 2; is_fine++) {
+        begin(is_fine);
+        for (int i = 0; i <= 36000; i++)
+            add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i % 777 * 1e6);
+        int line = line_of(GT_SCOPE_COMBINED, GT_RAM);
+        assert_true(is_fine == (gt_course_step(course.course) > 1));
+        for (size_t i = 0; i < gt_sample_course_points(&course); i++) {
+            assert_true(!is_fine || coarse[i] == gt_sample_course_point(&course, line, i));
+            assert_true(!is_fine || time[i] == gt_sample_course_time(&course, i));
+            coarse[i] = gt_sample_course_point(&course, line, i);
+            time[i] = gt_sample_course_time(&course, i);
+        }
+    }
+}
+
+static void rates_are_averaged_over_all_their_samples(void **state)
+{
+    (void)state;
+    begin(false);
+    for (int i = 0; i < 4096; i++)
+        add(i * 0.001, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, i % 2 ? 2.0 : 1.0);
+    int line = line_of(GT_SCOPE_COMBINED, GT_CPU_UTILIZATION);
+    for (size_t i = 0; i < gt_sample_course_points(&course); i++)
+        assert_true(fabs(gt_sample_course_point(&course, line, i) - 1.5) < 1e-9);
+}
+
+static void a_counter_shows_its_growth(void **state)
+{
+    (void)state;
+    begin(false);
+    static const double counted[] = {100, 103, NAN, 110};
+    for (int i = 0; i < 4; i++)
+        add(i * 0.1, GT_SCOPE_SYSTEM, GT_CPU_ENERGY, counted[i]);
+    int line = line_of(GT_SCOPE_SYSTEM, GT_CPU_ENERGY);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(i == 1 ? fabs(gt_sample_course_point(&course, line, i * 100) - 30) < 1e-6
+                           : isnan(gt_sample_course_point(&course, line, i * 100)));
+}
+
+static void what_was_never_measured_is_unknown(void **state)
+{
+    (void)state;
+    begin(false);
+    assert_int_equal(gt_sample_course_points(&course), 0);
+    add(0, GT_SCOPE_SYSTEM, GT_RAM, 1);
+    add(5, GT_SCOPE_SYSTEM, GT_RAM, 1);
+    add(6, GT_SCOPE_COMBINED, GT_SWAP, 1); /* for pages alone */
+    for (int scope = 0; scope < GT_SCOPE_COUNT; scope++)
+        for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
+            assert_int_equal(gt_sample_course_find(&course, scope, metric, -1), -1);
+}
+
+/* ---- of a recording, for pages ---- */
+
+static void each_sample_and_the_extremes_of_each_span_are_kept(void **state)
+{
+    (void)state;
+    begin(true);
+    for (int i = 0; i < 40000; i++)
+        add(i * 0.1, GT_SCOPE_COMBINED, GT_RAM, i == 12345 ? 9e9 : i % 2 ? 1e9 : 3e9);
+    int line = line_of(GT_SCOPE_COMBINED, GT_RAM);
+    assert_true(course.course->is_whole);
+    assert_int_equal(course.course->samples, 40000);
+    assert_int_equal(course.course->seen, 40000);
+    assert_true(values_of(line)[12345] == 9e9F && values_of(line)[12346] == 3e9F);
+    assert_true(fabs(course.course->time[12345] - 1234.5) < 1e-6);
+    assert_true(course.course->spans > GT_COURSE_FINE_SPANS / 4 && course.course->spans <= GT_COURSE_FINE_SPANS);
+    uint64_t samples = 0;
+    size_t peaks = 0;
+    for (size_t i = 0; i < course.course->spans; i++) {
+        const struct gt_course_span *span = &course.course->line[line].span[i];
+        samples += span->count;
+        peaks += span->most > 3e9;
+        assert_true(span->count && span->least >= 1e9 && span->sum <= span->count * span->most);
+    }
+    assert_int_equal(samples, 40000);
+    assert_int_equal(peaks, 1);
+}
+
+static void counters_become_rates_and_what_is_missing_stays_so(void **state)
+{
+    (void)state;
+    begin(true);
+    static const double counted[] = {100, 300, NAN, 500, 900};
+    for (int i = 0; i < 5; i++)
+        add(i * 2, GT_SCOPE_COMBINED, GT_READ_BYTES, counted[i]);
+    const float *value = values_of(line_of(GT_SCOPE_COMBINED, GT_READ_BYTES));
+    assert_true(isnan(value[0]) && value[1] == 100.0F && isnan(value[2]) && isnan(value[3]) && value[4] == 200.0F);
+    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES, -1), -1);
+    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_RAM, -1), -1);
+}
+
+static void a_gpu_has_a_line_of_its_own(void **state)
+{
+    (void)state;
+    begin(true);
+    add(0, GT_SCOPE_COMBINED, GT_RAM, 1);
+    add(1, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0.25);
+    add(2, GT_SCOPE_COMBINED, GT_RAM, 1); /* without rows of GPUs */
+    add(3, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0.75);
+    int line = line_of(GT_SCOPE_GPU, GT_GPU_UTILIZATION);
+    const float *value = values_of(line);
+    assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0), -1);
+    assert_int_equal(course.course->line[line].values, 4);
+    assert_true(isnan(value[0]) && value[1] == 0.25F && isnan(value[2]) && value[3] == 0.75F);
+}
+
+static void beyond_a_number_of_samples_spans_are_what_is_left(void **state)
+{
+    (void)state;
+    begin(true);
+    for (int i = 0; i <= GT_COURSE_SAMPLES; i++)
+        add(i * 0.001, GT_SCOPE_COMBINED, GT_RAM, i == 5000 ? 7 : 2);
+    int line = line_of(GT_SCOPE_COMBINED, GT_RAM);
+    assert_false(course.course->is_whole);
+    assert_int_equal(course.course->samples, 0);
+    assert_null(values_of(line));
+    assert_int_equal(course.course->line[line].known, GT_COURSE_SAMPLES + 1);
+    struct gt_course_span span = gt_course_between(course.course, (size_t)line, 4.9, 5.1);
+    assert_true(span.most == 7 && span.least == 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_keep_their_peaks),
+        cmocka_unit_test(an_hour_at_ten_hertz_fits_and_keeps_its_peak_in_place),
+        cmocka_unit_test(small_pictures_of_a_fine_course_are_the_same),
+        cmocka_unit_test(rates_are_averaged_over_all_their_samples),
+        cmocka_unit_test(a_counter_shows_its_growth),
+        cmocka_unit_test(what_was_never_measured_is_unknown),
+        cmocka_unit_test(each_sample_and_the_extremes_of_each_span_are_kept),
+        cmocka_unit_test(counters_become_rates_and_what_is_missing_stays_so),
+        cmocka_unit_test(a_gpu_has_a_line_of_its_own),
+        cmocka_unit_test(beyond_a_number_of_samples_spans_are_what_is_left),
+    };
+    return cmocka_run_group_tests_name("course", tests, NULL, end);
+}

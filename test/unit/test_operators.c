@@ -1,0 +1,241 @@
+/* Operators and the work of GPUs that belongs to them, in traces as PyTorch's profiler wrote them over the years. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/folder.h"
+#include "support/trace_file.h"
+#include "support/traces.h"
+
+#define X(category, name, pid, tid, time, length, args)                                                            \
+    "{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"" name "\",\"pid\":" #pid ",\"tid\":" #tid ",\"ts\":" #time \
+    ",\"dur\":" #length ",\"args\":{" args "}}"
+#define OPERATOR(name, time, length, args) X("cpu_op", name, 9, 9, time, length, args)
+#define CALL(time, length, id) X("cuda_runtime", "cudaLaunchKernel", 9, 9, time, length, "\"correlation\":" #id)
+#define KERNEL(name, time, length, args) X("kernel", name, 0, 7, time, length, args)
+
+static struct gt_report *report_of(const char *folder, const char *analysis, const char *text,
+                                   const struct gt_profile_options *options, const struct gt_trace_options *reading)
+{
+    const char *path = trace_write_text(folder, "trace.json", text);
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    struct gt_profile_options own = options ? *options : GT_INIT(struct gt_profile_options);
+    struct gt_trace_options all = reading ? *reading : GT_TRACE_OPTIONS;
+    if (gt_analysis_of_files(analysis, &path, 1, &all, &own, &report, &error) < 0)
+        fail_msg("%s", error.text);
+    return report;
+}
+
+static struct gt_report *operators_of(const char *folder, const char *text)
+{
+    return report_of(folder, "operators", text, NULL, NULL);
+}
+
+static double figure(const struct gt_report *report, const char *name, const char *column)
+{
+    return traces_number(report, "operators", traces_find(report, "operators", 0, "name", name), column);
+}
+
+/* A call lies in addmm, that in linear; the kernel bears another operator's number as it did in 2022 and 2023. */
+static void work_belongs_to_the_operator_that_launched_it(void **state)
+{
+    struct gt_report *report = operators_of(
+        *state,
+        "[" OPERATOR("aten::linear", 10, 50, "\"External id\":1") "," OPERATOR("aten::addmm", 15, 30, "\"External id\":2") "," CALL(
+            20, 5, 3) "," OPERATOR("aten::relu", 70, 9,
+                                   "\"External id\":3") "," KERNEL("gemm", 100, 40,
+                                                                   "\"correlation\":3,\"External id\":3") "]");
+    assert_true(figure(report, "aten::addmm", "gpu_us") == 40);
+    assert_true(figure(report, "aten::addmm", "gpu_total_us") == 40);
+    assert_true(figure(report, "aten::linear", "gpu_us") == 0);
+    assert_true(figure(report, "aten::linear", "gpu_total_us") == 40);
+    assert_true(figure(report, "aten::relu", "gpu_total_us") == 0);
+    assert_true(figure(report, "aten::addmm", "self_us") == 25); /* the call is a child */
+    assert_true(figure(report, "aten::linear", "self_us") == 20);
+    gt_report_free(report);
+}
+
+/* Kineto of 2021: other categories, whole microseconds, "external id" in lower case, threads as texts. */
+static void traces_of_2021_are_read(void **state)
+{
+    struct gt_report *report = operators_of(
+        *state,
+        "[" X("Kernel", "gemm", 0, "stream 7", 100, 40, "\"correlation\":8,\"external id\":2") "," X(
+            "Kernel", "tail", 0, "stream 7", 150, 6,
+            "\"correlation\":9,\"external id\":2") "," X("Operator", "aten::mm", 9, "9", 15, 30,
+                                                         "\"External id\":2") "," X("Runtime", "cudaLaunchKernel", 9,
+                                                                                    "9", 20, 5,
+                                                                                    "\"correlation\":8") "]");
+    assert_true(figure(report, "aten::mm", "gpu_us") == 46); /* one by its call, one by its id */
+    assert_true(figure(report, "aten::mm", "self_us") == 25);
+    gt_report_free(report);
+}
+
+/* Ids that are seen to be correlations are no operators', also for work whose call is not in the trace. */
+static void misleading_ids_are_not_followed(void **state)
+{
+    struct gt_report *report = operators_of(
+        *state,
+        "[" OPERATOR("aten::a", 10, 9, "\"External id\":1") "," CALL(12, 2, 7) "," OPERATOR(
+            "aten::b", 30, 9,
+            "\"External id\":5") "," KERNEL("k", 100, 40,
+                                            "\"correlation\":7,\"External id\":7") "," KERNEL("lost", 150, 3,
+                                                                                              "\"correlation\":5,\"External id\":5") "]");
+    assert_true(figure(report, "aten::a", "gpu_us") == 40);
+    assert_true(figure(report, "aten::b", "gpu_us") == 0);
+    gt_report_free(report);
+}
+
+static void equal_intervals_do_not_depend_on_order(void **state)
+{
+    static const char *const texts[] = {"[" OPERATOR("aten::zero_", 10, 5, "\"External id\":1") "," OPERATOR(
+                                            "aten::fill_", 10, 5, "\"External id\":2") "]",
+                                        "[" OPERATOR("aten::fill_", 10, 5, "\"External id\":2") "," OPERATOR(
+                                            "aten::zero_", 10, 5, "\"External id\":1") "]"};
+    for (size_t i = 0; i < 2; i++) {
+        struct gt_report *report = operators_of(*state, texts[i]);
+        assert_true(figure(report, "aten::zero_", "self_us") == 0);
+        assert_true(figure(report, "aten::fill_", "self_us") == 5);
+        gt_report_free(report);
+    }
+}
+
+/* As key_averages() has it: aten::sum that does nothing but call aten::sum is one. */
+static void an_operator_alone_in_itself_counts_once(void **state)
+{
+    struct gt_report *report = operators_of(
+        *state,
+        "[" OPERATOR("aten::sum", 10, 20, "") "," OPERATOR("aten::sum", 12, 10, "") "," CALL(14, 3, 4) "," KERNEL(
+            "reduce", 100, 7, "\"correlation\":4") "," OPERATOR("aten::to", 40, 20,
+                                                                "") "," OPERATOR("aten::to", 41, 5,
+                                                                                 "") "," OPERATOR("aten::copy_", 50, 5,
+                                                                                                  "") "]");
+    assert_true(figure(report, "aten::sum", "count") == 1);
+    assert_true(figure(report, "aten::sum", "total_us") == 20);
+    assert_true(figure(report, "aten::sum", "self_us") == 17);
+    assert_true(figure(report, "aten::sum", "gpu_us") == 7);
+    assert_true(figure(report, "aten::to", "count") == 2); /* not alone */
+    gt_report_free(report);
+}
+
+static void shapes_are_told_apart(void **state)
+{
+    struct gt_profile_options options = GT_INIT(struct gt_profile_options);
+    options.by = "shape";
+    struct gt_report *report = report_of(
+        *state, "operators",
+        "[" OPERATOR("aten::mm", 10, 5, "\"Input Dims\":[[2, 3], [3, 4]]") "," OPERATOR(
+            "aten::mm", 20, 6,
+            "\"Input Dims\":[[2, 3], [3, 4]]") "," OPERATOR("aten::mm", 30, 7,
+                                                            "\"Input dims\":[[8, 8]]") "," CALL(31, 1,
+                                                                                                5) "," KERNEL("gemm",
+                                                                                                              100, 40,
+                                                                                                              "\"correlation\":5") "]",
+        &options, NULL);
+    assert_int_equal(traces_rows(report, "operators"), 2);
+    size_t small = traces_find(report, "operators", 0, "shape", "[[2, 3], [3, 4]]");
+    size_t large = traces_find(report, "operators", 0, "shape", "[[8, 8]]");
+    assert_true(traces_number(report, "operators", small, "count") == 2);
+    assert_true(traces_number(report, "operators", small, "gpu_us") == 0);
+    assert_true(traces_number(report, "operators", large, "gpu_us") == 40);
+    gt_report_free(report);
+}
+
+#define ENGINE "autograd::engine::evaluate_function: MmBackward0"
+#define FLOW(phase, tid, time) \
+    "{\"ph\":\"" phase "\",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"id\":1,\"pid\":9,\"tid\":" #tid ",\"ts\":" #time "}"
+#define TRAINING                                                                                                                                                                                                  \
+    OPERATOR("aten::matmul", 8, 9, "")                                                                                                                                                                            \
+    "," OPERATOR("aten::mm", 10, 5, "\"Sequence number\":4") "," OPERATOR("aten::add", 20, 5, "\"Sequence number\":5") "," X("cpu_op", ENGINE, 9, 10, 40, 30, "\"Sequence number\":4,\"Fwd thread id\":1") "," X( \
+        "cpu_op", "MmBackward0", 9, 10, 45, 20,                                                                                                                                                                   \
+        "\"Sequence number\":4,\"Fwd thread id\":1") "," X("cuda_runtime", "cudaLaunchKernel", 9, 10, 50, 2,                                                                                                      \
+                                                           "\"correlation\":6") "," X("cuda_runtime",                                                                                                             \
+                                                                                      "cudaLaunchKernel", 9, 10, 67,                                                                                              \
+                                                                                      1,                                                                                                                          \
+                                                                                      "\"correlation\":7") "," KERNEL("gemm",                                                                                     \
+                                                                                                                      100,                                                                                        \
+                                                                                                                      40,                                                                                         \
+                                                                                                                      "\"correlation\":6") "," KERNEL("sum",                                                      \
+                                                                                                                                                      150,                                                        \
+                                                                                                                                                      2,                                                          \
+                                                                                                                                                      "\"correlation\":7")
+
+/* With the flow, and with the sequence numbers alone. */
+static void backward_work_is_told_with_the_forward_operator(void **state)
+{
+    static const char *const texts[] = {"[" TRAINING "," FLOW("s", 9, 10) "," FLOW("f", 10, 45) "]", "[" TRAINING "]"};
+    for (size_t i = 0; i < 2; i++) {
+        struct gt_report *report = operators_of(*state, texts[i]);
+        assert_true(figure(report, "aten::mm", "backward_gpu_us") == 42);
+        assert_true(figure(report, "aten::matmul", "backward_gpu_us") == 42);
+        assert_true(figure(report, "aten::mm", "gpu_total_us") == 0);
+        assert_true(figure(report, "aten::add", "backward_gpu_us") == 0);
+        assert_true(figure(report, ENGINE, "gpu_us") == 2);
+        gt_report_free(report);
+    }
+}
+
+/* Calls, kernels and outer operators have other names than what is shown. */
+static void a_selection_hides_and_joins_all(void **state)
+{
+    const char *text = "[" OPERATOR("aten::linear", 10, 50, "") "," OPERATOR("aten::mm", 15, 30, "") "," CALL(
+        20, 5, 3) "," KERNEL("gemm", 100, 40, "\"correlation\":3") "," CALL(145, 2,
+                                                                            4) "," KERNEL("gemm", 150, 40,
+                                                                                          "\"correlation\":4") "]";
+    struct gt_trace_options reading = GT_TRACE_OPTIONS;
+    reading.select = "aten::mm";
+    struct gt_report *report = report_of(*state, "operators", text, NULL, &reading);
+    assert_int_equal(traces_rows(report, "operators"), 1);
+    assert_true(figure(report, "aten::mm", "gpu_us") == 40);
+    assert_true(figure(report, "aten::mm", "self_us") == 25);
+    gt_report_free(report);
+    reading.select = "gemm";
+    report = report_of(*state, "idle", text, NULL, &reading);
+    assert_true(traces_number(report, "devices", 0, "other_us") == 0);
+    assert_true(traces_number(report, "devices", 0, "host_wait_us") == 10);
+    gt_report_free(report);
+    report = report_of(*state, "launches", text, NULL, &reading);
+    assert_true(traces_number(report, "launches", 0, "count") == 2);
+    gt_report_free(report);
+}
+
+/* The holders are shown by their names. */
+static void selected_holders_of_memory_are_shown(void **state)
+{
+#define MEMORY(time, bytes, address, total)                                                                \
+    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
+    ",\"Addr\":" #address ",\"Total Allocated\":" #total ",\"Total Reserved\":200,\"Device Type\":1,\"Device Id\":0}}"
+    struct gt_trace_options reading = GT_TRACE_OPTIONS;
+    reading.select = "inner";
+    struct gt_report *report = report_of(*state, "memory",
+                                         "[" OPERATOR("outer", 1, 30, "") "," OPERATOR("inner", 5, 10, "") "," MEMORY(
+                                             7, 100, 1, 100) "," MEMORY(20, 50, 2, 150) "]",
+                                         NULL, &reading);
+    assert_true(traces_number(report, "memory", 0, "peak_allocated_bytes") == 150);
+    assert_int_equal(traces_rows(report, "holders"), 1);
+    assert_string_equal(traces_text(report, "holders", 0, "operator"), "inner");
+    gt_report_free(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
+        TEST(work_belongs_to_the_operator_that_launched_it),
+        TEST(traces_of_2021_are_read),
+        TEST(misleading_ids_are_not_followed),
+        TEST(equal_intervals_do_not_depend_on_order),
+        TEST(an_operator_alone_in_itself_counts_once),
+        TEST(shapes_are_told_apart),
+        TEST(backward_work_is_told_with_the_forward_operator),
+        TEST(a_selection_hides_and_joins_all),
+        TEST(selected_holders_of_memory_are_shown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
