@@ -55,6 +55,7 @@ $(BUILD)/%.o: %.c $(BUILD)/signature
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/lib/report/page_asset.o: lib/report/page.css lib/report/page.js $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js)
+$(BUILD)/lib/analyse/export/flame.o: lib/analyse/export/flame.html
 
 $(BUILD)/libgputracker.a: $(LIB_OBJ)
 	@rm -f $@ && $(SAY) "AR $@"

@@ -44,6 +44,23 @@ static int info(const struct options *options, int count, char **operands)
     return output_result(&output, status, report, &error);
 }
 
+static int export(const struct options *options, int count, char **operands)
+{
+    struct output output;
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_trace_request request = request_of(options);
+    struct gt_export_request what = GT_INIT(struct gt_export_request);
+    int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (status)
+        return status;
+    name_input(count, operands);
+    what.output = options->exported;
+    what.overwrite = options->overwrite;
+    status = gt_timeline_export((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
+    return output_result(&output, status, report, &error);
+}
+
 const struct command command_timeline_merge = {
     .name = "timeline merge",
     .synopsis = "[-o FILE] PATH...",
@@ -77,4 +94,22 @@ const struct command command_timeline_info = {
     .least = 1,
     .most = -1,
     .run = info,
+};
+
+const struct command command_timeline_export = {
+    .name = "timeline export",
+    .synopsis = "-o FILE PATH...",
+    .summary = "Write traces as tables for SQL, or as a flame graph",
+    .description =
+        "Reads what timeline info names, and writes FILE by its suffix.\n\n"
+        ".sqlite: the views events (a row for each, with its place, times in nanoseconds, step, correlation, shapes and "
+        "arguments), counters, steps and ranks. .arrow: the events as one table, for pandas, polars and DuckDB. Both are "
+        "written while files are read, whatever their size.\n\n"
+        ".html: a flame graph of sampled stacks, of Python functions in traces, or else of what lies within one another on "
+        "the threads of CPUs; one file that needs no network. .collapsed: the same as lines, \"main;work;fib 12\", in "
+        "microseconds, samples or bytes.",
+    .operand = OPERAND_FILE,
+    .least = 1,
+    .most = -1,
+    .run = export,
 };

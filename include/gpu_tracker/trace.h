@@ -35,6 +35,16 @@ int gt_timeline_info(const char *const *paths, size_t count, const struct gt_tra
 int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error);
 
+struct gt_export_request {
+    size_t size;
+    const char *output; /* .sqlite or .arrow: tables; .html: a flame graph; .collapsed: stacks */
+    int overwrite;
+};
+
+/* Write them in another form; the report says what went into the file. */
+int gt_timeline_export(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                       const struct gt_export_request *what, struct gt_report **ret, struct gt_error *error);
+
 /* ---- Profiles ------------------------------------------------------------------------------------------------ */
 /* Analyses of traces. */
 struct gt_profile_options {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analyse/export/export.h"
 #include "analyse/merge/merge.h"
 #include "analyse/trace/analysis.h"
 #include "api/own.h"
@@ -96,6 +97,15 @@ int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_tr
         return gt_error_set(error, EINVAL, "low_gpu: %g is no percentage, from 0 to 100", own.low_gpu);
     int status = gt_trace_request_read(request, &options.trace, error);
     return status < 0 ? status : gt_merge(ret, paths, count, &options, error);
+}
+
+int gt_timeline_export(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                       const struct gt_export_request *what, struct gt_report **ret, struct gt_error *error)
+{
+    GT_OWN(struct gt_export_request, own, what);
+    struct gt_export_options options = {.output = own.output, .overwrite = own.overwrite};
+    int status = gt_trace_request_read(request, &options.trace, error);
+    return status < 0 ? status : gt_export(ret, paths, count, &options, error);
 }
 
 /* ---- profiles ---- */

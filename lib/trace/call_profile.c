@@ -11,9 +11,9 @@
 /* Categories of calls of Python functions: viztracer's, py-spy's, PyTorch's. */
 static const char *const python[] = {"fee", "FEE", "py-spy", "python_function"};
 /* Of what does not run on a thread, or says nothing of it. */
-static const char *const others[] = {"kernel",     "Kernel", "gpu_memcpy",  "Memcpy", "gpu_memset",
-                                     "Memset",     "gpu",    "gpu_user_annotation", "Trace",  "overhead",
-                                     "ac2g",       "fwdbwd"};
+static const char *const others[] = {"kernel",     "Kernel",   "gpu_memcpy", "Memcpy",
+                                     "gpu_memset", "Memset",   "gpu",        "gpu_user_annotation",
+                                     "Trace",      "overhead", "ac2g",       "fwdbwd"};
 
 static bool is_one_of(const struct gt_trace *trace, uint32_t category, const char *const *names, size_t count)
 {

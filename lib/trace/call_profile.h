@@ -6,7 +6,7 @@
 
 enum gt_calls {
     GT_CALLS_PYTHON, /* of Python functions only */
-    GT_CALLS_CPU     /* of all that lies within one another on the threads of CPUs: functions, operators, runtime calls */
+    GT_CALLS_CPU /* of all that lies within one another on the threads of CPUs: functions, operators, runtime calls */
 };
 
 /* Adds a profile for each thread that has any. Returns 0 or -ENOMEM. */

@@ -17,7 +17,7 @@ const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
 
 const char *gt_trace_profiler_name(enum gt_trace_profiler profiler)
 {
-    static const char *const names[] = {"cprofile", "pyinstrument", "stacks", "speedscope",
+    static const char *const names[] = {"cprofile", "pyinstrument", "stacks",         "speedscope",
                                         "perf",     "events",       "memory snapshot"};
     return names[profiler];
 }
@@ -279,15 +279,8 @@ bool gt_steps_is_whole(const struct gt_trace *trace, const struct gt_trace_step 
     return strncmp(mode, "Step:", 5) == 0 || strcmp(mode, "ProfilerStep") == 0;
 }
 
-/* The windows of a node that say which step a moment belongs to, by start. */
-struct windows {
-    const struct gt_trace_step **step;
-    int64_t *latest; /* the latest end up to each */
-    size_t count;
-};
-
 /* Steps stand node by node. Those of one node are appended; returns past its last one. */
-static size_t add_node(const struct gt_trace *trace, size_t from, struct windows *windows)
+static size_t add_node(const struct gt_trace *trace, size_t from, struct gt_step_windows *windows)
 {
     uint32_t node = trace->step[from].node;
     size_t to = from;
@@ -301,30 +294,50 @@ static size_t add_node(const struct gt_trace *trace, size_t from, struct windows
             continue;
         latest = step->end > latest ? step->end : latest;
         windows->latest[windows->count] = latest;
-        windows->step[windows->count++] = step;
+        windows->step[windows->count++] = *step;
     }
     return to;
 }
 
+int gt_step_windows_open(struct gt_step_windows *ret, const struct gt_trace *trace)
+{
+    *ret = (struct gt_step_windows){calloc(trace->step_count + 1, sizeof *ret->step),
+                                    calloc(trace->step_count + 1, sizeof *ret->latest), 0};
+    if (!ret->step || !ret->latest) {
+        gt_step_windows_release(ret);
+        return -ENOMEM;
+    }
+    for (size_t from = 0; from < trace->step_count;)
+        from = add_node(trace, from, ret);
+    return 0;
+}
+
+void gt_step_windows_release(struct gt_step_windows *windows)
+{
+    free(windows->step);
+    free(windows->latest);
+    *windows = (struct gt_step_windows){0};
+}
+
 /* The latest window of the node that began and holds the moment. */
-static int32_t find(const struct windows *windows, uint32_t node, int64_t time)
+int32_t gt_step_windows_find(const struct gt_step_windows *windows, uint32_t node, int64_t time)
 {
     size_t low = 0, high = windows->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct gt_trace_step *step = windows->step[middle];
+        const struct gt_trace_step *step = &windows->step[middle];
         if (step->node != node ? step->node < node : step->start <= time)
             low = middle + 1;
         else
             high = middle;
     }
-    while (low > 0 && windows->step[low - 1]->node == node && windows->latest[low - 1] >= time)
-        if (windows->step[--low]->end >= time)
-            return windows->step[low]->step;
+    while (low > 0 && windows->step[low - 1].node == node && windows->latest[low - 1] >= time)
+        if (windows->step[--low].end >= time)
+            return windows->step[low].step;
     return GT_TRACE_NO_STEP;
 }
 
-static void assign(struct gt_trace *trace, const struct windows *windows)
+static void assign(struct gt_trace *trace, const struct gt_step_windows *windows)
 {
     struct gt_trace_events *events = &trace->events;
     uint32_t known = GT_TRACE_NONE, node = GT_TRACE_NONE;
@@ -334,23 +347,19 @@ static void assign(struct gt_trace *trace, const struct windows *windows)
         uint32_t file = trace->process[trace->track[events->track[i]].process].file;
         node = file == known ? node : gt_trace_node_of(trace, file);
         known = file;
-        events->step[i] = find(windows, node, events->start[i]);
+        events->step[i] = gt_step_windows_find(windows, node, events->start[i]);
         events->flag[i] |= GT_TRACE_IN_STEP;
     }
 }
 
 int gt_steps_assign(struct gt_trace *trace)
 {
+    struct gt_step_windows windows;
     if (!trace->step_count || !trace->events.count)
         return 0;
-    struct windows windows = {calloc(trace->step_count, sizeof *windows.step),
-                              calloc(trace->step_count, sizeof *windows.latest), 0};
-    int status = windows.step && windows.latest ? 0 : -ENOMEM;
-    for (size_t from = 0; from < trace->step_count && status >= 0;)
-        from = add_node(trace, from, &windows);
+    int status = gt_step_windows_open(&windows, trace);
     if (status >= 0)
         assign(trace, &windows);
-    free(windows.step);
-    free(windows.latest);
+    gt_step_windows_release(&windows);
     return status;
 }

@@ -286,6 +286,15 @@ void gt_nodes_join(struct gt_trace *trace);
 /* Gives events without a step that of the window their start lies in. Windows of whole steps (processes "Step:...",
  * "ProfilerStep") go before those made of parts. Returns 0 or -ENOMEM. */
 int gt_steps_assign(struct gt_trace *trace);
+/* These windows do so for events that are not kept. They are copied from the steps; all zero holds none. */
+struct gt_step_windows {
+    struct gt_trace_step *step;
+    int64_t *latest; /* the latest end up to each */
+    size_t count;
+};
+int gt_step_windows_open(struct gt_step_windows *ret, const struct gt_trace *trace); /* 0 or -ENOMEM */
+int32_t gt_step_windows_find(const struct gt_step_windows *windows, uint32_t node, int64_t time);
+void gt_step_windows_release(struct gt_step_windows *windows);
 bool gt_steps_is_whole(const struct gt_trace *trace, const struct gt_trace_step *step);
 
 #endif

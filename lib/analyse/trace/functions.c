@@ -370,8 +370,8 @@ static int add_sums(const struct gt_analysis_input *input, const struct tables *
 }
 
 /* Samplers that know no times count samples, or bytes. */
-static int add_weights(const struct gt_analysis_input *input, struct gt_table *table,
-                       enum gt_dump_group by, int key, enum gt_profile_unit unit)
+static int add_weights(const struct gt_analysis_input *input, struct gt_table *table, enum gt_dump_group by, int key,
+                       enum gt_profile_unit unit)
 {
     struct gt_function_sums sums = {0};
     struct gt_buffer title = {0};

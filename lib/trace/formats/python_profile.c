@@ -226,7 +226,8 @@ static int64_t take_frame(struct tree *tree, const struct gt_json_value *frame, 
 {
     struct gt_profile_maker *maker = &tree->maker;
     int64_t number = gt_profile_function(maker, text_of(frame, "file_path"),
-                                  gt_json_integer_of(gt_json_member(frame, "line_no")), text_of(frame, "function"));
+                                         gt_json_integer_of(gt_json_member(frame, "line_no")),
+                                         text_of(frame, "function"));
     if (number < 0 || note_depth(tree, (uint32_t)number) < 0)
         return number < 0 ? number : -ENOMEM;
     struct gt_trace_frame *added = GT_GROW(maker, frame);

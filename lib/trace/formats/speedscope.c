@@ -49,8 +49,9 @@ static void find_members(struct gt_span object, const struct wanted *wanted, siz
             if (gt_span_is(key, wanted[i].key))
                 *wanted[i].to = value;
 }
-#define FIND(object, ...) \
-    find_members(object, (const struct wanted[]){__VA_ARGS__}, sizeof((const struct wanted[]){__VA_ARGS__}) / sizeof(struct wanted))
+#define FIND(object, ...)                                      \
+    find_members(object, (const struct wanted[]){__VA_ARGS__}, \
+                 sizeof((const struct wanted[]){__VA_ARGS__}) / sizeof(struct wanted))
 
 static bool open_list(struct gt_walk *walk, struct gt_span list)
 {
@@ -252,8 +253,10 @@ static enum gt_profile_unit unit_of(struct gt_span unit, double *factor)
         const char *name;
         enum gt_profile_unit unit;
         double factor;
-    } units[] = {{"\"nanoseconds\"", GT_PROFILE_SECONDS, 1e-9}, {"\"microseconds\"", GT_PROFILE_SECONDS, 1e-6},
-                 {"\"milliseconds\"", GT_PROFILE_SECONDS, 1e-3}, {"\"seconds\"", GT_PROFILE_SECONDS, 1},
+    } units[] = {{"\"nanoseconds\"", GT_PROFILE_SECONDS, 1e-9},
+                 {"\"microseconds\"", GT_PROFILE_SECONDS, 1e-6},
+                 {"\"milliseconds\"", GT_PROFILE_SECONDS, 1e-3},
+                 {"\"seconds\"", GT_PROFILE_SECONDS, 1},
                  {"\"bytes\"", GT_PROFILE_BYTES, 1}};
     *factor = 1;
     for (size_t i = 0; unit.text && i < sizeof units / sizeof *units; i++)

@@ -99,10 +99,13 @@ static int probe_collapsed(const struct gt_trace_probe *probe)
             return 0;
         has_depth |= memchr(stack.text, ';', stack.length) != NULL;
     }
-    return lines && has_depth && !strchr("{[<", *probe->head) ? 30 : 0;
+    bool is_other = strchr("{[", *probe->head) || strncmp(probe->head, "<!", 2) == 0 ||
+                    strncmp(probe->head, "<?", 2) == 0;
+    return lines && has_depth && !is_other ? 30 : 0;
 }
 
-static int take_collapsed(struct gt_profile_maker *maker, struct stack *stack, struct gt_span text, struct gt_span count)
+static int take_collapsed(struct gt_profile_maker *maker, struct stack *stack, struct gt_span text,
+                          struct gt_span count)
 {
     int64_t weight = 0;
     int status = gt_span_decimal(count, 0, &weight);

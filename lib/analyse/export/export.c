@@ -1,0 +1,219 @@
+#include "analyse/export/export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyse/export/flame.h"
+#include "analyse/export/tables.h"
+#include "base/file.h"
+#include "trace/call_profile.h"
+#include "trace/source.h"
+
+struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const struct gt_step_windows *windows,
+                                           const struct gt_trace_event *event)
+{
+    struct gt_exported_event ret = {.event = event, .step = event->step, .device = -1, .stream = -1};
+    struct gt_walk walk;
+    struct gt_span key, value;
+    ret.file = trace->process[trace->track[event->track].process].file;
+    ret.node = gt_trace_node_of(trace, ret.file);
+    if (ret.step == GT_TRACE_NO_STEP && !(event->flag & GT_TRACE_NO_TIME))
+        ret.step = gt_step_windows_find(windows, ret.node, event->start);
+    if (!event->item->args.text || *event->item->args.text != '{')
+        return ret;
+    ret.args = event->item->args;
+    gt_walk_open(&walk, ret.args);
+    while (gt_walk_member(&walk, &key, &value) > 0)
+        if (gt_span_is(key, "Input Dims") || gt_span_is(key, "Input dims"))
+            ret.shapes = value;
+        else if (gt_span_is(key, "device"))
+            gt_span_decimal(value, 0, &ret.device);
+        else if (gt_span_is(key, "stream"))
+            gt_span_decimal(value, 0, &ret.stream);
+    return ret;
+}
+
+struct counts {
+    uint64_t events, samples, stacks;
+};
+
+/* ---- tables ---- */
+
+static int write_tables(struct gt_trace_source *source, const struct gt_new_file *file, bool is_arrow,
+                        struct counts *counts, struct gt_error *error)
+{
+    int status = gt_trace_source_read(source, NULL, NULL, error); /* steps and tracks */
+    if (status < 0)
+        return status;
+    return is_arrow ? gt_export_arrow(source, file->fd, &counts->events, error)
+                    : gt_export_sqlite(source, file->hidden, &counts->events, &counts->samples, error);
+}
+
+/* ---- stacks ---- */
+
+static int write_all(const struct gt_new_file *file, const struct gt_buffer *text, const char *path,
+                     struct gt_error *error)
+{
+    for (size_t at = 0; at < text->length;) {
+        ssize_t put = write(file->fd, text->data + at, text->length - at);
+        if (put < 0 && errno != EINTR)
+            return gt_error_system(error, errno, "%s", path);
+        at += put > 0 ? (size_t)put : 0;
+    }
+    return 0;
+}
+
+static bool has_stacks(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->profile_count; i++)
+        if (trace->profile[i].frame_count)
+            return true;
+    return false;
+}
+
+/* Timelines without functions have what lies within one another. */
+static int find_stacks(struct gt_trace *trace, struct gt_error *error)
+{
+    int status = gt_call_profiles(trace, GT_CALLS_PYTHON);
+    if (status >= 0 && !has_stacks(trace))
+        status = gt_call_profiles(trace, GT_CALLS_CPU);
+    return status < 0 ? gt_error_system(error, -status, "reading traces") : 0;
+}
+
+static int write_flame(const struct gt_trace *trace, const struct gt_new_file *file, bool is_page, const char *path,
+                       struct counts *counts, struct gt_error *error)
+{
+    struct gt_flame flame;
+    struct gt_buffer text = {0};
+    int status = gt_flame_make(&flame, trace);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", path);
+    const char *first = trace->file_count ? trace->file[0].path : "", *slash = strrchr(first, '/');
+    counts->stacks = flame.count;
+    if (!flame.count)
+        status = gt_error_set(error, EINVAL, "%s: nothing to draw: %s", path,
+                              trace->profile_count ? "these profiles say who called whom, but hold no stacks"
+                                                   : "neither stacks nor calls of functions in these files");
+    else if (is_page)
+        gt_flame_page(&flame, slash ? slash + 1 : first, &text);
+    else
+        gt_flame_collapsed(&flame, &text);
+    if (status >= 0)
+        status = text.failed ? gt_error_system(error, -text.failed, "%s", path) : write_all(file, &text, path, error);
+    gt_buffer_release(&text);
+    gt_flame_release(&flame);
+    return status;
+}
+
+/* ---- the file, and what is told of it ---- */
+
+enum kind { SQLITE, ARROW, PAGE, COLLAPSED, KINDS };
+
+static enum kind kind_of(const char *path)
+{
+    static const struct {
+        const char *suffix;
+        enum kind kind;
+    } kinds[] = {{".sqlite", SQLITE}, {".db", SQLITE},           {".arrow", ARROW},     {".feather", ARROW},
+                 {".html", PAGE},     {".collapsed", COLLAPSED}, {".folded", COLLAPSED}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (gt_path_ends(path, kinds[i].suffix))
+            return kinds[i].kind;
+    return KINDS;
+}
+
+static int report(struct gt_report **ret, const struct gt_trace *trace, const char *path, const struct counts *counts,
+                  enum kind kind, struct gt_error *error)
+{
+    int status = gt_report_new(ret, "export", error);
+    if (status < 0)
+        return status;
+    struct gt_node *root = gt_report_root(*ret);
+    uint64_t lost = 0;
+    for (size_t i = 0; i < trace->file_count; i++)
+        lost += trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples + trace->file[i].damage.unopened;
+    gt_report_text(root, "file", "File", path);
+    gt_report_integer(root, "sources", "Sources", (int64_t)trace->file_count, "");
+    if (kind == SQLITE || kind == ARROW)
+        gt_report_integer(root, "events", "Events", (int64_t)counts->events, "");
+    if (kind == SQLITE)
+        gt_report_integer(root, "samples", "Samples", (int64_t)counts->samples, "");
+    if (kind == PAGE || kind == COLLAPSED)
+        gt_report_integer(root, "frames", "Frames", (int64_t)counts->stacks, "");
+    gt_report_integer(root, "lost", "Lost events and samples", (int64_t)lost, "");
+    return gt_report_failed(*ret) ? gt_error_system(error, ENOMEM, "report") : 0;
+}
+
+static int place(struct gt_new_file *file, const struct gt_export_options *options, struct gt_error *error)
+{
+    int status = gt_new_file_place(file, options->overwrite);
+    if (status == 0 && close(file->fd) < 0)
+        status = -errno;
+    if (status == -EEXIST)
+        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", options->output);
+    return status < 0 ? gt_error_system(error, -status, "%s", options->output) : 0;
+}
+
+static int read_flame(const char *const paths[], size_t count, const struct gt_export_options *options,
+                      const struct gt_new_file *file, enum kind kind, struct counts *counts, struct gt_report **ret,
+                      struct gt_error *error)
+{
+    struct gt_trace *trace = NULL;
+    int status = gt_trace_load(&trace, paths, count, &options->trace, error);
+    if (status >= 0)
+        status = find_stacks(trace, error);
+    if (status >= 0)
+        status = write_flame(trace, file, kind == PAGE, options->output, counts, error);
+    if (status >= 0)
+        status = report(ret, trace, options->output, counts, kind, error);
+    gt_trace_close(trace);
+    return status;
+}
+
+static int read_tables(const char *const paths[], size_t count, const struct gt_export_options *options,
+                       const struct gt_new_file *file, enum kind kind, struct counts *counts, struct gt_report **ret,
+                       struct gt_error *error)
+{
+    struct gt_trace_source *source = NULL;
+    int status = gt_trace_source_open(&source, paths, count, &options->trace, error);
+    if (status >= 0)
+        status = write_tables(source, file, kind == ARROW, counts, error);
+    if (status >= 0)
+        status = report(ret, gt_trace_source_trace(source), options->output, counts, kind, error);
+    gt_trace_source_close(source);
+    return status;
+}
+
+int gt_export(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_export_options *options,
+              struct gt_error *error)
+{
+    struct gt_new_file file;
+    struct gt_report *made = NULL;
+    struct counts counts = {0};
+    const char *path = options->output;
+    enum kind kind = path ? kind_of(path) : KINDS;
+    if (kind == KINDS)
+        return gt_error_set(error, EINVAL,
+                            "output: \"%s\" does not end in .sqlite or .arrow (tables), .html (a flame graph) or "
+                            ".collapsed (stacks)",
+                            path ? path : "");
+    if (!options->overwrite && access(path, F_OK) == 0)
+        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
+    int status = gt_new_file_begin(&file, path);
+    if (status < 0)
+        return gt_error_system(error, -status, "%s", path);
+    status = (kind == SQLITE || kind == ARROW ? read_tables : read_flame)(paths, count, options, &file, kind, &counts,
+                                                                          &made, error);
+    if (status < 0)
+        gt_new_file_drop(&file);
+    else
+        status = place(&file, options, error);
+    if (status >= 0)
+        *ret = made;
+    else
+        gt_report_free(made);
+    return status;
+}

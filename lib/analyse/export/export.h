@@ -1,0 +1,18 @@
+/* Traces are written in other forms: tables for SQL, and call stacks as a flame graph. */
+#ifndef GT_ANALYSE_EXPORT_H
+#define GT_ANALYSE_EXPORT_H
+
+#include "report/report.h"
+#include "trace/trace.h"
+
+struct gt_export_options {
+    struct gt_trace_options trace;
+    const char *output; /* .sqlite or .arrow: tables; .html: a flame graph; .collapsed: stacks */
+    bool overwrite;
+};
+
+/* Writes the file, and reports what went into it. -EINVAL: the suffix says nothing, or there is nothing to be written. */
+int gt_export(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_export_options *options,
+              struct gt_error *error);
+
+#endif

@@ -1,0 +1,326 @@
+#include "analyse/export/flame.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/json.h"
+#include "base/number.h"
+#include "trace/format.h"
+
+/* ---- the tree in the order of arrival ---- */
+
+struct branch {
+    uint32_t parent, name;
+    double total;
+};
+
+struct tree {
+    struct gt_flame *flame;
+    struct gt_keys keys; /* by parent and name */
+    struct branch *branch;
+    size_t count, capacity;
+};
+
+static int64_t add_branch(struct tree *tree, uint32_t parent, const char *name)
+{
+    int64_t number = gt_strings_add(&tree->flame->names, name, strlen(name));
+    if (number < 0)
+        return number;
+    struct gt_key key = {{parent, (uint32_t)number, 0, 0}};
+    int64_t at = gt_keys_add(&tree->keys, key, (uint32_t)tree->count);
+    if (at != (int64_t)tree->count)
+        return at;
+    struct branch *branch = GT_GROW_LIST(tree, branch);
+    if (!branch)
+        return -ENOMEM;
+    *branch = (struct branch){parent, (uint32_t)number, 0};
+    return at;
+}
+
+/* "fib (prog.py:3)"; functions of no file have their name alone. */
+static void write_name(const struct gt_trace *trace, const struct gt_trace_function *function, struct gt_buffer *out)
+{
+    const char *file = gt_trace_text(trace, function->file);
+    gt_buffer_clear(out);
+    gt_buffer_text(out, gt_trace_text(trace, function->function));
+    if (strcmp(file, "~") == 0 || !*file)
+        return;
+    if (function->line)
+        gt_buffer_printf(out, " (%s:%lld)", file, (long long)function->line);
+    else
+        gt_buffer_printf(out, " (%s)", file);
+}
+
+static int64_t add_root(struct tree *tree, const struct gt_trace *trace, const struct gt_trace_profile *profile,
+                        bool several)
+{
+    struct gt_buffer name = {0};
+    const char *path = trace->file[profile->file].path, *slash = strrchr(path, '/');
+    int64_t root = add_branch(tree, GT_TRACE_NONE, "all");
+    if (root < 0 || !several)
+        return root;
+    gt_buffer_text(&name, trace->file_count > 1 ? slash ? slash + 1 : path : "");
+    if (profile->thread != GT_TRACE_NONE)
+        gt_buffer_printf(&name, "%s%s", name.length ? ", " : "", gt_trace_text(trace, profile->thread));
+    if (!name.length)
+        gt_buffer_printf(&name, "%s", slash ? slash + 1 : path);
+    int64_t branch = name.failed ? name.failed : add_branch(tree, (uint32_t)root, name.data);
+    gt_buffer_release(&name);
+    return branch;
+}
+
+static int add_profile(struct tree *tree, const struct gt_trace *trace, const struct gt_trace_profile *profile,
+                       bool several)
+{
+    uint32_t *place = calloc(profile->frame_count + 1, sizeof *place);
+    struct gt_buffer name = {0};
+    int64_t root = place ? add_root(tree, trace, profile, several) : -ENOMEM, branch = root;
+    for (size_t i = 0; i < profile->frame_count && branch >= 0; i++) {
+        const struct gt_trace_frame *frame = &profile->frame[i];
+        write_name(trace, &profile->function[frame->function], &name);
+        uint32_t parent = frame->parent == GT_TRACE_NONE ? (uint32_t)root : place[frame->parent];
+        branch = name.failed ? name.failed : add_branch(tree, parent, name.data);
+        if (branch < 0)
+            break;
+        place[i] = (uint32_t)branch;
+        tree->branch[branch].total += frame->time;
+        if (frame->parent != GT_TRACE_NONE)
+            continue;
+        for (uint32_t above = parent; above != GT_TRACE_NONE; above = tree->branch[above].parent)
+            tree->branch[above].total += frame->time;
+    }
+    gt_buffer_release(&name);
+    free(place);
+    return branch < 0 ? (int)branch : 0;
+}
+
+/* ---- the tree in order ---- */
+
+static int by_parent(const void *a, const void *b, void *context)
+{
+    const struct tree *tree = context;
+    const struct branch *x = &tree->branch[*(const uint32_t *)a], *y = &tree->branch[*(const uint32_t *)b];
+    if (x->parent != y->parent)
+        return GT_ORDER(x->parent, y->parent);
+    return strcmp(gt_strings_text(&tree->flame->names, x->name), gt_strings_text(&tree->flame->names, y->name));
+}
+
+/* The children of each stand together in `order`; `first` says where. */
+static void lay_out(struct tree *tree, const uint32_t *order, const uint32_t *first, uint32_t *left, uint32_t *open)
+{
+    struct gt_flame *flame = tree->flame;
+    uint32_t depth = 0;
+    open[0] = 0;
+    left[0] = first[0];
+    flame->node[flame->count++] = (struct gt_flame_node){GT_TRACE_NONE, tree->branch[0].name, 0, tree->branch[0].total};
+    uint32_t *place = open + tree->count + 1; /* in the flame, of each open one */
+    place[0] = 0;
+    for (bool more = true; more;) {
+        uint32_t at = left[depth];
+        if (at < tree->count && tree->branch[order[at]].parent == open[depth]) {
+            const struct branch *branch = &tree->branch[order[at]];
+            left[depth]++;
+            flame->node[flame->count] = (struct gt_flame_node){place[depth], branch->name, depth + 1, branch->total};
+            depth++;
+            open[depth] = order[at];
+            left[depth] = first[order[at]];
+            place[depth] = (uint32_t)flame->count++;
+        } else {
+            more = depth > 0;
+            depth -= more;
+        }
+    }
+}
+
+static int order_tree(struct tree *tree)
+{
+    size_t count = tree->count;
+    uint32_t *order = calloc(count + 1, sizeof *order), *first = calloc(count + 1, sizeof *first);
+    uint32_t *left = calloc(count + 1, sizeof *left), *open = calloc(2 * count + 2, sizeof *open);
+    tree->flame->node = calloc(count + 1, sizeof *tree->flame->node);
+    bool has_memory = order && first && left && open && tree->flame->node;
+    if (has_memory && count) {
+        for (uint32_t i = 0; i < count; i++) {
+            order[i] = i;
+            first[i] = (uint32_t)count;
+        }
+        qsort_r(order, count, sizeof *order, by_parent, tree);
+        for (uint32_t i = (uint32_t)count; i-- > 0;)
+            if (tree->branch[order[i]].parent != GT_TRACE_NONE)
+                first[tree->branch[order[i]].parent] = i;
+        lay_out(tree, order, first, left, open);
+    }
+    free(order);
+    free(first);
+    free(left);
+    free(open);
+    return has_memory ? 0 : -ENOMEM;
+}
+
+static enum gt_profile_unit choose_unit(const struct gt_trace *trace)
+{
+    enum gt_profile_unit unit = GT_PROFILE_UNITS;
+    for (size_t i = 0; i < trace->profile_count; i++)
+        if (trace->profile[i].frame_count && trace->profile[i].unit < unit)
+            unit = trace->profile[i].unit;
+    return unit;
+}
+
+int gt_flame_make(struct gt_flame *ret, const struct gt_trace *trace)
+{
+    struct tree tree = {.flame = ret};
+    int status = 0;
+    *ret = (struct gt_flame){.unit = choose_unit(trace)};
+    for (size_t i = 0; i < trace->profile_count; i++) {
+        bool is_in = trace->profile[i].frame_count && trace->profile[i].unit == ret->unit;
+        ret->profiles += is_in;
+        ret->without += !is_in;
+    }
+    for (size_t i = 0; i < trace->profile_count && status >= 0; i++)
+        if (trace->profile[i].frame_count && trace->profile[i].unit == ret->unit)
+            status = add_profile(&tree, trace, &trace->profile[i], ret->profiles > 1);
+    if (status >= 0)
+        status = order_tree(&tree);
+    gt_keys_release(&tree.keys);
+    free(tree.branch);
+    if (status < 0)
+        gt_flame_release(ret);
+    return status;
+}
+
+double gt_flame_self(const struct gt_flame *flame, size_t node)
+{
+    double self = flame->node[node].total;
+    for (size_t i = node + 1; i < flame->count && flame->node[i].depth > flame->node[node].depth; i++)
+        self -= flame->node[i].parent == node ? flame->node[i].total : 0;
+    return self > 0 ? self : 0;
+}
+
+void gt_flame_release(struct gt_flame *flame)
+{
+    gt_strings_release(&flame->names);
+    free(flame->node);
+    *flame = (struct gt_flame){0};
+}
+
+/* ---- collapsed stacks ---- */
+
+/* What separates frames and lines is replaced. */
+static void write_frame(struct gt_buffer *out, const char *name)
+{
+    for (; *name; name++)
+        gt_buffer_char(out, *name == ';' ? ':' : *name == '\n' || *name == '\r' ? ' ' : *name);
+}
+
+void gt_flame_collapsed(const struct gt_flame *flame, struct gt_buffer *out)
+{
+    uint32_t *way = calloc(flame->count + 1, sizeof *way);
+    double factor = flame->unit == GT_PROFILE_SECONDS ? 1e6 : 1;
+    if (!way)
+        out->failed = -ENOMEM;
+    for (size_t i = 0; i < flame->count && !out->failed; i++) {
+        const struct gt_flame_node *node = &flame->node[i];
+        long long self = llround(gt_flame_self(flame, i) * factor);
+        way[node->depth] = node->name;
+        if (!self || !node->depth)
+            continue;
+        for (uint32_t depth = 1; depth <= node->depth; depth++) {
+            if (depth > 1)
+                gt_buffer_char(out, ';');
+            write_frame(out, gt_strings_text(&flame->names, way[depth]));
+        }
+        gt_buffer_printf(out, " %lld\n", self);
+    }
+    free(way);
+}
+
+/* ---- the page ---- */
+
+extern const char gt_flame_html[];
+__asm__(".pushsection .rodata\n.global gt_flame_html\n.hidden gt_flame_html\ngt_flame_html:\n"
+        ".incbin \"lib/analyse/export/flame.html\"\n.byte 0\n.popsection\n");
+
+enum { MOST_NODES = 200000 };
+
+/* The least total that is drawn, so that a browser can hold the page. */
+static double least_drawn(const struct gt_flame *flame)
+{
+    double least = 0;
+    for (size_t kept = flame->count; kept > MOST_NODES;) {
+        least = least > 0 ? least * 2 : flame->node[0].total / 1e7;
+        kept = 0;
+        for (size_t i = 0; i < flame->count; i++)
+            kept += flame->node[i].total >= least;
+    }
+    return least;
+}
+
+static void quote(struct gt_buffer *out, const char *text)
+{
+    struct gt_buffer quoted = {0};
+    gt_json_quote(&quoted, text);
+    for (size_t i = 0; i < quoted.length; i++)
+        if (quoted.data[i] == '<') /* nothing in a name ends the script */
+            gt_buffer_text(out, "\\u003c");
+        else
+            gt_buffer_char(out, quoted.data[i]);
+    if (quoted.failed)
+        out->failed = quoted.failed;
+    gt_buffer_release(&quoted);
+}
+
+static void write_numbers(struct gt_buffer *out, const struct gt_flame *flame, double least, const char *key,
+                          int column)
+{
+    bool has_one = false;
+    gt_buffer_printf(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < flame->count; i++) {
+        const struct gt_flame_node *node = &flame->node[i];
+        if (node->total < least && i)
+            continue;
+        gt_buffer_text(out, has_one ? "," : "");
+        has_one = true;
+        if (column == 2)
+            gt_buffer_printf(out, "%.9g", node->total);
+        else
+            gt_buffer_printf(out, "%u", column ? node->name : node->depth);
+    }
+    gt_buffer_char(out, ']');
+}
+
+static void write_data(const struct gt_flame *flame, const char *title, struct gt_buffer *out)
+{
+    double least = least_drawn(flame);
+    size_t left_out = 0;
+    for (size_t i = 0; i < flame->count; i++)
+        left_out += flame->node[i].total < least;
+    gt_buffer_text(out, "{\"title\":");
+    quote(out, title);
+    gt_buffer_printf(out, ",\"unit\":\"%s\",\"note\":\"", gt_trace_unit_name(flame->unit));
+    if (left_out)
+        gt_buffer_printf(out, "%zu frames below %.3g %s are left out", left_out, least,
+                         gt_trace_unit_name(flame->unit));
+    gt_buffer_text(out, "\",\"names\":[");
+    for (uint32_t i = 0; i < flame->names.count; i++) {
+        gt_buffer_text(out, i ? "," : "");
+        quote(out, gt_strings_text(&flame->names, i));
+    }
+    gt_buffer_char(out, ']');
+    write_numbers(out, flame, least, "depth", 0);
+    write_numbers(out, flame, least, "name", 1);
+    write_numbers(out, flame, least, "total", 2);
+    gt_buffer_char(out, '}');
+}
+
+void gt_flame_page(const struct gt_flame *flame, const char *title, struct gt_buffer *out)
+{
+    static const char mark[] = "@DATA@";
+    const char *data = strstr(gt_flame_html, mark);
+    gt_buffer_append(out, gt_flame_html, (size_t)(data - gt_flame_html));
+    write_data(flame, title, out);
+    gt_buffer_text(out, data + strlen(mark));
+}

@@ -1,0 +1,109 @@
+"""Traces as tables: every event with all that is known of it, for SQL and for Arrow's readers."""
+import gzip
+import json
+import pathlib
+import sqlite3
+import subprocess
+
+import pytest
+
+FIXTURE = pathlib.Path(__file__).parent.parent / "fixture" / "traces"
+TRACE = FIXTURE / "torch.json.gz"
+
+
+@pytest.fixture
+def export(gpu_tracker, tmp_path):
+    def run(suffix, *words):
+        path = tmp_path / f"trace{suffix}"
+        subprocess.run([gpu_tracker, "timeline", "export", "-o", path, *words], check=True, stdout=subprocess.DEVNULL)
+        return path
+    return run
+
+
+def events():
+    with gzip.open(TRACE) as file:
+        document = json.load(file)
+    return [event for event in document["traceEvents"] if event["ph"] != "M"], document.get("baseTimeNanoseconds", 0)
+
+
+def test_sqlite_has_every_event(export):
+    theirs, base = events()
+    database = sqlite3.connect(export(".sqlite", TRACE))
+    rows = database.execute("SELECT name, category, phase, start_ns, duration_ns, external_id, tid, shapes, args FROM events "
+                            "ORDER BY id").fetchall()
+    assert len(rows) == len(theirs)
+    for row, event in zip(rows, theirs):
+        assert row[:3] == (event["name"], event.get("cat"), event["ph"])
+        assert row[3] == pytest.approx(event["ts"] * 1000 + base, abs=1000)
+        assert row[4] == (pytest.approx(event["dur"] * 1000, abs=1) if event["ph"] == "X" else None)
+        arguments = event.get("args", {})
+        assert row[5] == arguments.get("External id")
+        assert row[6] == str(event["tid"])
+        assert (row[7] and json.loads(row[7])) == arguments.get("Input Dims")
+        assert (json.loads(row[8]) if row[8] else {}) == arguments
+
+
+def test_sqlite_answers_with_steps_and_ranks(export):
+    database = sqlite3.connect(export(".sqlite", TRACE))
+    assert database.execute("SELECT count(*) FROM steps").fetchone() == (2,)
+    outside = database.execute("SELECT count(*) FROM events JOIN steps ON steps.step = events.step AND steps.node = events.node "
+                               "WHERE events.start_ns NOT BETWEEN steps.start_ns AND steps.end_ns").fetchone()
+    assert outside == (0,)
+    assert database.execute("SELECT count(*) > 100 FROM events WHERE step = 2").fetchone() == (1,)
+    assert database.execute("SELECT path, rank FROM ranks").fetchall() == [(str(TRACE), None)]
+
+
+def test_sqlite_has_counters(gpu_tracker, export, tmp_path):
+    recording = tmp_path / "run.csv"
+    subprocess.run([gpu_tracker, "run", "-q", "--st", "0.05", "--tf", recording, "--", "sleep", "0.3"], check=True)
+    database = sqlite3.connect(export(".sqlite", recording))
+    count, least = database.execute("SELECT count(*), min(value) FROM counters WHERE type = 'main' AND dimension = 'ram'").fetchone()
+    assert count >= 2 and least > 0
+
+
+def test_filters_apply(export):
+    database = sqlite3.connect(export(".sqlite", "--select", "^aten::mm$", TRACE))
+    assert database.execute("SELECT DISTINCT name FROM events").fetchall() == [("aten::mm",)]
+
+
+def test_arrow_is_the_same_table(export):
+    pyarrow = pytest.importorskip("pyarrow.ipc")
+    with pyarrow.open_file(export(".arrow", TRACE)) as file:
+        table = file.read_all()
+    table.validate(full=True)
+    database = sqlite3.connect(export(".sqlite", TRACE))
+    cursor = database.execute("SELECT * FROM events ORDER BY id")
+    names = [column[0] for column in cursor.description][1:]
+    assert table.column_names == names
+    assert [tuple(row.values()) for row in table.to_pylist()] == [row[1:] for row in cursor]
+
+
+def test_arrow_in_many_batches(export, tmp_path):
+    ipc, polars = pytest.importorskip("pyarrow.ipc"), pytest.importorskip("polars")
+    path, count = tmp_path / "many.json", 150_001
+    path.write_text(json.dumps([{"ph": "X", "name": f"n{i % 13}", "pid": 1, "ts": i, "dur": i % 5} for i in range(count)]))
+    out = export(".arrow", path)
+    with ipc.open_file(out) as file:
+        assert file.num_record_batches == 3
+        assert file.read_all().validate(full=True) is None
+    frame = polars.read_ipc(out)
+    assert frame.height == count and frame["start_ns"].sum() == sum(range(count)) * 1000
+
+
+def test_an_empty_trace_is_an_empty_table(export, tmp_path):
+    ipc = pytest.importorskip("pyarrow.ipc")
+    path = tmp_path / "empty.json"
+    path.write_text("[]")
+    with ipc.open_file(export(".arrow", path)) as file:
+        assert file.read_all().num_rows == 0
+    assert sqlite3.connect(export(".sqlite", path)).execute("SELECT count(*) FROM events").fetchone() == (0,)
+
+
+def test_a_file_that_is_there_stays(gpu_tracker, tmp_path):
+    path = tmp_path / "mine.sqlite"
+    path.write_text("mine")
+    done = subprocess.run([gpu_tracker, "timeline", "export", "-o", path, TRACE], capture_output=True, text=True, check=False)
+    assert done.returncode and "exists already" in done.stderr and path.read_text() == "mine"
+    subprocess.run([gpu_tracker, "timeline", "export", "--overwrite", "-o", path, TRACE], check=True, stdout=subprocess.DEVNULL)
+    assert sqlite3.connect(path).execute("SELECT count(*) > 0 FROM events").fetchone() == (1,)
+    assert [item.name for item in tmp_path.iterdir()] == ["mine.sqlite"]
