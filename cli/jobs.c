@@ -22,8 +22,9 @@ static int open_folder(bool create, char *ret, size_t size)
         return -1;
     if (runtime && *runtime == '/')
         snprintf(ret, size, "%s/gpu-tracker", runtime);
-    else
-        snprintf(ret, size, "/tmp/gpu-tracker-%u", (unsigned)geteuid());
+    else /* a folder in memory is made and removed in no time */
+        snprintf(ret, size, "%s/gpu-tracker-%u", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
+                 (unsigned)geteuid());
     if (create)
         mkdir(ret, 0700);
     int folder = open(ret, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* The running jobs of this user that are recorded: a symbolic link for each in $XDG_RUNTIME_DIR/gpu-tracker, or in
- * /tmp/gpu-tracker-UID, named by the pid of the tracker, to the recording. */
+ * /dev/shm/gpu-tracker-UID (where that cannot be, in /tmp), named by the pid of the tracker, to the recording. */
 #ifndef CLI_JOBS_H
 #define CLI_JOBS_H
 

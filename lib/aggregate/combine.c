@@ -141,34 +141,31 @@ static void raise_above_zero(double *peak, double value)
         raise_to(peak, value);
 }
 
-static double sum_if(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants)
+static void add_known(double *sum, double value)
 {
-    double sum = NAN;
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_process *process = sampler->tree.process[i];
-        if (isnan(process->value[id]) || process->is_zombie || !(process->is_main ? main : descendants))
-            continue;
-        sum = (isnan(sum) ? 0 : sum) + process->value[id];
-    }
-    return sum;
+    if (!isnan(value))
+        *sum = (isnan(*sum) ? 0 : *sum) + value;
 }
 
-static double sum_of_scope(const struct gt_sampler *sampler, enum gt_metric_id id, enum gt_scope scope)
+static void tally(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
-    return sum_if(sampler, id, scope != GT_SCOPE_DESCENDANTS, scope != GT_SCOPE_MAIN);
+    struct gt_tally sums = {.threads = {NAN, NAN, NAN, NAN}, .swap = NAN, .rss = NAN};
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        if (process->is_zombie)
+            continue;
+        sums.living++;
+        add_known(&sums.threads[process->is_main ? GT_SCOPE_MAIN : GT_SCOPE_DESCENDANTS], process->value[GT_THREADS]);
+        add_known(&sums.threads[GT_SCOPE_COMBINED], process->value[GT_THREADS]);
+        add_known(&sums.swap, process->value[GT_SWAP]);
+        add_known(&sums.rss, process->value[GT_RSS]);
+    }
+    combine->tally = sums;
 }
 
 static const struct gt_process *main_process(const struct gt_sampler *sampler)
 {
     return sampler->tree.count && sampler->tree.process[0]->is_main ? sampler->tree.process[0] : NULL;
-}
-
-static size_t living(const struct gt_sampler *sampler)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < sampler->tree.count; i++)
-        count += !sampler->tree.process[i]->is_zombie;
-    return count;
 }
 
 /* The main process's own. While its mark is from before tracking began, the peak lies between the largest look and the mark. */
@@ -209,7 +206,7 @@ static void keep_counts(struct gt_combiner *combine, const struct gt_sampler *sa
     };
     bool is_exact = counts->started && counts->is_exact;
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        double seen = sum_of_scope(sampler, GT_THREADS, (enum gt_scope)scope);
+        double seen = combine->tally.threads[scope];
         if (is_exact)
             peak[scope][GT_THREADS_PEAK] = threads[scope];
         else
@@ -219,7 +216,7 @@ static void keep_counts(struct gt_combiner *combine, const struct gt_sampler *sa
     if (is_exact)
         *processes = (double)counts->processes_peak;
     else
-        raise_to(processes, fmax((double)living(sampler), (double)counts->processes_peak));
+        raise_to(processes, fmax((double)combine->tally.living, (double)counts->processes_peak));
 }
 
 /* What all had together when that was most, the main process cannot have had alone. */
@@ -231,7 +228,7 @@ static void keep_rest(struct gt_combiner *combine)
     raise_to(&rest[GT_RAM_PEAK_BOUND], rest[GT_RAM_PEAK]);
 }
 
-void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler)
+static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
     keep_main_peak(combine, sampler);
@@ -244,6 +241,12 @@ void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampl
         keep_rest(combine);
 }
 
+void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    tally(combine, sampler);
+    keep_peaks(combine, sampler);
+}
+
 /* In a reading after the end of the last process there is no memory to compare: the ratio of the reading before stays. */
 static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
@@ -252,7 +255,7 @@ static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sam
                              .busy = frame->system[GT_CPU_TIME],
                              .job = combine->job[GT_CPU_TIME],
                              .late = frame->read_seconds};
-    double memory = living(sampler) ? sampler->memory.scope[GT_SCOPE_COMBINED].ram : NAN;
+    double memory = combine->tally.living ? sampler->memory.scope[GT_SCOPE_COMBINED].ram : NAN;
     int status = 0;
     gt_attribution_cover(&combine->attribution, frame);
     if (frame->package_count)
@@ -339,7 +342,7 @@ static void divide_cpu_energy(struct gt_combiner *combine, const struct gt_sampl
 /* The job's DRAM energy by resident memory. */
 static void divide_memory_energy(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
-    double joules = combine->attribution.memory_joules, sum = sum_of_scope(sampler, GT_RSS, GT_SCOPE_COMBINED);
+    double joules = combine->attribution.memory_joules, sum = combine->tally.rss;
     for (size_t i = 0; sum > 0 && joules > 0 && i < sampler->tree.count; i++) {
         const struct gt_process *process = sampler->tree.process[i];
         struct gt_process_rate *rate = rate_of(combine, process);
@@ -405,6 +408,8 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
     row[GT_SCOPE_DESCENDANTS].value[GT_GPU_RAM] = gpu_ram_of(sampler, GT_GPU_RAM, false, true);
     row[GT_SCOPE_COMBINED].value[GT_GPU_RAM] = gpu_ram_of(sampler, GT_GPU_RAM, true, true);
     row[GT_SCOPE_COMBINED].value[GT_GPU_UTILIZATION] = gpu_ram_of(sampler, GT_GPU_UTILIZATION, true, true);
+    if (!frame->device_count)
+        return;
     for (int id = 0; id < GT_METRIC_COUNT; id++) {
         if (!gt_metric_has(id, GT_SCOPE_GPU) || !gt_metric_has(id, GT_SCOPE_SYSTEM))
             continue;
@@ -422,7 +427,7 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
     }
 }
 
-static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
+static void combine_memory(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
 {
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         const struct gt_scope_memory *memory = &sampler->memory.scope[scope];
@@ -433,7 +438,7 @@ static void combine_memory(const struct gt_sampler *sampler, struct gt_row *row)
         row[scope].value[GT_RAM_SHARED] = memory->shared_bytes;
         row[scope].value[GT_RSS] = memory->rss;
     }
-    row[GT_SCOPE_COMBINED].value[GT_SWAP] = sum_of_scope(sampler, GT_SWAP, GT_SCOPE_COMBINED);
+    row[GT_SCOPE_COMBINED].value[GT_SWAP] = combine->tally.swap;
 }
 
 /* The machine's CPU time comes in clock ticks: below some of them an interval tells nothing, and the last one stands. */
@@ -463,13 +468,14 @@ static void combine_cpu(struct gt_combiner *combine, const struct gt_sampler *sa
                                                             combine->core_count);
 }
 
-static void combine_counts(const struct gt_sampler *sampler, struct gt_row *row)
+static void combine_counts(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
 {
-    double descendants = sum_of_scope(sampler, GT_THREADS, GT_SCOPE_DESCENDANTS);
-    row[GT_SCOPE_MAIN].value[GT_THREADS] = sum_of_scope(sampler, GT_THREADS, GT_SCOPE_MAIN);
-    row[GT_SCOPE_DESCENDANTS].value[GT_THREADS] = isnan(descendants) ? 0 : descendants;
-    row[GT_SCOPE_COMBINED].value[GT_THREADS] = sum_of_scope(sampler, GT_THREADS, GT_SCOPE_COMBINED);
-    row[GT_SCOPE_COMBINED].value[GT_PROCESSES] = (double)living(sampler);
+    const double *threads = combine->tally.threads;
+    row[GT_SCOPE_MAIN].value[GT_THREADS] = threads[GT_SCOPE_MAIN];
+    row[GT_SCOPE_DESCENDANTS].value[GT_THREADS] = isnan(threads[GT_SCOPE_DESCENDANTS]) ? 0
+                                                                                       : threads[GT_SCOPE_DESCENDANTS];
+    row[GT_SCOPE_COMBINED].value[GT_THREADS] = threads[GT_SCOPE_COMBINED];
+    row[GT_SCOPE_COMBINED].value[GT_PROCESSES] = (double)combine->tally.living;
     row[GT_SCOPE_COMBINED].value[GT_PROCESSES_STARTED] = gt_sampler_started(sampler);
 }
 
@@ -507,6 +513,15 @@ static void combine_energy(const struct gt_combiner *combine, const struct gt_sa
     hide_unread(sampler, row, ret);
 }
 
+static const enum gt_metric_id peaks[] = {
+#define OF_GAUGE(symbol)
+#define OF_COUNTER(symbol)
+#define OF_PEAK(symbol) GT_##symbol,
+#define METRIC(symbol, name, unit, kind, combine, scopes, help) OF_##kind(symbol)
+#include "schema/metric.def"
+#undef METRIC
+};
+
 static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_energy_reading *energy)
 {
     struct gt_row *row = combine->row;
@@ -516,15 +531,15 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         if (!isnan(sampler->frame.job[id]))
             row[GT_SCOPE_COMBINED].value[id] = sampler->frame.job[id];
-    combine_memory(sampler, row);
-    combine_counts(sampler, row);
+    combine_memory(combine, sampler, row);
+    combine_counts(combine, sampler, row);
     combine_cpu(combine, sampler, row);
     combine_gpus(sampler, row);
     combine_energy(combine, sampler, row, energy);
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
-        for (int id = 0; id < GT_METRIC_COUNT; id++)
-            if (gt_metrics[id].kind == GT_PEAK && !isnan(combine->peak[scope][id]))
-                row[scope].value[id] = combine->peak[scope][id];
+        for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
+            if (!isnan(combine->peak[scope][peaks[i]]))
+                row[scope].value[peaks[i]] = combine->peak[scope][peaks[i]];
 }
 
 static void forget_ended(struct gt_combiner *combine)

@@ -37,7 +37,15 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
 /* The counter that a part of a device's energy is taken from; any other metric is its own. */
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
+/* What the living processes have together: [scope], NaN where none tells. */
+struct gt_tally {
+    size_t living;
+    double threads[GT_FIXED_ROWS];
+    double swap, rss;
+};
+
 struct gt_combiner {
+    struct gt_tally tally; /* at the last reading */
     bool detail;
     int core_count;
     int64_t shortest_ns;       /* an interval of utilisation is at least this long */

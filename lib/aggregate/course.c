@@ -59,15 +59,28 @@ static void join(struct gt_course_span *to, const struct gt_course_span *from)
     to->count += from->count;
 }
 
-static void halve(struct gt_course *course)
+static void join_neighbours(struct gt_course *course, size_t from)
 {
     for (size_t i = 0; i < course->lines; i++) {
         struct gt_course_span *span = course->line[i].span;
-        for (size_t k = 0; span && k < course->capacity; k++) {
-            struct gt_course_span one = span[k];
-            span[k] = (struct gt_course_span){0};
-            join(&span[k / 2], &one);
-        }
+        if (!span)
+            continue;
+        struct gt_course_span one = span[from];
+        span[from] = (struct gt_course_span){0};
+        join(&span[from / 2], &one);
+    }
+}
+
+/* Most spans of a young course are empty, and are not looked at. */
+static void halve(struct gt_course *course)
+{
+    for (size_t span = 0; span < course->capacity; span++) {
+        uint64_t bit = UINT64_C(1) << span % 64;
+        if (!(course->used[span / 64] & bit))
+            continue;
+        join_neighbours(course, span);
+        course->used[span / 64] &= ~bit;
+        course->used[span / 128] |= UINT64_C(1) << span / 2 % 64;
     }
     course->span_ns *= 2;
     course->spans = (course->spans + 1) / 2;
@@ -91,6 +104,7 @@ int gt_course_sample_begin(struct gt_course *course, int64_t since_ns)
     while (since_ns / course->span_ns >= (int64_t)course->capacity)
         halve(course);
     course->now = (size_t)(since_ns / course->span_ns);
+    course->used[course->now / 64] |= UINT64_C(1) << course->now % 64;
     if (course->spans <= course->now)
         course->spans = course->now + 1;
     course->last = (double)since_ns / GT_SECOND;

@@ -24,11 +24,12 @@ struct gt_course_line {
 struct gt_course {
     int references;
     int64_t span_ns;
-    size_t capacity, spans; /* that there may be, and that are in use */
-    size_t now;             /* the span of the latest sample */
-    bool is_whole;          /* every sample is kept: */
-    size_t samples;         /* in `time` and in the values of lines; 0 when they are not kept */
-    double *time;           /* seconds from the begin */
+    size_t capacity, spans;                   /* that there may be, and that are in use */
+    size_t now;                               /* the span of the latest sample */
+    uint64_t used[GT_COURSE_FINE_SPANS / 64]; /* a bit for each span: a sample fell into it */
+    bool is_whole;                            /* every sample is kept: */
+    size_t samples;                           /* in `time` and in the values of lines; 0 when they are not kept */
+    double *time;                             /* seconds from the begin */
     size_t time_capacity;
     uint64_t seen;
     double last; /* seconds from the begin to the latest sample */

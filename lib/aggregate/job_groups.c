@@ -58,9 +58,11 @@ void gt_job_groups_release(struct gt_job_groups *groups)
 static void find_limits(struct gt_job_groups_group *group, const struct gt_root *root, pid_t pid, int cores)
 {
     struct gt_group_limit limit;
-    gt_limit_memory(&limit, root, pid);
+    struct gt_watched_groups watched;
+    gt_watched_groups_find(&watched, root, pid);
+    gt_limit_memory(&limit, root, &watched);
     group->ram_limit = limit.value;
-    gt_limit_cores(&limit, root, pid, cores);
+    gt_limit_cores(&limit, root, &watched, pid, cores);
     group->core_limit = limit.value;
 }
 
@@ -74,8 +76,8 @@ static void open_cgroup(struct gt_job_groups_group *group, const struct gt_root 
     if (gt_cgroup_locate(&place, root, pid, NULL) < 0)
         return;
     for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
-        char *at = strstr(place.path[i], part);
-        place.path[i][at ? (size_t)(at - place.path[i]) + strlen(part) : 0] = 0;
+        char *at = strstr(place.path[i], part), *step = strstr(place.path[i], "/step_");
+        place.path[i][at ? (size_t)(at - place.path[i]) + strlen(part) : step ? (size_t)(step - place.path[i]) : 0] = 0;
     }
     if (gt_cgroup_open(&group->cgroup, root, &place, NULL) < 0)
         group->cgroup = NULL;

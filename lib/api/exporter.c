@@ -284,10 +284,13 @@ static void read_host(struct gt_exporter *exporter)
 
 static void find_limits(struct gt_exporter *exporter, struct gt_exporter_job *job)
 {
+    const struct gt_root *root = &exporter->sampler.root;
     struct gt_group_limit limit;
-    gt_limit_memory(&limit, &exporter->sampler.root, job->pid);
+    struct gt_watched_groups watched;
+    gt_watched_groups_find(&watched, root, job->pid);
+    gt_limit_memory(&limit, root, &watched);
     job->limits.ram = limit.value;
-    gt_limit_cores(&limit, &exporter->sampler.root, job->pid, exporter->combiner.core_count);
+    gt_limit_cores(&limit, root, &watched, job->pid, exporter->combiner.core_count);
     job->limits.cores = limit.value;
 }
 

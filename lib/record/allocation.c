@@ -116,19 +116,19 @@ static void read_environment(struct gt_machine *machine, const struct environmen
         set(&machine->limit[facts[i].kind], value_of(environment, &facts[i], machine), facts[i].variable);
 }
 
-static void read_groups(struct gt_machine *machine, const struct gt_root *root)
+static void read_groups(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups)
 {
     struct gt_group_limit memory, cores;
-    gt_limit_memory(&memory, root, machine->pid);
-    gt_limit_cores(&cores, root, machine->pid, machine->core_count);
-    if (memory.value < gt_capacity_memory(root, 0)) {
+    gt_limit_memory(&memory, root, groups);
+    gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
+    if (memory.value <= machine->ram_capacity && memory.value < gt_capacity_memory(root, NULL)) {
         set(&machine->limit[GT_LIMIT_GROUP_MEMORY], memory.value, memory.source);
         set(&machine->limit[GT_LIMIT_MEMORY], memory.value, memory.source);
     }
     set(&machine->limit[GT_LIMIT_CORES], cores.value, cores.source);
 }
 
-void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root)
+void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups)
 {
     struct environment environment = {.text = malloc(ENVIRONMENT_SIZE)};
     if (environment.text) {
@@ -137,5 +137,5 @@ void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root)
         read_environment(machine, &environment);
     }
     free(environment.text);
-    read_groups(machine, root);
+    read_groups(machine, root, groups);
 }

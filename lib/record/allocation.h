@@ -4,9 +4,10 @@
 #define GT_RECORD_ALLOCATION_H
 
 #include "base/root.h"
+#include "collect/cgroup/limits.h"
 #include "sample/sample.h"
 
-/* Fill in scheduler and limits of `machine`, whose cores, memory, start and pid are known. */
-void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root);
+/* Fill in scheduler and limits of `machine`, whose cores, memory, start and pid are known, and of whose job these are the groups. */
+void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups);
 
 #endif

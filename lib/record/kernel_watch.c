@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root, pid_t pid)
+void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root)
 {
-    *watch = (struct gt_kernel_watch){0};
-    gt_watched_groups_find(&watch->groups, root, pid);
     gt_watched_groups_read(&watch->groups, root, &watch->begin);
 }
 

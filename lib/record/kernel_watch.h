@@ -15,7 +15,8 @@ struct gt_kernel_watch {
     char largest_name[32];
 };
 
-void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root, pid_t pid);
+/* Count from now on; `groups` have been found. */
+void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root);
 /* After each look at the processes. */
 void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree);
 void gt_kernel_watch_read(const struct gt_kernel_watch *watch, const struct gt_tree *tree,

@@ -87,7 +87,8 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", gt_unit_full_name(options->ram_unit));
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gt_unit_full_name(options->gpu_ram_unit));
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", gt_unit_full_name(options->time_unit));
-    machine->ram_capacity = gt_capacity_memory(&recorder->sampler.root, machine->pid);
+    gt_watched_groups_find(&recorder->kernel.groups, &recorder->sampler.root, machine->pid);
+    machine->ram_capacity = gt_capacity_memory(&recorder->sampler.root, &recorder->kernel.groups);
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;

@@ -170,7 +170,7 @@ static void refine(const struct gt_recorder *recorder, const struct gt_outcome *
 int gt_provenance_fill(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     size_t most = (size_t)GT_FIXED_ROWS * GT_METRIC_COUNT;
-    outcome->provenance = calloc(most, sizeof *outcome->provenance);
+    outcome->provenance = malloc(most * sizeof *outcome->provenance);
     if (!outcome->provenance)
         return -ENOMEM;
     outcome->provenance_count = 0;

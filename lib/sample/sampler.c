@@ -17,7 +17,10 @@ static int open_source(struct gt_sampler *sampler, const struct gt_collector_typ
 {
     struct gt_sampler_source *source = &sampler->source[sampler->source_count++];
     source->type = type;
-    return type->open(&source->state, options, &sampler->frame, &source->availability, error);
+    int status = type->open(&source->state, options, &sampler->frame, &source->availability, error);
+    if (source->state)
+        sampler->ready[sampler->ready_count++] = (uint8_t)(sampler->source_count - 1);
+    return status;
 }
 
 static int open_collectors(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
@@ -262,11 +265,9 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     gt_packages_clear(frame);
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     frame->real_ns = gt_clock_real(&sampler->clock);
-    for (size_t i = 0; i < sampler->source_count; i++) {
-        struct gt_sampler_source *source = &sampler->source[i];
+    for (size_t i = 0; i < sampler->ready_count; i++) {
+        const struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
         struct gt_error trouble;
-        if (!source->state)
-            continue;
         int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
         trouble.code = 0;
         trouble.text[0] = '\0';

@@ -29,6 +29,8 @@ struct gt_sampler {
     struct gt_account account;
     struct gt_sampler_source *source;
     size_t source_count;
+    uint8_t ready[64]; /* numbers of those that have something to read */
+    size_t ready_count;
     struct gt_walker *walker;
     struct gt_availability walker_availability;
     struct gt_walker_result memory; /* shared pages counted once */

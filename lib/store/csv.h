@@ -13,14 +13,17 @@
 
 enum { GT_CSV_OUTCOME_WIDTH = 24 }; /* the longest double */
 
-/* List the final values that the last row does not tell, those of counters and peaks, under names like "final_main_ram_peak". Call
- * it with `index` from 0 upward; it returns false at the end. */
+/* List the final values that the last row does not tell, those of counters and peaks. Begin with a `final` of zeros; false at the
+ * end. */
 struct gt_csv_final {
     enum gt_scope scope;
     enum gt_metric_id metric;
-    char name[64];
+    int next;
 };
-bool gt_csv_final_at(size_t index, struct gt_csv_final *ret);
+bool gt_csv_final_next(struct gt_csv_final *final);
+/* Write its name, "final_main_ram_peak". */
+enum { GT_CSV_FINAL_SIZE = 64 };
+void gt_csv_final_name(const struct gt_csv_final *final, char name[GT_CSV_FINAL_SIZE]);
 
 int gt_csv_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
 bool gt_csv_read_has(const void *state, const char *column);

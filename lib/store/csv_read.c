@@ -176,7 +176,7 @@ static double static_number(const struct static_data *data, const char *name)
 static double final_number(const struct static_data *data, const char *name)
 {
     const char *before = gt_store_name_before(name + sizeof GT_CSV_FINAL - 1);
-    char former[sizeof((struct gt_csv_final *)0)->name];
+    char former[GT_CSV_FINAL_SIZE];
     if (!before || find_static(data, name))
         return static_number(data, name);
     snprintf(former, sizeof former, GT_CSV_FINAL "%s", before);
@@ -192,9 +192,11 @@ static void read_outcome(const struct static_data *data, struct gt_recorded *rec
         return;
     for (size_t i = 0; i < gt_outcome_field_count; i++)
         gt_field_set_number(&gt_outcome_fields[i], outcome, static_number(data, gt_outcome_fields[i].name));
-    struct gt_csv_final final;
-    for (size_t i = 0; gt_csv_final_at(i, &final); i++)
-        outcome->value[final.scope][final.metric] = final_number(data, final.name);
+    char name[GT_CSV_FINAL_SIZE];
+    for (struct gt_csv_final final = {0}; gt_csv_final_next(&final);) {
+        gt_csv_final_name(&final, name);
+        outcome->value[final.scope][final.metric] = final_number(data, name);
+    }
 }
 
 static int read_static(const struct static_data *data, const char *path, struct gt_recorded *recorded,

@@ -57,7 +57,7 @@ struct output {
     char *path;
     off_t size;     /* whole lines only */
     size_t longest; /* line so far */
-    struct gt_columns columns;
+    struct gt_columns *columns;
     const struct gt_column *stretched; /* whose fractions get zeros behind, see gt_page_rest */
 };
 
@@ -100,9 +100,11 @@ static void append_static_names(struct gt_buffer *out)
     append_name(out, GT_CSV_VERSION_FIELD);
     for (size_t i = 0; i < gt_outcome_field_count; i++)
         append_name(out, gt_outcome_fields[i].name);
-    struct gt_csv_final final;
-    for (size_t i = 0; gt_csv_final_at(i, &final); i++)
-        append_name(out, final.name);
+    char name[GT_CSV_FINAL_SIZE];
+    for (struct gt_csv_final final = {0}; gt_csv_final_next(&final);) {
+        gt_csv_final_name(&final, name);
+        append_name(out, name);
+    }
     end_line(out);
 }
 
@@ -138,8 +140,7 @@ static void append_outcome(struct gt_buffer *out, const struct gt_outcome *outco
     for (size_t i = 0; i < gt_outcome_field_count; i++)
         append_padded(out, outcome ? gt_field_number(&gt_outcome_fields[i], outcome) : NAN,
                       gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
-    struct gt_csv_final final;
-    for (size_t i = 0; gt_csv_final_at(i, &final); i++)
+    for (struct gt_csv_final final = {0}; gt_csv_final_next(&final);)
         append_padded(out, outcome ? outcome->value[final.scope][final.metric] : NAN, false);
 }
 
@@ -199,6 +200,7 @@ static void close_output(struct output *output, bool unwanted)
             unlink(output->path);
     }
     free(output->path);
+    free(output->columns);
 }
 
 /* `unwanted`: nothing shall remain of the files. */
@@ -228,14 +230,22 @@ static int create_lives(struct csv_writer *writer, const struct gt_store_options
     return open_beside(&writer->lives, options, GT_LIFE_SUFFIX, &writer->line, error);
 }
 
+static int make_columns(struct output *output, const char *path, struct gt_error *error)
+{
+    output->columns = malloc(sizeof *output->columns);
+    return output->columns ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+}
+
 static int create_detail(struct csv_writer *writer, const struct gt_store_options *options, size_t index,
                          struct gt_error *error)
 {
     struct output *output = &writer->detail[index];
-    gt_detail_columns(&output->columns, gt_details[index].scope);
-    output->stretched = &output->columns.column[gt_store_column_find(&output->columns, "timestamp")];
+    if (make_columns(output, options->path, error) < 0)
+        return -ENOMEM;
+    gt_detail_columns(output->columns, gt_details[index].scope);
+    output->stretched = &output->columns->column[gt_store_column_find(output->columns, "timestamp")];
     gt_buffer_clear(&writer->line);
-    append_column_names(&writer->line, &output->columns);
+    append_column_names(&writer->line, output->columns);
     return open_beside(output, options, gt_details[index].suffix, &writer->line, error);
 }
 
@@ -261,13 +271,15 @@ static int create_data(struct csv_writer *writer, const struct gt_store_options 
                        const struct gt_machine *machine, struct gt_error *error)
 {
     struct output *output = &writer->data;
-    gt_store_columns(&output->columns, machine);
-    output->stretched = &output->columns.column[gt_store_column_find(&output->columns, "monotonic")];
+    if (make_columns(output, options->path, error) < 0)
+        return -ENOMEM;
+    gt_store_columns(output->columns, machine);
+    output->stretched = &output->columns->column[gt_store_column_find(output->columns, "monotonic")];
     append_static_names(&writer->line);
     append_static_values(&writer->line, machine);
     writer->outcome_at = (off_t)writer->line.length;
     append_outcome(&writer->line, NULL);
-    append_head(writer, &output->columns);
+    append_head(writer, output->columns);
     return open_output(output, options->path, options->overwrite, &writer->line, error);
 }
 
@@ -313,8 +325,8 @@ static void append_row(struct output *output, struct gt_buffer *out, const struc
                        const struct gt_row *row)
 {
     size_t begin = out->length, stretched = 0;
-    for (size_t i = 0; i < output->columns.count; i++) {
-        const struct gt_column *column = &output->columns.column[i];
+    for (size_t i = 0; i < output->columns->count; i++) {
+        const struct gt_column *column = &output->columns->column[i];
         double value = row ? gt_detail_value(column, sample, row) : gt_store_column_value(column, sample);
         csv_number(out, value, column->is_integer);
         if (column == output->stretched)
@@ -480,18 +492,21 @@ static int csv_finish(void *state, const struct gt_outcome *outcome, bool whole,
     return status;
 }
 
-bool gt_csv_final_at(size_t index, struct gt_csv_final *ret)
+bool gt_csv_final_next(struct gt_csv_final *final)
 {
-    for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
-        for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
-            if (!gt_metric_has(metric, scope) || gt_metrics[metric].kind == GT_GAUGE || index--)
-                continue;
-            ret->scope = scope;
-            ret->metric = metric;
-            snprintf(ret->name, sizeof ret->name, GT_CSV_FINAL "%s_%s", gt_scope_name(scope), gt_metrics[metric].name);
+    while (final->next < GT_METRIC_COUNT * GT_FIXED_ROWS) {
+        final->metric = final->next / GT_FIXED_ROWS;
+        final->scope = final->next++ % GT_FIXED_ROWS;
+        if (gt_metric_has(final->metric, final->scope) && gt_metrics[final->metric].kind != GT_GAUGE)
             return true;
-        }
+    }
     return false;
+}
+
+void gt_csv_final_name(const struct gt_csv_final *final, char name[GT_CSV_FINAL_SIZE])
+{
+    snprintf(name, GT_CSV_FINAL_SIZE, GT_CSV_FINAL "%s_%s", gt_scope_name(final->scope),
+             gt_metrics[final->metric].name);
 }
 
 const struct gt_store_type gt_store_csv = {

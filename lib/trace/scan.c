@@ -43,6 +43,9 @@ size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length)
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#if __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#endif
 
 #include "base/grow.h"
 
@@ -127,9 +130,20 @@ size_t gt_scan_object_end_narrow(const char *text, size_t from, size_t length)
     return object_end(text, from, length, read_masks);
 }
 
+/* The C library asked the processor when it was loaded. The compiler's own way asks again as each program starts, trace or none, which
+ * a virtual machine makes slow. */
+static bool has_wide(void)
+{
+#ifdef CPU_FEATURE_ACTIVE
+    return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(PCLMULQDQ) && CPU_FEATURE_ACTIVE(BMI1);
+#else
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("bmi");
+#endif
+}
+
 size_t gt_scan_object_end(const char *text, size_t from, size_t length)
 {
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("bmi"))
+    if (has_wide())
         return object_end_wide(text, from, length);
     return gt_scan_object_end_narrow(text, from, length);
 }

@@ -205,14 +205,21 @@ static void the_namespace_outlives_its_process(void **state)
 
 /* ---- capacity ---- */
 
+static double capacity(const struct gpu_machine *machine)
+{
+    struct gt_watched_groups groups;
+    gt_watched_groups_find(&groups, &machine->root, 1);
+    return gt_capacity_memory(&machine->root, &groups);
+}
+
 static void capacity_without_groups_is_the_machine(void **state)
 {
     struct gpu_machine *machine = *state;
-    assert_true(isnan(gt_capacity_memory(&machine->root, 1)));
+    assert_true(isnan(capacity(machine)));
     assert_int_equal(gt_capacity_cores(&machine->root), 0);
     write_memory(machine, 1, 1);
     gpu_machine_file(machine, "proc/stat", "cpu  1 1 1 1\ncpu0 1\ncpu1 1\ncpu10 1\nctxt 5\n");
-    assert_close(gt_capacity_memory(&machine->root, 1), 1000000 * 1024.0, 0);
+    assert_close(capacity(machine), 1000000 * 1024.0, 0);
     assert_int_equal(gt_capacity_cores(&machine->root), 3);
     gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-3,8,10-11\n");
     assert_int_equal(gt_capacity_cores(&machine->root), 7);
@@ -230,11 +237,11 @@ static void the_smallest_limit_above_binds(void **state)
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/step/memory.max", "max\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "524288000\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "734003200\n");
-    assert_close(gt_capacity_memory(&machine->root, 1), 524288000, 0);
-    assert_close(gt_capacity_memory(&machine->root, 0), 1000000 * 1024.0, 0);
+    assert_close(capacity(machine), 524288000, 0);
+    assert_close(gt_capacity_memory(&machine->root, NULL), 1000000 * 1024.0, 0);
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "9223372036854771712\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "max\n");
-    assert_close(gt_capacity_memory(&machine->root, 1), 1000000 * 1024.0, 0);
+    assert_close(capacity(machine), 1000000 * 1024.0, 0);
 }
 
 static void version_one_and_containers(void **state)
@@ -249,12 +256,14 @@ static void version_one_and_containers(void **state)
                      "32 23 0:28 /docker/ab /sys/fs/cgroup/memory ro,nosuid master:9 - cgroup cgroup rw,memory\n"
                      "33 23 0:29 /docker/ab /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n");
     gpu_machine_file(machine, "sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
-    struct gt_control_group group;
-    assert_int_equal(gt_control_group_find(&machine->root, 1, "memory", &group), 0);
-    assert_int_equal(group.version, 1);
-    assert_string_equal(group.path, "sys/fs/cgroup/memory");
-    assert_false(gt_control_group_up(&group));
-    assert_close(gt_capacity_memory(&machine->root, 1), 104857600, 0);
+    struct gt_control_group group[GT_CONTROLLERS];
+    gt_control_groups_find(&machine->root, 1, group);
+    assert_int_equal(group[GT_CONTROLLER_MEMORY].version, 1);
+    assert_string_equal(group[GT_CONTROLLER_MEMORY].path, "sys/fs/cgroup/memory");
+    assert_false(gt_control_group_up(&group[GT_CONTROLLER_MEMORY]));
+    assert_int_equal(group[GT_CONTROLLER_CPU].version, 1);
+    assert_string_equal(group[GT_CONTROLLER_CPU].path, "sys/fs/cgroup/cpu,cpuacct");
+    assert_close(capacity(machine), 104857600, 0);
 }
 
 int main(void)

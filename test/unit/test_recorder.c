@@ -162,7 +162,7 @@ static void test_a_recording_that_cannot_be_made(void **state)
     struct gt_error error = {0};
     begin(&bench);
     assert_string_equal(bench.said, ""); /* nobody asked for a GPU */
-    snprintf(bench.recorder.path, sizeof bench.recorder.path, "%s/none/run.sqlite", bench.folder);
+    snprintf(bench.recorder.path, sizeof bench.recorder.path, "%s/none/none/run.sqlite", bench.folder);
     for (int i = 0; i < 3; i++, pass(&bench, 1))
         assert_int_equal(gt_recorder_read(&bench.recorder, true, NULL), 1);
     char *first = strstr(bench.said, "none/run.sqlite");

@@ -49,13 +49,13 @@ static void listen_to(void *context, const char *sentence)
     listener->heard++;
 }
 
-/* The folder of the recording is gone when the first sample is taken, which makes a sentence. */
+/* The folder around that of the recording is gone when the first sample is taken, which makes a sentence. */
 static void open_tracker(struct listener *listener)
 {
     char folder[] = "/tmp/gpu-tracker-test-XXXXXX", path[64];
     struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/run.csv", folder);
+    snprintf(path, sizeof path, "%s/folder/run.csv", folder);
     options.sleep_time = 0.01;
     options.tracking_file = path;
     options.warn = listen_to;

@@ -18,28 +18,34 @@ static bool list_has(const char *list, const char *name)
     return false;
 }
 
+static const char *const controller_names[GT_CONTROLLERS] = {"memory", "cpu"};
+
 /* Lines "ID:CONTROLLERS:PATH"; version 2 is the one with number 0 and no controllers. */
-static bool parse_membership(char *line, const char *controller, struct gt_control_group *ret)
+static void parse_membership(char *line, struct gt_control_group group[GT_CONTROLLERS])
 {
     char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
     if (!path)
-        return false;
+        return;
     *controllers++ = *path++ = '\0';
     int version = *controllers ? 1 : 2;
-    if ((version == 1 && !list_has(controllers, controller)) || ret->version == 1 || strlen(path) >= sizeof ret->path)
-        return false;
-    ret->version = version;
-    strcpy(ret->path, path);
-    return true;
+    for (int i = 0; i < GT_CONTROLLERS; i++) {
+        if ((version == 1 && !list_has(controllers, controller_names[i])) || group[i].version == 1 ||
+            strlen(path) >= sizeof group[i].path)
+            continue;
+        group[i].version = version;
+        strcpy(group[i].path, path);
+    }
 }
 
 struct mount {
-    char *group; /* which group of the hierarchy is mounted */
-    char *point;
+    int version;
+    const char *controllers; /* of version 1 */
+    const char *group;       /* which group of the hierarchy is mounted */
+    const char *point;
 };
 
 /* Lines "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAGS] - TYPE SOURCE SUPER-OPTIONS". */
-static bool parse_mount(char *line, int version, const char *controller, struct mount *ret)
+static bool parse_mount(char *line, struct mount *ret)
 {
     char *tail = strstr(line, " - "), *save, *field[6];
     if (!tail)
@@ -50,15 +56,15 @@ static bool parse_mount(char *line, int version, const char *controller, struct 
             return false;
     char *type = strtok_r(tail + 3, " ", &save), *source = strtok_r(NULL, " ", &save),
          *options = strtok_r(NULL, " ", &save);
-    *ret = (struct mount){field[3], field[4]};
     if (!type || !source || !options)
         return false;
-    return version == 2 ? !strcmp(type, "cgroup2") : !strcmp(type, "cgroup") && list_has(options, controller);
+    *ret = (struct mount){!strcmp(type, "cgroup") ? 1 : 2, options, field[3], field[4]};
+    return ret->version == 1 || !strcmp(type, "cgroup2");
 }
 
 /* Only the part of the hierarchy below `mount->group` is visible, at the mount point. A group outside it cannot be reached; in
  * a container that sees its own group as the mount point, that is the group meant. */
-static int place(struct gt_control_group *group, const struct mount *mount)
+static void place(struct gt_control_group *group, const struct mount *mount)
 {
     char path[sizeof group->path];
     size_t length = strcmp(mount->group, "/") ? strlen(mount->group) : 0;
@@ -67,35 +73,56 @@ static int place(struct gt_control_group *group, const struct mount *mount)
     if (!strncmp(rest, "/..", 3) || !strcmp(rest, "/"))
         rest = "";
     int written = snprintf(path, sizeof path, "%s%s", mount->point + 1, rest);
-    if (written < 0 || (size_t)written >= sizeof path)
-        return -ENAMETOOLONG;
-    strcpy(group->path, path);
-    group->mount_length = strlen(mount->point) - 1;
-    return 0;
+    bool fits = written >= 0 && (size_t)written < sizeof path;
+    strcpy(group->path, fits ? path : "");
+    group->mount_length = fits ? strlen(mount->point) - 1 : 0;
 }
 
-int gt_control_group_find(const struct gt_root *root, pid_t pid, const char *controller, struct gt_control_group *ret)
+/* The first mount that shows a hierarchy counts. */
+static void place_all(struct gt_control_group group[GT_CONTROLLERS], bool is_placed[GT_CONTROLLERS],
+                      struct mount *mount)
+{
+    for (int i = 0; i < GT_CONTROLLERS; i++) {
+        bool is_its = group[i].version == mount->version &&
+                      (mount->version == 2 || list_has(mount->controllers, controller_names[i]));
+        if (is_placed[i] || !is_its)
+            continue;
+        place(&group[i], mount);
+        is_placed[i] = true;
+    }
+}
+
+static void find_places(const struct gt_root *root, pid_t pid, struct gt_control_group group[GT_CONTROLLERS])
 {
     char buffer[8192], *line;
-    *ret = (struct gt_control_group){0};
-    struct gt_line_reader reader = {
-        .fd = gt_process_file_open(root, pid, "cgroup"), .buffer = buffer, .size = sizeof buffer};
-    if (reader.fd < 0)
-        return reader.fd;
-    while (gt_line_reader_next(&reader, &line) > 0)
-        parse_membership(line, controller, ret);
-    close(reader.fd);
-    int fd = root->is_machine ? gt_root_open_file(root, "proc/self/mountinfo")
-                              : gt_process_file_open(root, pid, "mountinfo");
-    int result = -ENOENT;
+    bool is_placed[GT_CONTROLLERS] = {false};
     struct mount mount;
-    reader = (struct gt_line_reader){.fd = fd, .buffer = buffer, .size = sizeof buffer};
-    while (ret->version && result < 0 && fd >= 0 && gt_line_reader_next(&reader, &line) > 0)
-        if (parse_mount(line, ret->version, controller, &mount))
-            result = place(ret, &mount);
-    if (fd >= 0)
-        close(fd);
-    return result;
+    struct gt_line_reader reader = {.fd = root->is_machine ? gt_root_open_file(root, "proc/self/mountinfo")
+                                                           : gt_process_file_open(root, pid, "mountinfo"),
+                                    .buffer = buffer,
+                                    .size = sizeof buffer};
+    while (reader.fd >= 0 && gt_line_reader_next(&reader, &line) > 0)
+        if (parse_mount(line, &mount))
+            place_all(group, is_placed, &mount);
+    for (int i = 0; i < GT_CONTROLLERS; i++)
+        if (!is_placed[i] || !*group[i].path)
+            group[i].version = 0;
+    if (reader.fd >= 0)
+        close(reader.fd);
+}
+
+void gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS])
+{
+    char buffer[8192], *line;
+    memset(ret, 0, GT_CONTROLLERS * sizeof *ret);
+    struct gt_line_reader reader = {
+        .fd = pid > 0 ? gt_process_file_open(root, pid, "cgroup") : -ENOENT, .buffer = buffer, .size = sizeof buffer};
+    if (reader.fd < 0)
+        return;
+    while (gt_line_reader_next(&reader, &line) > 0)
+        parse_membership(line, ret);
+    close(reader.fd);
+    find_places(root, pid, ret);
 }
 
 bool gt_control_group_up(struct gt_control_group *group)

@@ -11,9 +11,11 @@ struct gt_control_group {
     size_t mount_length; /* the part of it that is the mount point, where the hierarchy ends */
 };
 
-/* Find the group of `pid` through which `controller` ("memory", "cpu") acts: version 1 where it is mounted so, else version 2.
- * Returns 0, or -ENOENT where none is mounted or visible. */
-int gt_control_group_find(const struct gt_root *root, pid_t pid, const char *controller, struct gt_control_group *ret);
+enum { GT_CONTROLLER_MEMORY, GT_CONTROLLER_CPU, GT_CONTROLLERS };
+
+/* Find the groups of `pid` through which these controllers act: version 1 where it is mounted so, else version 2. Version 0: none
+ * is mounted or visible, or `pid` is 0. */
+void gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS]);
 /* Go to the group above. Returns false at the top. */
 bool gt_control_group_up(struct gt_control_group *group);
 /* Read the file `name` of the group. Returns its length or negative errno. */

@@ -29,11 +29,16 @@ static void take_smaller(struct gt_group_limit *limit, double value, const char 
     snprintf(limit->source, sizeof limit->source, "%s", source);
 }
 
-void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, pid_t pid)
+void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root *root, pid_t pid)
 {
-    struct gt_control_group group;
+    gt_control_groups_find(root, pid, ret->of);
+}
+
+void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups)
+{
+    struct gt_control_group group = groups->of[GT_CONTROLLER_MEMORY];
     *ret = (struct gt_group_limit){.value = NAN};
-    if (pid <= 0 || gt_control_group_find(root, pid, "memory", &group) < 0)
+    if (!group.version)
         return;
     const char *file = group.version == 2 ? "memory.max" : "memory.limit_in_bytes";
     do
@@ -70,13 +75,14 @@ static int cpus_allowed(const struct gt_root *root, pid_t pid)
     return at ? gt_capacity_list_length(at + strlen(NAME) + strspn(at + strlen(NAME), " \t")) : 0;
 }
 
-void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, pid_t pid, int cores)
+void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups,
+                    pid_t pid, int cores)
 {
-    struct gt_control_group group;
+    struct gt_control_group group = groups->of[GT_CONTROLLER_CPU];
     *ret = (struct gt_group_limit){.value = NAN};
     if (pid <= 0)
         return;
-    if (gt_control_group_find(root, pid, "cpu", &group) == 0)
+    if (group.version)
         do
             take_smaller(ret, quota_of(root, &group), group.version == 2 ? "cpu.max" : "cpu.cfs_quota_us");
         while (gt_control_group_up(&group));
@@ -99,13 +105,6 @@ static double number_in(const char *text, const char *word)
     return NAN;
 }
 
-static double number_of(const struct gt_root *root, const struct gt_control_group *group, const char *file,
-                        const char *word)
-{
-    char text[2048];
-    return gt_control_group_read(root, group, file, text, sizeof text) > 0 ? number_in(text, word) : NAN;
-}
-
 static double add_known(double sum, double value)
 {
     return isnan(sum) ? value : isnan(value) ? sum : sum + value;
@@ -113,7 +112,9 @@ static double add_known(double sum, double value)
 
 static double oom_kills_of(const struct gt_root *root, const struct gt_control_group *group)
 {
-    return number_of(root, group, group->version == 2 ? "memory.events" : "memory.oom_control", "oom_kill");
+    char text[2048];
+    const char *file = group->version == 2 ? "memory.events" : "memory.oom_control";
+    return gt_control_group_read(root, group, file, text, sizeof text) > 0 ? number_in(text, "oom_kill") : NAN;
 }
 
 static void read_memory(struct gt_control_group group, const struct gt_root *root, struct gt_group_events *ret)
@@ -133,30 +134,26 @@ static void read_memory(struct gt_control_group group, const struct gt_root *roo
 /* Of the group whose quota held the job back the longest. */
 static void read_processor(struct gt_control_group group, const struct gt_root *root, struct gt_group_events *ret)
 {
+    char text[2048];
     do {
-        double seconds = group.version == 2 ? number_of(root, &group, "cpu.stat", "throttled_usec") / 1e6
-                                            : number_of(root, &group, "cpu.stat", "throttled_time") / 1e9;
+        if (gt_control_group_read(root, &group, "cpu.stat", text, sizeof text) <= 0)
+            continue;
+        double seconds = group.version == 2 ? number_in(text, "throttled_usec") / 1e6
+                                            : number_in(text, "throttled_time") / 1e9;
         if (isnan(seconds) || seconds <= ret->throttled)
             continue;
         ret->throttled = seconds;
-        ret->periods = number_of(root, &group, "cpu.stat", "nr_periods");
-        ret->throttled_periods = number_of(root, &group, "cpu.stat", "nr_throttled");
+        ret->periods = number_in(text, "nr_periods");
+        ret->throttled_periods = number_in(text, "nr_throttled");
     } while (gt_control_group_up(&group));
-}
-
-void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root *root, pid_t pid)
-{
-    *ret = (struct gt_watched_groups){0};
-    ret->has_memory = pid > 0 && gt_control_group_find(root, pid, "memory", &ret->memory) == 0;
-    ret->has_processor = pid > 0 && gt_control_group_find(root, pid, "cpu", &ret->processor) == 0;
 }
 
 void gt_watched_groups_read(const struct gt_watched_groups *groups, const struct gt_root *root,
                             struct gt_group_events *ret)
 {
     *ret = (struct gt_group_events){NAN, NAN, NAN, NAN, NAN};
-    if (groups->has_memory)
-        read_memory(groups->memory, root, ret);
-    if (groups->has_processor)
-        read_processor(groups->processor, root, ret);
+    if (groups->of[GT_CONTROLLER_MEMORY].version)
+        read_memory(groups->of[GT_CONTROLLER_MEMORY], root, ret);
+    if (groups->of[GT_CONTROLLER_CPU].version)
+        read_processor(groups->of[GT_CONTROLLER_CPU], root, ret);
 }

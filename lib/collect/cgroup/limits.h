@@ -16,16 +16,18 @@ struct gt_group_limit {
     char source[64];
 };
 
-/* Bytes: the smallest limit of the groups of `pid`. */
-void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, pid_t pid);
-/* Cores: the smallest quota, or the CPUs that it may run on where they are fewer than `cores`. */
-void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, pid_t pid, int cores);
-
 /* The groups that tell of a job, found while it lives; they are read after its end, too. */
 struct gt_watched_groups {
-    bool has_memory, has_processor;
-    struct gt_control_group memory, processor;
+    struct gt_control_group of[GT_CONTROLLERS];
 };
+
+void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root *root, pid_t pid);
+
+/* Bytes: the smallest limit of the groups. */
+void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups);
+/* Cores: the smallest quota, or the CPUs that `pid` may run on where they are fewer than `cores`. */
+void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups,
+                    pid_t pid, int cores);
 
 /* Counters that only grow. NaN: not told. */
 struct gt_group_events {
@@ -36,7 +38,6 @@ struct gt_group_events {
     double periods, throttled_periods;
 };
 
-void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root *root, pid_t pid);
 void gt_watched_groups_read(const struct gt_watched_groups *groups, const struct gt_root *root,
                             struct gt_group_events *ret);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/grow.h"
 
@@ -93,11 +94,25 @@ static int refused(const struct nvml *nvml, int result, struct gt_availability *
     }
 }
 
+/* Of this system, of the Windows below it, or of a Tegra. */
+static bool has_driver(const struct gt_root *root)
+{
+    static const char *const traces[] = {"dev/nvidiactl", "proc/driver/nvidia/version", "sys/module/nvidia", "dev/dxg",
+                                         "dev/nvmap"};
+    bool has = false;
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
+        has = has || gt_root_access(root, traces[i], F_OK) == 0;
+    return has;
+}
+
 static int load(struct nvml *nvml, const struct gt_collect_options *options, struct gt_availability *availability)
 {
     static const char *const names[] = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL};
     const char *path = gt_collect_library(options, "nvml");
     struct gt_error why = {0};
+    if (!path && options->pid &&
+        !has_driver(options->root)) /* the loader looks into some fifty folders; doctor tells more */
+        return nvml_unavailable(availability, GT_ABSENT, "the NVIDIA driver is not loaded", "");
     int status = gt_library_open(&nvml->library, path, names, symbols, sizeof symbols / sizeof *symbols, &nvml->call,
                                  &why);
     if (status < 0)

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/cgroup/limits.h"
-
 static double total_memory(const struct gt_root *root)
 {
     char text[256]; /* MemTotal is the first line */
@@ -15,10 +13,11 @@ static double total_memory(const struct gt_root *root)
     return total ? 1024.0 * (double)strtoull(total + strlen("MemTotal:"), NULL, 10) : NAN;
 }
 
-double gt_capacity_memory(const struct gt_root *root, pid_t pid)
+double gt_capacity_memory(const struct gt_root *root, const struct gt_watched_groups *groups)
 {
-    struct gt_group_limit limit; /* fmin passes over NaN */
-    gt_limit_memory(&limit, root, pid);
+    struct gt_group_limit limit = {.value = NAN}; /* fmin passes over it */
+    if (groups)
+        gt_limit_memory(&limit, root, groups);
     return fmin(total_memory(root), limit.value);
 }
 

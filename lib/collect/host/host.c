@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/number.h"
 #include "collect/collector.h"
 #include "collect/topology.h"
 
@@ -37,8 +38,8 @@ static double busy_time(const char *fields)
     enum { USER, NICE, SYSTEM, IDLE, WAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
     unsigned long long field[FIELDS] = {0};
     int count = 0;
-    for (char *end; count < FIELDS; fields = end, count++) {
-        field[count] = strtoull(fields, &end, 10);
+    for (const char *end = fields; count < FIELDS; fields = end, count++) {
+        field[count] = gt_number_next(&end);
         if (end == fields)
             break;
     }
@@ -190,8 +191,10 @@ static double meminfo_bytes(const char *text, const char *name)
 {
     size_t length = strlen(name);
     for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL)
-        if (!strncmp(line, name, length) && line[length] == ':')
-            return 1024.0 * (double)strtoull(line + length + 1, NULL, 10);
+        if (!strncmp(line, name, length) && line[length] == ':') {
+            line += length + 1;
+            return 1024.0 * (double)gt_number_next(&line);
+        }
     return NAN;
 }
 

@@ -29,7 +29,7 @@ struct state {
     int64_t read_ns;
     struct interface *interface;
     size_t count, capacity;
-    char text[TEXT_BYTES];
+    char *text; /* TEXT_BYTES */
 };
 
 static struct interface *find(struct state *state, const char *name, size_t length)
@@ -75,7 +75,7 @@ static void add_line(struct state *state, const char *line)
 
 static int read_interfaces(struct state *state)
 {
-    ssize_t length = gt_root_reread(state->fd, state->text, sizeof state->text);
+    ssize_t length = gt_root_reread(state->fd, state->text, TEXT_BYTES);
     if (length <= 0)
         return length < 0 ? (int)length : -ENODATA;
     char *save;
@@ -90,8 +90,10 @@ static void network_close(void *opaque)
     struct state *state = opaque;
     if (state && state->fd >= 0)
         close(state->fd);
-    if (state)
+    if (state) {
         free(state->interface);
+        free(state->text);
+    }
     free(state);
 }
 
@@ -105,8 +107,13 @@ static int network_open(void **ret, const struct gt_collect_options *options, st
     if (options->pid)
         snprintf(path, sizeof path, "proc/%d/net/dev", (int)options->pid);
     struct state *state = calloc(1, sizeof *state);
-    if (!state)
+    char *text = malloc(TEXT_BYTES);
+    if (!state || !text) {
+        free(state);
+        free(text);
         return gt_error_system(error, ENOMEM, "network collector");
+    }
+    state->text = text;
     state->clock = options->clock;
     state->read_ns = INT64_MIN / 2;
     state->fd = gt_root_open_file(options->root, path);

@@ -172,7 +172,7 @@ struct gt_event_filter *gt_event_filter_new(int forks, int records)
     filter->marks = marks == MAP_FAILED ? NULL : marks;
     bool is_attached = false;
     if (filter->marks) {
-        gt_event_filter_reset(filter);
+        gt_event_filter_narrow(filter, false); /* the kernel made the marks, all of them unset */
         is_attached = attach(forks, load_for_forks(map));
         if (is_attached && records >= 0)
             attach(records, load_for_records(map));

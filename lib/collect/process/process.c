@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/own_name.h"
 #include "collect/process/placement.h"
 
@@ -64,18 +65,10 @@ ssize_t gt_process_read_text(const struct gt_process *process, const char *name,
     return read_file(process, -1, name, text, size);
 }
 
-static unsigned long long next_number(const char **text)
-{
-    char *end;
-    unsigned long long value = strtoull(*text, &end, 10);
-    *text = end;
-    return value;
-}
-
 static void skip_numbers(const char **text, int count)
 {
     while (count-- > 0)
-        next_number(text);
+        gt_number_next(text);
 }
 
 /* PF_KTHREAD and PF_FORKNOEXEC of the kernel's include/linux/sched.h. */
@@ -98,30 +91,30 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
     copy_name(text, p, ret->name, sizeof ret->name);
     ret->state = p[2];
     p += 3;
-    ret->parent = (pid_t)next_number(&p);
+    ret->parent = (pid_t)gt_number_next(&p);
     skip_numbers(&p, 1); /* process group */
-    ret->session = (pid_t)next_number(&p);
+    ret->session = (pid_t)gt_number_next(&p);
     p += strspn(p, " ");
     strtol(p, (char **)&p, 10); /* terminal */
     strtol(p, (char **)&p, 10); /* its foreground group, may be -1 */
-    unsigned long long flags = next_number(&p);
+    unsigned long long flags = gt_number_next(&p);
     ret->is_kernel = flags & KERNEL_THREAD;
     ret->is_forked = flags & FORKED;
-    ret->minor_faults = (double)next_number(&p);
-    ret->reaped_minor_faults = (double)next_number(&p);
-    ret->major_faults = (double)next_number(&p);
-    ret->reaped_major_faults = (double)next_number(&p);
-    unsigned long long user = next_number(&p), system = next_number(&p);
+    ret->minor_faults = (double)gt_number_next(&p);
+    ret->reaped_minor_faults = (double)gt_number_next(&p);
+    ret->major_faults = (double)gt_number_next(&p);
+    ret->reaped_major_faults = (double)gt_number_next(&p);
+    unsigned long long user = gt_number_next(&p), system = gt_number_next(&p);
     ret->cpu_time = (double)(user + system) / tick;
-    unsigned long long reaped_user = next_number(&p), reaped_system = next_number(&p);
+    unsigned long long reaped_user = gt_number_next(&p), reaped_system = gt_number_next(&p);
     ret->reaped_cpu_time = (double)(reaped_user + reaped_system) / tick;
     strtol(p, (char **)&p, 10); /* priority */
     strtol(p, (char **)&p, 10); /* nice */
-    ret->threads = (double)next_number(&p);
+    ret->threads = (double)gt_number_next(&p);
     skip_numbers(&p, 1);
     if (!*p)
         return -EINVAL;
-    ret->start = next_number(&p);
+    ret->start = gt_number_next(&p);
     return 0;
 }
 
@@ -311,14 +304,14 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     }
     process->version += process->value[GT_CPU_TIME] != before;
     const char *p = text;
-    unsigned long long size = next_number(&p), resident = next_number(&p);
+    unsigned long long size = gt_number_next(&p), resident = gt_number_next(&p);
     bool is_by_number = process->files->statm < 0 && process->files->directory < 0; /* which may be another's by now */
     if (is_by_number && gt_process_read_stat(process, root) < 0)
         return -ESRCH;
     double page = (double)sysconf(_SC_PAGESIZE);
     process->value[GT_RSS] = (double)resident * page;
     process->value[GT_RAM_PEAK] = fmax(process->value[GT_RSS], process->value[GT_RAM_PEAK]);
-    process->file_bytes = (double)next_number(&p) * page;
+    process->file_bytes = (double)gt_number_next(&p) * page;
     bool has_no_space = size == 0 && !process->is_zombie; /* ending, or a kernel thread */
     if (has_no_space || !process->files->has_clock)
         gt_process_read_stat(process, root);
@@ -527,7 +520,7 @@ bool gt_process_is_pending(const struct gt_process *process)
 static size_t parse_pids(const char *text, pid_t *pids, size_t count, size_t capacity)
 {
     while (*(text += strspn(text, " \n")) && count < capacity)
-        pids[count++] = (pid_t)next_number(&text);
+        pids[count++] = (pid_t)gt_number_next(&text);
     return count;
 }
 
