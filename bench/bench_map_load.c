@@ -1,6 +1,6 @@
 /* A program that maps memory all the time: bench_map_load SECONDS THREADS RESIDENT_MB holds memory, and each of its threads maps 64
  * pages, touches them and unmaps them, over and over. It prints how many times, and how long that took: the median, the 99th and
- * the 99.9th percentile, in microseconds, its CPU seconds, and how often its threads had to wait. */
+ * the 99.9th percentile, in microseconds, its CPU seconds, and how often its threads had to wait, for each line that it reads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -79,6 +79,33 @@ static double percentile(double share)
     return microseconds_of(bucket ? bucket - 1 : 0);
 }
 
+/* One line for each line on standard input. */
+static void measure(double seconds, int threads)
+{
+    struct rusage before, after;
+    memset(worker, 0, sizeof worker);
+    atomic_store(&is_over, false);
+    getrusage(RUSAGE_SELF, &before);
+    uint64_t begin = now_ns(), operations = 0;
+    for (int i = 0; i < threads; i++)
+        pthread_create(&worker[i].thread, NULL, map_and_unmap, &worker[i]);
+    usleep((useconds_t)(seconds * 1e6));
+    atomic_store(&is_over, true);
+    for (int i = 0; i < threads; i++) {
+        pthread_join(worker[i].thread, NULL);
+        operations += worker[i].operations;
+    }
+    double elapsed = (double)(now_ns() - begin) / 1e9;
+    getrusage(RUSAGE_SELF, &after);
+    double cpu =
+        (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
+        (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec) /
+            1e6;
+    printf("%.0f %.2f %.2f %.2f %.3f %ld\n", (double)operations / elapsed, percentile(0.5), percentile(0.99),
+           percentile(0.999), cpu / elapsed, after.ru_nvcsw - before.ru_nvcsw);
+    fflush(stdout);
+}
+
 int main(int count, char **arguments)
 {
     if (count != 4) {
@@ -94,30 +121,10 @@ int main(int count, char **arguments)
         return 1;
     for (size_t at = 0; at < resident; at += (size_t)page_size)
         memory[at] = 1;
-    printf("ready\n"); /* now it may be tracked; a line on standard input begins */
+    printf("ready\n"); /* now it may be tracked */
     fflush(stdout);
-    if (getchar() == EOF)
-        return 1;
-    struct rusage before, after;
-    getrusage(RUSAGE_SELF, &before);
-    uint64_t begin = now_ns();
-    for (int i = 0; i < threads; i++)
-        pthread_create(&worker[i].thread, NULL, map_and_unmap, &worker[i]);
-    usleep((useconds_t)(seconds * 1e6));
-    atomic_store(&is_over, true);
-    uint64_t operations = 0;
-    for (int i = 0; i < threads; i++) {
-        pthread_join(worker[i].thread, NULL);
-        operations += worker[i].operations;
-    }
-    double elapsed = (double)(now_ns() - begin) / 1e9;
-    getrusage(RUSAGE_SELF, &after);
-    double cpu =
-        (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
-        (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec) /
-            1e6;
-    printf("%.0f %.2f %.2f %.2f %.3f %ld\n", (double)operations / elapsed, percentile(0.5), percentile(0.99),
-           percentile(0.999), cpu / elapsed, after.ru_nvcsw - before.ru_nvcsw);
+    while (getchar() != EOF)
+        measure(seconds, threads);
     free(memory);
     return 0;
 }

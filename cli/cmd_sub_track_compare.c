@@ -169,6 +169,9 @@ static int run(const struct options *options, int count, char **operands)
         status = add(&sessions, options->map.value[i]);
     for (int i = 0; i < count && !status; i++)
         status = add_operand(&sessions, operands[i]);
+    if (!status && count == 1 && !options->map.count && !options->cconfig && !options->fail_if.count)
+        status = say_usage("compare: '%s' alone has nothing to be compared with (see gpu-tracker compare --help)",
+                           operands[0]);
     settings.sessions = sessions.mapping;
     settings.statistic = options->statistic ? options->statistic : settings.statistic;
     settings.strict = options->strict;

@@ -93,7 +93,8 @@ static unsigned distance(const char *a, const char *b)
 void suggest(struct suggestion *suggestion, const char *candidate)
 {
     unsigned d = distance(suggestion->word, candidate);
-    unsigned limit = strlen(suggestion->word) < 4 ? 1 : 2;
+    size_t length = strlen(suggestion->word);
+    unsigned limit = length < 3 ? 0 : length < 5 ? 1 : 2; /* of a short word little would be left */
     if (d <= limit && (!suggestion->nearest || d < suggestion->distance)) {
         suggestion->nearest = candidate;
         suggestion->distance = d;

@@ -57,6 +57,7 @@ struct gt_process {
     double mark,
         mark_before;  /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
     int64_t met_ns;   /* monotonic: when it was first read */
+    int64_t alone_ns; /* monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not */
     uint32_t peak;    /* see sample/job_peak.h */
     uint32_t version; /* another whenever something that is accounted for has changed, from 1 on */
     double value[GT_PROCESS_METRICS];  /* of the process itself; READ_BYTES and the like include waited-for children */

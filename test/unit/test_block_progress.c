@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "support/figures.h"
 #include "blocks/block.h"
 #include "blocks/block_progress.h"
 #include "support/folder.h"
@@ -79,7 +80,7 @@ static void expect(const struct fixture *fixture, double now, const char *name, 
     if (isnan(left))
         assert_true(isnan(progress.left));
     else
-        assert_float_equal(progress.left, left, 0.01);
+        assert_close(progress.left, left, 0.01);
 }
 
 static void test_epochs(void **state)

@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "collect/process/process.h"
 #include "support/figures.h"
+#include "support/sanitized.h"
 
 /* A child that sleeps, and at each byte writes memory and begins a thread that stays. */
 struct sleeper {
@@ -124,11 +126,72 @@ static void a_resident_set_that_shrinks_is_no_idleness(void **state)
     gt_root_close(&root);
 }
 
+/* Two threads of this process: one starts programs as posix_spawn does, the other looks at what it starts all the time. */
+enum { LAUNCHES = FEWER(200, 40) };
+
+static pid_t launched;
+
+static void *launch(void *nothing)
+{
+    (void)nothing;
+    for (int i = 0; i < LAUNCHES; i++) {
+        pid_t pid = vfork();
+        if (!pid) {
+            __atomic_store_n(&launched, getpid(), __ATOMIC_RELEASE);
+            usleep(2000);
+            execl("/bin/sleep", "sleep", "60", NULL);
+            _exit(1);
+        }
+        while (__atomic_load_n(&launched, __ATOMIC_ACQUIRE))
+            usleep(100);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    return NULL;
+}
+
+/* False: it was taken for a worker that has memory of its own without having executed a program. */
+static bool is_followed(pid_t pid, const struct gt_process *self, const struct gt_root *root)
+{
+    struct gt_process *process;
+    assert_int_equal(gt_process_open(&process, root, pid), 0);
+    process->met_ns = gt_clock_monotonic(&gt_clock_system) - GT_SECOND;
+    while (process->is_forked && !process->is_worker)
+        gt_process_look_at_fork(process, self, root, gt_clock_monotonic(&gt_clock_system));
+    bool is_right = !process->is_worker;
+    gt_process_close(process);
+    return is_right;
+}
+
+static void a_program_that_is_just_executed_is_no_worker(void **state)
+{
+    (void)state;
+    struct gt_root root;
+    struct gt_process *self;
+    pthread_t thread;
+    int wrong = 0;
+    assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
+    assert_int_equal(gt_process_open(&self, &root, getpid()), 0);
+    assert_int_equal(pthread_create(&thread, NULL, launch, NULL), 0);
+    for (int i = 0; i < LAUNCHES; i++) {
+        pid_t pid;
+        while (!(pid = __atomic_load_n(&launched, __ATOMIC_ACQUIRE)))
+            usleep(50);
+        wrong += !is_followed(pid, self, &root);
+        __atomic_store_n(&launched, 0, __ATOMIC_RELEASE);
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(wrong, 0);
+    gt_process_close(self);
+    gt_root_close(&root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_sleeps_is_idle_until_it_runs, begin, end),
         cmocka_unit_test_setup_teardown(a_resident_set_that_shrinks_is_no_idleness, begin, end),
+        cmocka_unit_test(a_program_that_is_just_executed_is_no_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,6 +137,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
         process->heritage = (struct gt_heritage){0};
         process->is_worker = false;
+        process->alone_ns = 0;
         process->value[GT_RAM_PEAK] = process->mark = NAN;
     }
     process->is_forked = stat->is_forked;
@@ -493,8 +494,13 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
         return;
     if (!gt_process_has_rested(process) && gt_process_read_stat(process, root) < 0)
         return;
-    if (process->is_forked && !process->is_worker && age >= LAUNCH_NS)
-        process->is_worker = !shares_memory(process, parent, root);
+    if (!process->is_forked || process->is_worker)
+        return;
+    if (shares_memory(process, parent, root))
+        process->alone_ns = 0;
+    else if (!process->alone_ns)
+        process->alone_ns = now_ns; /* or it executes another program just now, and has yet to lose the mark of a fork */
+    process->is_worker = process->alone_ns && now_ns - process->alone_ns >= LAUNCH_NS;
 }
 
 /* It has not given itself the name when it was just executed, and no command line while execve(2) is under way. */
