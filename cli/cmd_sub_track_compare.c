@@ -24,12 +24,6 @@ struct sessions {
     size_t owned_count;
 };
 
-static void warn(void *context, const char *sentence)
-{
-    (void)context;
-    say("%s", sentence);
-}
-
 static int add(struct sessions *sessions, const char *mapping)
 {
     if (GT_GROW_TO(sessions->mapping, sessions->capacity, sessions->count + 2) < 0)
@@ -178,7 +172,7 @@ static int run(const struct options *options, int count, char **operands)
     settings.rules = options->fail_if.value;
     settings.allow_partial = options->allow_partial;
     settings.page = output_is_page(&output);
-    settings.warn = warn;
+    settings.warn = say_warning;
     if (!status)
         status = compare(&output, &settings);
     for (size_t i = 0; i < sessions.owned_count; i++)

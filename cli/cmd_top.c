@@ -113,14 +113,9 @@ static int choose_job(const struct job *jobs, size_t count, bool is_ascii, size_
 /* The fourth field of man 5 proc_pid_stat; 0: not known. */
 static pid_t parent_of(pid_t pid)
 {
-    char path[64], text[512];
+    char text[512];
     int parent = 0;
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return 0;
-    const char *behind = gt_root_read(&root, path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    gt_root_close(&root);
+    const char *behind = gt_root_read_process(NULL, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
     return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 

@@ -37,6 +37,12 @@ static void say_list(const char *format, va_list arguments)
         continue;
 }
 
+void say_warning(void *context, const char *sentence)
+{
+    (void)context;
+    say("%s", sentence);
+}
+
 void say(const char *format, ...)
 {
     va_list arguments;

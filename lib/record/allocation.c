@@ -130,11 +130,9 @@ static void read_groups(struct gt_machine *machine, const struct gt_root *root, 
 
 void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups)
 {
-    char path[64];
     struct environment environment = {.text = malloc(ENVIRONMENT_SIZE)};
-    snprintf(path, sizeof path, "proc/%d/environ", (int)machine->pid);
     if (environment.text) {
-        ssize_t length = gt_root_read(root, path, environment.text, ENVIRONMENT_SIZE);
+        ssize_t length = gt_root_read_process(root, machine->pid, "environ", environment.text, ENVIRONMENT_SIZE);
         environment.length = length > 0 ? (size_t)length : 0;
         read_environment(machine, &environment);
     }

@@ -38,9 +38,7 @@ static int copy_gpus(struct gt_recorder *recorder)
 /* The command line of the process, arguments separated by blanks. */
 static void read_command(const struct gt_root *root, pid_t pid, char *text, size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/cmdline", (int)pid);
-    ssize_t length = gt_root_read(root, path, text, size);
+    ssize_t length = gt_root_read_process(root, pid, "cmdline", text, size);
     if (length <= 0)
         *text = '\0';
     for (ssize_t i = 0; i + 1 < length; i++)

@@ -48,13 +48,10 @@ struct gt_view_reader {
 int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool wants_blocks, struct gt_error *error)
 {
     struct gt_view_reader *reader = calloc(1, sizeof *reader);
-    char *own_path = strdup(path);
-    if (!reader || !own_path) {
+    if (!reader || !(reader->path = strdup(path))) {
         free(reader);
-        free(own_path);
         return gt_error_system(error, ENOMEM, "%s", path);
     }
-    reader->path = own_path;
     reader->wants_blocks = wants_blocks;
     *ret = reader;
     return 0;
