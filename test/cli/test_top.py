@@ -97,9 +97,10 @@ def test_processes_of_an_ended_job_add_up(top, cli):
 
 
 def test_a_recording_without_details(top, cli):
-    cli("run", "--disable-logs", "--tf", "b.sqlite", "--", "sleep", "0.2")
-    lines = top("b.sqlite")
+    cli("run", "--disable-logs", "--tf", "b.sqlite", "--st=0.05", "--", "sleep", "0.8")
+    lines = top("b.sqlite", "--seek", "0.3")
     assert not any("process (" in line for line in lines) and lines[-1].endswith("run --detail")
+    assert any("process (" in line for line in top("b.sqlite")), "of its end it knows them by name"
 
 
 def test_what_the_job_was_given(top, gpu_tracker, tmp_path):
