@@ -143,7 +143,6 @@ ready-for-tests: build-dependencies
 sanitized:
 	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects unit
 	@$(MAKE) -s build/sanitize/python/built
-	@$(MAKE) -s fuzz-build
 
 # The extension module and the program that the package starts, under the sanitizers.
 python-sanitize: python

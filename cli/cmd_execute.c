@@ -106,6 +106,17 @@ fail:
 
 /* ---- the command ---- */
 
+/* The first word that would mean something to a shell only. */
+static const char *sign_of_shell(char **words)
+{
+    static const char *const signs[] = {"|", "||", "&&", "&", ";", ">", ">>", "<", "2>&1"};
+    for (; *words; words++)
+        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+            if (strcmp(*words, signs[i]) == 0)
+                return *words;
+    return NULL;
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     (void)count;
@@ -116,6 +127,9 @@ static int run(const struct options *options, int count, char **operands)
     char **words = words_split(options->execute, &complaint);
     if (!words)
         return say_usage("--execute: cannot split '%s': %s", options->execute, complaint);
+    const char *sign = options->disable_logs ? NULL : sign_of_shell(words);
+    if (sign)
+        say("--execute starts no shell: '%s' goes to the command as a word (sh -c '...' is a command)", sign);
     int status = track_command(options, words, true);
     words_free(words);
     return status;

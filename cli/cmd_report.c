@@ -159,6 +159,8 @@ static int plot(const struct options *options, int count, char **operands)
     struct options of_report = *options;
     if (!of_report.plot)
         of_report.plot = "all";
+    if (!options->output && isatty(STDOUT_FILENO))
+        return say_usage("plot: a terminal shows no pictures: give one a name, as in -o memory.svg");
     return run(&of_report, count, operands);
 }
 

@@ -15,12 +15,6 @@ static int fail(int status, const struct gt_error *error)
     return say_failure(status, error) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
 }
 
-static void warn(void *context, const char *sentence)
-{
-    (void)context;
-    say("%s", sentence);
-}
-
 static void show_progress(void *context, unsigned long long samples)
 {
     bool *drawn = context;
@@ -56,7 +50,7 @@ static int analyze(const struct options *options, int count, char **operands)
     settings.carbon_intensity = options->carbon_intensity;
     settings.carbon_file = options->carbon_file;
     settings.price = options->price;
-    settings.warn = warn;
+    settings.warn = say_warning;
     settings.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
     settings.context = &drawn;
     status = gt_blocks_analyze(&settings, &report, &error);

@@ -24,12 +24,6 @@ struct sessions {
     size_t owned_count;
 };
 
-static void warn(void *context, const char *sentence)
-{
-    (void)context;
-    say("%s", sentence);
-}
-
 static int add(struct sessions *sessions, const char *mapping)
 {
     if (GT_GROW_TO(sessions->mapping, sessions->capacity, sessions->count + 2) < 0)
@@ -169,13 +163,16 @@ static int run(const struct options *options, int count, char **operands)
         status = add(&sessions, options->map.value[i]);
     for (int i = 0; i < count && !status; i++)
         status = add_operand(&sessions, operands[i]);
+    if (!status && count == 1 && !options->map.count && !options->cconfig && !options->fail_if.count)
+        status = say_usage("compare: '%s' alone has nothing to be compared with (see gpu-tracker compare --help)",
+                           operands[0]);
     settings.sessions = sessions.mapping;
     settings.statistic = options->statistic ? options->statistic : settings.statistic;
     settings.strict = options->strict;
     settings.rules = options->fail_if.value;
     settings.allow_partial = options->allow_partial;
     settings.page = output_is_page(&output);
-    settings.warn = warn;
+    settings.warn = say_warning;
     if (!status)
         status = compare(&output, &settings);
     for (size_t i = 0; i < sessions.owned_count; i++)

@@ -55,17 +55,21 @@ static int open_view(struct gt_view **ret, const char *path, const struct gt_vie
     return status < 0 ? gt_view_open(ret, path, options, error) : status;
 }
 
+static bool is_live(const struct options *options)
+{
+    return !options->once && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+}
+
 static int show(const struct options *options, const char *path, bool is_running, bool is_ascii)
 {
     struct gt_error error = {0};
     struct gt_view *view = NULL;
-    bool is_live = !options->once && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
     const struct gt_view_options wanted = {
-        .against = options->against, .moment = options->seek, .ascii = is_ascii, .is_still = !is_live};
+        .against = options->against, .moment = options->seek, .ascii = is_ascii, .is_still = !is_live(options)};
     int status = open_view(&view, path, &wanted, is_running, &error);
     if (status < 0)
         return say_failure(status, &error);
-    status = is_live ? screen_run(view) : print_text(view, ROWS, 0);
+    status = is_live(options) ? screen_run(view) : print_text(view, ROWS, 0);
     gt_view_close(view);
     return status;
 }
@@ -90,17 +94,28 @@ static int list_jobs(const struct job *jobs, size_t count, bool is_ascii)
     return 0;
 }
 
+/* *ret: its number, or `count` when the user leaves. */
+static int choose_job(const struct job *jobs, size_t count, bool is_ascii, size_t *ret)
+{
+    const struct gt_view_options wanted = {.is_still = 1, .ascii = is_ascii};
+    struct gt_view *views[MOST_JOBS];
+    size_t number[MOST_JOBS], open = 0;
+    for (size_t i = 0; i < count; i++)
+        if (gt_view_open(&views[open], jobs[i].recording, &wanted, NULL) >= 0)
+            number[open++] = i;
+    int status = open ? screen_choose(views, open, ret) : EXIT_NO_JOB;
+    *ret = !status && *ret < open ? number[*ret] : count;
+    for (size_t i = 0; i < open; i++)
+        gt_view_close(views[i]);
+    return status;
+}
+
 /* The fourth field of man 5 proc_pid_stat; 0: not known. */
 static pid_t parent_of(pid_t pid)
 {
-    char path[64], text[512];
+    char text[512];
     int parent = 0;
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return 0;
-    const char *behind = gt_root_read(&root, path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    gt_root_close(&root);
+    const char *behind = gt_root_read_process(NULL, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
     return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
@@ -191,7 +206,11 @@ static int show_running(const struct options *options, const struct job *jobs, s
         say("top: none of your jobs that run here is recorded (gpu-tracker run --tracking-file FILE --detail -- COMMAND)");
         return EXIT_NO_JOB;
     }
-    return count == 1 ? show(options, jobs[0].recording, true, is_ascii) : list_jobs(jobs, count, is_ascii);
+    if (count > 1 && (!is_live(options) || !screen_is_built()))
+        return list_jobs(jobs, count, is_ascii);
+    size_t number = 0;
+    int status = count > 1 ? choose_job(jobs, count, is_ascii, &number) : 0;
+    return status || number == count ? status : show(options, jobs[number].recording, true, is_ascii);
 }
 
 static int run(const struct options *options, int count, char **operands)

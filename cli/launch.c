@@ -52,13 +52,26 @@ static int search(const char *program)
     }
 }
 
+/* Why people expect that there is such a program; "": not known. */
+static const char *hint_for(const char *program)
+{
+    static const char *const of_shells[] = {"cd",   "export", "source", ".",    "alias", "ulimit", "set",   "eval",
+                                            "exec", "wait",   "umask",  "time", "if",    "for",    "while", "module"};
+    if (strchr(program, ' '))
+        return ": the command and its arguments are words of their own, without quotes around them";
+    for (size_t i = 0; i < sizeof of_shells / sizeof *of_shells; i++)
+        if (strcmp(program, of_shells[i]) == 0)
+            return ": it is a word of the shell (sh -c '...' is a command)";
+    return "";
+}
+
 int launch_check(const char *program)
 {
     int status = !*program ? ENOENT : strchr(program, '/') ? executable(program) : search(program);
     if (!status)
         return 0;
     if (status == ENOENT && !strchr(program, '/'))
-        say("'%s': command not found", program);
+        say("'%s': command not found%s", program, hint_for(program));
     else
         say("'%s': cannot execute: %s", program, strerror(status));
     return status == ENOENT || status == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;

@@ -127,6 +127,14 @@ static int incomplete_command(const char *group, const char *word)
         help_print_group(stdout, group);
         return 0;
     }
+    struct suggestion suggestion = {.word = word ? word : ""};
+    size_t length = strlen(group);
+    for (int i = 0; i < COMMAND_COUNT && word; i++)
+        if (strncmp(commands[i]->name, group, length) == 0 && commands[i]->name[length] == ' ')
+            suggest(&suggestion, commands[i]->name + length + 1);
+    if (suggestion.nearest)
+        return say_usage("%s: there is no command '%s': did you mean '%s %s'? (see gpu-tracker %s --help)", group, word,
+                         group, suggestion.nearest, group);
     return say_usage("%s: %s%s%s (see gpu-tracker %s --help)", group, word ? "there is no command '" : "which command",
                      word ? word : "", word ? "'" : "?", group);
 }
@@ -135,14 +143,37 @@ static int incomplete_command(const char *group, const char *word)
 static const char *near_name(const char *word)
 {
     static const char *const names[][2] = {
-        {"diff", "compare"},         {"show", "report"},         {"export", "report"},
-        {"summary", "report"},       {"chart", "plot"},          {"draw", "plot"},
-        {"graph", "plot"},           {"monitor", "top"},         {"live", "top"},
-        {"history", "runs"},         {"list", "runs"},           {"blocks", "analyze"},
-        {"merge", "timeline merge"}, {"start", "run"},           {"exec", "run"},
-        {"execute", "run"},          {"track", "run"},           {"record", "run"},
-        {"follow", "attach"},        {"check", "doctor"},        {"info", "doctor"},
-        {"exporter", "serve"},       {"trace", "timeline info"},
+        {"diff", "compare"},
+        {"show", "report"},
+        {"export", "report"},
+        {"summary", "report"},
+        {"chart", "plot"},
+        {"draw", "plot"},
+        {"graph", "plot"},
+        {"monitor", "top"},
+        {"live", "top"},
+        {"history", "runs"},
+        {"list", "runs"},
+        {"blocks", "analyze"},
+        {"merge", "timeline merge"},
+        {"start", "run"},
+        {"exec", "run"},
+        {"execute", "run"},
+        {"track", "run"},
+        {"record", "run"},
+        {"follow", "attach"},
+        {"check", "doctor"},
+        {"info", "doctor"},
+        {"exporter", "serve"},
+        {"trace", "timeline info"},
+        {"html", "report"},
+        {"stats", "report"},
+        {"view", "report"},
+        {"open", "report"},
+        {"status", "top"},
+        {"watch", "top"},
+        {"ps", "top"},
+        {"request", "report --request"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(word, names[i][0]) == 0)
@@ -150,8 +181,20 @@ static const char *near_name(const char *word)
     return NULL;
 }
 
+static bool has_suffix(const char *word, const char *const *suffixes)
+{
+    const char *slash = strrchr(word, '/'), *suffix = strrchr(slash ? slash : word, '.');
+    for (; suffix && *suffixes; suffixes++)
+        if (strcmp(suffix, *suffixes) == 0)
+            return true;
+    return false;
+}
+
 static int unknown_command(const char *word)
 {
+    static const char *const recordings[] = {".sqlite", ".csv", NULL};
+    if (has_suffix(word, recordings))
+        return say_usage("unknown command '%s': did you mean 'report %s'? (see gpu-tracker --help)", word, word);
     const char *near = near_name(word);
     if (near)
         return say_usage("unknown command '%s': did you mean '%s'? (see gpu-tracker --help)", word, near);
@@ -164,6 +207,14 @@ static int unknown_command(const char *word)
                      word);
 }
 
+/* A file that is not there, named as reports and pictures are, behind what is to be read. */
+static bool is_output(const struct command *command, const char *word)
+{
+    static const char *const made[] = {".html", ".md", ".txt", ".svg", ".png", ".pdf", NULL};
+    bool takes_output = option_applies(&option_table[OPTION_NUMBER_output], command);
+    return takes_output && command->operand == OPERAND_FILE && has_suffix(word, made) && access(word, F_OK) < 0;
+}
+
 static int check_operands(const struct command *command, int count, char **operands)
 {
     char hint[80];
@@ -171,6 +222,12 @@ static int check_operands(const struct command *command, int count, char **opera
     int used;
     if (command->most >= 0 && count > command->most && !*command->name && command_find(count, operands, &used))
         return say_usage("'%s' is a command and comes before the options (%s)", operands[0], hint);
+    if (count > command->least && count > 1 && is_output(command, operands[count - 1]))
+        return say_usage("%s: %s: No such file or directory: did you mean -o %s? (%s)", command->name,
+                         operands[count - 1], operands[count - 1], hint);
+    if (command->most >= 0 && count > command->most && !*command->name)
+        return say_usage("unexpected argument '%s' (gpu-tracker run -- %s ... tracks a program; %s)", operands[0],
+                         operands[0], hint);
     if (command->most >= 0 && count > command->most)
         return say_usage("unexpected argument '%s' (%s)", operands[command->most], hint);
     if (count < command->least)

@@ -37,6 +37,12 @@ static void say_list(const char *format, va_list arguments)
         continue;
 }
 
+void say_warning(void *context, const char *sentence)
+{
+    (void)context;
+    say("%s", sentence);
+}
+
 void say(const char *format, ...)
 {
     va_list arguments;
@@ -93,7 +99,8 @@ static unsigned distance(const char *a, const char *b)
 void suggest(struct suggestion *suggestion, const char *candidate)
 {
     unsigned d = distance(suggestion->word, candidate);
-    unsigned limit = strlen(suggestion->word) < 4 ? 1 : 2;
+    size_t length = strlen(suggestion->word);
+    unsigned limit = length < 3 ? 0 : length < 5 ? 1 : 2; /* of a short word little would be left */
     if (d <= limit && (!suggestion->nearest || d < suggestion->distance)) {
         suggestion->nearest = candidate;
         suggestion->distance = d;

@@ -14,6 +14,8 @@ enum exit_status {
 };
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says a sentence of the library's; for its members `warn`. */
+void say_warning(void *context, const char *sentence);
 /* From now on sentences replace each other in `text` instead of being said; NULL: no more. */
 void say_into(char *text, size_t size);
 /* Says it and returns EXIT_USAGE. */

@@ -47,7 +47,8 @@ static int store_number(double *ret, const struct option *option, const char *te
 {
     double value;
     if (!read_number(option, text, &value))
-        return say_usage("%s: '%s' is not a number", origin, text);
+        return say_usage("%s: '%s' is not a number%s", origin, text,
+                         strcmp(option->argument, "SECONDS") == 0 ? ", nor one with ms, s, min, h or d" : "");
     if (value < option->minimum)
         return below(option, text, origin);
     *ret = value;
@@ -80,6 +81,25 @@ static int store_flag(bool *ret, const char *text, const char *origin)
     return say_usage("%s: '%s' is neither true nor false", origin, text);
 }
 
+/* What people call values; the first that an option has is suggested. */
+static const char *other_name(const struct option *option, const char *text)
+{
+    static const char *const names[][2] = {
+        {"median", "p50"},   {"average", "mean"},   {"avg", "mean"},      {"kubernetes", "k8s"}, {"kube", "k8s"},
+        {"sbatch", "slurm"}, {"srun", "slurm"},     {"qsub", "pbs"},      {"podman", "docker"},  {"md", "markdown"},
+        {"htm", "html"},     {"txt", "text"},       {"pkl", "pickle"},    {"yaml", "json"},      {"kb", "kilobytes"},
+        {"mb", "megabytes"}, {"gb", "gigabytes"},   {"gbs", "gigabytes"}, {"tb", "terabytes"},   {"sec", "seconds"},
+        {"secs", "seconds"}, {"second", "seconds"}, {"mins", "minutes"},  {"minute", "minutes"}, {"hr", "hours"},
+        {"hrs", "hours"},    {"hour", "hours"},     {"day", "days"},
+    };
+    const char *name;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t k = 0; strcasecmp(text, names[i][0]) == 0 && (name = option->choice(k)); k++)
+            if (strcmp(name, names[i][1]) == 0)
+                return name;
+    return NULL;
+}
+
 static int store_choice(const char **ret, const struct option *option, const char *text, const char *origin)
 {
     char list[300] = "";
@@ -95,6 +115,9 @@ static int store_choice(const char **ret, const struct option *option, const cha
         size_t length = strlen(list);
         snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", name);
     }
+    const char *other = other_name(option, text);
+    if (other)
+        suggestion.nearest = other;
     if (suggestion.nearest)
         return say_usage("%s: '%s' is not one of %s: did you mean %s?", origin, text, list, suggestion.nearest);
     return say_usage("%s: '%s' is not one of %s", origin, text, list);
@@ -253,6 +276,11 @@ static int unknown(const struct parser *parser, const char *word)
     }
     char hint[80];
     help_hint(parser->command, hint, sizeof hint);
+    bool is_recording = strcmp(word, "tf") == 0 || strcmp(word, "tracking-file") == 0;
+    if (is_recording && parser->command->operand == OPERAND_FILE)
+        return say_usage(
+            "%s has no option '--%s': the recording is a word of its own, as in gpu-tracker %s run.sqlite (%s)",
+            parser->command->name, word, parser->command->name, hint);
     if (suggestion.nearest)
         return say_usage("unknown option '--%s': did you mean '--%s'? (%s)", word, suggestion.nearest, hint);
     return say_usage("unknown option '--%s' (%s)", word, hint);

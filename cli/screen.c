@@ -1,12 +1,15 @@
 #include "screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #include "base/clock.h"
@@ -36,6 +39,13 @@ int screen_run(struct gt_view *view)
 {
     (void)view;
     say("top: this gpu-tracker was built without ncurses, and draws single pictures only: top --once");
+    return EXIT_TRACKER;
+}
+
+int screen_choose(struct gt_view *const views[], size_t count, size_t *ret)
+{
+    (void)views;
+    *ret = count;
     return EXIT_TRACKER;
 }
 
@@ -135,18 +145,51 @@ static unsigned key_of(int kind, wint_t key)
                                         : key;
 }
 
+static void name_now(char *ret, size_t size, const char *suffix)
+{
+    char moment[32];
+    time_t now = time(NULL);
+    struct tm local;
+    strftime(moment, sizeof moment, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    snprintf(ret, size, "gpu-tracker-top-%s.%s", moment, suffix);
+}
+
 /* The picture as it is, as a file of text in the current folder. */
 static void save(const struct screen *screen)
 {
     char name[60], message[100], *text = NULL;
-    time_t now = time(NULL);
-    struct tm local;
-    strftime(name, sizeof name, "gpu-tracker-top-%Y%m%d-%H%M%S.txt", localtime_r(&now, &local));
+    name_now(name, sizeof name, "txt");
     int status = gt_view_text(screen->view, COLS, LINES, &text, NULL);
     if (status >= 0)
         status = gt_new_file_write(name, text, strlen(text));
     free(text);
     snprintf(message, sizeof message, status < 0 ? "%s: %s" : "written to %s", name, strerror(-status));
+    gt_view_say(screen->view, message);
+}
+
+/* Run this program for a report of the recording; what it has to say of its own goes nowhere. */
+static int write_report(const char *recording, const char *name)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (int fd = STDIN_FILENO; nowhere >= 0 && fd <= STDERR_FILENO; fd++)
+            dup2(nowhere, fd);
+        execl("/proc/self/exe", "gpu-tracker", "report", recording, "--output", name, (char *)NULL);
+        _exit(EXIT_TRACKER);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return child > 0 && WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
+}
+
+static void save_report(const struct screen *screen)
+{
+    char name[60], message[150];
+    name_now(name, sizeof name, "html");
+    int status = access(name, F_OK) < 0 ? write_report(gt_view_path(screen->view), name) : -EEXIST;
+    snprintf(message, sizeof message, status < 0 ? "%s: the report could not be written" : "written to %s", name);
     gt_view_say(screen->view, message);
 }
 
@@ -172,6 +215,19 @@ static int milliseconds_left(const struct screen *screen)
     return left < 10 ? 10 : (int)left;
 }
 
+static void take_mouse(struct gt_view *view)
+{
+    MEVENT event;
+    if (getmouse(&event) != OK)
+        return;
+    if (event.bstate & BUTTON4_PRESSED)
+        gt_view_key(view, GT_VIEW_KEY_WHEEL_UP);
+    else if (event.bstate & BUTTON5_PRESSED)
+        gt_view_key(view, GT_VIEW_KEY_WHEEL_DOWN);
+    else if (event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED))
+        gt_view_click(view, event.y, event.x);
+}
+
 /* Returns false when the user leaves. */
 static bool take_key(struct screen *screen, int kind, wint_t pressed)
 {
@@ -180,9 +236,16 @@ static bool take_key(struct screen *screen, int kind, wint_t pressed)
         clearok(stdscr, TRUE); /* terminals break lines anew in their own ways */
         return true;
     }
+    if (kind == KEY_CODE_YES && pressed == KEY_MOUSE) {
+        take_mouse(screen->view);
+        return true;
+    }
     gt_view_say(screen->view, NULL);
-    if (key == 'e' && !gt_view_takes_text(screen->view)) {
-        save(screen);
+    if ((key == 'e' || key == 'h') && !gt_view_takes_text(screen->view)) {
+        if (key == 'e')
+            save(screen);
+        else
+            save_report(screen);
         return true;
     }
     int result = key ? gt_view_key(screen->view, key) : 0;
@@ -204,27 +267,112 @@ static void loop(struct screen *screen)
     }
 }
 
-int screen_run(struct gt_view *view)
+/* NULL: nothing can be drawn on this terminal, which is said. */
+static SCREEN *open_terminal(void)
 {
-    struct screen screen = {.view = view};
     unsetenv("COLUMNS"); /* they would hold after the terminal is resized */
     unsetenv("LINES");
     SCREEN *terminal = newterm(NULL, stdout, stdin);
     const char *name = getenv("TERM");
     if (!terminal) {
         say("top: nothing can be drawn on this terminal (TERM is '%s'): gpu-tracker top --once", name ? name : "");
-        return EXIT_TRACKER;
+        return NULL;
     }
     set_escdelay(50);
     cbreak();
     noecho();
     keypad(stdscr, TRUE);
     curs_set(0);
-    set_styles(&screen);
-    loop(&screen);
+    mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    mouseinterval(0); /* a click is told at once */
+    return terminal;
+}
+
+static void close_terminal(SCREEN *terminal)
+{
     endwin();
     delscreen(terminal);
+}
+
+int screen_run(struct gt_view *view)
+{
+    struct screen screen = {.view = view};
+    SCREEN *terminal = open_terminal();
+    if (!terminal)
+        return EXIT_TRACKER;
+    set_styles(&screen);
+    loop(&screen);
+    close_terminal(terminal);
     free(screen.cells);
+    return 0;
+}
+
+/* ---- One of several ---------------------------------------------------------------------------------------------- */
+
+enum { LIST_ROW = 2, LIST_COLUMN = 2 };
+
+static void draw_list(const struct screen *screen, struct gt_view *const views[], size_t count, size_t chosen)
+{
+    struct gt_view_cell cells[1000];
+    int columns = COLS - LIST_COLUMN < 1000 ? COLS - LIST_COLUMN : 1000;
+    erase();
+    attron(A_BOLD);
+    mvaddstr(0, 1, "Which job?  up, down, enter, or a click; q leaves");
+    attroff(A_BOLD);
+    for (size_t i = 0; i < count && columns > 0; i++) {
+        gt_view_draw(views[i], columns, 1, cells);
+        for (int column = 0; column < columns; column++) {
+            cells[column].style = i == chosen ? GT_VIEW_CHOSEN : cells[column].style;
+            put_cell(screen, LIST_ROW + (int)i, LIST_COLUMN + column, &cells[column]);
+        }
+        mvaddstr(LIST_ROW + (int)i, 0, i == chosen ? ">" : " ");
+    }
+    refresh();
+}
+
+/* The row that was clicked, or `chosen`; *is_taken: it is the one. */
+static size_t take_click(size_t count, size_t chosen, bool *is_taken)
+{
+    MEVENT event;
+    *is_taken = getmouse(&event) == OK && (event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED)) && event.y >= LIST_ROW &&
+                (size_t)(event.y - LIST_ROW) < count;
+    return *is_taken ? (size_t)(event.y - LIST_ROW) : chosen;
+}
+
+static int choose_one(const struct screen *screen, struct gt_view *const views[], size_t count)
+{
+    size_t chosen = 0;
+    for (bool is_taken = false; !is_taken;) {
+        wint_t pressed;
+        draw_list(screen, views, count, chosen);
+        timeout(1000);
+        int kind = get_wch(&pressed);
+        unsigned key = kind == ERR ? 0 : key_of(kind, pressed);
+        for (size_t i = 0; i < count && kind == ERR; i++)
+            gt_view_update(views[i], NULL);
+        if (kind == KEY_CODE_YES && pressed == KEY_MOUSE)
+            chosen = take_click(count, chosen, &is_taken);
+        if (key == 'q' || key == GT_VIEW_KEY_ESCAPE)
+            return -1;
+        if ((key == GT_VIEW_KEY_UP || key == 'k') && chosen)
+            chosen--;
+        if ((key == GT_VIEW_KEY_DOWN || key == 'j') && chosen + 1 < count)
+            chosen++;
+        is_taken |= key == GT_VIEW_KEY_ENTER;
+    }
+    return (int)chosen;
+}
+
+int screen_choose(struct gt_view *const views[], size_t count, size_t *ret)
+{
+    struct screen screen = {0};
+    SCREEN *terminal = open_terminal();
+    if (!terminal)
+        return EXIT_TRACKER;
+    set_styles(&screen);
+    int chosen = choose_one(&screen, views, count);
+    close_terminal(terminal);
+    *ret = chosen < 0 ? count : (size_t)chosen;
     return 0;
 }
 

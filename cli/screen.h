@@ -12,5 +12,7 @@ bool screen_is_built(void);
 bool screen_is_ascii(void);
 /* Show it until its user leaves. Returns an exit status. */
 int screen_run(struct gt_view *view);
+/* Let the user choose among several; *ret is `count` when they leave without. 0 or an exit status. */
+int screen_choose(struct gt_view *const views[], size_t count, size_t *ret);
 
 #endif

@@ -142,13 +142,7 @@ static int prepare(struct track *track, const struct options *options, bool as_o
 /* The name as ps shows it; false for a process that has ended. */
 static bool read_name(pid_t pid, char *name, size_t size)
 {
-    char path[40];
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/comm", (int)pid);
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return false;
-    ssize_t length = gt_root_read(&root, path, name, size);
-    gt_root_close(&root);
+    ssize_t length = gt_root_read_process(NULL, pid, "comm", name, size);
     if (length > 0 && name[length - 1] == '\n') /* the name may hold others */
         name[length - 1] = '\0';
     return length > 0;

@@ -95,15 +95,9 @@ static void follow_stop(struct watch *watch, int number)
 /* Where nothing tells of stops: the third field, man 5 proc_pid_stat. */
 static bool has_stopped(pid_t pid)
 {
-    char path[64], text[256];
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return false;
-    bool is_told = gt_root_read(&root, path, text, sizeof text) > 0;
-    gt_root_close(&root);
-    const char *state = strrchr(text, ')');
-    return is_told && state && !strncmp(state, ") T", 3);
+    char text[256];
+    const char *state = gt_root_read_process(NULL, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    return state && !strncmp(state, ") T", 3);
 }
 
 static void follow_stops(struct watch *watch)

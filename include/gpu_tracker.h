@@ -53,8 +53,9 @@ struct gt_metric_info {
     const char *help;
 };
 
-/* Metric number `metric`, from 0; 0 or -ENOENT, also past the last. The number of a name, or -ENOENT. */
+/* Describe metric number `metric`, from 0. 0, or -ENOENT past the last. */
 int gt_metric_info(size_t metric, struct gt_metric_info *ret);
+/* Find the number of a metric by its name, or -ENOENT. */
 int gt_metric_find(const char *name);
 
 /* ---- Tracking ------------------------------------------------------------------------------------------------ */
@@ -102,9 +103,8 @@ struct gt_tracker_options {
     /* In a job of Slurm: a word that only the environment of the tracked process has in GPU_TRACKER_RUN, among others there. srun
      * hands it on to the tasks it starts, which are no descendants and are found by it. NULL: they are not looked for. */
     const char *mark;
-    /* The calling process as the tracked one: its peak is exact because the kernel's high-water mark is set back when tracking begins,
-     * which makes ru_maxrss of getrusage(2) begin anew. 1: the mark is left alone, and the peak lies between the largest look
-     * and the mark. */
+    /* When the calling process is the tracked one, the kernel's high-water mark is set back as tracking begins: its peak is exact, and
+     * ru_maxrss of getrusage(2) begins anew. 1: the mark is left alone, and the peak lies between the largest look and the mark. */
     int keep_high_water_mark;
     /* Not 0: the tracking file is a folder as AIPowerMeter's, each record of which tells of so many seconds at least. */
     double measurement_period;
@@ -121,10 +121,10 @@ struct gt_tracker_options {
  * -ENOTSUP: /proc is that of another PID namespace, or children of this process go to one. */
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error);
 
-/* A control group of the job's own, so that the kernel adds up its memory, page cache included. *ret is NULL where none
+/* Make a control group of the job's own, so that the kernel adds up its memory, page cache included. *ret is NULL where none
  * can be made, which is not an error. Groups that killed trackers left empty are removed. */
 int gt_group_create(struct gt_group **ret, struct gt_error *error);
-/* fork(), with the child in the group from its first moment where that can be done (NULL: plain fork). The child calls
+/* Do as fork(2), with the child in the group from its first moment where that can be done (NULL: plain fork). The child calls
  * gt_group_enter before exec for the rest, and calls nothing else of the library. The child is made by a system call alone: no
  * handlers of pthread_atfork run, and it may only call what is safe in a signal handler, as in a program with threads. */
 pid_t gt_group_fork(const struct gt_group *group);
@@ -138,7 +138,7 @@ void gt_group_close(struct gt_group *group);
 int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_options *options,
                     struct gt_error *error);
 
-/* Before the first sample: another process that counts as the job's, and all below it. -ESRCH: no such process; -EACCES: /proc hides it. */
+/* Before the first sample: count another process, and all below it, as the job's. -ESRCH: no such process; -EACCES: /proc hides it. */
 int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error);
 
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */
@@ -181,7 +181,7 @@ int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *opti
 int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error);
 int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error);
 
-/* The latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
+/* Get the latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
 double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, int metric);
 
 /* Joules that processors, memory and GPUs drew in a stretch of time, those that tell, and whose they were. NaN: not known.
@@ -191,12 +191,12 @@ struct gt_drawn {
     double error, job_error;                      /* +-, of the total and of the job's part */
     int is_estimated;                             /* by a model of the user's, as a whole or in part */
 };
-/* The energy drawn between the sample of the last call, or the begin of tracking, and the latest sample. */
+/* Get the energy drawn between the sample of the last call, or the begin of tracking, and the latest sample. */
 void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret);
-/* Pids of the job that live now, the main process first while it lives; returns how many there are. */
+/* List the pids of the job that live now, the main process first while it lives. Returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
 
-/* The path of the tracking file, its placeholders filled in; NULL without one. It is there from the first sample on. */
+/* Get the path of the tracking file, its placeholders filled in; NULL without one. The file is there from the first sample on. */
 const char *gt_tracker_recording(const struct gt_tracker *tracker);
 
 /* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
@@ -204,7 +204,7 @@ int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
 
 /* End the measurement: the final figures, and the recording closed with them. Afterwards only values, report, close. */
 int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
-/* The report of the run so far, or of the finished run. Free with gt_report_free. */
+/* Make the report of the run so far, or of the finished run. Free with gt_report_free. */
 int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error);
 void gt_tracker_close(struct gt_tracker *tracker);
 
@@ -216,7 +216,7 @@ struct gt_recording_options {
     const char *power_meter; /* as of a tracker: the meter ran beside the recording; NULL: as recorded */
     int page;                /* keep what HTML pages draw: each sample, each GPU, blocks and processes over time */
 };
-/* The report of a recording, also one whose tracker was killed, also the original gpu_tracker's. `options` may be NULL. */
+/* Make the report of a recording, also of one whose tracker was killed, or that the original gpu_tracker made. `options` may be NULL. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error);
 /* Rules say when a run fails: FIGURE>LIMIT or FIGURE<LIMIT, where a figure is memory, time, energy or cpu (cores busy in the mean) and a
@@ -227,50 +227,50 @@ int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
 int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
                        void *context, struct gt_error *error);
-/* What to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is "slurm", "k8s", "pbs" or
+/* Say what to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is "slurm", "k8s", "pbs" or
  * "docker".
  * *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error);
-/* How memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
+/* Report how memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
  * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a fact of the
  * recording. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
 int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
                          struct gt_report **ret, struct gt_error *error);
-/* A CSV file of moments, one each row, joined with what a recording has at them, interpolated: accuracy of each epoch against
+/* Join a CSV file of moments, one in each row, with what a recording has at them, interpolated: accuracy of each epoch against
  * joules. Times are in the column "timestamp", "time", "wall time" or "seconds", else in the first: seconds since the epoch, ISO
  * 8601, or seconds since the recording began. `columns`: of the recording, with commas, sums as in
  * gt_recording_interpolate; NULL: energy, its error, CPU time and memory, as far as there are any. Columns of the job's energy are
  * followed by their error. -EINVAL names the row that has no time. */
 int gt_recording_points(const char *path, const char *points, const char *columns, struct gt_report **ret,
                         struct gt_error *error);
-/* Values of a column at moments of your choosing, in the unit of the column: accuracy of each epoch against joules
- * ("combined_energy"). Linear between the samples around a moment, NaN before the first and after the last. `column` may be
- * several, added up: "combined_cpu_energy+combined_gpu_energy". `times` are seconds since the epoch, in any order; `values`
+/* Get the values of a column at moments of your choosing, in the unit of the column: accuracy of each epoch against joules
+ * ("combined_energy"). They are linear between the samples around a moment, NaN before the first and after the last. `column` may
+ * name several, which are added up: "combined_cpu_energy+combined_gpu_energy". `times` are seconds since the epoch, in any order; `values`
  * has as many. -ENOENT names a column that the recording has not. */
 int gt_recording_interpolate(const char *path, const char *column, const double *times, size_t count, double *values,
                              struct gt_error *error);
-/* Every metric, where it comes from here, and what would enable the rest. */
+/* Report every metric, where it comes from here, and what would enable the rest. */
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
-/* The metrics and the columns of tracking files. */
+/* Report the metrics and the columns of tracking files. */
 int gt_schema_report(struct gt_report **ret, struct gt_error *error);
 
-/* A text from outside as people may see it: what a terminal would obey, and bytes that are no UTF-8, escaped as above. Free with free();
- * NULL without memory. */
+/* Write a text from outside as people may see it: what a terminal would obey, and bytes that are not UTF-8, become \n, \xNN or \uNNNN.
+ * Free with free(); NULL without memory. */
 char *gt_text_show(const char *text);
 
-/* Output formats: name, file suffix and help of number `index`; 0 or -ENOENT. */
+/* Describe output format number `index`. 0, or -ENOENT past the last. */
 int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
-/* Several reports as one, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and CSV
- * as a row or a key of each. Names are what people see. What the reports held goes to the new one; they are still to be freed. */
+/* Make one report of several, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and
+ * CSV as a row or a key of each. Names are what people see. What the reports held goes to the new one; they are still to be freed. */
 int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], const char *const names[], size_t count,
                    struct gt_error *error);
-/* How many columns a terminal has: text breaks wide cells of tables to fit, and the summary is drawn for it. 0, as at first: tables
+/* Tell how many columns a terminal has: text breaks wide cells of tables to fit, and the summary is drawn for it. 0, as at first: tables
  * are never broken, the summary has 78. */
 void gt_report_width(struct gt_report *report, size_t columns);
-/* How many bytes of an HTML page samples may take that can be zoomed into. 0, as at first: 4.5 million. */
+/* Tell how many bytes of an HTML page the samples that can be zoomed into may take. 0, as at first: 4.5 million. */
 void gt_report_page_size(struct gt_report *report, size_t bytes);
-/* How the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no warnings. */
+/* Choose how the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no warnings. */
 enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4, GT_STYLE_ORIGINAL = 8 };
 void gt_report_style(struct gt_report *report, unsigned style);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
@@ -279,7 +279,7 @@ void gt_report_style(struct gt_report *report, unsigned style);
  * csv, for spreadsheets, an apostrophe stands before a text that begins with = + - @ or a control character. */
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
-/* Charts of a report of a recording as one picture: `kind` is "svg", "png" or "pdf", `charts` "memory,gpu", or NULL for all. -EINVAL names
+/* Draw charts of a report of a recording as one picture: `kind` is "svg", "png" or "pdf", `charts` "memory,gpu", or NULL for all. -EINVAL names
  * the charts there are. PNG and PDF are made by librsvg and cairo, without which they are -ENOENT. */
 int gt_report_picture(const struct gt_report *report, const char *charts, const char *kind, char **ret, size_t *length,
                       struct gt_error *error);

@@ -200,7 +200,7 @@ static PyObject *results_text(PyObject *module, PyObject *arguments)
     struct gt_report *report = NULL;
     if (!PyArg_ParseTuple(arguments, "sss:results_text", &type, &json, &format))
         return NULL;
-    int status = gt_blocks_results(type, json, &report, &error);
+    int status = gt_results_report(&report, type, json, &error);
     PyObject *text = status < 0 ? core_raise(status, &error) : render(report, format);
     gt_report_free(report);
     return text;
@@ -214,7 +214,7 @@ static PyObject *results_read(PyObject *module, PyObject *object)
     struct gt_error error = {0};
     if (!PyUnicode_FSConverter(object, &path))
         return NULL;
-    int status = gt_blocks_results_read(PyBytes_AsString(path), &json, &error);
+    int status = gt_results_json(&json, PyBytes_AsString(path), &error);
     Py_DECREF(path);
     PyObject *text = status < 0 ? core_raise(status, &error) : PyUnicode_FromString(json);
     free(json);

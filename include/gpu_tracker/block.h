@@ -56,7 +56,7 @@ const char *gt_block_trouble(void);
 #define GT_BLOCK(name) GT_BLOCK_OF(name, 0)
 #define GT_BLOCK_HERE() GT_BLOCK(__FILE__ ":" GT_BLOCK_TEXT(__LINE__))
 
-/* The report of what each block used: a recording joined with sub-tracking files, ours or the original gpu_tracker's. */
+/* Make the report of what each block used: a recording joined with sub-tracking files, ours or the original gpu_tracker's. */
 struct gt_blocks_options {
     size_t size;
     const char *tracking_file;
@@ -77,8 +77,8 @@ int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,
                       struct gt_error *error);
 
-/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle as above),
- * or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
+/* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle, also
+ * of the original gpu_tracker), or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
  * first session is what the others are measured against. */
 struct gt_compare_options {
     size_t size;

@@ -37,8 +37,8 @@ struct gt_exporter_options {
 
 struct gt_exporter;
 int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options *options, struct gt_error *error);
-/* The text of now: samples unless the last sample is younger than sleep_time. Borrowed until the next call. 1: it is
- * another text than the last one in this form; 0: the same. */
+/* Get the text of now, which is borrowed until the next call. It takes a sample unless the last one is younger than sleep_time. 1: the
+ * text differs from the last one in this form; 0: it is the same. */
 int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, const char **ret, size_t *length,
                      struct gt_error *error);
 void gt_exporter_close(struct gt_exporter *exporter);

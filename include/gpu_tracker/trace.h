@@ -7,7 +7,7 @@
 #endif
 
 /* ---- Traces ------------------------------------------------------------------------------------------------- */
-/* Timelines, system metrics, Python profiles and recordings as files and folders; which part of them. */
+/* The part that is wanted of timelines, system metrics, Python profiles and recordings. */
 struct gt_trace_request {
     size_t size;
     /* "123" microseconds since the epoch; "+1.5" seconds after the begin of all; with steps a number. NULL: no bound */
@@ -28,7 +28,7 @@ struct gt_merge_request {
     int overwrite;
 };
 
-/* A report of what files and folders hold. */
+/* Report what files and folders hold. */
 int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
                      struct gt_report **ret, struct gt_error *error);
 /* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report says what went into it. */
@@ -48,7 +48,7 @@ struct gt_profile_options {
     const char *carbon_intensity, *carbon_file, *price; /* steps, phases: what their energy comes to, as of a tracker */
 };
 
-/* Analyses: name and help of number `index`; 0 or -ENOENT. */
+/* Describe analysis number `index`. 0, or -ENOENT past the last. */
 int gt_analysis_info(size_t index, const char **name, const char **help);
 /* 1 when an analysis is told nothing by an option of struct gt_profile_options ("by", "phase", "key", ...), and so refuses it; else 0. */
 int gt_analysis_refuses(const char *name, const char *option);

@@ -371,8 +371,7 @@ static void keep_process_energy(struct gt_combiner *combine, const struct gt_sam
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     gt_account_totals(&sampler->account, &sampler->tree, combine->job);
-    tally(combine, sampler);
-    keep_peaks(combine, sampler);
+    gt_combine_look(combine, sampler);
     int status = keep_energy(combine, sampler);
     if (status >= 0 && combine->detail)
         keep_process_energy(combine, sampler);

@@ -140,6 +140,88 @@ static void add_metrics(struct gt_node *root, const struct doctor *doctor, const
         add_metric(table, doctor, frame, id);
 }
 
+/* ---- in one sentence ---- */
+
+static const struct subject {
+    const char *name;
+    enum gt_metric_id metric;
+} subjects[] = {
+    {"memory", GT_RAM},
+    {"CPU", GT_CPU_UTILIZATION},
+    {"disk", GT_READ_BYTES},
+    {"network", GT_NETWORK_NAMESPACE_RECEIVED},
+    {"processes between two samples", GT_PROCESSES_STARTED},
+    {"GPUs", GT_GPU_RAM}, /* two before their energy */
+    {"energy of the CPU", GT_CPU_ENERGY},
+    {"energy of the GPUs", GT_GPU_ENERGY},
+};
+
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+static enum gt_state state_of(const struct doctor *doctor, const struct gt_frame *frame, enum gt_metric_id id)
+{
+    enum gt_state state = GT_ABSENT;
+    for (size_t i = 0; i < doctor->count; i++) {
+        if (!gives(&doctor->source[i], frame, id))
+            continue;
+        if (is_ready_for(&doctor->source[i], frame, id))
+            return GT_READY;
+        if (doctor->source[i].availability.state == GT_DENIED)
+            state = GT_DENIED;
+        else if (doctor->source[i].availability.state == GT_BROKEN && state == GT_ABSENT)
+            state = GT_BROKEN;
+    }
+    return state;
+}
+
+/* Without GPUs nothing is said of their energy. */
+static bool is_subject(const enum gt_state *state, size_t number, enum gt_state wanted)
+{
+    bool is_of_nothing = subjects[number].metric == GT_GPU_ENERGY && state[number - 2] == GT_ABSENT;
+    return state[number] == wanted && !is_of_nothing;
+}
+
+/* "memory, CPU and disk"; how many. */
+static size_t list(struct gt_buffer *out, const enum gt_state *state, enum gt_state wanted)
+{
+    size_t count = 0, all = 0;
+    for (size_t i = 0; i < SUBJECTS; i++)
+        all += is_subject(state, i, wanted);
+    for (size_t i = 0; i < SUBJECTS; i++)
+        if (is_subject(state, i, wanted)) {
+            count++;
+            gt_buffer_printf(out, "%s%s", count == 1 ? "" : count == all ? " and " : ", ", subjects[i].name);
+        }
+    return all;
+}
+
+static void add_clause(struct gt_buffer *out, const enum gt_state *state, enum gt_state wanted, const char *one,
+                       const char *several)
+{
+    struct gt_buffer names = {0};
+    size_t count = list(&names, state, wanted);
+    if (count)
+        gt_buffer_printf(out, "%s%s %s", out->length ? "; " : "", names.data ? names.data : "",
+                         count > 1 ? several : one);
+    gt_buffer_release(&names);
+}
+
+static void add_sentence(struct gt_node *root, const struct doctor *doctor, const struct gt_frame *frame)
+{
+    enum gt_state state[SUBJECTS];
+    struct gt_buffer out = {0};
+    for (size_t i = 0; i < SUBJECTS; i++)
+        state[i] = state_of(doctor, frame, subjects[i].metric);
+    add_clause(&out, state, GT_READY, "is measured", "are measured");
+    add_clause(&out, state, GT_DENIED, "is there, but denied to you (gpu-tracker doctor --fix)",
+               "are there, but denied to you (gpu-tracker doctor --fix)");
+    add_clause(&out, state, GT_BROKEN, "does not work", "do not work");
+    add_clause(&out, state, GT_ABSENT, "cannot be had", "cannot be had");
+    gt_buffer_char(&out, '.');
+    gt_report_text(root, "summary", "This machine", out.data);
+    gt_buffer_release(&out);
+}
+
 static void add_sources(struct gt_node *root, const struct doctor *doctor)
 {
     struct gt_table *table = gt_report_table(root, "sources", "Sources");
@@ -183,6 +265,7 @@ int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report 
     status = doctor.source ? gt_report_new(&report, "doctor", error) : gt_error_system(error, ENOMEM, "doctor");
     if (status >= 0) {
         gather(&doctor, &sampler, options);
+        add_sentence(gt_report_root(report), &doctor, &sampler.frame);
         add_metrics(gt_report_root(report), &doctor, &sampler.frame);
         add_sources(gt_report_root(report), &doctor);
         *ret = report;

@@ -2,16 +2,10 @@
 #ifndef GT_API_PYTHON_H
 #define GT_API_PYTHON_H
 
+#include "analyse/blocks/results.h"
 #include "base/table.h"
 #include "gpu_tracker.h"
 #include "trace/trace.h"
-
-/* Read the results in a file as JSON: of the file itself, or of a pickle made by this project, its Python package or the original
- * gpu_tracker 5. A pickle's names are compared with those that results have, and nothing of it is run. Free *ret with free(). */
-int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error);
-/* Make a report of results in JSON that are not in a file. They are of the type "sub_tracking_results" (of gt_blocks_analyze),
- * "code_block_results" (one of its blocks) or "comparison_results" (of gt_blocks_compare). */
-int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error);
 
 struct gt_time_span {
     double start, stop; /* seconds since the epoch; both ends belong to it */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyse/blocks/blocks.h"
-#include "analyse/blocks/results.h"
 #include "analyse/compare/compare.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/usage.h"
@@ -343,16 +342,6 @@ int gt_blocks_compare(const struct gt_compare_options *options, struct gt_report
 {
     GT_OWN(struct gt_compare_options, own, options);
     return gt_compare_report(ret, &own, error);
-}
-
-int gt_blocks_results(const char *type, const char *json, struct gt_report **ret, struct gt_error *error)
-{
-    return gt_results_report(ret, type, json, error);
-}
-
-int gt_blocks_results_read(const char *path, char **ret, struct gt_error *error)
-{
-    return gt_results_json(ret, path, error);
 }
 
 int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_rows, int overwrite,

@@ -98,15 +98,9 @@ static int reap(struct loop *loop, const siginfo_t *info, const struct rusage *u
 /* The last field is the status of one that has ended: man 5 proc_pid_stat. */
 static bool has_ended(pid_t pid, int *wait_status)
 {
-    char path[64], text[1024];
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/stat", (int)pid);
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return false;
-    bool is_told = gt_root_read(&root, path, text, sizeof text) > 0;
-    gt_root_close(&root);
-    const char *state = strrchr(text, ')'), *last = strrchr(text, ' ');
-    return is_told && state && last && !strncmp(state, ") Z", 3) && sscanf(last, "%d", wait_status) == 1;
+    char text[1024];
+    const char *state = gt_root_read_process(NULL, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    return state && !strncmp(state, ") Z", 3) && sscanf(strrchr(state, ' '), "%d", wait_status) == 1;
 }
 
 static int take_unwaited(struct loop *loop)

@@ -129,13 +129,13 @@ int gt_recording_static(const char *path, struct gt_table **ret, struct gt_error
                         NULL);
     }
     for (int i = 0; i < ORIGINAL_FACTS; i++) {
-        const struct gt_field *fact = &gt_machine_fields[i];
-        if (fact->kind == GT_FIELD_TEXT)
-            gt_table_text(table, gt_field_text(fact, machine));
-        else if (fact->kind == GT_FIELD_INTEGER)
-            gt_table_integer(table, (int64_t)gt_field_number(fact, machine));
+        const struct gt_field *field = &gt_machine_fields[i];
+        if (field->kind == GT_FIELD_TEXT)
+            gt_table_text(table, gt_field_text(field, machine));
+        else if (field->kind == GT_FIELD_INTEGER)
+            gt_table_integer(table, (int64_t)gt_field_number(field, machine));
         else
-            gt_table_number(table, gt_field_number(fact, machine));
+            gt_table_number(table, gt_field_number(field, machine));
     }
     gt_recording_close(recording);
     return gt_table_finish(ret, table, path, error);

@@ -31,8 +31,7 @@ static int judge(const struct judge *judge, const struct gt_usage *usage, struct
         if (!gt_usage_rule_is_broken(&rule, usage, sentence, sizeof sentence))
             continue;
         broken++;
-        if (judge->warn)
-            judge->warn(judge->context, sentence);
+        gt_warn(judge->warn, judge->context, "%s", sentence);
     }
     return broken;
 }

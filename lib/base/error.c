@@ -51,3 +51,15 @@ int gt_error_copy(struct gt_error *error, const struct gt_error *from)
         *error = *from;
     return -from->code;
 }
+
+void gt_warn(void (*warn)(void *context, const char *sentence), void *context, const char *format, ...)
+{
+    char sentence[4096];
+    va_list arguments;
+    if (!warn)
+        return;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    warn(context, sentence);
+}

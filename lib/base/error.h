@@ -17,4 +17,8 @@ int gt_error_system(struct gt_error *error, int code, const char *format, ...) _
 /* Copy `from` to `error` unless that already holds an error. Returns -from->code. */
 int gt_error_copy(struct gt_error *error, const struct gt_error *from);
 
+/* Tell a caller's `warn`, which may be NULL, one sentence. */
+void gt_warn(void (*warn)(void *context, const char *sentence), void *context, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #endif

@@ -29,8 +29,9 @@ int gt_access(int folder, const char *path, int mode);
 /* Files that somebody names to be read. Nothing that a name may lead to makes us wait without end: a pipe nobody writes to, a
  * device, a file of the kernel's that blocks. */
 
-/* A descriptor for reading, close-on-exec, of a regular file or of a copy of what came through a pipe, as of <(...); or negative
- * errno, -EINVAL for what is neither and for a pipe through which nothing or too much comes, with a sentence that begins with the path. `facts`, unless NULL, is about what has the name. */
+/* Open a regular file for reading, or a copy of what came through a pipe, as of <(...). Returns a descriptor, close-on-exec, or negative
+ * errno with a sentence that begins with the path: -EINVAL for anything else, and for a pipe through which nothing or too much comes.
+ * `facts`, unless NULL, is about what has the name. */
 int gt_given_file_open(const char *path, struct stat *facts, struct gt_error *error);
 /* Do the same where there may be no such file: -ENOENT comes without a sentence. */
 int gt_given_file_open_optional(const char *path, struct gt_error *error);
@@ -100,8 +101,8 @@ size_t gt_reserve_take(struct gt_reserve *reserve, size_t wanted);
 /* Let go of all but `kept`. */
 void gt_reserve_release(struct gt_reserve *reserve, size_t kept);
 
-/* The path that holds also when this process changes its folder: realpath(3), or where the system forbids to follow links, one through
- * them. Returns 0 or negative errno. */
+/* Find a path that holds also when this process changes its folder: that of realpath(3), or where the system forbids to follow links, one
+ * through them. Returns 0 or negative errno. */
 int gt_file_real_path(const char *path, char ret[PATH_MAX]);
 
 #endif

@@ -51,9 +51,9 @@ int gt_pickle_read(struct gt_pickle **ret, const void *bytes, size_t length,
 struct gt_pickle_value *gt_pickle_root(const struct gt_pickle *pickle);
 void gt_pickle_free(struct gt_pickle *pickle);
 
-/* The value of a key of text; NULL when there is none, or `dict` is no dict. */
+/* Returns the value of a key of text; NULL when there is none, or `dict` is no dict. */
 const struct gt_pickle_value *gt_pickle_get(const struct gt_pickle_value *dict, const char *key);
-/* Item `index` of a tuple or list; NULL beyond its end, or when `list` is neither. */
+/* Returns item `index` of a tuple or list; NULL beyond its end, or when `list` is neither. */
 const struct gt_pickle_value *gt_pickle_item(const struct gt_pickle_value *list, size_t index);
 /* Returns the number that `known` gave to the name that an object was made with; 0 when `value` is NULL or no object. */
 int gt_pickle_made_by(const struct gt_pickle_value *value);

@@ -16,13 +16,13 @@ static const char *unknown(char *ret)
     return strcpy(ret, "n/a");
 }
 
-static const char *scaled(char *ret, double value, const char *const units[], size_t count)
+static const char *scaled(char *ret, double value, double step, const char *const units[], size_t count)
 {
     size_t unit = 0;
     if (isnan(value))
         return unknown(ret);
     for (; fabs(value) >= 999.5 && unit + 1 < count; unit++)
-        value /= 1000;
+        value /= step;
     snprintf(ret, GT_QUANTITY_SIZE, "%.*f %s", unit ? decimals(value) : 0, value, units[unit]);
     return ret;
 }
@@ -30,7 +30,13 @@ static const char *scaled(char *ret, double value, const char *const units[], si
 const char *gt_quantity_bytes(char *ret, double bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    return scaled(ret, bytes, units, sizeof units / sizeof *units);
+    return scaled(ret, bytes, 1000, units, sizeof units / sizeof *units);
+}
+
+const char *gt_quantity_binary(char *ret, double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    return scaled(ret, bytes, 1024, units, sizeof units / sizeof *units);
 }
 
 /* Two neighbouring units: days and hours, hours and minutes, minutes and seconds. */
@@ -95,7 +101,7 @@ const char *gt_quantity_energy(char *ret, double joules)
     if (fabs(joules) < 9.995)
         snprintf(ret, GT_QUANTITY_SIZE, "%.1f J", joules);
     else if (fabs(joules) < 359950) /* 0.1 kWh */
-        return scaled(ret, joules, units, 2);
+        return scaled(ret, joules, 1000, units, 2);
     else
         snprintf(ret, GT_QUANTITY_SIZE, "%.*f kWh", decimals(joules / 3.6e6), joules / 3.6e6);
     return ret;

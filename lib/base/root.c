@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -140,6 +141,17 @@ int gt_root_open_directory(const struct gt_root *root, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
+DIR *gt_root_list(const struct gt_root *root, const char *path)
+{
+    int fd = gt_root_open_directory(root, path);
+    DIR *names = fd < 0 ? NULL : fdopendir(fd);
+    int code = fd < 0 ? -fd : errno;
+    if (!names && fd >= 0)
+        close(fd);
+    errno = code;
+    return names;
+}
+
 ssize_t gt_root_reread(int fd, char *text, size_t size)
 {
     size_t used = 0;
@@ -189,6 +201,21 @@ int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret)
         return -errno;
     *ret = file.st_gid;
     return 0;
+}
+
+ssize_t gt_root_read_process(const struct gt_root *root, pid_t pid, const char *name, char *text, size_t size)
+{
+    char path[64];
+    struct gt_root machine;
+    snprintf(path, sizeof path, "proc/%d/%s", (int)pid, name);
+    if (root)
+        return gt_root_read(root, path, text, size);
+    int status = gt_root_open(&machine, NULL, NULL);
+    if (status < 0)
+        return status;
+    ssize_t length = gt_root_read(&machine, path, text, size);
+    gt_root_close(&machine);
+    return length;
 }
 
 ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *text, size_t size)

@@ -3,6 +3,7 @@
 #ifndef GT_BASE_ROOT_H
 #define GT_BASE_ROOT_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,6 +27,8 @@ int gt_root_open_to_write(const struct gt_root *root, const char *path);
 int gt_root_make_directory(const struct gt_root *root, const char *path);
 int gt_root_remove_directory(const struct gt_root *root, const char *path);
 int gt_root_open_directory(const struct gt_root *root, const char *path);
+/* Open a directory to go through its names; closedir() it. NULL: errno tells why. */
+DIR *gt_root_list(const struct gt_root *root, const char *path);
 
 /* Returns 0 when this process may do what `mode` says (R_OK, W_OK). Nothing is opened, so no device wakes up. */
 int gt_root_access(const struct gt_root *root, const char *path, int mode);
@@ -34,6 +37,8 @@ int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret);
 
 /* Read a small file into `text`, which ends in NUL; what does not fit is cut off. Returns the length. */
 ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size);
+/* Do the same with a file of a process ("stat"). `root` NULL: this machine's. */
+ssize_t gt_root_read_process(const struct gt_root *root, pid_t pid, const char *name, char *text, size_t size);
 /* Do the same from the start of an open descriptor. */
 ssize_t gt_root_reread(int fd, char *text, size_t size);
 /* Do the same in one system call, for a file that the kernel makes in one piece, as those of /proc that are no lists. */

@@ -19,11 +19,11 @@ struct gt_strings {
     struct gt_map numbers; /* by hash */
 };
 
-/* The number of a text, known or new. -ENOMEM; -EOVERFLOW beyond 2^30 texts, or a text of 4 GiB. */
+/* Returns the number of a text, known or new; -ENOMEM, or -EOVERFLOW beyond 2^30 texts or for a text of 4 GiB. */
 int64_t gt_strings_add(struct gt_strings *strings, const char *text, size_t length);
-/* The number of a text, or -ENOENT. */
+/* Returns the number of a text, or -ENOENT. */
 int64_t gt_strings_find(const struct gt_strings *strings, const char *text, size_t length);
-/* The text, borrowed until the next add; "" for a number that none has. */
+/* Returns the text, borrowed until the next add; "" for a number that none has. */
 const char *gt_strings_text(const struct gt_strings *strings, size_t number);
 void gt_strings_release(struct gt_strings *strings);
 

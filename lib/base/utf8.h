@@ -22,8 +22,8 @@ int gt_utf8_valid(struct gt_buffer *out, const char *text);
 bool gt_utf8_are_valid(const char *bytes, size_t length);
 int gt_utf8_valid_bytes(struct gt_buffer *out, const char *bytes, size_t length);
 
-/* The code of a character that only acts on how others are shown, by control, breaks of lines or direction of writing, or is not shown
- * at all, when the sequence of so many bytes at `text` is one beyond ASCII; else 0. */
+/* Returns the code of the character at `text`, of so many bytes, when it is beyond ASCII and only acts on how others are shown (it
+ * controls, breaks lines or sets the direction of writing) or is not shown at all; else 0. */
 uint32_t gt_utf8_acting(const char *text, int length);
 
 enum { GT_UTF8_SHOWN = 12 };
@@ -33,17 +33,17 @@ enum { GT_UTF8_SHOWN = 12 };
 size_t gt_utf8_show_next(const char **text, char ret[GT_UTF8_SHOWN]);
 /* Append all of the text in that way. Returns 0 or -ENOMEM. */
 int gt_utf8_show(struct gt_buffer *out, const char *text);
-/* How many columns it then takes, every character one. */
+/* Returns how many columns it then takes, every character one. */
 size_t gt_utf8_columns(const char *text);
 
-/* The character at `text`, which is valid. */
+/* Returns the code of the character at `text`, which is valid. */
 uint32_t gt_utf8_code(const char *text);
-/* The columns of a terminal that a character takes: 0, 1 or 2. */
+/* Returns the columns of a terminal that a character takes: 0, 1 or 2. */
 int gt_utf8_code_width(uint32_t code);
-/* The columns of a terminal that the character at `text` takes, which is valid and shown as it is: 2 for those of East Asia and pictures,
- * 0 for those that join the one before, and for the further bytes of a character. */
+/* Returns the same of the character at `text`, which is valid and shown as it is: 2 for those of East Asia and pictures, 0 for those that
+ * join the one before, and for the further bytes of a character. */
 size_t gt_utf8_width(const char *text);
-/* The sum of them over so many bytes. */
+/* Returns the sum of them over so many bytes. */
 size_t gt_utf8_width_of(const char *text, size_t length);
 
 #endif

@@ -79,13 +79,13 @@ struct gt_block_writer {
 };
 extern const struct gt_block_writer gt_block_csv;
 extern const struct gt_block_writer gt_block_sqlite;
-/* The writer for the suffix of a path, or NULL. */
+/* Returns the writer for the suffix of a path, or NULL. */
 const struct gt_block_writer *gt_block_writer_of(const char *path);
 
 /* Bytes of a name in a file. A longer one is cut off, not in the middle of a character, and ends in "~" and a number of eight digits
  * made of the whole, so that different names stay different. */
 enum { GT_BLOCK_NAME_MAX = 1000 };
-/* The name as it is written: `name`, or what is in `cut`, which has GT_BLOCK_NAME_MAX + 1 bytes. */
+/* Returns the name as it is written: `name`, or what is in `cut`, which has GT_BLOCK_NAME_MAX + 1 bytes. */
 const char *gt_block_name(const char *name, char *cut);
 
 /* Mark in a file of your choice, .csv or .sqlite. It stays open until the process ends; asking again gives the same. All

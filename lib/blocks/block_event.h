@@ -14,15 +14,15 @@
 
 struct gt_block_event_reader;
 
-/* -EINVAL: the suffix is neither .csv nor .sqlite; -EBADMSG: not a sub-tracking file. Never creates a file. */
+/* Opens a file and never creates one. -EINVAL: the suffix is neither .csv nor .sqlite; -EBADMSG: it is no sub-tracking file. */
 int gt_block_event_open(struct gt_block_event_reader **ret, const char *path, struct gt_error *error);
 /* The same on an open CSV file, which stays the caller's. */
 int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const char *name, struct gt_error *error);
-/* 1 a row, 0 the end, -EBADMSG a bad row, named with its line, after which the next call goes on; other negative values
+/* Returns 1 for a row, 0 at the end, -EBADMSG for a bad row, named with its line, after which the next call goes on; other negative values
  * end the reading. `*name` is borrowed until the next call. ret->name and ret->source are not set. */
 int gt_block_event_next(struct gt_block_event_reader *reader, struct gt_block_event *ret, const char **name,
                         struct gt_error *error);
-/* Rows left out because the kill of their process tore them apart. */
+/* Returns how many rows were left out because the kill of their process tore them apart. */
 uint64_t gt_block_event_torn(const struct gt_block_event_reader *reader);
 void gt_block_event_close(struct gt_block_event_reader *reader);
 
@@ -43,7 +43,7 @@ struct gt_block_event_list {
 int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, struct gt_error *error);
 void gt_block_event_list_release(struct gt_block_event_list *list);
 
-/* May such a file be made? -EINVAL: suffix; -EEXIST: it is there, and `overwrite` is not set. */
+/* Checks that such a file may be made. -EINVAL: suffix; -EEXIST: it is there, and `overwrite` is not set. */
 int gt_block_event_list_check(const char *path, bool overwrite, struct gt_error *error);
 /* Write rows to a new file, beside and renamed, so that a file is there whole or not at all. Call numbers are made unique
  * over all files. Errors as of gt_block_event_list_check. */
@@ -52,12 +52,12 @@ int gt_block_event_list_save(const struct gt_block_event_list *list, const char 
 /* Put them into a tracking file: the table "blocks" of SQLite, or NAME.blocks.csv beside NAME.csv. */
 int gt_block_event_list_attach(const struct gt_block_event_list *list, const char *tracking_file,
                                struct gt_error *error);
-/* May the blocks of a run be brought to the file beside its recording? -EEXIST without `overwrite`. */
+/* Checks that the blocks of a run may be brought to the file beside its recording. -EEXIST without `overwrite`. */
 int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_error *error);
-/* Where the blocks collected by a run lie: the recording itself or the file beside it; -ENOENT when it has none,
+/* Finds where the blocks collected by a run lie: the recording itself or the file beside it; -ENOENT when it has none,
  * -ELOOP when a symbolic link, which is not followed, lies where they were. */
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file);
-/* The folder in which the processes of a run leave their files until it ends: TRACKING_FILE.blocks. */
+/* Names the folder in which the processes of a run leave their files until it ends: TRACKING_FILE.blocks. */
 int gt_block_event_folder(char *ret, size_t size, const char *tracking_file);
 
 #endif

@@ -1,4 +1,4 @@
-/* The join of samples and intervals: one pass over the samples beside a sweep over the sorted borders of the intervals.
+/* Samples are joined with intervals in one pass over the samples, beside one over the sorted borders of the intervals.
  * Calls that never ended are no part of a block's figures, and have figures of their own.
  *
  * A sample belongs to a block when start <= time <= stop for one of its calls, and counts once for the block however many
@@ -33,20 +33,20 @@ struct gt_block_total {
  * order must not change before gt_block_join_finish. */
 int gt_block_join_open(struct gt_block_join **ret, const struct gt_block_join_shape *shape,
                        struct gt_intervals *intervals, bool use_monotonic);
-/* Before the first sample: when the counters stood at 0. */
+/* Tells, before the first sample, when the counters stood at 0. */
 void gt_block_join_begin(struct gt_block_join *join, double time);
-/* One sample: its time in seconds, its gauges and its counters. Samples that go back in time are allowed, and cost more. */
+/* Adds a sample: its time in seconds, its gauges and its counters. Samples that go back in time are allowed, and cost more. */
 int gt_block_join_add(struct gt_block_join *join, double time, const double *gauges, const double *counters);
-/* After the last sample: how the counters stood at the end; NaN: as at the last sample. */
+/* Tells, after the last sample, how the counters stood at the end; NaN: as at the last sample. */
 void gt_block_join_end(struct gt_block_join *join, double time, double *counters);
-/* After all samples: fills in the counters, and the timepoints of each interval. */
+/* Fills in, after all samples, the counters, and the timepoints of each interval. */
 void gt_block_join_finish(struct gt_block_join *join);
-/* The figures of a block's calls that ended, and of those that never did; borrowed until the close. */
+/* Return the figures of a block's calls that ended, and of those that never did; borrowed until the close. */
 struct gt_block_total gt_block_join_block(const struct gt_block_join *join, size_t block);
 struct gt_block_total gt_block_join_unfinished(const struct gt_block_join *join, size_t block);
-/* The same for all samples, inside blocks or not. */
+/* Returns the same for all samples, inside blocks or not. */
 struct gt_block_total gt_block_join_overall(const struct gt_block_join *join);
-/* Seconds of the latest sample, NaN without. */
+/* Returns the seconds of the latest sample; NaN: there was none. */
 double gt_block_join_last(const struct gt_block_join *join);
 void gt_block_join_close(struct gt_block_join *join);
 

@@ -19,6 +19,9 @@
 /* Of each file at a time, and names that are counted. */
 enum { PART = 1 << 18, NAMES = 8, PACE = 10 };
 
+/* A call that takes so many times as long as those before tells that the pace is another now. */
+static const double LATE = 3;
+
 /* Calls of one name, of one process or of all. */
 struct count {
     uint64_t begun, done;
@@ -300,8 +303,8 @@ struct gt_progress gt_block_progress_at(const struct gt_block_progress *progress
     ret.done = count->done;
     ret.total = progress->total[name];
     double pace = pace_of(progress, name), calls = (double)(ret.total - ret.done);
-    double spent = fmin(fmax(0, now - reference_of(count)), pace);
-    if (!count->repeats && !isnan(pace))
-        ret.left = fmax(0, pace * calls - spent);
+    double spent = fmax(0, now - reference_of(count));
+    if (!count->repeats && spent <= LATE * pace)
+        ret.left = fmax(0, pace * calls - fmin(spent, pace));
     return ret;
 }

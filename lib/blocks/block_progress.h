@@ -18,7 +18,7 @@ struct gt_block_progress;
 struct gt_block_progress *gt_block_progress_open(const char *folder);
 /* Read on, a bounded part of each file. */
 void gt_block_progress_read(struct gt_block_progress *progress);
-/* Of the outermost blocks that are counted and not yet all done, at a moment in seconds since the epoch. */
+/* Returns the progress of the outermost blocks that are counted and not yet all done, at a moment in seconds since the epoch. */
 struct gt_progress gt_block_progress_at(const struct gt_block_progress *progress, double now);
 void gt_block_progress_close(struct gt_block_progress *progress);
 

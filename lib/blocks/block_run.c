@@ -238,11 +238,10 @@ int gt_blocks_prepare(char *folder, size_t size, const char *tracking_file, int 
 
 static void pass_on(struct gt_buffer *lines, void (*warn)(void *context, const char *sentence), void *context)
 {
-    char sentence[PATH_MAX + 256], *end;
-    for (const char *line = lines->data; warn && line && *line; line = end + 1) {
+    const char *end;
+    for (const char *line = lines->data; line && *line; line = end + 1) {
         end = strchr(line, '\n');
-        snprintf(sentence, sizeof sentence, "%.*s: left out", (int)(end - line), line);
-        warn(context, sentence);
+        gt_warn(warn, context, "%.*s: left out", (int)(end - line), line);
     }
 }
 

@@ -11,9 +11,8 @@ void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *
 
 static void read_name(struct gt_kernel_watch *watch, const struct gt_root *root)
 {
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/comm", (int)watch->largest_pid);
-    ssize_t length = gt_root_read(root, path, watch->largest_name, sizeof watch->largest_name);
+    ssize_t length = gt_root_read_process(root, watch->largest_pid, "comm", watch->largest_name,
+                                          sizeof watch->largest_name);
     if (length > 0 && watch->largest_name[length - 1] == '\n')
         watch->largest_name[length - 1] = '\0';
 }

@@ -44,9 +44,7 @@ static int copy_gpus(struct gt_recorder *recorder)
 /* The command line of the process, arguments separated by blanks. */
 static void read_command(const struct gt_root *root, pid_t pid, char *text, size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/cmdline", (int)pid);
-    ssize_t length = gt_root_read(root, path, text, size);
+    ssize_t length = gt_root_read_process(root, pid, "cmdline", text, size);
     if (length <= 0)
         *text = '\0';
     for (ssize_t i = 0; i + 1 < length; i++)
@@ -241,11 +239,9 @@ static void read_groups(struct gt_machine *machine, const struct gt_root *root, 
 
 void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups)
 {
-    char path[64];
     struct environment environment = {.text = malloc(ENVIRONMENT_SIZE)};
-    snprintf(path, sizeof path, "proc/%d/environ", (int)machine->pid);
     if (environment.text) {
-        ssize_t length = gt_root_read(root, path, environment.text, ENVIRONMENT_SIZE);
+        ssize_t length = gt_root_read_process(root, machine->pid, "environ", environment.text, ENVIRONMENT_SIZE);
         environment.length = length > 0 ? (size_t)length : 0;
         read_environment(machine, &environment);
     }

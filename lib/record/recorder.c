@@ -24,8 +24,7 @@ static double cpu_seconds(clockid_t clock)
 
 static void warn(const struct gt_recorder *recorder, const char *sentence)
 {
-    if (recorder->options.warn)
-        recorder->options.warn(recorder->options.context, sentence);
+    gt_warn(recorder->options.warn, recorder->options.context, "%s", sentence);
 }
 
 int64_t gt_recorder_now(const struct gt_recorder *recorder)

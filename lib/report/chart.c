@@ -5,6 +5,8 @@
 
 #include "base/number.h"
 #include "base/utf8.h"
+#include "schema/human.h"
+#include "schema/unit.h"
 
 enum {
     WIDTH = GT_CHART_WIDTH,
@@ -226,6 +228,21 @@ static void put_line(const struct chart *chart, size_t line)
     gt_buffer_text(chart->out, "\"/>\n");
 }
 
+/* "limit 64 GB", "16 cores". */
+static void put_limit_words(struct gt_buffer *out, const struct gt_node *series, const struct gt_mark *limit)
+{
+    char number[GT_HUMAN_SIZE];
+    double size;
+    const char *unit = gt_node_unit(series);
+    bool is_memory = gt_unit_memory(unit, &size, NULL) >= 0, is_named = !strcmp(limit->title, unit);
+    gt_html_escape(out, is_named ? "" : limit->title);
+    gt_buffer_text(out, is_named ? "" : " ");
+    gt_html_escape(out, is_memory ? gt_human_round_bytes(number, limit->value * size)
+                                  : gt_human_round_number(number, limit->value));
+    gt_buffer_text(out, is_memory ? "" : " ");
+    gt_html_escape(out, is_memory ? "" : unit);
+}
+
 static void put_legend_entry(struct gt_buffer *out, const char *class, size_t number, const char *title)
 {
     gt_buffer_printf(out,
@@ -245,6 +262,13 @@ static void put_legend(const struct chart *chart)
     for (size_t i = 0; i < chart->bands && shown < NAMES_SHOWN; i++)
         if (chart->name[i] == shown)
             put_legend_entry(chart->out, "band", shown++, chart->band[i].title);
+    struct gt_mark limit = gt_series_limit_of(chart->series);
+    if (limit.title) {
+        gt_buffer_text(chart->out, "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
+                                   "<path class=\"limit\" d=\"M0 6H28\"/></svg> ");
+        put_limit_words(chart->out, chart->series, &limit);
+        gt_buffer_text(chart->out, "</li>\n");
+    }
     gt_buffer_text(chart->out, "</ul>\n");
 }
 
@@ -297,7 +321,7 @@ static void put_limit(const struct chart *chart)
     gt_buffer_printf(chart->out, "H%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"", WIDTH - RIGHT, WIDTH - RIGHT - 4);
     gt_chart_number(chart->out, y_place(chart, limit.value) + 14, 1);
     gt_buffer_text(chart->out, "\">");
-    gt_html_escape(chart->out, limit.title);
+    put_limit_words(chart->out, chart->series, &limit);
     gt_buffer_text(chart->out, "</text>\n");
 }
 

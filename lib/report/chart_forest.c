@@ -3,7 +3,7 @@
 
 #include "report/chart.h"
 
-enum { ROW = 20, NAMES = 250, LETTERS = 34, WHOLE = 100, STEPS = 5 };
+enum { ROW = 26, NAMES = 250, LETTERS = 34, WHOLE = 100, STEPS = 5 };
 
 struct forest {
     struct gt_buffer *out;
@@ -44,14 +44,14 @@ static void find_axis(struct forest *forest)
 static void put_name(const struct forest *forest, const char *name, size_t row)
 {
     gt_buffer_printf(forest->out, "<text class=\"in\" text-anchor=\"end\" x=\"%d\" y=\"%zu\">", NAMES - 10,
-                     row * ROW + 14);
+                     row * ROW + ROW / 2 + 4);
     gt_chart_cut(forest->out, name, LETTERS);
     gt_buffer_text(forest->out, "</text>\n");
 }
 
 static void put_interval(const struct forest *forest, const struct gt_point *point, size_t row, size_t colour)
 {
-    double y = (double)(row * ROW) + 10;
+    double y = (double)(row * ROW) + ROW / 2;
     if (isfinite(point[0].x) && isfinite(point[2].x)) {
         gt_buffer_printf(forest->out, "<path class=\"interval%zu\" d=\"M", colour);
         gt_chart_number(forest->out, place(forest, point[0].x), 1);

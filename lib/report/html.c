@@ -10,6 +10,7 @@
 #include "report/human_text.h"
 #include "report/page.h"
 #include "report/page_head.h"
+#include "report/page_table.h"
 
 enum { MOST_CHARTS = 200 };
 
@@ -19,7 +20,8 @@ struct page {
     struct gt_chart_range x; /* of the charts that the page begins with, which share it */
     const struct gt_node *series[MOST_CHARTS];
     struct gt_page_charts charts;
-    bool has_brief; /* which says the most important, so that what says nothing may go */
+    bool is_analysis; /* of traces */
+    bool has_brief;   /* which says the most important, so that what says nothing may go */
 };
 
 /* Beyond MOST_CHARTS pictures stay still. */
@@ -32,40 +34,12 @@ static void put_chart(struct page *page, const struct gt_node *series, const str
     gt_chart_write(page->out, series, (int)++page->charts.count, shared ? *shared : x);
 }
 
-static void put_cell(struct page *page, const struct gt_grid *grid, size_t row, size_t column)
-{
-    const char *text = gt_grid_at(grid, row, column);
-    bool names_row = grid->keyed && column == 0;
-    const char *class = grid->is_text[column] ? " class=\"t\"" : "";
-    if (row == 0 && !*text)
-        gt_buffer_text(page->out, "<td>");
-    else if (row == 0)
-        gt_buffer_printf(page->out, "<th scope=\"col\"%s>", class);
-    else
-        gt_buffer_printf(page->out, names_row ? "<th scope=\"row\"%s>" : "<td%s>", names_row ? "" : class);
-    gt_html_escape(page->out, text);
-    gt_buffer_text(page->out, (row == 0 && *text) || (row > 0 && names_row) ? "</th>" : "</td>");
-}
-
-static void put_grid(struct page *page, struct gt_grid *grid)
-{
-    gt_buffer_text(page->out, "<div class=\"scroll\" tabindex=\"0\"><table>\n");
-    for (size_t row = 0; row < grid->rows; row++) {
-        gt_buffer_text(page->out, row == 0 ? "<thead><tr>" : row == 1 ? "<tbody>\n<tr>" : "<tr>");
-        for (size_t column = 0; column < grid->columns; column++)
-            put_cell(page, grid, row, column);
-        gt_buffer_text(page->out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
-    }
-    gt_buffer_text(page->out, grid->rows > 1 ? "</tbody></table></div>\n" : "</table></div>\n");
-    gt_grid_release(grid);
-}
-
 static int put_table(struct page *page, const struct gt_node *node)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, page->report, node, 0);
+    int status = gt_grid_init(&grid, page->report, node, page->is_analysis ? GT_GRID_ALWAYS_BRIEF : 0);
     if (status == 0)
-        put_grid(page, &grid);
+        gt_page_table(page->out, &grid, gt_node_table(node), page->is_analysis ? GT_PAGE_TABLE_ANALYSIS : 0);
     return status;
 }
 
@@ -75,7 +49,7 @@ static int put_alike(struct page *page, const struct gt_node **node, size_t coun
     struct gt_grid grid;
     int status = gt_grid_init_alike(&grid, page->report, *node, count);
     if (status == 0)
-        put_grid(page, &grid);
+        gt_page_table(page->out, &grid, NULL, 0);
     while (--count)
         *node = gt_human_text_next(*node);
     return status;
@@ -313,7 +287,11 @@ static int put_rest(struct page *page)
 
 static struct page page_of(const struct gt_report *report, struct gt_buffer *out)
 {
-    return (struct page){.report = report, .out = out, .has_brief = gt_brief_of(gt_report_top(report))};
+    static const char traces[] = "profile_";
+    return (struct page){.report = report,
+                         .out = out,
+                         .is_analysis = !strncmp(gt_report_type(report), traces, strlen(traces)),
+                         .has_brief = gt_brief_of(gt_report_top(report))};
 }
 
 static int write_html(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)

@@ -83,7 +83,8 @@ static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
     struct gt_buffer text = {0};
     double number = gt_table_cell_display(table, row, column);
     bool is_absent = !(grid->flags & GT_GRID_ORIGINAL) && gt_table_cell_is_absent(table, row, column);
-    bool is_brief = grid->flags & GT_GRID_BRIEF && gt_report_layout_of(grid->report) == GT_LAYOUT_ANALYSIS;
+    bool is_brief = (grid->flags & GT_GRID_BRIEF && gt_report_layout_of(grid->report) == GT_LAYOUT_ANALYSIS) ||
+                    grid->flags & GT_GRID_ALWAYS_BRIEF;
     unsigned brief = is_brief ? GT_BRIEF : 0;
     if (gt_table_is_missing(table, row, column) || is_absent) {
         gt_buffer_text(out, "n/a");

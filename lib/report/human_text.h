@@ -24,8 +24,9 @@ struct gt_grid {
 };
 
 enum {
-    GT_GRID_ORIGINAL = 1, /* with 0.0 where the original has that for what was not measured */
-    GT_GRID_BRIEF = 2,    /* with four significant digits in analyses */
+    GT_GRID_ORIGINAL = 1,     /* with 0.0 where the original has that for what was not measured */
+    GT_GRID_BRIEF = 2,        /* with four significant digits in analyses of blocks */
+    GT_GRID_ALWAYS_BRIEF = 4, /* in whatever it is */
 };
 
 /* Returns how many sections from `first` on hold the same facts and nothing else: "Main", "Descendants", "Combined"; 0 when `first`

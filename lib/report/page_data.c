@@ -44,17 +44,25 @@ static uint8_t *planes_of(const uint32_t *word, size_t count, size_t bytes)
     return plane;
 }
 
-/* Append words as text. Fails `out` without memory. */
-static void pack(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes)
+/* Append words as text of `most` letters at most, or nothing when it would be longer: then the rest is not packed in vain. Fails `out`
+ * without memory. */
+static void pack_within(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes, size_t most)
 {
-    uLongf length = compressBound(count * bytes);
-    uint8_t *plane = planes_of(word, count, bytes), *packed = malloc(length);
-    if (plane && packed && compress2(packed, &length, plane, count * bytes, 6) == Z_OK)
+    uLongf length = compressBound(count * bytes), room = most / 4 * 3;
+    length = length < room ? length : room;
+    uint8_t *plane = planes_of(word, count, bytes), *packed = malloc(length + 1);
+    int status = plane && packed ? compress2(packed, &length, plane, count * bytes, 6) : Z_MEM_ERROR;
+    if (status == Z_OK)
         gt_base64_append(out, packed, length);
-    else
+    else if (status != Z_BUF_ERROR)
         out->failed = -ENOMEM;
     free(plane);
     free(packed);
+}
+
+static void pack(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes)
+{
+    pack_within(out, word, count, bytes, SIZE_MAX);
 }
 
 /* Names as people see them: without anything that acts. */
@@ -120,14 +128,15 @@ static void put_spans(struct data *data, const struct gt_course *course, const s
     free(word);
 }
 
-static void pack_samples(struct gt_buffer *text, const struct gt_course *course, const struct gt_course_line *line)
+static void pack_samples(struct gt_buffer *text, const struct gt_course *course, const struct gt_course_line *line,
+                         size_t most)
 {
     struct scale scale = scale_of(line, course->spans);
     uint32_t *word = malloc((course->samples + 1) * sizeof *word);
     for (size_t i = 0; word && i < course->samples; i++)
         word[i] = number_of(&scale, i < line->values ? line->value[i] : NAN);
     if (word)
-        pack(text, word, course->samples, 2);
+        pack_within(text, word, course->samples, 2, most);
     free(word);
 }
 
@@ -139,7 +148,7 @@ static bool has_few(const struct gt_course *course)
 static void put_few_samples(struct data *data, const struct gt_course *course, const struct gt_course_line *line)
 {
     struct gt_buffer text = {0};
-    pack_samples(&text, course, line);
+    pack_samples(&text, course, line, SIZE_MAX);
     put_packed(data, "samples", &text);
     gt_buffer_release(&text);
 }
@@ -153,8 +162,8 @@ static void put_samples(struct data *data, const struct gt_node *series, size_t 
     struct gt_buffer text = {0};
     if (!course || !course->is_whole || has_few(course) || data->json.out->length > data->size)
         return;
-    pack_samples(&text, course, &course->line[of]);
-    if (data->json.out->length + text.length <= data->size) {
+    pack_samples(&text, course, &course->line[of], data->size - data->json.out->length);
+    if (text.length) {
         gt_json_array_begin(&data->json);
         gt_json_integer(&data->json, (int64_t)chart);
         gt_json_integer(&data->json, (int64_t)number);

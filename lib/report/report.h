@@ -42,6 +42,7 @@ enum gt_node_flag {
     GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
     GT_FEWER_COLUMNS =
         32768, /* tables: columns before the last are left out, from the right, where a terminal is too narrow */
+    GT_SENTENCES = 65536, /* tables: pages tell each row as the sentence of its column "advice" */
     GT_NO_DEVICE = 512, /* numbers: the zero stands for a device that is not there. The original's formats (text, JSON,
                             pickle) have it; CSV and pages show that nothing was measured */
     GT_NOT_IN_ORIGINAL = 1024, /* text as the original prints it (GT_STYLE_ORIGINAL) is without it */

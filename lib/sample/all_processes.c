@@ -30,13 +30,10 @@ static int consider(struct gt_all_processes *processes, struct gt_tree *tree, pi
 
 int gt_all_processes_find(struct gt_all_processes *processes, struct gt_tree *tree, int64_t now_ns)
 {
-    int fd = gt_root_open_directory(tree->root, "proc");
-    DIR *proc = fd < 0 ? NULL : fdopendir(fd);
+    DIR *proc = gt_root_list(tree->root, "proc");
     int status = 0;
-    if (!proc && fd >= 0)
-        close(fd);
     if (!proc)
-        return fd < 0 ? fd : -ENOMEM;
+        return -errno;
     if (now_ns - processes->renewed_ns > FORGET_NS) {
         gt_map_clear(&processes->kernel);
         processes->renewed_ns = now_ns;

@@ -190,7 +190,7 @@ static void raise_bounds(struct gt_job_peak *peak, const struct gt_peak_member *
             gt_peak_bound_raise(&peak->bound[scope], member->bound[scope], mark);
 }
 
-static void raise_least(struct gt_job_peak *peak, int scope, double bytes)
+void gt_job_peak_certain(struct gt_job_peak *peak, int scope, double bytes)
 {
     struct gt_scope_peak *ret = &peak->scope[scope];
     ret->least = fmax(ret->least, bytes);
@@ -225,7 +225,7 @@ static void look_at_scope(struct gt_job_peak *peak, int scope, const struct gt_s
                                       .least = ret->least,
                                       .private_bytes = memory->private_bytes,
                                       .counted = memory->counted};
-    raise_least(peak, scope, memory->certain);
+    gt_job_peak_certain(peak, scope, memory->certain);
 }
 
 void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
@@ -254,7 +254,7 @@ void gt_job_peak_rise(struct gt_job_peak *peak, uint32_t index, double mark)
         if (member->bound[scope] == GT_PEAK_NONE)
             continue;
         raise_between(peak, scope, member->at_most[scope] + own_growth(peak, member, mark - member->most_rss));
-        raise_least(peak, scope, mark);
+        gt_job_peak_certain(peak, scope, mark);
     }
 }
 
@@ -315,7 +315,7 @@ static void weigh(struct gt_job_peak *peak, struct gt_peak_member *member)
         if (member->bound[scope] == GT_PEAK_NONE)
             continue;
         raise_between(peak, scope, at_mark(peak, member, scope));
-        raise_least(peak, scope, member->told);
+        gt_job_peak_certain(peak, scope, member->told);
     }
     member->mark = member->told;
 }
@@ -352,11 +352,6 @@ void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t index, double mark, boo
     member->is_forked |= is_forked;
     raise_bounds(peak, member, mark);
     weigh(peak, member);
-}
-
-void gt_job_peak_certain(struct gt_job_peak *peak, int scope, double bytes)
-{
-    raise_least(peak, scope, bytes);
 }
 
 void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t index, double mark)

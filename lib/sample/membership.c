@@ -505,11 +505,7 @@ static DIR *open_task(const struct gt_root *root, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
-    int fd = pid > 0 && is_running(root, pid) ? gt_root_open_directory(root, path) : -1;
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory && fd >= 0)
-        close(fd);
-    return directory;
+    return pid > 0 && is_running(root, pid) ? gt_root_list(root, path) : NULL;
 }
 
 static int seed_process(struct gt_membership *membership, struct gt_seed seed)

@@ -122,11 +122,10 @@ static bool belongs(const struct gt_tree *tree, const struct gt_process_stat *st
 /* One pass over all processes; several are needed for generations found in the wrong order, so repeat while it finds any. */
 static int search_once(struct gt_tree *tree)
 {
-    int fd = gt_root_open_directory(tree->root, "proc");
-    DIR *proc = fd < 0 ? NULL : fdopendir(fd);
+    DIR *proc = gt_root_list(tree->root, "proc");
     int added = 0;
     if (!proc)
-        return fd < 0 ? fd : -ENOMEM;
+        return -errno;
     for (struct dirent *entry; (entry = readdir(proc)) && added >= 0;) {
         struct gt_process_stat stat;
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||

@@ -8,17 +8,17 @@ enum { GT_HUMAN_SIZE = 32 };
 char *gt_human_bytes(char ret[GT_HUMAN_SIZE], double bytes);     /* "13.9 GB", "412 MB" */
 char *gt_human_seconds(char ret[GT_HUMAN_SIZE], double seconds); /* "1 h 12 min", "41 s", "3 ms" */
 char *gt_human_energy(char ret[GT_HUMAN_SIZE], double joules);   /* "3.20 J", "0.52 kWh" */
-/* Another amount in the unit of the first, without its name: "0.03". */
+/* Writes an amount in the unit of another, without its name: "0.03". */
 char *gt_human_energy_part(char ret[GT_HUMAN_SIZE], double joules, double whole);
 char *gt_human_power(char ret[GT_HUMAN_SIZE], double watts);   /* "306 W" */
 char *gt_human_mass(char ret[GT_HUMAN_SIZE], double grams);    /* "29 g", "3.1 mg" */
 char *gt_human_percent(char ret[GT_HUMAN_SIZE], double ratio); /* "81 %", "0.4 %" */
 /* A number without a unit: "1.52", "0.61", "16". */
 char *gt_human_number(char ret[GT_HUMAN_SIZE], double value);
-/* As they are asked for: without zeros behind the point ("64 GB"). */
+/* These write as people ask for it: without zeros behind the point ("64 GB"). */
 char *gt_human_round_bytes(char ret[GT_HUMAN_SIZE], double bytes);
 char *gt_human_round_number(char ret[GT_HUMAN_SIZE], double value);
-/* Of two sizes in the unit of the second: "31.2 of 80 GB". `ret` has 2 * GT_HUMAN_SIZE. */
+/* Writes two sizes in the unit of the second: "31.2 of 80 GB". `ret` has 2 * GT_HUMAN_SIZE. */
 char *gt_human_part(char *ret, double bytes, double whole);
 
 #endif

@@ -1,4 +1,4 @@
-/* A user may choose units for memory and time: 1 gigabyte is 10^9 bytes, 1 gibibyte 2^30. */
+/* Users choose units for memory and time: 1 gigabyte is 10^9 bytes, 1 gibibyte 2^30. */
 #ifndef GT_SCHEMA_UNIT_H
 #define GT_SCHEMA_UNIT_H
 
@@ -12,7 +12,7 @@ const char *gt_time_unit(size_t index);
  * the choices. */
 int gt_unit_memory(const char *name, double *ret, struct gt_error *error);
 int gt_unit_time(const char *name, double *ret, struct gt_error *error);
-/* What an amount behind which a symbol stands is measured in, and how many base units one is: "5kJ" is 5000 joules. -EINVAL: it is none. */
+/* Look up the unit that the symbol behind an amount means, and how many base units it is: "5kJ" is 5000 joules. -EINVAL: it is none. */
 int gt_unit_of_amount(const char *symbol, enum gt_unit *ret_unit, double *ret_factor);
 /* Returns "gigabytes" for "GB", and what is no symbol of a unit as it is. Recordings and reports have full names. */
 const char *gt_unit_full_name(const char *name);

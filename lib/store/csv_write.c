@@ -26,12 +26,12 @@ static void csv_number(struct gt_buffer *out, double value, bool integer)
 }
 
 /* The list of processes: rows are appended while it is written; a finished one has each process once. */
-static void append(struct gt_buffer *out, const struct gt_field *fact, const struct gt_life *life)
+static void append(struct gt_buffer *out, const struct gt_field *field, const struct gt_life *life)
 {
-    if (fact->kind == GT_FIELD_TEXT)
-        gt_csv_field(out, gt_field_text(fact, life));
+    if (field->kind == GT_FIELD_TEXT)
+        gt_csv_field(out, gt_field_text(field, life));
     else
-        csv_number(out, gt_life_number(fact, life), fact->kind == GT_FIELD_INTEGER);
+        csv_number(out, gt_life_number(field, life), field->kind == GT_FIELD_INTEGER);
 }
 
 static void csv_lives_header(struct gt_buffer *out)
@@ -111,11 +111,11 @@ static void append_static_names(struct gt_buffer *out)
 static void append_static_values(struct gt_buffer *out, const struct gt_machine *machine)
 {
     for (size_t i = 0; i < gt_machine_field_count; i++) {
-        const struct gt_field *fact = &gt_machine_fields[i];
-        if (fact->kind == GT_FIELD_TEXT)
-            gt_csv_field(out, gt_field_text(fact, machine));
+        const struct gt_field *field = &gt_machine_fields[i];
+        if (field->kind == GT_FIELD_TEXT)
+            gt_csv_field(out, gt_field_text(field, machine));
         else
-            csv_number(out, gt_field_number(fact, machine), fact->kind == GT_FIELD_INTEGER);
+            csv_number(out, gt_field_number(field, machine), field->kind == GT_FIELD_INTEGER);
         gt_buffer_char(out, ',');
     }
     struct gt_buffer gpus = {0};

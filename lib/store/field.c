@@ -61,6 +61,19 @@ const struct gt_field gt_machine_fields[] = {
 };
 const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_machine_fields;
 
+/* clang-format off */
+#define COUNTER_FIELD(device, name, number, member) \
+    FIELD(gt_outcome, device "_energy_" name, counter[number].member, NUMBER, DOUBLE)
+#define COUNTER_FIELDS(device, number) \
+    COUNTER_FIELD(device, "most_watts", number, most_watts), \
+    COUNTER_FIELD(device, "job_most_watts", number, job_most_watts), \
+    COUNTER_FIELD(device, "doubt", number, doubt), \
+    COUNTER_FIELD(device, "gap_began", number, gap.began), \
+    COUNTER_FIELD(device, "gap_ended", number, gap.ended), \
+    COUNTER_FIELD(device, "gap_times", number, gap.times), \
+    COUNTER_FIELD(device, "gap_cause", number, gap.cause)
+/* clang-format on */
+
 const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "complete", complete, INTEGER, BOOL),
     FIELD(gt_outcome, "elapsed", elapsed, NUMBER, DOUBLE),
@@ -72,27 +85,9 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "combined_ram_peak_private", peak[GT_SCOPE_COMBINED].private_bytes, NUMBER, DOUBLE),
     FIELD(gt_outcome, "combined_ram_peak_counted", peak[GT_SCOPE_COMBINED].counted, NUMBER, DOUBLE),
     FIELD(gt_outcome, "ram_peak_untold", peak_untold, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_most_watts", counter[GT_ENERGY_CPU].most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_job_most_watts", counter[GT_ENERGY_CPU].job_most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_doubt", counter[GT_ENERGY_CPU].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_began", counter[GT_ENERGY_CPU].gap.began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_ended", counter[GT_ENERGY_CPU].gap.ended, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_times", counter[GT_ENERGY_CPU].gap.times, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "cpu_energy_gap_cause", counter[GT_ENERGY_CPU].gap.cause, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_most_watts", counter[GT_ENERGY_DRAM].most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_job_most_watts", counter[GT_ENERGY_DRAM].job_most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_doubt", counter[GT_ENERGY_DRAM].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_began", counter[GT_ENERGY_DRAM].gap.began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_ended", counter[GT_ENERGY_DRAM].gap.ended, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_times", counter[GT_ENERGY_DRAM].gap.times, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "dram_energy_gap_cause", counter[GT_ENERGY_DRAM].gap.cause, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_most_watts", counter[GT_ENERGY_GPU].most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_job_most_watts", counter[GT_ENERGY_GPU].job_most_watts, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_doubt", counter[GT_ENERGY_GPU].doubt, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_began", counter[GT_ENERGY_GPU].gap.began, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_ended", counter[GT_ENERGY_GPU].gap.ended, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_times", counter[GT_ENERGY_GPU].gap.times, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "gpu_energy_gap_cause", counter[GT_ENERGY_GPU].gap.cause, NUMBER, DOUBLE),
+    COUNTER_FIELDS("cpu", GT_ENERGY_CPU),
+    COUNTER_FIELDS("dram", GT_ENERGY_DRAM),
+    COUNTER_FIELDS("gpu", GT_ENERGY_GPU),
     FIELD(gt_outcome, "oom_kills", events.oom_kills, NUMBER, DOUBLE),
     FIELD(gt_outcome, "oom_kills_above", events.oom_kills_above, NUMBER, DOUBLE),
     FIELD(gt_outcome, "throttled", events.throttled, NUMBER, DOUBLE),
@@ -125,22 +120,22 @@ const struct gt_field gt_life_fields[] = {
 };
 const size_t gt_life_field_count = sizeof gt_life_fields / sizeof *gt_life_fields;
 
-const char *gt_field_text(const struct gt_field *fact, const void *object)
+const char *gt_field_text(const struct gt_field *field, const void *object)
 {
-    return (const char *)object + fact->offset;
+    return (const char *)object + field->offset;
 }
 
-static double bytes_per_unit(const struct gt_field *fact, const struct gt_machine *machine)
+static double bytes_per_unit(const struct gt_field *field, const struct gt_machine *machine)
 {
     double factor = 1;
-    gt_unit_memory(fact->storage == RAM ? machine->ram_unit : machine->gpu_ram_unit, &factor, NULL);
+    gt_unit_memory(field->storage == RAM ? machine->ram_unit : machine->gpu_ram_unit, &factor, NULL);
     return factor;
 }
 
-double gt_field_number(const struct gt_field *fact, const void *object)
+double gt_field_number(const struct gt_field *field, const void *object)
 {
-    const void *at = (const char *)object + fact->offset;
-    switch ((enum storage)fact->storage) {
+    const void *at = (const char *)object + field->offset;
+    switch ((enum storage)field->storage) {
     case INT: return *(const int *)at;
     case PID: return *(const pid_t *)at;
     case BOOL: return *(const bool *)at;
@@ -148,15 +143,15 @@ double gt_field_number(const struct gt_field *fact, const void *object)
     case DOUBLE: return *(const double *)at;
     case NANOSECONDS: return (double)(*(const int64_t *)at / 1000) / 1e6;
     case RAM:
-    case GPU_RAM: return *(const double *)at / bytes_per_unit(fact, object);
+    case GPU_RAM: return *(const double *)at / bytes_per_unit(field, object);
     case TEXT: break;
     }
     return NAN;
 }
 
-void gt_field_set_text(const struct gt_field *fact, void *object, const char *text)
+void gt_field_set_text(const struct gt_field *field, void *object, const char *text)
 {
-    snprintf((char *)object + fact->offset, fact->size, "%s", text);
+    snprintf((char *)object + field->offset, field->size, "%s", text);
 }
 
 static double between(double value, double least, double most)
@@ -164,12 +159,12 @@ static double between(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-void gt_field_set_number(const struct gt_field *fact, void *object, double value)
+void gt_field_set_number(const struct gt_field *field, void *object, double value)
 {
-    void *at = (char *)object + fact->offset;
-    if (isnan(value) && fact->kind == GT_FIELD_INTEGER)
+    void *at = (char *)object + field->offset;
+    if (isnan(value) && field->kind == GT_FIELD_INTEGER)
         return;
-    switch ((enum storage)fact->storage) {
+    switch ((enum storage)field->storage) {
     case INT: *(int *)at = (int)between(value, INT32_MIN, INT32_MAX); break;
     case PID: *(pid_t *)at = (pid_t)between(value, 0, INT32_MAX); break;
     case BOOL: *(bool *)at = value != 0; break;
@@ -177,7 +172,7 @@ void gt_field_set_number(const struct gt_field *fact, void *object, double value
     case DOUBLE: *(double *)at = value; break;
     case NANOSECONDS: *(int64_t *)at = isnan(value) ? 0 : (int64_t)(between(value, 0, 9e9) * 1e6) * 1000; break;
     case RAM:
-    case GPU_RAM: *(double *)at = nearbyint(value * bytes_per_unit(fact, object)); break;
+    case GPU_RAM: *(double *)at = nearbyint(value * bytes_per_unit(field, object)); break;
     case TEXT: break;
     }
 }
@@ -190,17 +185,17 @@ int gt_field_find(const struct gt_field *facts, size_t count, const char *name)
     return -ENOENT;
 }
 
-int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *fact, const char *text, const char *path,
+int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *field, const char *text, const char *path,
                          struct gt_error *error)
 {
-    if (fact->kind == GT_FIELD_TEXT) {
-        gt_field_set_text(fact, machine, text ? text : "");
+    if (field->kind == GT_FIELD_TEXT) {
+        gt_field_set_text(field, machine, text ? text : "");
         return 0;
     }
     double value = NAN;
     if (text && *text && gt_number_double(text, &value) < 0)
-        return gt_error_set(error, EINVAL, "%s: %s: \"%s\" is not a number", path, fact->name, text);
-    gt_field_set_number(fact, machine, value);
+        return gt_error_set(error, EINVAL, "%s: %s: \"%s\" is not a number", path, field->name, text);
+    gt_field_set_number(field, machine, value);
     return 0;
 }
 
@@ -209,10 +204,10 @@ void gt_life_init(struct gt_life *life)
     *life = (struct gt_life){.begin = NAN, .end = NAN, .ram_peak = NAN, .cpu_time = NAN};
 }
 
-double gt_life_number(const struct gt_field *fact, const struct gt_life *life)
+double gt_life_number(const struct gt_field *field, const struct gt_life *life)
 {
-    bool may_be_zero = fact->kind == GT_FIELD_NUMBER || fact->offset == offsetof(struct gt_life, number);
-    double value = gt_field_number(fact, life);
+    bool may_be_zero = field->kind == GT_FIELD_NUMBER || field->offset == offsetof(struct gt_life, number);
+    double value = gt_field_number(field, life);
     return value == 0 && !may_be_zero ? NAN : value;
 }
 

@@ -14,13 +14,13 @@ struct gt_field {
     size_t offset, size;
 };
 
-/* Facts of a struct gt_machine. The first nine are gpu_tracker's own static data, in its order and units. */
+/* Fields of a struct gt_machine. The first nine are gpu_tracker's own static data, in its order and units. */
 extern const struct gt_field gt_machine_fields[];
 extern const size_t gt_machine_field_count;
-/* Facts of a struct gt_outcome, without its values. The first is "complete". */
+/* Fields of a struct gt_outcome, without its values. The first is "complete". */
 extern const struct gt_field gt_outcome_fields[];
 extern const size_t gt_outcome_field_count;
-/* Facts of a struct gt_life: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
+/* Fields of a struct gt_life: the columns of the list of processes, in SQLite the table "process", in CSV the file NAME.process_list.csv.
  * A process may have several rows, of which the last counts; a finished recording has one of each. Base units. */
 #define GT_LIFE_TABLE "process"
 #define GT_LIFE_SUFFIX ".process_list"
@@ -29,18 +29,18 @@ extern const size_t gt_life_field_count;
 /* Clear it: nothing is known. */
 void gt_life_init(struct gt_life *life);
 /* Returns a number of it, NaN for a parent or start that is not known. */
-double gt_life_number(const struct gt_field *fact, const struct gt_life *life);
+double gt_life_number(const struct gt_field *field, const struct gt_life *life);
 
-const char *gt_field_text(const struct gt_field *fact, const void *object);
-double gt_field_number(const struct gt_field *fact, const void *object); /* NaN: missing */
-void gt_field_set_text(const struct gt_field *fact, void *object, const char *text);
-void gt_field_set_number(const struct gt_field *fact, void *object, double value);
+const char *gt_field_text(const struct gt_field *field, const void *object);
+double gt_field_number(const struct gt_field *field, const void *object); /* NaN: missing */
+void gt_field_set_text(const struct gt_field *field, void *object, const char *text);
+void gt_field_set_number(const struct gt_field *field, void *object, double value);
 /* Returns the index, or -ENOENT. */
 int gt_field_find(const struct gt_field *facts, size_t count, const char *name);
 
-/* Set a fact of a machine from a field of a file, NULL or "" when it is missing: -EINVAL names the field that is not a number or not a
+/* Set a member of a machine from a field of a file, NULL or "" when it is missing: -EINVAL names the field that is not a number or not a
  * unit. The unit names come before the capacities. */
-int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *fact, const char *text, const char *path,
+int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *field, const char *text, const char *path,
                          struct gt_error *error);
 
 /* A reader knows this of a recording before its first sample. */

@@ -51,13 +51,10 @@ int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_err
     if (!type->open)
         return gt_error_set(error, EINVAL, "%s is a folder of experiments: gpu_tracker.power reads them", path);
     struct gt_recording *recording = calloc(1, sizeof *recording);
-    char *own_path = strdup(path);
-    if (!recording || !own_path) {
+    if (!recording || !(recording->path = strdup(path))) {
         free(recording);
-        free(own_path);
         return gt_error_system(error, ENOMEM, "%s", path);
     }
-    recording->path = own_path;
     recording->type = type;
     int status = type->open(&recording->state, path, &recording->recorded, error);
     if (status >= 0)

@@ -29,13 +29,13 @@ static double number_of(sqlite3_stmt *statement, int column)
     return sqlite3_column_type(statement, column) == SQLITE_NULL ? NAN : sqlite3_column_double(statement, column);
 }
 
-static int read_fact(sqlite3_stmt *statement, int column, struct gt_machine *machine, const struct gt_field *fact,
+static int read_fact(sqlite3_stmt *statement, int column, struct gt_machine *machine, const struct gt_field *field,
                      const char *path, struct gt_error *error)
 {
     int type = sqlite3_column_type(statement, column);
-    if (fact->kind == GT_FIELD_TEXT || type == SQLITE_TEXT || type == SQLITE_BLOB)
-        return gt_machine_fact_read(machine, fact, text_of(statement, column), path, error);
-    gt_field_set_number(fact, machine, number_of(statement, column));
+    if (field->kind == GT_FIELD_TEXT || type == SQLITE_TEXT || type == SQLITE_BLOB)
+        return gt_machine_fact_read(machine, field, text_of(statement, column), path, error);
+    gt_field_set_number(field, machine, number_of(statement, column));
     return 0;
 }
 
@@ -359,13 +359,10 @@ static int read_number(const struct sqlite_recording *recording, const struct ta
 int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error)
 {
     struct sqlite_recording *recording = calloc(1, sizeof *recording);
-    char *own_path = strdup(path);
-    if (!recording || !own_path) {
+    if (!recording || !(recording->path = strdup(path))) {
         free(recording);
-        free(own_path);
         return gt_error_system(error, ENOMEM, "%s", path);
     }
-    recording->path = own_path;
     int status = gt_sqlite_open_existing(&recording->database, path, error);
     if (!status)
         status = sqlite_read_fields(recording->database, path, recorded, error);

@@ -17,8 +17,8 @@ static int sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char
     gt_buffer_text(&create, "CREATE TABLE IF NOT EXISTS " GT_LIFE_TABLE " (");
     gt_buffer_text(&insert, "REPLACE INTO " GT_LIFE_TABLE " VALUES (");
     for (size_t i = 0; i < gt_life_field_count; i++) {
-        const struct gt_field *fact = &gt_life_fields[i];
-        gt_buffer_printf(&create, "%s%s %s%s", i ? ", " : "", fact->name, types[fact->kind], i ? "" : " PRIMARY KEY");
+        const struct gt_field *field = &gt_life_fields[i];
+        gt_buffer_printf(&create, "%s%s %s%s", i ? ", " : "", field->name, types[field->kind], i ? "" : " PRIMARY KEY");
         gt_buffer_text(&insert, i ? ",?" : "?");
     }
     gt_buffer_char(&create, ')');
@@ -33,12 +33,12 @@ static int sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char
     return status;
 }
 
-static void bind(sqlite3_stmt *insert, int position, const struct gt_field *fact, const struct gt_life *life)
+static void bind(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
 {
-    if (fact->kind != GT_FIELD_TEXT)
-        gt_sqlite_bind_number(insert, position, gt_life_number(fact, life), fact->kind == GT_FIELD_INTEGER);
-    else if (*gt_field_text(fact, life))
-        gt_sqlite_bind_text(insert, position, gt_field_text(fact, life));
+    if (field->kind != GT_FIELD_TEXT)
+        gt_sqlite_bind_number(insert, position, gt_life_number(field, life), field->kind == GT_FIELD_INTEGER);
+    else if (*gt_field_text(field, life))
+        gt_sqlite_bind_text(insert, position, gt_field_text(field, life));
     else
         sqlite3_bind_null(insert, position);
 }
@@ -143,11 +143,11 @@ static int create_static(struct sqlite_writer *writer, const struct gt_machine *
     if (!status)
         status = prepare_insert(writer, &insert, "static_data", gt_machine_field_count, error);
     for (size_t i = 0; !status && i < gt_machine_field_count; i++) {
-        const struct gt_field *fact = &gt_machine_fields[i];
-        if (fact->kind == GT_FIELD_TEXT)
-            gt_sqlite_bind_text(insert, (int)i + 1, gt_field_text(fact, machine));
+        const struct gt_field *field = &gt_machine_fields[i];
+        if (field->kind == GT_FIELD_TEXT)
+            gt_sqlite_bind_text(insert, (int)i + 1, gt_field_text(field, machine));
         else
-            gt_sqlite_bind_number(insert, (int)i + 1, gt_field_number(fact, machine), fact->kind == GT_FIELD_INTEGER);
+            gt_sqlite_bind_number(insert, (int)i + 1, gt_field_number(field, machine), field->kind == GT_FIELD_INTEGER);
     }
     if (!status)
         status = step(writer, insert, error);

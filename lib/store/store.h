@@ -35,7 +35,7 @@ struct gt_store_options {
 /* Fill in placeholders (%p pid, %h host, %j job id, %r rank, %% percent) and the suffix .sqlite when there is none.
  * -EINVAL names an unknown suffix or placeholder. */
 int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error);
-/* May a recording be made at `path`? -EEXIST without overwrite, -EACCES, -ENOENT (the folder around its own) ...; creates nothing. */
+/* Check that a recording may be made at `path`: -EEXIST without overwrite, -EACCES, -ENOENT (the folder around its own) ...; creates nothing. */
 int gt_store_check(const struct gt_store_options *options, struct gt_error *error);
 /* Make the folder that `path` stands in where it is missing; a thousand ranks may do so at once. The folder around it is not made: it
  * would hide a mistyped name. */
@@ -45,7 +45,7 @@ int gt_store_make_folder(const char *path, struct gt_error *error);
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
 int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struct gt_error *error);
-/* NULL, or one sentence about what the recording lost and why: it stopped early, or samples were dropped. */
+/* Returns NULL, or one sentence about what the recording lost and why: it stopped early, or samples were dropped. */
 const char *gt_store_trouble(struct gt_store *store);
 /* Write all queued samples and the outcome, which may be NULL, and close. One file remains, or four of CSV with detail. Returns
  * negative errno when the recording is not whole, also when gt_store_trouble told so before. */
@@ -57,7 +57,7 @@ int gt_store_close(struct gt_store *store, const struct gt_outcome *outcome, str
 struct gt_recording;
 int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_error *error);
 const struct gt_machine *gt_recording_machine(const struct gt_recording *recording);
-/* NULL when the file has none (an original's file, or a killed tracker's). CSV files hold no provenance. */
+/* Returns the outcome; NULL when the file has none (an original's file, or a killed tracker's). CSV files hold no provenance. */
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
 /* Returns the processes that the job had, for a recording with detail, also an unfinished one. */
 const struct gt_lives *gt_recording_lives(const struct gt_recording *recording);
@@ -69,19 +69,19 @@ int gt_recording_columns(struct gt_recording *recording, const char *const names
                          struct gt_error *error);
 /* Read GPU and PROCESS rows as well, when the recording has them. This is called before the first gt_recording_next. */
 int gt_recording_detail(struct gt_recording *recording, bool wanted);
-/* How far it was read: rows of the samples, of GPUs and of processes. A file that is written meanwhile is opened anew from time to time, for
+/* Counts how far a recording was read: rows of the samples, of GPUs and of processes. A file that is written meanwhile is opened anew from time to time, for
  * a moment, and read on from there: who held it open would hold up the tracker's end. */
 struct gt_recording_place {
     int64_t row[3];
 };
 /* Begin behind `place`. This is called before the first gt_recording_next. -ENOTSUP: a recording of this kind is read from its start. */
 int gt_recording_begin_after(struct gt_recording *recording, const struct gt_recording_place *place);
-/* The place behind the last sample. */
+/* Tells the place behind the last sample. */
 void gt_recording_place(const struct gt_recording *recording, struct gt_recording_place *ret);
 /* Returns 1 and the next sample in the order of the file, 0 at the end, or negative errno with file and line or row. The sample is
  * borrowed until the next call. After -EBADMSG, a bad row, the next call goes on behind it. */
 int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error);
-/* Samples left out so far because they were never finished: 1 at most, at the end of a file whose writer was killed. */
+/* Returns how many samples were left out so far because they were never finished: 1 at most, at the end of a file whose writer was killed. */
 uint64_t gt_recording_unfinished(const struct gt_recording *recording);
 void gt_recording_close(struct gt_recording *recording);
 

@@ -98,10 +98,10 @@ struct gt_store_type {
 
 /* Find the type by the suffix of a path. NULL comes with an error that names the suffixes there are. */
 const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *error);
-/* The suffixes of files beside a recording of a type that has several, code blocks last; NULL past the end. */
+/* Returns suffix number `index` of the files beside a recording of a type that has several, code blocks last; NULL past the end. */
 const char *gt_store_part(size_t index);
 #define GT_BLOCKS_SUFFIX ".blocks"
-/* "NAME.csv" and ".gpus" -> "NAME.gpus.csv"; -ENAMETOOLONG. */
+/* Makes "NAME.gpus.csv" of "NAME.csv" and ".gpus". Returns 0 or -ENAMETOOLONG. */
 int gt_store_path_beside(char *ret, size_t size, const char *path, const char *suffix);
 
 #endif

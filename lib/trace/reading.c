@@ -597,18 +597,6 @@ struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading)
 {
     struct gt_trace_profile *profile = GT_GROW(reading->trace, profile);
     if (profile)
-        *profile = (struct gt_trace_profile){.file = reading->file,
-                                             .framework = GT_TRACE_NONE,
-                                             .node = gt_reading_file(reading)->node,
-                                             .start_mode = GT_TRACE_NONE,
-                                             .end_mode = GT_TRACE_NONE,
-                                             .start_phase = GT_TRACE_NONE,
-                                             .end_phase = GT_TRACE_NONE,
-                                             .start_step = NAN,
-                                             .end_step = NAN,
-                                             .start = -GT_TRACE_EVER,
-                                             .end = GT_TRACE_EVER,
-                                             .report = GT_TRACE_NONE,
-                                             .duration = NAN};
+        gt_trace_profile_init(profile, reading->file, gt_reading_file(reading)->node);
     return profile;
 }

@@ -15,6 +15,19 @@ const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
     return gt_strings_text(&trace->strings, string);
 }
 
+const char *gt_trace_profiler_name(enum gt_trace_profiler profiler)
+{
+    static const char *const names[] = {"cprofile", "pyinstrument", "stacks", "speedscope",
+                                        "perf",     "events",       "memory snapshot"};
+    return names[profiler];
+}
+
+const char *gt_trace_unit_name(enum gt_profile_unit unit)
+{
+    static const char *const names[] = {"seconds", "samples", "bytes"};
+    return names[unit];
+}
+
 uint32_t gt_trace_find(const struct gt_trace *trace, const char *text)
 {
     int64_t number = gt_strings_find(&trace->strings, text, strlen(text));
@@ -86,6 +99,24 @@ const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, 
         if (trace->argument[i].key == key)
             found = &trace->argument[i];
     return found;
+}
+
+void gt_trace_profile_init(struct gt_trace_profile *profile, uint32_t file, uint32_t node)
+{
+    *profile = (struct gt_trace_profile){.file = file,
+                                         .thread = GT_TRACE_NONE,
+                                         .framework = GT_TRACE_NONE,
+                                         .node = node,
+                                         .start_mode = GT_TRACE_NONE,
+                                         .end_mode = GT_TRACE_NONE,
+                                         .start_phase = GT_TRACE_NONE,
+                                         .end_phase = GT_TRACE_NONE,
+                                         .start_step = NAN,
+                                         .end_step = NAN,
+                                         .start = -GT_TRACE_EVER,
+                                         .end = GT_TRACE_EVER,
+                                         .report = GT_TRACE_NONE,
+                                         .duration = NAN};
 }
 
 void gt_trace_profile_release(struct gt_trace_profile *profile)

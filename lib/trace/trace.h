@@ -138,14 +138,26 @@ struct gt_trace_step {
     int64_t start, end; /* ns */
 };
 
-enum gt_trace_profiler { GT_PROFILER_CPROFILE, GT_PROFILER_PYINSTRUMENT };
+enum gt_trace_profiler {
+    GT_PROFILER_CPROFILE,
+    GT_PROFILER_PYINSTRUMENT,
+    GT_PROFILER_STACKS,     /* collapsed stacks */
+    GT_PROFILER_SPEEDSCOPE, /* its JSON, of any tool */
+    GT_PROFILER_PERF,
+    GT_PROFILER_EVENTS,   /* calls that are events of a timeline */
+    GT_PROFILER_SNAPSHOT, /* what was allocated at the peak */
+    GT_PROFILERS
+};
+
+/* What the times of a profile are. */
+enum gt_profile_unit { GT_PROFILE_SECONDS, GT_PROFILE_SAMPLES, GT_PROFILE_BYTES, GT_PROFILE_UNITS };
 
 /* One function of a Python profile. One that is only named as a caller has calls of -1 and times of NaN. */
 struct gt_trace_function {
     uint32_t file, function; /* strings; "~" is the file of built-in functions */
     int64_t line;
     int64_t primitive_calls, total_calls; /* -1: the profiler does not count calls */
-    double total_time, cumulative_time;   /* seconds, in the function alone and with what it called */
+    double total_time, cumulative_time;   /* in the unit, in the function alone and with what it called */
     uint32_t caller, callers;             /* first and number of its callers in gt_trace_profile.caller */
 };
 
@@ -155,17 +167,19 @@ struct gt_trace_caller {
     double total_time, cumulative_time;
 };
 
-/* A frame of pyinstrument's call tree; parents stand before their children. */
+/* A frame of a tree of calls; parents stand before their children. */
 struct gt_trace_frame {
     uint32_t parent;   /* index, GT_TRACE_NONE for the root */
     uint32_t function; /* index into gt_trace_profile.function */
-    double time;       /* seconds, with its children */
+    double time;       /* in the unit, with its children */
 };
 
 /* One dump. Step and time come from the folder's name in SMDebug's grammar, else they are not known. */
 struct gt_trace_profile {
     uint32_t file;
     enum gt_trace_profiler profiler;
+    enum gt_profile_unit unit;
+    uint32_t thread;                 /* what of the file it is of: a thread, a process; GT_TRACE_NONE: all */
     uint32_t framework, node;        /* strings, GT_TRACE_NONE outside of SMDebug's folders */
     uint32_t start_mode, end_mode;   /* "train", "eval", "global", "prestepzero", "posthookclose"...; GT_TRACE_NONE */
     uint32_t start_phase, end_phase; /* "start", "stepstart", "forwardpassend", "stepend", "end"; GT_TRACE_NONE */
@@ -225,6 +239,9 @@ void gt_trace_close(struct gt_trace *trace);
 
 /* Returns a text, "" for GT_TRACE_NONE. */
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string);
+/* Return the names of a profiler and a unit. */
+const char *gt_trace_profiler_name(enum gt_trace_profiler profiler);
+const char *gt_trace_unit_name(enum gt_profile_unit unit);
 /* Returns the number of a text, GT_TRACE_NONE when no event has it. */
 uint32_t gt_trace_find(const struct gt_trace *trace, const char *text);
 /* Return the process and the file that an event belongs to. */
@@ -252,6 +269,8 @@ int gt_trace_event_room(struct gt_trace_events *events);
 int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value);
 /* Widens the file's range of time to this one. */
 void gt_trace_file_widen(struct gt_trace_file *file, int64_t start, int64_t end);
+/* Makes an empty profile of which nothing is known. */
+void gt_trace_profile_init(struct gt_trace_profile *profile, uint32_t file, uint32_t node);
 void gt_trace_profile_release(struct gt_trace_profile *profile);
 /* Keeps the sentence if nothing is noted for an earlier place. */
 void gt_damage_note(struct gt_trace_damage *damage, uint64_t place, const char *format, ...)

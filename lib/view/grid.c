@@ -161,6 +161,28 @@ void gt_cells_curve(const struct gt_view_grid *grid, int row, int column, int co
     }
 }
 
+void gt_cells_area(const struct gt_view_grid *grid, int row, int column, int count, int rows, const double *value,
+                   double most, enum gt_view_style style)
+{
+    for (int i = 0; i < count; i++) {
+        double share = most > 0 ? fmax(0, fmin(value[i] / most, 1)) : 0;
+        int eighths = isnan(value[i]) ? 0 : (int)fmax(1, round(share * rows * 8));
+        for (int line = 0; line < rows && eighths > line * 8; line++) {
+            int part = eighths - line * 8 < 8 ? eighths - line * 8 : 8;
+            put(grid, row + rows - 1 - line, column + i, 0x2580 + (uint32_t)part, style);
+        }
+    }
+}
+
+void gt_cells_restyle(const struct gt_view_grid *grid, int row, int column, int width, enum gt_view_style style)
+{
+    for (int i = 0; i < width; i++) {
+        struct gt_view_cell *cell = at(grid, row, column + i);
+        if (cell)
+            cell->style = (uint8_t)style;
+    }
+}
+
 /* ---- As text ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t ascii_of(uint32_t code)

@@ -35,6 +35,11 @@ void gt_cells_bar(const struct gt_view_grid *grid, int row, int column, int widt
 /* Heights of `count` values against `most`, one cell each. NaN: a blank. */
 void gt_cells_curve(const struct gt_view_grid *grid, int row, int column, int count, const double *value, double most,
                     enum gt_view_style style);
+/* The same, `rows` high. */
+void gt_cells_area(const struct gt_view_grid *grid, int row, int column, int count, int rows, const double *value,
+                   double most, enum gt_view_style style);
+/* Show what stands there in another style. */
+void gt_cells_restyle(const struct gt_view_grid *grid, int row, int column, int width, enum gt_view_style style);
 /* For terminals without UTF-8: every character becomes one of ASCII. */
 void gt_cells_to_ascii(const struct gt_view_grid *grid);
 /* Rows as lines, without blanks at their ends and empty rows at the end. Returns 0 or -ENOMEM. */

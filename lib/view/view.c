@@ -1,23 +1,30 @@
 /* A job as a picture of characters: what its viewer has chosen, and the way from keys to that. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "blocks/block.h"
+#include "blocks/block_event.h"
 #include "view/view_draw.h"
 
 struct gt_view {
+    char *path;
     struct gt_view_reader *reader, *before; /* before: NULL when there is none */
     struct gt_view_choice choice;
     double until; /* the moment wanted; INFINITY: the last */
     bool is_ascii;
+    struct gt_view_places places; /* of the last picture */
     char message[200];
 };
 
 static const double windows[] = {0, 1800, 300, 60};
-enum { WINDOWS = sizeof windows / sizeof *windows, PAGE = 10, STEPS = 100 };
+enum { WINDOWS = sizeof windows / sizeof *windows, PAGE = 10, WHEEL = 3, STEPS = 100 };
 
 /* Past the end it goes on with the job. */
 static void go_to(struct gt_view *view, double moment)
@@ -35,7 +42,10 @@ int gt_view_open(struct gt_view **ret, const char *path, const struct gt_view_op
     view->choice.is_still = options->is_still;
     view->is_ascii = options->ascii;
     view->until = INFINITY;
-    int status = gt_view_reader_open(&view->reader, path, true, error);
+    view->path = strdup(path);
+    int status = view->path ? 0 : gt_error_system(error, ENOMEM, "%s", path);
+    if (status >= 0)
+        status = gt_view_reader_open(&view->reader, path, true, error);
     if (status >= 0 && options->against)
         status = gt_view_reader_open(&view->before, options->against, false, error);
     if (status >= 0)
@@ -57,6 +67,7 @@ void gt_view_close(struct gt_view *view)
         return;
     gt_view_reader_close(view->reader);
     gt_view_reader_close(view->before);
+    free(view->path);
     free(view);
 }
 
@@ -73,7 +84,7 @@ int gt_view_update(struct gt_view *view, struct gt_error *error)
 static int draw(struct gt_view *view, const struct gt_view_grid *grid)
 {
     const struct gt_view_model *before = view->before ? gt_view_reader_model(view->before) : NULL;
-    int needed = gt_view_draw_all(grid, gt_view_reader_model(view->reader), before, &view->choice);
+    int needed = gt_view_draw_all(grid, gt_view_reader_model(view->reader), before, &view->choice, &view->places);
     if (view->is_ascii)
         gt_cells_to_ascii(grid);
     return needed;
@@ -105,9 +116,14 @@ int gt_view_text(struct gt_view *view, int columns, int rows, char **ret, struct
     return 0;
 }
 
+const char *gt_view_path(const struct gt_view *view)
+{
+    return view->path;
+}
+
 int gt_view_takes_text(const struct gt_view *view)
 {
-    return view->choice.is_filtering;
+    return view->choice.is_filtering || view->choice.is_marking;
 }
 
 void gt_view_say(struct gt_view *view, const char *text)
@@ -116,7 +132,7 @@ void gt_view_say(struct gt_view *view, const char *text)
     view->choice.message = text ? view->message : NULL;
 }
 
-/* ---- Keys -------------------------------------------------------------------------------------------------------- */
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
 
 static double step_of(const struct gt_view *view)
 {
@@ -125,19 +141,19 @@ static double step_of(const struct gt_view *view)
     return fmax(whole / STEPS, fmax(model->period, 0.001));
 }
 
-static void edit_filter(struct gt_view_choice *choice, unsigned key)
+/* Returns false when it is finished: with enter, or with escape, which leaves nothing. */
+static bool edit(char *text, size_t size, unsigned key)
 {
-    size_t length = strlen(choice->filter);
-    if (key == GT_VIEW_KEY_ENTER || key == GT_VIEW_KEY_ESCAPE)
-        choice->is_filtering = false;
+    size_t length = strlen(text);
     if (key == GT_VIEW_KEY_ESCAPE)
-        *choice->filter = '\0';
+        *text = '\0';
     if (key == GT_VIEW_KEY_BACKSPACE && length)
-        choice->filter[length - 1] = '\0';
-    if (key >= ' ' && key < 0x7f && length + 1 < sizeof choice->filter) {
-        choice->filter[length] = (char)key;
-        choice->filter[length + 1] = '\0';
+        text[length - 1] = '\0';
+    if (key >= ' ' && key < 0x7f && length + 1 < size) {
+        text[length] = (char)key;
+        text[length + 1] = '\0';
     }
+    return key != GT_VIEW_KEY_ENTER && key != GT_VIEW_KEY_ESCAPE;
 }
 
 static void change_window(struct gt_view_choice *choice, int by)
@@ -149,14 +165,113 @@ static void change_window(struct gt_view_choice *choice, int by)
     choice->window = windows[index < 0 ? 0 : index < WINDOWS ? index : WINDOWS - 1];
 }
 
-static void scroll(struct gt_view *view, long by)
+/* ---- What is chosen ---------------------------------------------------------------------------------------------- */
+
+/* The row so many below the chosen one; where none is, the first. */
+static void choose_row(struct gt_view *view, long by)
 {
-    size_t count = gt_view_reader_model(view->reader)->process_count, *at = &view->choice.scroll;
-    if (by < 0)
-        *at = *at > (size_t)-by ? *at - (size_t)-by : 0;
-    else
-        *at = *at + (size_t)by < count ? *at + (size_t)by : count ? count - 1 : 0;
+    struct gt_view_item *item;
+    const struct gt_view_picture picture = {.model = gt_view_reader_model(view->reader), .choice = &view->choice};
+    long count = (long)gt_view_items(&picture, &item), at = -1;
+    for (long i = 0; i < count; i++)
+        if (gt_view_item_is(&item[i], &view->choice.chosen))
+            at = i;
+    at = at < 0 ? 0 : at + by < 0 ? 0 : at + by >= count ? count - 1 : at + by;
+    if (count)
+        view->choice.chosen = item[at];
+    free(item);
 }
+
+/* A process has its course only where it is looked at. */
+static void set_alone(struct gt_view *view, bool is_alone)
+{
+    const struct gt_view_item *chosen = &view->choice.chosen;
+    view->choice.is_alone = is_alone && chosen->kind != GT_VIEW_NOTHING;
+    gt_view_reader_look_at(view->reader, view->choice.is_alone ? chosen->name : "",
+                           view->choice.is_alone ? chosen->pid : 0);
+}
+
+/* The chosen block, or else the outermost that runs; again: none. */
+static void follow_block(struct gt_view *view)
+{
+    const struct gt_view_model *model = gt_view_reader_model(view->reader);
+    struct gt_view_choice *choice = &view->choice;
+    const char *name = choice->chosen.kind == GT_VIEW_BLOCK ? choice->chosen.name : "";
+    bool ends = *choice->follow && (!*name || !strcmp(choice->follow, name));
+    for (size_t i = 0; i < model->block_count && !*name && !ends; i++)
+        name = model->block[i].running ? model->block[i].name : "";
+    if (!ends && !*name)
+        gt_view_say(view, "no block runs: choose one with the arrow keys");
+    snprintf(choice->follow, sizeof choice->follow, "%s", ends ? "" : name);
+}
+
+int gt_view_click(struct gt_view *view, int row, int column)
+{
+    for (size_t i = 0; i < view->places.count; i++) {
+        const struct gt_view_place *place = &view->places.place[i];
+        if (place->row == row && column >= place->column && column < place->column + place->columns) {
+            view->choice.chosen = place->item;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- Marks ------------------------------------------------------------------------------------------------------- */
+
+/* PID.csv, as processes of the job leave it, in the folder that they share; another machine may have this number, too. */
+static int open_marks(struct gt_block_file **ret, const char *folder, struct gt_error *error)
+{
+    char path[PATH_MAX];
+    int status = -EEXIST;
+    for (int number = 1; status == -EEXIST && number < 100; number++) {
+        int length = number == 1 ? snprintf(path, sizeof path, "%s/%d.csv", folder, (int)getpid())
+                                 : snprintf(path, sizeof path, "%s/%d-%d.csv", folder, (int)getpid(), number);
+        status = length < (int)sizeof path ? gt_block_file_open(ret, path, 0, NULL) : -ENAMETOOLONG;
+    }
+    return status < 0 ? gt_error_system(error, -status, "%s", folder) : 0;
+}
+
+/* Why this moment cannot be marked, or NULL. */
+static const char *mark_trouble(const struct gt_view *view, char *folder, size_t size)
+{
+    struct stat facts;
+    if (isfinite(view->until))
+        return "only this moment can be marked: end goes there";
+    if (gt_view_reader_model(view->reader)->state == GT_VIEW_ENDED)
+        return "the job has ended: no moment of it can be marked";
+    if (gt_block_event_folder(folder, size, view->path) < 0 || stat(folder, &facts) < 0)
+        return "this job keeps no blocks: gpu-tracker run --blocks";
+    return access(folder, W_OK) < 0 ? "this job's blocks are kept where you may not write" : NULL;
+}
+
+/* A block of no length. */
+static void mark_moment(struct gt_view *view, const char *name)
+{
+    char folder[PATH_MAX], text[sizeof view->message];
+    struct gt_error error = {0};
+    struct gt_block_file *file = NULL;
+    const char *trouble = mark_trouble(view, folder, sizeof folder);
+    int status = trouble ? gt_error_set(&error, EPERM, "%s", trouble) : open_marks(&file, folder, &error);
+    if (status >= 0) {
+        struct gt_block block = gt_block_begin_in(file, name, 0);
+        gt_block_end(&block);
+        status = gt_block_file_status(file, &error);
+    }
+    snprintf(text, sizeof text, status < 0 ? "not marked: %.150s" : "marked: %s", status < 0 ? error.text : name);
+    gt_view_say(view, text);
+}
+
+static void begin_mark(struct gt_view *view)
+{
+    char folder[PATH_MAX];
+    const char *trouble = mark_trouble(view, folder, sizeof folder);
+    gt_view_say(view, trouble);
+    view->choice.is_marking = !trouble;
+    *view->choice.mark = '\0';
+}
+
+/* ---- Keys -------------------------------------------------------------------------------------------------------- */
 
 static int choose(struct gt_view_choice *choice, unsigned key)
 {
@@ -176,6 +291,7 @@ static int choose(struct gt_view_choice *choice, unsigned key)
     case '+':
     case '=': change_window(choice, 1); return 1;
     case '-': change_window(choice, -1); return 1;
+    case 'u': choice->is_binary = !choice->is_binary; return 1;
     case '?': choice->is_help = true; return 1;
     default: return 0;
     }
@@ -186,11 +302,16 @@ static int move(struct gt_view *view, unsigned key)
     double at = isfinite(view->until) ? view->until : gt_view_reader_model(view->reader)->at;
     switch (key) {
     case GT_VIEW_KEY_UP:
-    case 'k': scroll(view, -1); return 1;
+    case 'k': choose_row(view, -1); return 1;
     case GT_VIEW_KEY_DOWN:
-    case 'j': scroll(view, 1); return 1;
-    case GT_VIEW_KEY_PAGE_UP: scroll(view, -PAGE); return 1;
-    case GT_VIEW_KEY_PAGE_DOWN: scroll(view, PAGE); return 1;
+    case 'j': choose_row(view, 1); return 1;
+    case GT_VIEW_KEY_PAGE_UP: choose_row(view, -PAGE); return 1;
+    case GT_VIEW_KEY_PAGE_DOWN: choose_row(view, PAGE); return 1;
+    case GT_VIEW_KEY_WHEEL_UP: choose_row(view, -WHEEL); return 1;
+    case GT_VIEW_KEY_WHEEL_DOWN: choose_row(view, WHEEL); return 1;
+    case GT_VIEW_KEY_ENTER: set_alone(view, !view->choice.is_alone); return 1;
+    case 'b': follow_block(view); return 1;
+    case 'm': begin_mark(view); return 1;
     case GT_VIEW_KEY_LEFT: go_to(view, at - step_of(view)); return 1;
     case GT_VIEW_KEY_RIGHT: go_to(view, at + step_of(view)); return 1;
     case GT_VIEW_KEY_HOME: go_to(view, 0); return 1;
@@ -200,13 +321,39 @@ static int move(struct gt_view *view, unsigned key)
     }
 }
 
+static bool take_text(struct gt_view *view, unsigned key)
+{
+    struct gt_view_choice *choice = &view->choice;
+    if (choice->is_filtering)
+        choice->is_filtering = edit(choice->filter, sizeof choice->filter, key);
+    else if (choice->is_marking)
+        choice->is_marking = edit(choice->mark, sizeof choice->mark, key);
+    else
+        return false;
+    if (key == GT_VIEW_KEY_ENTER && *choice->mark)
+        mark_moment(view, choice->mark);
+    if (key == GT_VIEW_KEY_ENTER)
+        *choice->mark = '\0';
+    return true;
+}
+
+/* One step back at a time. */
+static void escape(struct gt_view *view)
+{
+    struct gt_view_choice *choice = &view->choice;
+    if (choice->is_alone)
+        set_alone(view, false);
+    else if (*choice->filter)
+        *choice->filter = '\0';
+    else
+        choice->chosen = (struct gt_view_item){.kind = GT_VIEW_NOTHING};
+}
+
 int gt_view_key(struct gt_view *view, unsigned key)
 {
     struct gt_view_choice *choice = &view->choice;
-    if (choice->is_filtering) {
-        edit_filter(choice, key);
+    if (take_text(view, key))
         return 1;
-    }
     if (choice->is_help) {
         choice->is_help = false;
         return 1;
@@ -214,6 +361,9 @@ int gt_view_key(struct gt_view *view, unsigned key)
     if (key == 'q')
         return -ECANCELED;
     if (key == GT_VIEW_KEY_ESCAPE)
-        *choice->filter = '\0';
-    return key == GT_VIEW_KEY_ESCAPE || choose(choice, key) || move(view, key);
+        escape(view);
+    int result = key == GT_VIEW_KEY_ESCAPE || choose(choice, key) || move(view, key);
+    if (choice->is_alone)
+        set_alone(view, true); /* another may be chosen by now */
+    return result;
 }

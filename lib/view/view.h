@@ -52,9 +52,15 @@ enum gt_view_key {
     GT_VIEW_KEY_ENTER,
     GT_VIEW_KEY_ESCAPE,
     GT_VIEW_KEY_BACKSPACE,
+    GT_VIEW_KEY_WHEEL_UP,
+    GT_VIEW_KEY_WHEEL_DOWN,
 };
 /* A key was pressed. 1: draw again; 0: it means nothing; -ECANCELED: the user wants to leave. */
 int gt_view_key(struct gt_view *view, unsigned key);
+/* The first button of the mouse, on a row of the last picture. Results as of gt_view_key. */
+int gt_view_click(struct gt_view *view, int row, int column);
+/* The recording. */
+const char *gt_view_path(const struct gt_view *view);
 /* A text is being typed, and every character belongs to it. */
 int gt_view_takes_text(const struct gt_view *view);
 /* Say something in the last line until it is called again; NULL: nothing. */

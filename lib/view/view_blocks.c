@@ -53,9 +53,21 @@ static void cut(struct gt_block_event_list *list, double at)
     list->count = kept;
 }
 
+/* The last ones are kept. */
+static void note_length(struct gt_view_model *model, double elapsed)
+{
+    if (!model->call && !(model->call = calloc(GT_VIEW_CALLS, sizeof *model->call)))
+        return;
+    if (model->call_count == GT_VIEW_CALLS)
+        memmove(model->call, model->call + 1, --model->call_count * sizeof *model->call);
+    model->call[model->call_count++] = elapsed;
+}
+
 static void note_call(struct reading *reading, const struct gt_interval *call)
 {
     struct gt_view_block *block = &reading->model->block[reading->number[call->name]];
+    block->latest = call->start - reading->begin;
+    block->latest_elapsed = call->unfinished ? NAN : call->elapsed;
     if (call->unfinished) {
         block->running++;
         block->now = fmax(0, reading->at - call->start);
@@ -65,6 +77,10 @@ static void note_call(struct reading *reading, const struct gt_interval *call)
         return;
     block->calls++;
     block->total += call->elapsed;
+    block->least = fmin(block->least, call->elapsed);
+    block->most = fmax(block->most, call->elapsed);
+    if (!strcmp(block->name, reading->model->alone))
+        note_length(reading->model, call->elapsed);
     if (block->last_count == GT_VIEW_LAST_CALLS)
         memmove(block->last, block->last + 1, sizeof block->last - sizeof *block->last);
     else
@@ -117,7 +133,8 @@ static int order(struct reading *reading, struct gt_life_place **place)
     status = block ? status : -ENOMEM;
     for (size_t i = 0; !status && i < lives.count; i++) {
         const struct gt_life *life = &lives.life[(*place)[i].life];
-        block[i] = (struct gt_view_block){.depth = (*place)[i].depth, .open = (*place)[i].open, .now = NAN};
+        block[i] = (struct gt_view_block){
+            .depth = (*place)[i].depth, .open = (*place)[i].open, .now = NAN, .least = NAN, .most = NAN};
         gt_life_shorten(block[i].name, sizeof block[i].name,
                         gt_strings_text(&reading->list->names, (size_t)life->pid - 1));
         block[i].began = life->begin - reading->begin;
@@ -157,7 +174,7 @@ int gt_view_blocks_read(struct gt_view_model *model, const char *path, double be
     struct reading reading = {.model = model, .list = &list, .calls = &calls, .begin = begin, .at = at};
     free(model->block);
     model->block = NULL;
-    model->block_count = 0;
+    model->block_count = model->call_count = 0;
     int status = add_files(&list, path, error);
     if (status > 0) {
         if (model->is_past)

@@ -13,8 +13,8 @@ enum { CURVE_COLUMN = 16, NARROW = 60, NORMAL = 80, WIDE = 120, LEAST_COMMAND = 
 double gt_view_curve(const struct gt_view_picture *picture, const struct gt_view_model *model, size_t line,
                      bool is_most, int count, double *value)
 {
-    double window = picture->choice->window, end = picture->model->at, most = 0;
-    double begin = window > 0 && end > window ? end - window : 0;
+    double begin, end, most = 0;
+    gt_view_span(picture, &begin, &end);
     for (int i = 0; i < count; i++) {
         double from = begin + (end - begin) * i / count, to = begin + (end - begin) * (i + 1) / count;
         struct gt_course_span cell = gt_course_between(model->course, line, from, to);
@@ -70,6 +70,11 @@ void gt_view_titles(const struct gt_view_picture *picture, struct gt_view_box bo
         else
             gt_cells_print_right(&picture->grid, box.row, at + width + 1, width + 2, GT_VIEW_TITLE, "%s", text);
     }
+}
+
+const char *gt_view_bytes(const struct gt_view_choice *choice, char *ret, double bytes)
+{
+    return choice->is_binary ? gt_quantity_binary(ret, bytes) : gt_quantity_bytes(ret, bytes);
 }
 
 /* ---- The first line ---------------------------------------------------------------------------------------------- */
@@ -131,6 +136,24 @@ static const char *short_command(const char *command)
     return *name ? name : "a job";
 }
 
+/* "epoch, call 10: 1:38". False: no block is followed that has begun, or there is more to tell. */
+static bool follow_text(char *text, size_t size, const struct gt_view_picture *picture, enum gt_view_style *style)
+{
+    const struct gt_view_block *block = gt_view_block_named(picture->model, picture->choice->follow);
+    const struct gt_view_model *model = picture->model;
+    char time[GT_QUANTITY_SIZE], at[GT_QUANTITY_SIZE], name[40];
+    size_t used = 0;
+    if (!block || (!model->is_past && model->state != GT_VIEW_RUNNING))
+        return false;
+    if (model->is_past)
+        used = (size_t)snprintf(text, size, "at %s  ", gt_quantity_clock(at, model->at));
+    *style = GT_VIEW_BOLD;
+    gt_life_shorten(name, sizeof name, block->name);
+    snprintf(text + used, size - used, "%s, call %llu: %s", name, (unsigned long long)(block->calls + block->running),
+             gt_quantity_clock(time, isnan(block->latest_elapsed) ? block->now : block->latest_elapsed));
+    return true;
+}
+
 static void draw_header(const struct gt_view_picture *picture)
 {
     const struct gt_view_model *model = picture->model;
@@ -138,7 +161,8 @@ static void draw_header(const struct gt_view_picture *picture)
     char state[100], left[160], where[200];
     enum gt_view_style style;
     left_text(left, sizeof left, picture);
-    state_text(state, sizeof state, model, *left, &style);
+    if (!follow_text(state, sizeof state, picture, &style))
+        state_text(state, sizeof state, model, *left, &style);
     int begin = gt_cells_print_right(&picture->grid, 0, columns - 1, columns - 2, style, "%s%s", state, left);
     snprintf(where, sizeof where, "%s%s%s", model->host, *model->pid_text ? "  pid " : "", model->pid_text);
     if (columns >= NORMAL && begin - (int)strlen(where) > LEAST_COMMAND)
@@ -192,7 +216,7 @@ static void draw_gauge(const struct gt_view_picture *picture, int row, const str
     int columns = grid->columns, width = picture->choice->hides_curves ? 0 : curve_width(columns);
     int bar = bar_width(columns), at = CURVE_COLUMN + width + (width > 0);
     gt_cells_text(grid, row, 1, 5, GT_VIEW_DIM, gauge->label);
-    gt_cells_text(grid, row, 6, 9, GT_VIEW_BOLD, gauge->value);
+    gt_cells_text(grid, row, 6, 10, GT_VIEW_BOLD, gauge->value);
     double most = gt_view_curve(picture, picture->model, gauge->line, gauge->is_most, width, value);
     gt_cells_curve(grid, row, CURVE_COLUMN, width, value, fmax(most, gauge->least_scale), GT_VIEW_CURVE);
     if (!isnan(gauge->share) && bar) {
@@ -225,19 +249,20 @@ static int draw_memory(const struct gt_view_picture *picture, int row)
     char capacity[GT_QUANTITY_SIZE], peak[GT_QUANTITY_SIZE], swap[GT_QUANTITY_SIZE];
     struct gauge gauge = {
         .label = "mem", .line = GT_VIEW_RAM, .is_most = true, .share = model->ram / model->ram_capacity};
-    gt_quantity_bytes(gauge.value, model->ram);
+    gt_view_bytes(picture->choice, gauge.value, model->ram);
     if (!isnan(model->ram_capacity))
-        snprintf(gauge.tail[0], sizeof gauge.tail[0], "of %s", gt_quantity_bytes(capacity, model->ram_capacity));
-    snprintf(gauge.tail[1], sizeof gauge.tail[1], "peak %s", gt_quantity_bytes(peak, model->ram_peak));
+        snprintf(gauge.tail[0], sizeof gauge.tail[0], "of %s",
+                 gt_view_bytes(picture->choice, capacity, model->ram_capacity));
+    snprintf(gauge.tail[1], sizeof gauge.tail[1], "peak %s", gt_view_bytes(picture->choice, peak, model->ram_peak));
     if (model->swap > 0)
-        snprintf(gauge.tail[2], sizeof gauge.tail[2], "swapped %s", gt_quantity_bytes(swap, model->swap));
+        snprintf(gauge.tail[2], sizeof gauge.tail[2], "swapped %s", gt_view_bytes(picture->choice, swap, model->swap));
     draw_gauge(picture, row, &gauge);
     if (!before)
         return 1;
     char was[GT_QUANTITY_SIZE], all[100], whole[GT_QUANTITY_SIZE];
-    snprintf(all, sizeof all, "peak %s by now; %s in all", gt_quantity_bytes(peak, before->ram_peak),
+    snprintf(all, sizeof all, "peak %s by now; %s in all", gt_view_bytes(picture->choice, peak, before->ram_peak),
              gt_quantity_clock(whole, before->whole));
-    draw_before(picture, row + 1, &gauge, gt_quantity_bytes(was, before->ram), all);
+    draw_before(picture, row + 1, &gauge, gt_view_bytes(picture->choice, was, before->ram), all);
     return 2;
 }
 
@@ -289,11 +314,13 @@ static int draw_disk(const struct gt_view_picture *picture, int row)
     if (!(model->disk_read > 0 || model->disk_written > 0))
         return 0;
     snprintf(gauge.value, sizeof gauge.value, isnan(model->disk) ? "n/a" : "%.20s/s",
-             gt_quantity_bytes(rate, model->disk));
+             gt_view_bytes(picture->choice, rate, model->disk));
     if (!isnan(model->disk_written))
-        snprintf(gauge.tail[0], sizeof gauge.tail[0], "%s written", gt_quantity_bytes(written, model->disk_written));
+        snprintf(gauge.tail[0], sizeof gauge.tail[0], "%s written",
+                 gt_view_bytes(picture->choice, written, model->disk_written));
     if (!isnan(model->disk_read))
-        snprintf(gauge.tail[1], sizeof gauge.tail[1], "%s read", gt_quantity_bytes(read, model->disk_read));
+        snprintf(gauge.tail[1], sizeof gauge.tail[1], "%s read",
+                 gt_view_bytes(picture->choice, read, model->disk_read));
     if (model->disk_wait >= 0.01)
         snprintf(gauge.tail[2], sizeof gauge.tail[2], "waiting %s", gt_quantity_percent(wait, model->disk_wait));
     draw_gauge(picture, row, &gauge);
@@ -338,21 +365,22 @@ static size_t warn_of_idle(const struct gt_view_model *model, char *text, size_t
 }
 
 /* Of a job that runs, or at a moment of it. */
-static size_t find_warnings(const struct gt_view_model *model, char text[WARNINGS][120])
+static size_t find_warnings(const struct gt_view_picture *picture, char text[WARNINGS][120])
 {
+    const struct gt_view_model *model = picture->model;
     size_t count = 0;
     char first[GT_QUANTITY_SIZE], second[GT_QUANTITY_SIZE];
     if (model->state == GT_VIEW_ENDED && !model->is_past)
         return 0;
     if (model->ram / model->ram_capacity >= 0.9)
-        snprintf(text[count++], 120, "memory: %s of %s", gt_quantity_bytes(first, model->ram),
-                 gt_quantity_bytes(second, model->ram_capacity));
+        snprintf(text[count++], 120, "memory: %s of %s", gt_view_bytes(picture->choice, first, model->ram),
+                 gt_view_bytes(picture->choice, second, model->ram_capacity));
     if (model->progress.left > model->time_limit - model->at && model->time_limit > model->at)
         snprintf(text[count++], 120, "%s to go at this pace, and %s left of what was asked for",
                  gt_quantity_about(first, model->progress.left),
                  gt_quantity_clock(second, model->time_limit - model->at));
     if (model->swap > 0)
-        snprintf(text[count++], 120, "%s of memory is swapped out", gt_quantity_bytes(first, model->swap));
+        snprintf(text[count++], 120, "%s of memory is swapped out", gt_view_bytes(picture->choice, first, model->swap));
     return count + warn_of_idle(model, text[count], 120);
 }
 
@@ -365,14 +393,15 @@ static int draw_footer(const struct gt_view_picture *picture)
     if (choice->is_filtering)
         gt_cells_print(&picture->grid, --row, 1, columns - 2, GT_VIEW_BOLD, "show only names with: %s_",
                        choice->filter);
+    else if (choice->is_marking)
+        gt_cells_print(&picture->grid, --row, 1, columns - 2, GT_VIEW_BOLD, "mark this moment as: %s_", choice->mark);
     else if (choice->message)
         gt_cells_text(&picture->grid, --row, 1, columns - 2, GT_VIEW_BOLD, choice->message);
     else if (!choice->is_still)
         gt_cells_text(&picture->grid, --row, 1, columns - 2, GT_VIEW_DIM,
-                      columns >= NORMAL
-                          ? "q quit  1-4 panes  t tree  s sort  / find  + - window  left right time  space hold  ? help"
-                          : "q quit  t tree  s sort  / find  ? help");
-    size_t count = find_warnings(picture->model, warning);
+                      columns >= NORMAL ? "q quit  1-4 panes  t tree  s sort  / find  b block  m mark  h report  ? keys"
+                                        : "q quit  / find  b block  ? keys");
+    size_t count = find_warnings(picture, warning);
     for (size_t i = 0; i < count; i++)
         gt_cells_print(&picture->grid, --row, 1, columns - 2, GT_VIEW_BAD, "! %s", warning[i]);
     return picture->grid.rows - row;
@@ -382,16 +411,21 @@ static void draw_help(const struct gt_view_picture *picture)
 {
     static const char *const lines[] = {
         "q            leave; the job goes on, no key here ends it",
+        "up down      choose a block or a process; PgUp, PgDn; or the mouse",
+        "enter        the chosen one alone, with its curves; again: all",
+        "b            follow the chosen block: times and curves since its begin",
         "1 2 3 4      GPUs, blocks, processes, curves: show or hide",
         "t            processes as a tree, or by a figure",
         "s S          by CPU, memory, peak, GPU memory, age, name; backwards",
         "c            command lines instead of names",
         "/            show only processes and blocks whose names hold a text",
-        "up down      move in the list of processes",
         "+ -          curves: the last minute, 5, 30, or all",
         "left right   back and forward in time; home, end",
         "space        hold this moment; again: go on",
-        "?            this help",
+        "u            memory in MB or MiB",
+        "m            mark this moment in the recording, under a name",
+        "e h          write the picture as text, a report as HTML",
+        "esc          no filter, nothing chosen",
     };
     gt_cells_clear(&picture->grid);
     gt_cells_text(&picture->grid, 0, 1, picture->grid.columns - 2, GT_VIEW_BOLD, "gpu-tracker top: keys");
@@ -450,9 +484,12 @@ static void draw_lists(const struct gt_view_picture *picture, int row, int rows)
 }
 
 int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model *model,
-                     const struct gt_view_model *before, const struct gt_view_choice *choice)
+                     const struct gt_view_model *before, const struct gt_view_choice *choice,
+                     struct gt_view_places *places)
 {
-    struct gt_view_picture picture = {*grid, model, before, choice};
+    struct gt_view_picture picture = {*grid, model, before, choice, places};
+    if (places)
+        places->count = 0;
     int row = 1, needed = 1;
     gt_cells_clear(grid);
     draw_header(&picture);
@@ -463,6 +500,10 @@ int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model
         row += draw_disk(&picture, row);
         int footer = draw_footer(&picture), lists = lists_rows(&picture), gpus = gt_view_gpus_rows(&picture);
         int room = grid->rows - footer - row;
+        if (choice->is_alone && choice->chosen.kind != GT_VIEW_NOTHING) {
+            needed = gt_view_alone_draw(&picture, row, room) + footer;
+            return needed;
+        }
         needed = row + gpus + lists + footer;
         gpus = least(gpus, greatest(greatest(room / 2, 2), room - lists));
         if (gpus > 1)

@@ -15,22 +15,47 @@ enum gt_view_sort {
     GT_VIEW_SORTS
 };
 
+enum gt_view_kind { GT_VIEW_NOTHING, GT_VIEW_BLOCK, GT_VIEW_PROCESS };
+
+/* What a row is about. */
+struct gt_view_item {
+    enum gt_view_kind kind;
+    char name[96]; /* of a block */
+    pid_t pid;     /* of a process */
+};
+
+/* Where on the screen rows are that can be chosen. */
+enum { GT_VIEW_PLACES = 256 };
+struct gt_view_places {
+    struct gt_view_place {
+        int row, column, columns;
+        struct gt_view_item item;
+    } place[GT_VIEW_PLACES];
+    size_t count;
+};
+
 struct gt_view_choice {
     bool hides_gpus, hides_blocks, hides_processes, hides_curves;
     bool is_flat; /* processes in the order of `sort`, not as a tree */
     enum gt_view_sort sort;
     bool is_backwards, shows_command;
-    size_t scroll; /* rows of processes above the first one shown */
-    double window; /* seconds of the curves; 0: from the begin */
-    bool is_held, is_help, is_filtering;
+    struct gt_view_item chosen;
+    bool is_alone;   /* what is chosen, and nothing else */
+    char follow[96]; /* the block in whose latest call times and curves begin; "": none */
+    bool is_binary;  /* MiB instead of MB */
+    double window;   /* seconds of the curves; 0: from the begin */
+    bool is_held, is_help, is_filtering, is_marking;
+    char mark[64];       /* the name for this moment, as far as it is typed */
     char filter[64];     /* a part of names of processes and blocks; "": all */
     bool is_still;       /* nobody presses keys */
     const char *message; /* said at the bottom, or NULL */
 };
 
-/* `before`: an earlier run at the same time since its begin, or NULL. Returns how many rows there is something to tell in. */
+/* `before`: an earlier run at the same time since its begin, or NULL; `places` may be NULL. Returns how many rows there is something to
+ * tell in. */
 int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model *model,
-                     const struct gt_view_model *before, const struct gt_view_choice *choice);
+                     const struct gt_view_model *before, const struct gt_view_choice *choice,
+                     struct gt_view_places *places);
 
 /* Seconds that the job will still take, by what is known best: its own count, an earlier run (`before`, or of the same command), what it was
  * given; NaN: nothing is known. *is_given: it is the last of these. */
@@ -44,6 +69,7 @@ struct gt_view_picture {
     struct gt_view_grid grid;
     const struct gt_view_model *model, *before;
     const struct gt_view_choice *choice;
+    struct gt_view_places *places;
 };
 
 /* A part of the screen. */
@@ -62,6 +88,23 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
 double gt_view_curve(const struct gt_view_picture *picture, const struct gt_view_model *model, size_t line,
                      bool is_most, int count, double *value);
 enum { GT_VIEW_CURVE_MOST = 256 };
+
+/* The time that curves are of: seconds from the begin of the recording. */
+void gt_view_span(const struct gt_view_picture *picture, double *begin, double *end);
+const struct gt_view_block *gt_view_block_named(const struct gt_view_model *model, const char *name);
+/* In the units that were chosen; returns `ret`. */
+const char *gt_view_bytes(const struct gt_view_choice *choice, char *ret, double bytes);
+
+/* What can be chosen, blocks before processes, as they are listed. Returns how many, and *ret to be freed; 0 without memory. */
+size_t gt_view_items(const struct gt_view_picture *picture, struct gt_view_item **ret);
+bool gt_view_item_is(const struct gt_view_item *item, const struct gt_view_item *other);
+struct gt_view_item gt_view_block_item(const struct gt_view_block *block);
+struct gt_view_item gt_view_process_item(const struct gt_view_process *process);
+/* A row about `item` has been drawn: it is marked if it is the chosen one. */
+void gt_view_row_done(const struct gt_view_picture *picture, struct gt_view_box box, int row,
+                      const struct gt_view_item *item);
+/* What is chosen, alone, in the rows from `row` on. Returns the row behind it. */
+int gt_view_alone_draw(const struct gt_view_picture *picture, int row, int rows);
 
 /* Tables of panes: columns from right to left but for the first ones. */
 struct gt_view_column {

@@ -10,7 +10,7 @@
 #include "store/store.h"
 #include "aggregate/course.h"
 
-/* Lines of the course; then come two for each GPU: busy and memory. */
+/* Lines of the course; then come two for each GPU: busy and memory; then those of the process that is looked at alone. */
 enum gt_view_line {
     GT_VIEW_RAM,
     GT_VIEW_CPU,
@@ -18,6 +18,8 @@ enum gt_view_line {
     GT_VIEW_DISK,
     GT_VIEW_LINES,
 };
+
+enum gt_view_alone_line { GT_VIEW_ALONE_CPU, GT_VIEW_ALONE_RAM, GT_VIEW_ALONE_GPU, GT_VIEW_ALONE_LINES };
 
 enum gt_view_state {
     GT_VIEW_WAITING, /* there is no sample yet */
@@ -40,15 +42,17 @@ struct gt_view_process {
     uint64_t open;
 };
 
-enum { GT_VIEW_LAST_CALLS = 10 };
+enum { GT_VIEW_LAST_CALLS = 10, GT_VIEW_CALLS = 512 };
 
 struct gt_view_block {
     char name[96];
-    unsigned depth, running; /* calls that are open now */
-    uint64_t open;           /* as struct gt_life_place has it */
-    uint64_t calls;          /* that have ended */
-    double now;              /* seconds since the latest open call began; NaN: none is open */
-    double total, began;     /* seconds; of the first call, seconds from the begin of the recording */
+    unsigned depth, running;   /* calls that are open now */
+    uint64_t open;             /* as struct gt_life_place has it */
+    uint64_t calls;            /* that have ended */
+    double now;                /* seconds since the latest open call began; NaN: none is open */
+    double total, least, most; /* seconds; of calls that have ended */
+    double began, latest;      /* of the first call and the latest, seconds from the begin of the recording */
+    double latest_elapsed;     /* NaN: it is open */
     double last[GT_VIEW_LAST_CALLS];
     size_t last_count; /* the oldest first */
 };
@@ -80,6 +84,10 @@ struct gt_view_model {
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;
     struct gt_view_block *block;
+    /* Of the block that is looked at alone: how long its last calls took. */
+    char alone[96];
+    double *call;
+    size_t call_count;
     struct gt_progress progress; /* of a job that runs */
     struct gt_course *course;
 };
@@ -95,6 +103,8 @@ int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool want
 /* Bring the model up to date. `until`: the moment wanted, in seconds from the begin; INFINITY: the last. `now_ns`: the time of day.
  * Returns 1 when there is something new, 0, or negative errno. */
 int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t now_ns, struct gt_error *error);
+/* Tell from now on all of one block ("": none) and of one process (0: none). */
+void gt_view_reader_look_at(struct gt_view_reader *reader, const char *block, pid_t pid);
 const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader);
 void gt_view_reader_close(struct gt_view_reader *reader);
 

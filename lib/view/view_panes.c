@@ -35,13 +35,13 @@ static const char *slowed(double throttle)
     return isnan(throttle) ? "-" : bits & 2 ? "heat" : bits & 1 ? "power" : bits ? "yes" : "no";
 }
 
-static void set_gpu_columns(struct gt_view_column column[GPU_COLUMNS], int columns)
+static void set_gpu_columns(struct gt_view_column column[GPU_COLUMNS], int columns, bool is_binary)
 {
     const struct gt_view_column all[GPU_COLUMNS] = {
         {"gpu", 3, true},
         {"busy", 6, false},
         {"", 0, true},
-        {columns >= NARROW ? "memory" : "mem", columns >= NARROW ? 17 : 9, false},
+        {columns >= NARROW ? "memory" : "mem", columns >= NARROW ? is_binary ? 19 : 17 : 9, false},
         {"", columns >= NORMAL ? 8 : -1, true},
         {"W", columns >= NARROW ? 4 : -1, false},
         {"\u00b0C", columns >= NARROW ? 3 : -1, false},
@@ -54,8 +54,8 @@ static void draw_gpu_memory(const struct gt_view_picture *picture, struct gt_vie
                             const struct gt_view_column *column, const struct gt_view_gpu *gpu)
 {
     char used[GT_QUANTITY_SIZE], all[GT_QUANTITY_SIZE], text[2 * GT_QUANTITY_SIZE + 4];
-    gt_quantity_bytes(used, gpu->ram);
-    gt_quantity_bytes(all, gpu->capacity);
+    gt_view_bytes(picture->choice, used, gpu->ram);
+    gt_view_bytes(picture->choice, all, gpu->capacity);
     snprintf(text, sizeof text, isnan(gpu->capacity) || box.columns < NARROW ? "%s" : "%s / %s", or_dash(used), all);
     gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_RAM, GT_VIEW_PLAIN, text);
     int width, at = gt_view_column_at(box, column, GPU_COLUMNS, GPU_BAR, &width);
@@ -100,7 +100,7 @@ void gt_view_gpus_draw(const struct gt_view_picture *picture, struct gt_view_box
     struct gt_view_column column[GPU_COLUMNS];
     size_t room = (size_t)box.rows - 1, count = model->gpu_count <= room ? model->gpu_count : room - 1;
     bool *drawn = calloc(model->gpu_count + 1, sizeof *drawn);
-    set_gpu_columns(column, box.columns);
+    set_gpu_columns(column, box.columns, picture->choice->is_binary);
     gt_view_titles(picture, box, column, GPU_COLUMNS);
     for (size_t i = 0; drawn && i < count; i++) {
         size_t index = count == model->gpu_count ? i : idlest(model, drawn);
@@ -180,21 +180,30 @@ void gt_view_blocks_draw(const struct gt_view_picture *picture, struct gt_view_b
         {"of time", box.columns >= 46 ? 7 : -1, false},
         {"last 10", box.columns >= NARROW ? GT_VIEW_LAST_CALLS : -1, true},
     };
-    size_t found = blocks_found(picture);
-    int row = box.row + 1, end = box.row + box.rows;
+    size_t found = blocks_found(picture), room = (size_t)box.rows - 1, first = 0, at = 0;
+    size_t fits = found > room ? room - 1 : room;
+    int row = box.row + 1;
     gt_view_titles(picture, box, column, BLOCK_COLUMNS);
-    if (found > (size_t)box.rows - 1)
-        end--;
-    size_t drawn = 0;
-    for (size_t i = 0; i < picture->model->block_count && row < end; i++) {
-        const struct gt_view_block *block = &picture->model->block[i];
-        if (!is_found(block->name, picture->choice->filter))
+    for (size_t i = 0; i < picture->model->block_count; i++) {
+        const struct gt_view_item item = gt_view_block_item(&picture->model->block[i]);
+        if (!is_found(item.name, picture->choice->filter))
             continue;
-        draw_block(picture, box, row++, column, block);
-        drawn++;
+        if (gt_view_item_is(&item, &picture->choice->chosen) && fits)
+            first = at / fits * fits; /* the page of the chosen one */
+        at++;
     }
-    if (drawn < found)
-        gt_cells_print(&picture->grid, row, box.column + 1, box.columns - 2, GT_VIEW_DIM, "%zu more", found - drawn);
+    at = 0;
+    for (size_t i = 0; i < picture->model->block_count; i++) {
+        const struct gt_view_block *block = &picture->model->block[i];
+        const struct gt_view_item item = gt_view_block_item(block);
+        if (!is_found(block->name, picture->choice->filter) || at++ < first || at > first + fits)
+            continue;
+        draw_block(picture, box, row, column, block);
+        gt_view_row_done(picture, box, row++, &item);
+    }
+    if (found > room && first + fits < found)
+        gt_cells_print(&picture->grid, row, box.column + 1, box.columns - 2, GT_VIEW_DIM, "%zu more",
+                       found - first - fits);
 }
 
 /* ---- Processes --------------------------------------------------------------------------------------------------- */
@@ -271,10 +280,12 @@ static void name_text(char *text, size_t size, const struct gt_view_picture *pic
     snprintf(text, size, "%s%s", branch, shows_command ? process->command : *process->name ? process->name : "?");
 }
 
+typedef const char *write_figure(char *ret, double value);
+
 struct figure {
     enum process_column column;
     double value;
-    const char *(*write)(char *ret, double value);
+    write_figure *write;
 };
 
 static void draw_process(const struct gt_view_picture *picture, struct gt_view_box box, int row,
@@ -282,15 +293,16 @@ static void draw_process(const struct gt_view_picture *picture, struct gt_view_b
 {
     char text[GT_QUANTITY_SIZE], name[GT_LIFE_BRANCH_SIZE + GT_LIFE_COMMAND];
     const bool is_live = !picture->model->has_ended_processes;
+    write_figure *bytes = picture->choice->is_binary ? gt_quantity_binary : gt_quantity_bytes;
     const struct figure figures[] = {
         is_live ? (struct figure){PROCESS_CPU, process->cpu, gt_quantity_percent}
                 : (struct figure){PROCESS_CPU, process->cpu_time, time_text},
-        {PROCESS_RAM, process->ram, gt_quantity_bytes},
-        {PROCESS_PEAK, process->peak, gt_quantity_bytes},
-        {PROCESS_GPU, process->gpu_ram, gt_quantity_bytes},
+        {PROCESS_RAM, process->ram, bytes},
+        {PROCESS_PEAK, process->peak, bytes},
+        {PROCESS_GPU, process->gpu_ram, bytes},
         {PROCESS_THREADS, process->threads, whole},
-        {PROCESS_READ, process->read, gt_quantity_bytes},
-        {PROCESS_WRITTEN, process->written, gt_quantity_bytes},
+        {PROCESS_READ, process->read, bytes},
+        {PROCESS_WRITTEN, process->written, bytes},
         {PROCESS_AGE, process->age, time_text},
     };
     int width;
@@ -320,7 +332,8 @@ static void draw_rest(const struct gt_view_picture *picture, struct gt_view_box 
     gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_NAME, GT_VIEW_DIM, text);
     gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_CPU, GT_VIEW_DIM,
                   picture->model->has_ended_processes ? time_text(text, cpu_time) : gt_quantity_percent(text, cpu));
-    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_RAM, GT_VIEW_DIM, gt_quantity_bytes(text, ram));
+    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_RAM, GT_VIEW_DIM,
+                  gt_view_bytes(picture->choice, text, ram));
 }
 
 void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_view_box box)
@@ -344,13 +357,35 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
         {is_live ? "age" : "lived", box.columns >= 96 || (!is_live && box.columns >= NARROW) ? 8 : -1, false},
     };
     gt_view_titles(picture, box, column, PROCESS_COLUMNS);
-    size_t room = (size_t)box.rows - 1, first = picture->choice->scroll < count ? picture->choice->scroll
-                                                : count                         ? count - 1
-                                                                                : 0;
-    size_t shown = count - first <= room ? count - first : room - 1;
-    for (size_t i = 0; list && i < shown; i++)
+    size_t room = (size_t)box.rows - 1, fits = count > room ? room - 1 : room, first = 0;
+    for (size_t i = 0; list && i < count && fits; i++)
+        if (picture->choice->chosen.kind == GT_VIEW_PROCESS && picture->choice->chosen.pid == list[i]->pid)
+            first = i / fits * fits; /* the page of the chosen one */
+    size_t shown = count - first < fits ? count - first : fits;
+    for (size_t i = 0; list && i < shown; i++) {
+        const struct gt_view_item item = gt_view_process_item(list[first + i]);
         draw_process(picture, box, box.row + 1 + (int)i, column, list[first + i]);
+        gt_view_row_done(picture, box, box.row + 1 + (int)i, &item);
+    }
     if (list && first + shown < count)
         draw_rest(picture, box, column, list + first + shown, count - first - shown);
     free(list);
+}
+
+/* ---- Both -------------------------------------------------------------------------------------------------------- */
+
+size_t gt_view_items(const struct gt_view_picture *picture, struct gt_view_item **ret)
+{
+    const struct gt_view_model *model = picture->model;
+    size_t processes, count = 0;
+    const struct gt_view_process **list = choose(picture, &processes);
+    struct gt_view_item *item = calloc(model->block_count + processes + 1, sizeof *item);
+    for (size_t i = 0; item && i < model->block_count && !picture->choice->hides_blocks; i++)
+        if (is_found(model->block[i].name, picture->choice->filter))
+            item[count++] = gt_view_block_item(&model->block[i]);
+    for (size_t i = 0; item && list && i < processes && !picture->choice->hides_processes; i++)
+        item[count++] = gt_view_process_item(list[i]);
+    free(list);
+    *ret = item;
+    return count;
 }

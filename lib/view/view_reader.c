@@ -30,6 +30,8 @@ struct gt_view_reader {
     struct gt_recording_place place;
     struct gt_block_progress *progress; /* NULL: nobody has looked for it */
     struct stat file;
+    char alone_block[96];
+    pid_t alone_pid;
     bool wants_blocks, has_asked, has_begun, has_sample;
     double earlier;                  /* as of the model; once has_asked */
     int64_t begin_ns, begin_real_ns; /* monotonic and time of day of the begin */
@@ -46,13 +48,10 @@ struct gt_view_reader {
 int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool wants_blocks, struct gt_error *error)
 {
     struct gt_view_reader *reader = calloc(1, sizeof *reader);
-    char *own_path = strdup(path);
-    if (!reader || !own_path) {
+    if (!reader || !(reader->path = strdup(path))) {
         free(reader);
-        free(own_path);
         return gt_error_system(error, ENOMEM, "%s", path);
     }
-    reader->path = own_path;
     reader->wants_blocks = wants_blocks;
     *ret = reader;
     return 0;
@@ -67,15 +66,20 @@ static void forget(struct gt_view_reader *reader)
     free(model->gpu);
     free(model->process);
     free(model->block);
+    free(model->call);
     gt_block_progress_close(reader->progress);
     free(reader->value);
+    char block[sizeof reader->alone_block];
+    memcpy(block, reader->alone_block, sizeof block);
     *reader = (struct gt_view_reader){.path = reader->path,
                                       .wants_blocks = reader->wants_blocks,
+                                      .alone_pid = reader->alone_pid,
                                       .has_asked = reader->has_asked,
                                       .earlier = reader->earlier,
                                       .file = reader->file,
                                       .last = reader->last,
                                       .last_real_ns = reader->last_real_ns};
+    memcpy(reader->alone_block, block, sizeof block);
 }
 
 void gt_view_reader_close(struct gt_view_reader *reader)
@@ -85,6 +89,15 @@ void gt_view_reader_close(struct gt_view_reader *reader)
     forget(reader);
     free(reader->path);
     free(reader);
+}
+
+void gt_view_reader_look_at(struct gt_view_reader *reader, const char *block, pid_t pid)
+{
+    if (reader->alone_pid != pid) {
+        reader->alone_pid = pid;
+        forget(reader); /* it is read from the start again */
+    }
+    snprintf(reader->alone_block, sizeof reader->alone_block, "%s", block);
 }
 
 const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader)
@@ -120,7 +133,7 @@ void gt_view_forget_figures(struct gt_view_model *model)
 static int set_up(struct gt_view_reader *reader, const struct gt_machine *machine, struct gt_error *error)
 {
     struct gt_view_model *model = &reader->model;
-    size_t lines = GT_VIEW_LINES + 2 * machine->gpu_length;
+    size_t lines = GT_VIEW_LINES + 2 * machine->gpu_length + GT_VIEW_ALONE_LINES;
     model->gpu_count = machine->gpu_length;
     model->gpu = calloc(machine->gpu_length + 1, sizeof *model->gpu);
     reader->value = calloc(lines, sizeof *reader->value);
@@ -186,6 +199,16 @@ static void take_gpu(struct gt_view_reader *reader, const struct gt_row *row)
     reader->value[GT_VIEW_LINES + 2 * (size_t)row->device + 1] = gpu->ram;
 }
 
+static void take_alone(struct gt_view_reader *reader, const struct gt_row *row)
+{
+    double *value = reader->value + GT_VIEW_LINES + 2 * reader->model.gpu_count;
+    if (row->scope != GT_SCOPE_PROCESS || row->pid != reader->alone_pid)
+        return;
+    value[GT_VIEW_ALONE_CPU] = row->value[GT_CPU_UTILIZATION];
+    value[GT_VIEW_ALONE_RAM] = row->value[GT_RAM];
+    value[GT_VIEW_ALONE_GPU] = row->value[GT_GPU_RAM];
+}
+
 static void take_rates(struct gt_view_reader *reader, const double *job, double at)
 {
     struct gt_view_model *model = &reader->model;
@@ -220,8 +243,10 @@ static int take(struct gt_view_reader *reader, const struct gt_sample *sample, d
     reader->value[GT_VIEW_CPU] = model->cpu;
     reader->value[GT_VIEW_POWER] = model->power;
     reader->value[GT_VIEW_DISK] = model->disk;
-    for (size_t i = 0; i < sample->row_count; i++)
+    for (size_t i = 0; i < sample->row_count; i++) {
         take_gpu(reader, &sample->row[i]);
+        take_alone(reader, &sample->row[i]);
+    }
     return gt_course_take(model->course, sample->monotonic_ns - reader->begin_ns, reader->value);
 }
 
@@ -425,6 +450,7 @@ static int take_blocks(struct gt_view_reader *reader, int64_t now_ns, struct gt_
     bool is_now = model->state == GT_VIEW_RUNNING && !model->is_past;
     take_progress(reader, now_ns);
     model->block_at = is_now ? (double)now_ns / GT_SECOND - begin : model->at;
+    snprintf(model->alone, sizeof model->alone, "%s", reader->alone_block);
     return gt_view_blocks_read(model, reader->path, begin, begin + model->block_at, error);
 }
 

@@ -88,7 +88,7 @@ def _epochs_of_keras(callback: Any, epoch: int, *_: Any) -> int | None:
 
 
 def _epochs_of_transformers(_: Any, __: Any, state: Any, *___: Any, **____: Any) -> int:
-    return math.ceil(state.num_train_epochs - (state.epoch or 0))
+    return int(math.ceil(state.num_train_epochs - (state.epoch or 0)))
 
 
 def _steps_of_transformers(_: Any, __: Any, state: Any, *___: Any, **____: Any) -> int | None:

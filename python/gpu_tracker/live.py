@@ -49,7 +49,7 @@ class Current:
     processes: float
 
     def metrics(self, prefix: str = "gpu_tracker") -> dict[str, float]:
-        """The figures that are known, by names that loggers of metrics take: "gpu_tracker/ram"."""
+        """The figures that are known, by names that loggers of metrics take: "gpu_tracker/ram", in the units of the attributes."""
         values = dataclasses.asdict(self)
         return {f"{prefix}/{name}" if prefix else name: value for name, value in values.items() if not math.isnan(value)}
 

@@ -474,7 +474,10 @@ class Tracker:
         return tree
 
     def metrics(self, prefix: str = "gpu_tracker") -> dict[str, float]:
-        """The figures that were measured, flat, as loggers of metrics take them: "gpu_tracker/max_ram/combined/total_rss".
+        """The figures that were measured, flat, as loggers of metrics take them: "gpu_tracker/max_ram/combined/total_rss_bytes".
+
+        Values are in base units, whatever the units of the results, and names end in them: bytes, seconds, joules, watts, percent; those
+        of counts have none. What was not measured is left out, and all of GPUs where there is none.
 
         ``mlflow.log_metrics(tracker.metrics())``, ``wandb.log(tracker.metrics())``, and for TensorBoard
         ``for name, value in tracker.metrics().items(): writer.add_scalar(name, value)``.
@@ -482,10 +485,11 @@ class Tracker:
         Raises:
             RuntimeError: There are no results yet.
         """
-        from ._views import flat
+        from ._views import measured
 
         about_us = ("provenance", "missing", "tracker", "run")
-        return flat({key: value for key, value in self.to_json().items() if key not in about_us}, prefix)
+        figures = measured(self.to_json())
+        return {f"{prefix}/{name}" if prefix else name: value for name, value in figures.items() if name.split("/")[0] not in about_us}
 
     def _recorded(self) -> str:
         if self._tracking_file is None:

@@ -241,7 +241,8 @@ def test_a_stored_machine(gpu_tracker, tmp_path):
 
 
 def test_a_recording_lists_processes_without_detail(track, tmp_path):
-    _, report = track(["sh", "-c", "sleep 0.5 & sh -c 'exec sleep 0.7'; wait"], QUIET, "--tf", "r.sqlite", "--st", "0.05", "--ru", "megabytes")
+    _, report = track(["sh", "-c", "sleep 0.5 & sh -c 'exec sleep 0.7'; wait"], QUIET, "--tf", "r.sqlite", "--st", "0.05",
+                      "--ru", "megabytes")
     processes = report["process_list"]
     assert sorted(process["name"] for process in processes) == ["sh", "sleep", "sleep"]
     assert all(0 <= process["begin"] < process["end"] for process in processes)

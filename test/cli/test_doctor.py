@@ -1,5 +1,6 @@
 """gpu-tracker doctor: one row for each metric, one for each source, and the same sources in both."""
 import json
+import re
 
 
 def report(cli):
@@ -27,3 +28,18 @@ def test_a_metric_is_ready_when_one_of_its_sources_is(cli):
 def test_what_is_missing_has_a_reason(cli):
     for row in report(cli)["sources"]:
         assert bool(row["reason"]) or row["state"] == "ready", row
+
+
+WORDS = {"memory": "ram", "CPU": "cpu_utilization", "disk": "read_bytes", "network": "network_namespace_received",
+         "processes between two samples": "processes_started", "GPUs": "gpu_ram", "energy of the CPU": "cpu_energy"}
+
+
+def test_the_first_sentence_says_what_can_be_measured(cli):
+    doctor = report(cli)
+    state = {row["metric"]: row["state"] for row in doctor["metrics"]}
+    clauses = doctor["summary"].rstrip(".").split("; ")
+    measured = [clause for clause in clauses if clause.endswith((" is measured", " are measured"))]
+    for words, metric in WORDS.items():
+        found = [clause for clause in clauses if re.search(rf"(^|, | and ){words}(,| and | is | are | cannot )", clause)]
+        assert len(found) == 1 and (found == measured) == (state[metric] == "ready"), words
+    assert cli("doctor").stdout.startswith(f"This machine: {doctor['summary']}\n")

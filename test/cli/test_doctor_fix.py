@@ -29,16 +29,20 @@ def machine(gpu_tracker):
             self.put("proc/self/status", f"Name:\tx\nCapEff:\t{bits:016x}\nCapBnd:\t000001ffffffffff\n", 0o644)
 
         def fix(self, *options):
+            before = sorted(folder.rglob("*"))
+            text = self.doctor("--fix", *options)
+            assert set(folder.rglob("*")) - set(before) <= {folder / "gpu-tracker"}
+            assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
+            return text
+
+        def doctor(self, *options):
             program = folder / "gpu-tracker"
             shutil.copy(gpu_tracker, program)
             program.chmod(0o755)
             drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-            before = sorted(folder.rglob("*"))
-            done = subprocess.run([*drop, program, "doctor", "--fix", "--root", folder / "root", *options], cwd="/",
+            done = subprocess.run([*drop, program, "doctor", "--root", folder / "root", *options], cwd="/",
                                   capture_output=True, text=True, check=False, timeout=120)
-            assert sorted(folder.rglob("*")) == before
             assert done.returncode == 0 and done.stderr == "", done
-            assert subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=False).returncode == 0
             return done.stdout
 
     made = Machine()
@@ -152,3 +156,13 @@ def test_no_capability_is_advised_that_opens_more_than_it_is_needed_for(machine)
     assert shown == "[Service]\nAmbientCapabilities=CAP_SYS_PTRACE\nCapabilityBoundingSet=CAP_SYS_PTRACE\n"
     wholes = re.split(r"\n\n", text)
     assert all("opens:" in part and "risk:" in part for part in wholes if "sudo" in part and "setcap" not in part)
+
+
+def test_the_first_sentence_names_what_is_denied(machine):
+    machine.put("sys/class/powercap/intel-rapl:0/name", "package-0\n")
+    machine.put("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n")
+    machine.put("sys/class/powercap/intel-rapl:0/energy_uj", "1\n", 0o400)
+    first = machine.doctor().splitlines()[0]
+    assert re.match(r"This machine: .* measured; .*energy of the CPU (is|are) there, but denied to you \(gpu-tracker doctor --fix\)", first)
+    machine.put("sys/class/powercap/intel-rapl:0/energy_uj", "1\n", 0o444)
+    assert "energy of the CPU are measured" in machine.doctor().splitlines()[0]

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import html.parser
 import json
+import pathlib
 import random
 import re
 import sqlite3
@@ -329,3 +330,74 @@ def test_a_job_that_has_marked_no_block_yet_has_a_page(cli, gpu_tracker, tmp_pat
         process.stdin.close()
     assert done.returncode == 0, done.stderr
     assert "so far" in (tmp_path / "page.html").read_text()
+
+
+OPERATORS = ("aten::mm", 70), ("aten::add", 20), ("</script><img src=x onerror=alert(1)>\n\u202eevil " + "x" * 4000, 10)
+
+
+@pytest.fixture
+def operators(cli, tmp_path):
+    """operators(count): the page of operators of so many traces."""
+
+    def make(count, analysis="operators"):
+        names = [f"some/where/{letter}/trace.json" for letter in "ab"[:count]]
+        for name in names:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            events = [{"ph": "X", "cat": "cpu_op", "name": operator, "pid": 1, "tid": 1, "ts": i * 100, "dur": time}
+                      for i, (operator, time) in enumerate(OPERATORS * 2)]
+            (tmp_path / name).write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        done = cli("profile", analysis, *names, "-o", "page.html")
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / "page.html").read_text()
+
+    return make
+
+
+def test_a_page_of_one_trace_does_not_name_it_in_each_row(operators, cli):
+    page = operators(1)
+    assert page.count("trace.json") == 1 and "The same in all rows: node trace.json" in page and "some/where" not in page
+    assert re.search(r'data-l="bar" style="--p:100%"[^>]*>140', page) and re.search(r'--p:29%"[^>]*>40', page)
+    assert "<img" not in page.split('<script type="application/json"')[0] and "\u202e" not in page
+    assert "gpu (us)</th>" not in page and "gpu (us) 0.0" in page
+    assert "some/where/a/trace.json" in cli("profile", "operators", "some/where/a/trace.json", "-f", "csv").stdout
+
+
+def test_pages_of_several_traces_name_what_differs(operators):
+    page = operators(2)
+    assert ">a/trace.json<" in page and ">b/trace.json<" in page and "some/where" not in page
+
+
+def test_advice_is_sentences(cli, tmp_path):
+    trace = pathlib.Path(__file__).parents[1] / "fixture/traces/torch.json.gz"
+    assert cli("profile", "advice", trace, "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert re.search(r"<li>torch.json.gz: 29 % of the time waiting for data.*<span>.*see: dataloader</span></li>", page) and "<table" not in page
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 800, 1400])
+def test_tables_fit_the_screen(operators, comparison, cli, tmp_path, width):
+    fits = "[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)"
+    operators(2)
+    with Browser(tmp_path / "page.html", width=width) as page:
+        assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
+        numbers = page.value("[...document.querySelectorAll('td[data-l]')].map(cell => cell.getBoundingClientRect()).map(box => [box.left, box.right])")
+        assert len(numbers) == 6 and all(0 <= left < right <= width for left, right in numbers)
+        assert page.value("document.querySelector('.long').getBoundingClientRect().height") < 200
+    comparison()
+    with Browser(tmp_path / "page.html", width=width) as page:
+        assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
+        names = page.value("[...document.querySelectorAll('svg text.in')].map(name => name.getBoundingClientRect()).map(box => [box.top, box.bottom])")
+        assert all(before[1] <= after[0] + 1 for before, after in zip(names, names[1:])), names
+    assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=own.sqlite", "--", "sh", "-c", "sleep 0.5; true", OPERATORS[2][0]).returncode == 0
+    assert cli("report", "own.sqlite", "-o", "page.html").returncode == 0
+    with Browser(tmp_path / "page.html", width=width) as page:
+        assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
+
+
+def test_limits_are_told_in_still_pictures(page_of, cli):
+    page = page_of(rows_of(50, peak=20))
+    still = page.split('<script type="application/json"')[0]
+    assert still.count("limit 64 GB</li>") == 1 and still.count("16 cores</li>") == 1
+    page_of([(row[0] + 40, *row[1:]) for row in rows_of(50)])
+    assert cli("plot", "run.csv", "--charts", "memory", "-o", "-").stdout.count("limit 64 GB</text>") == 1

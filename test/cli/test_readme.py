@@ -16,8 +16,8 @@ ELSEWHERE = ("make ", "pip ")  # tested by the tests of installing and packaging
 
 
 def examples():
-    """The indented lines of "How to", without fenced output; an open quote goes on to the next line."""
-    text = (ROOT / "README.md").read_text().split("## How to")[1].split("## More")[0]
+    """The indented lines, without fenced output; an open quote goes on to the next line."""
+    text = (ROOT / "README.md").read_text().split("## More")[0]
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     command = ""
     for line in text.splitlines():
@@ -42,8 +42,9 @@ def run(command, folder, gpu_tracker):
     is_long = command.startswith(LONG_RUNNING)
     if is_long:
         command = "exec " + re.sub(r"\bPID\b", str(os.getpid()), command)
+    environment = {**os.environ, "PATH": path, "XDG_STATE_HOME": str(folder / "state")}  # a list of runs that no other test kills
     line = ["bash", "-c", command]
-    with subprocess.Popen(line, cwd=folder, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    with subprocess.Popen(line, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as process:
         if is_long:
             wait_until(lambda: process.poll() is not None or is_ready(process.pid))
@@ -66,3 +67,21 @@ def test_examples(folder, gpu_tracker):
         assert done.returncode == 0, (command, done)
         assert done.stdout or "gpu-tracker  " in done.stderr or " -o " in command, command
     assert (folder / "report.json").stat().st_size > 1000 and (folder / "run.html").stat().st_size > 1000
+
+
+def test_pictures_are_there_and_small():
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert len(pictures) >= 3
+    assert all(0 < (ROOT / name).stat().st_size < 150_000 for name in pictures)
+
+
+def test_commands_of_the_features_exist(cli):
+    lines = (ROOT / "docs/features.md").read_text()
+    commands = [text.split() for text in re.findall(r"`(gpu-tracker [^`]+)`", lines)]
+    assert len(commands) > 35
+    for _, *words in commands:
+        own = words[:words.index("--")] if "--" in words else words
+        help_of = cli(own[0], "--help")
+        assert help_of.returncode == 0, words
+        for word in own:
+            assert not word.startswith("--") or word in help_of.stdout, (word, words)

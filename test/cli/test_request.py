@@ -8,7 +8,6 @@ import sys
 import time
 
 import pytest
-
 from test_warnings import GROWS, LIMIT, group, limited, slurm  # noqa: F401
 
 
@@ -23,6 +22,7 @@ def recording(cli):
     ("pbs", "-l select=1:ncpus=1:mem=512mb -l walltime=0:10:00\n"),
     ("k8s", "resources: {requests: {cpu: 100m, memory: 512Mi}, limits: {memory: 512Mi}}\n"),
     ("docker", "--memory=512m --cpus=1\n"),
+    ("lsf", '-n 1 -M 512MB -R "span[hosts=1] rusage[mem=512MB]" -W 0:10\n'),
 ])
 def test_kinds(cli, recording, kind, expected):
     done = cli("report", "--request", kind, recording)
@@ -70,7 +70,7 @@ def test_in_the_summary(cli, slurm):  # noqa: F811
 
 
 def test_what_is_refused(refused, cli, recording):
-    refused(2, "'sun' is not one of slurm, k8s, pbs, docker", "report", "--request=sun", recording)
+    refused(2, "'sun' is not one of slurm, k8s, pbs, lsf, docker", "report", "--request=sun", recording)
     refused(2, "neither --at nor --format", "report", "--request=slurm", "-f", "json", recording)
     refused(125, "none.sqlite", "report", "--request=slurm", "none.sqlite")
 

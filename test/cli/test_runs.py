@@ -245,8 +245,10 @@ def test_a_recording_that_could_not_be_made_is_not_kept(gpu_tracker, cli, runs, 
 
 
 @pytest.mark.parametrize("words", [
-    ["report", "@999"], ["analyze", "@999"], ["analyze", "--tf", "@999"], ["compare", "@999", "@1"], ["sub-track", "compare", "-m", "a=@999"],
-    ["top", "--once", "@999"], ["plot", "@999", "-o", "x.svg"], ["profile", "job", "@999"], ["timeline", "info", "@999"], ["report", "@0"]])
+    ["report", "@999"], ["analyze", "@999"], ["analyze", "--tf", "@999"], ["compare", "@999", "@1"],
+    ["sub-track", "compare", "-m", "a=@999"],
+    ["top", "--once", "@999"], ["plot", "@999", "-o", "x.svg"], ["profile", "job", "@999"], ["timeline", "info", "@999"],
+    ["report", "@0"]])
 def test_a_number_that_is_not_there_ends_every_command_alike(cli, words):
     cli("run", "--", "true")
     done = cli(*words)

@@ -15,7 +15,7 @@ TRACES = Path(__file__).parents[1] / "fixture/traces"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def on_terminal(words, columns, **environment):
+def on_terminal(words, columns, statuses=(0, 3), **environment):
     """What the command writes to a terminal of so many columns."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -30,7 +30,7 @@ def on_terminal(words, columns, **environment):
         pass
     finally:
         os.close(master)
-    assert process.wait(60) in (0, 3)
+    assert process.wait(60) in statuses
     return b"".join(parts).decode().replace("\r\n", "\n")
 
 
@@ -52,7 +52,7 @@ def runs(gpu_tracker, tmp_path_factory):
 
 COMMANDS = {
     "overview": ["--help"], "run": ["run", "--help"], "execute": ["help", "execute"], "profile": ["profile", "--help"],
-    "group": ["timeline", "--help"], "schema": ["schema"], "doctor": ["doctor"], 
+    "group": ["timeline", "--help"], "schema": ["schema"], "doctor": ["doctor"],
     "analyze": ["analyze", "{runs}/after.sqlite"], "compare": ["compare", "{runs}/before.sqlite", "{runs}/after.sqlite"],
     "rules": ["compare", "{runs}/before.sqlite", "{runs}/after.sqlite", "--fail-if", "combined_ram_peak>+900%"],
     "text": ["report", "-f", "text", "{runs}/after.sqlite"], "summary": ["report", "{runs}/after.sqlite"],

@@ -810,9 +810,15 @@ def test_a_token_is_a_password_for_browsers(serve, job, tmp_path):
 
 def test_a_recording_that_is_gone_is_named(serve, job, tmp_path):
     server = serve()
-    (tmp_path / "run.sqlite").unlink()
-    status, headers, text = server.ask(f"/job/{job.pid}")
-    assert status == 500 and "run.sqlite" in text and headers["Refresh"] == "2"
+    page_of(server, job)
+    job.send_signal(signal.SIGSTOP)     # it would make the file again
+    try:
+        (tmp_path / "run.sqlite").unlink()
+        answers = [None]
+        wait_until(lambda: answers.append(server.ask(f"/job/{job.pid}")) or answers[-1][0] == 500)
+        assert "run.sqlite" in answers[-1][2] and answers[-1][1]["Refresh"] == "2"
+    finally:
+        job.send_signal(signal.SIGCONT)
     assert server.ask()[0] == 200
 
 

@@ -90,7 +90,8 @@ def test_a_recording_without_samples(top, cli, tmp_path):
 
 def test_processes_of_an_ended_job_add_up(top, cli):
     """Short ones by the CPU time they took: shares of their own short lives would add up to nonsense."""
-    cli("run", "--disable-logs", "--detail", "--st=0.1", "--tf", "m.sqlite", "--", "sh", "-c", "for i in $(seq 80); do sed p /dev/null; done")
+    cli("run", "--disable-logs", "--detail", "--st=0.1", "--tf", "m.sqlite", "--",
+        "sh", "-c", "for i in $(seq 80); do sed p /dev/null; done")
     whole = re.search(r"(\d+) more +([\d.]+) (m?s)$", "\n".join(top("m.sqlite")), re.MULTILINE)
     seconds = json.loads(cli("report", "-f", "json", "m.sqlite").stdout)["cpu_time"]["combined"]
     assert int(whole[1]) > 20 and 0 < float(whole[2]) / (1000 if whole[3] == "ms" else 1) <= seconds * 1.02 + 0.001
@@ -334,6 +335,121 @@ def test_keys(screen, running, tmp_path):
     press("q")
     shows("status 0")
     assert job.poll() is None, "no key ends the job"
+
+
+MARKING = """
+for i in 1 2 3; do {0} block --total 5 outer -- sh -c '{0} block inner -- sleep 0.2'; done
+{0} block --total 5 outer -- sh -c '{0} block inner -- sleep 300'"""
+
+
+@pytest.fixture
+def marking(gpu_tracker, tmp_path):
+    """A job that runs with blocks, of which two are open."""
+    job = subprocess.Popen([gpu_tracker, "run", "--disable-logs", "--blocks", "--detail", "--st=0.1", "--tf", "a.sqlite", "--", "sh", "-c",
+                            MARKING.format(gpu_tracker)], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (tmp_path / "a.sqlite").exists())
+    yield job
+    job.terminate()
+    job.wait()
+
+
+def test_keys_for_blocks_and_processes(screen, marking, cli, tmp_path):
+    start, press, shows, tmux = screen
+    start()
+    shows(r"  outer 3 of 5")
+    shows("^ inner")
+    press("Down")
+    shows("^>outer")
+    press("Down")
+    shows("^>inner")
+    press("b")
+    shows(r"  inner, call 4: \d:\d\d  outer 3 of 5")
+    press("Enter")
+    shows("^. block inner .*\n now .* 3 calls ")
+    shows("how long each call took, up to ")
+    press("Down")
+    shows(r"^. process \d+ ")
+    shows("^ memory, up to ")
+    press("Enter", "b")
+    shows(r"^>+ +\d+ sh")
+    press("u")
+    shows(r"^ mem +[\d.]+ [KM]iB ")
+    press("Escape")
+    wait_until(lambda: not re.search("^>", tmux("capture-pane", "-p"), re.MULTILINE))
+    press("m")
+    shows("mark this moment as: _")
+    press("n", "o", "w", "Space", "q", "BSpace", "x", "Enter")
+    shows("marked: now x$")
+    shows("^ now x +1 ")
+    press("b", "Left")
+    shows(r" at \d:\d\d  outer, call \d: \d:\d\d$")
+    press("m")
+    shows("only this moment can be marked")
+    press("h")
+    shows(r"written to gpu-tracker-top-\d+-\d+.html")
+    assert "<html" in next(tmp_path.glob("gpu-tracker-top-*.html")).read_text()
+    assert marking.poll() is None
+    marking.terminate()
+    marking.wait()
+    calls = json.loads(cli("analyze", "a.sqlite", "-f", "json", "--calls").stdout)["calls"]
+    [mark] = [call for call in calls if call["name"] == "now x"]
+    assert mark["compute_time"] < 0.1 and not mark["unfinished"]
+    press("End")
+    shows(rf"exit {128 + signal.SIGTERM}$")
+    press("m")
+    shows("the job has ended: no moment of it can be marked")
+
+
+def test_a_job_without_blocks_cannot_be_marked(screen, running):
+    start, press, shows, _ = screen
+    running("a.sqlite")
+    start()
+    shows(r"running$")
+    press("m")
+    shows("this job keeps no blocks: gpu-tracker run --blocks")
+    press("b")
+    shows("no block runs")
+
+
+def click(tmux, row, button=0):
+    """As terminals tell it, each number as a character; rows from 0."""
+    for what in (button, 3) if button == 0 else (button,):
+        tmux("send-keys", "-l", f"\x1b[M{chr(32 + what)}{chr(32 + 10)}{chr(32 + row + 1)}")
+
+
+def test_mouse(screen, running, tmp_path):
+    start, press, shows, tmux = screen
+    running("a.sqlite")
+    start()
+    shows(r"└ sleep")
+    lines = tmux("capture-pane", "-p").splitlines()
+    click(tmux, next(i for i, line in enumerate(lines) if "└ sleep" in line))
+    shows(r"^> +\d+ └ sleep")
+    click(tmux, 1, button=64)
+    shows(r"^> +\d+ sh")
+    click(tmux, 1, button=65)
+    shows(r"^> +\d+ └ sleep")
+    tmux("resize-window", "-x", "120", "-y", "20")
+    shows(r"^ mem .{90}")
+    lines = tmux("capture-pane", "-p").splitlines()
+    click(tmux, next(i for i, line in enumerate(lines) if re.search(r"\d sh ", line)))
+    shows(r"^> +\d+ sh")
+
+
+def test_one_of_several_jobs(screen, running):
+    start, press, shows, _ = screen
+    pids = [running(path).pid for path in ("a.sqlite", "b.sqlite")]
+    start()
+    shows("Which job")
+    shows(r"^> +sh -c sleep.* running$")
+    press("Down")
+    shows(r"^ +sh -c .*\n> +sh -c")
+    press("Enter")
+    shows("^ mem ")
+    press("q")
+    shows("status 0")
+    start()
+    assert pids
 
 
 def test_a_job_that_ends_while_it_is_watched(screen, running):

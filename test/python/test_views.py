@@ -85,7 +85,7 @@ class FakeWriter:
 
 def test_metrics_are_flat_numbers_for_loggers(recorded):
     metrics = recorded.metrics()
-    assert metrics["gpu_tracker/max_ram/combined/total_rss"] == recorded.max_ram.combined.total_rss
+    assert metrics["gpu_tracker/max_ram/combined/total_rss_bytes"] == recorded.max_ram.combined.total_rss * 1e9
     assert not any(isinstance(value, bool) or math.isnan(value) for value in metrics.values())
     mlflow, writer = FakeMLflow(), FakeWriter()
     mlflow.log_metrics(metrics)
@@ -93,6 +93,34 @@ def test_metrics_are_flat_numbers_for_loggers(recorded):
         writer.add_scalar(name, value)
     assert mlflow.logged == writer.logged == metrics
     assert "max_ram/unit" not in recorded.metrics("") and len(recorded.metrics("")) == len(metrics)
+
+
+UNITS = ("bytes", "seconds", "joules", "watts", "celsius", "percent", "grams", "grams_per_kwh")
+COUNTS = {"system_core_count", "n_expected_cores", "main_n_threads", "descendants_n_threads", "combined_n_threads", "system_gpu_count",
+          "n_expected_gpus", "max", "started", "untold_processes", "minor", "major", "voluntary", "involuntary", "cores", "gpus",
+          "stopped", "price"}
+
+
+@pytest.mark.parametrize("units", [{}, {"ram_unit": "megabytes", "time_unit": "seconds"}, {"ram_unit": "MiB", "gpu_ram_unit": "kB"}])
+def test_metrics_name_their_base_units(units):
+    with gput.Tracker(disable_logs=True, **units) as tracker:
+        block = bytearray(50_000_000)
+    metrics = tracker.metrics("")
+    assert block and 50e6 < metrics["max_ram/combined/total_rss_bytes"] < 5e9
+    assert metrics["memory_peak/combined/best_bytes"] >= 50e6 and metrics["memory_peak/untold_processes"] >= 0
+    assert 0 < metrics["compute_time/time_seconds"] < 600 and metrics["next_time/memory_bytes"] >= 2**28
+    unnamed = {name.rsplit("/", 1)[1] for name in metrics if not name.endswith(UNITS)}
+    assert unnamed <= COUNTS, unnamed - COUNTS
+
+
+def test_what_was_not_measured_is_in_no_metric():
+    with gput.Tracker(disable_logs=True, gpu_uuids=None) as tracker:
+        pass
+    metrics = tracker.metrics("")
+    if tracker.gpu_utilization.system_gpu_count == 0:
+        assert not [name for name in metrics if "gpu" in name and name != "next_time/gpus"]
+    missing = tracker.to_json()["missing"]
+    assert not [name for name in missing if any(metric.startswith(name.replace(".", "/") + "/") for metric in metrics)]
 
 
 def test_a_running_tracker_can_be_looked_at(tmp_path):

@@ -88,10 +88,26 @@ static void test_one_run(void **state)
     asks(&next, "pbs", "-l select=1:ncpus=2:mem=16gb:ngpus=1 -l walltime=1:35:00");
     asks(&next, "k8s", "resources: {requests: {cpu: 1600m, memory: 16Gi}, limits: {memory: 16Gi, nvidia.com/gpu: 1}}");
     asks(&next, "docker", "--memory=16g --cpus=2 --gpus=1");
+    asks(&next, "lsf", "-n 2 -M 16GB -R \"span[hosts=1] rusage[mem=16GB]\" -gpu \"num=1\" -W 1:35");
     struct gt_buffer out = {0};
     assert_int_equal(gt_next_time_request(&out, &next, "sun"), -ENOENT);
     gt_next_time_doubt(&out, &next);
     assert_null(out.data);
+}
+
+/* Who asked for memory by core is answered so. */
+static void test_memory_for_each_core(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_next_time next;
+    gt_next_time_init(&next);
+    begin(&run, 5e9, 4320);
+    strcpy(run.machine.limit[GT_LIMIT_MEMORY].source, "SLURM_MEM_PER_CPU");
+    work(&run, 100, 1.6, 0);
+    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 1.5 * 4320;
+    add(&next, &run);
+    asks(&next, "slurm", "--mem-per-cpu=3G --cpus-per-task=2 --time=1:35:00");
 }
 
 /* Forked workers have inherited what they did not use. */
@@ -179,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_run),
+        cmocka_unit_test(test_memory_for_each_core),
         cmocka_unit_test(test_workers_beside_a_large_parent),
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_never_below_use),

@@ -20,7 +20,7 @@ static char *text_of(const char *type, const char *json)
     struct gt_report *report = NULL;
     char *text = NULL;
     size_t length = 0;
-    assert_int_equal(gt_blocks_results(type, json, &report, &error), 0);
+    assert_int_equal(gt_results_report(&report, type, json, &error), 0);
     assert_int_equal(gt_report_render(report, "text", &text, &length, &error), 0);
     gt_report_free(report);
     return text;
@@ -88,7 +88,7 @@ static void test_pickles_of_the_original(void **state)
         char path[2][512], *json[2];
         for (size_t k = 0; k < 2; k++) {
             snprintf(path[k], sizeof path[k], "%s/fixture/%s", TEST_SOURCE_DIR, files[i][k]);
-            if (gt_blocks_results_read(path[k], &json[k], &error) < 0)
+            if (gt_results_json(&json[k], path[k], &error) < 0)
                 fail_msg("%s", error.text);
         }
         double number = NAN, expected = NAN;
@@ -107,10 +107,10 @@ static void test_what_is_refused(void **state)
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     (void)state;
-    assert_int_equal(gt_blocks_results("comparison_results", "{", &report, &error), -EBADMSG);
+    assert_int_equal(gt_results_report(&report, "comparison_results", "{", &error), -EBADMSG);
     assert_non_null(strstr(error.text, "not JSON"));
     error = (struct gt_error){0};
-    assert_int_equal(gt_blocks_results("resource_usage", "{}", &report, &error), -EINVAL);
+    assert_int_equal(gt_results_report(&report, "resource_usage", "{}", &error), -EINVAL);
     assert_non_null(strstr(error.text, "resource_usage"));
     assert_null(report);
 }

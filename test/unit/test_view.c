@@ -129,6 +129,7 @@ static void model_free(struct gt_view_model *model)
     free(model->gpu);
     free(model->process);
     free(model->block);
+    free(model->call);
     free(model);
 }
 
@@ -140,10 +141,10 @@ static char *picture(const struct gt_view_model *model, const struct gt_view_mod
     struct gt_buffer out = {0};
     struct gt_view_grid grid = {columns, rows, calloc((size_t)(columns * rows), sizeof *grid.cell)};
     choice.is_still = true;
-    int needed = gt_view_draw_all(&grid, model, before, &choice);
+    int needed = gt_view_draw_all(&grid, model, before, &choice, NULL);
     if (needed < rows) {
         grid.rows = needed;
-        gt_view_draw_all(&grid, model, before, &choice);
+        gt_view_draw_all(&grid, model, before, &choice, NULL);
     }
     if (ascii)
         gt_cells_to_ascii(&grid);
@@ -191,7 +192,10 @@ static void test_no_line_is_wider_than_the_screen(void **state)
         for (int rows = 1; rows < 60; rows += 7) {
             struct gt_view_grid grid = {columns, rows, calloc((size_t)(columns * rows + 1), sizeof *grid.cell)};
             grid.cell[columns * rows].character = 77;
-            gt_view_draw_all(&grid, model, before, &(struct gt_view_choice){.scroll = (size_t)rows});
+            gt_view_draw_all(&grid, model, before,
+                             &(struct gt_view_choice){.chosen = {.kind = GT_VIEW_PROCESS, .pid = 4711 + 20 + rows % 16},
+                                                      .is_alone = rows % 3 == 0},
+                             NULL);
             for (int i = 0; i < columns * rows; i++)
                 assert_in_range(grid.cell[i].character ? grid.cell[i].character : ' ', ' ', 0x10ffff);
             assert_int_equal(grid.cell[columns * rows].character, 77);
@@ -237,6 +241,77 @@ static void test_choices(void **state)
     expect("against", picture(model, before, (struct gt_view_choice){.hides_processes = true}, 80, ROWS, false));
     model_free(model);
     model_free(before);
+}
+
+/* A row that is chosen, one alone, a block that is followed, other units: at each width. */
+static void test_chosen(void **state)
+{
+    (void)state;
+    struct gt_view_model *model = training(2);
+    const struct gt_view_item block = {GT_VIEW_BLOCK, "train", 0}, process = {GT_VIEW_PROCESS, "", 4711},
+                              last = {GT_VIEW_PROCESS, "", 4711 + 20 + 16}, gone = {GT_VIEW_PROCESS, "", 7};
+    double value[GT_VIEW_LINES + 2 * 2 + GT_VIEW_ALONE_LINES];
+    gt_course_release(model->course);
+    model->course = gt_course_new(GT_SECOND / 100, GT_COURSE_SPANS, sizeof value / sizeof *value, false);
+    for (int i = 0; i <= 1872; i++) {
+        for (size_t line = 0; line < sizeof value / sizeof *value; line++)
+            value[line] = i % 400 / 400.0 * (line == GT_VIEW_CPU || line == 4 || line == 6 || line == 8 ? 1 : 1e9);
+        assert_int_equal(gt_course_take(model->course, i * GT_SECOND, value), 0);
+    }
+    model->call = calloc(GT_VIEW_CALLS, sizeof *model->call);
+    for (model->call_count = 0; model->call_count < 9; model->call_count++)
+        model->call[model->call_count] = 100 + (double)(model->call_count % 4) * 10;
+    for (size_t i = 0; i < model->block_count; i++) {
+        model->block[i].latest = 1700;
+        model->block[i].latest_elapsed = model->block[i].running ? NAN : 109;
+        model->block[i].least = 100;
+        model->block[i].most = 130;
+    }
+    for (size_t i = 0; i < 5; i++) {
+        int columns = ((const int[]){40, 60, 80, 120, 200})[i];
+        char name[40];
+        snprintf(name, sizeof name, "alone-block-%d", columns);
+        expect(name,
+               picture(model, NULL, (struct gt_view_choice){.chosen = block, .is_alone = true}, columns, 24, false));
+        snprintf(name, sizeof name, "alone-process-%d", columns);
+        expect(name,
+               picture(model, NULL, (struct gt_view_choice){.chosen = process, .is_alone = true, .is_binary = true},
+                       columns, 24, false));
+        snprintf(name, sizeof name, "followed-%d", columns);
+        struct gt_view_choice follows = {.chosen = block, .follow = "train", .is_binary = true};
+        expect(name, picture(model, NULL, follows, columns, 24, false));
+    }
+    expect("alone-ascii",
+           picture(model, NULL, (struct gt_view_choice){.chosen = process, .is_alone = true}, 80, 24, true));
+    expect("alone-gone",
+           picture(model, NULL, (struct gt_view_choice){.chosen = gone, .is_alone = true}, 80, 24, false));
+    expect("chosen-last", picture(model, NULL, (struct gt_view_choice){.chosen = last}, 80, 20, false));
+    model_free(model);
+}
+
+/* Each row tells what it is about, where it is. */
+static void test_places(void **state)
+{
+    (void)state;
+    struct gt_view_model *model = training(0);
+    struct gt_view_places places = {.count = 5};
+    for (int columns = 80; columns <= 120; columns += 40) {
+        struct gt_view_grid grid = {columns, 40, calloc((size_t)columns * 40, sizeof *grid.cell)};
+        const struct gt_view_choice choice = {.filter = ""};
+        gt_view_draw_all(&grid, model, NULL, &choice, &places);
+        assert_int_equal(places.count, 4 + 17);
+        assert_string_equal(places.place[0].item.name, "epoch");
+        assert_true(places.place[4].item.kind == GT_VIEW_PROCESS && places.place[4].item.pid == 4711);
+        assert_true((places.place[4].column > 0) == (columns == 120) && places.place[5].row == places.place[4].row + 1);
+        free(grid.cell);
+    }
+    struct gt_view_item *item;
+    const struct gt_view_choice choice = {.filter = "a"};
+    const struct gt_view_picture picture = {.model = model, .choice = &choice};
+    assert_int_equal(gt_view_items(&picture, &item), 3 + 17); /* load, train, backward; pt_data_worker, train.py */
+    assert_true(item[0].kind == GT_VIEW_BLOCK && !strcmp(item[0].name, "load") && item[3].pid == 4711);
+    free(item);
+    model_free(model);
 }
 
 static void test_states(void **state)
@@ -338,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_widths),    cmocka_unit_test(test_no_line_is_wider_than_the_screen),
         cmocka_unit_test(test_choices),   cmocka_unit_test(test_states),
         cmocka_unit_test(test_many_gpus), cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_chosen),    cmocka_unit_test(test_places),
         cmocka_unit_test(test_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -386,7 +386,7 @@ static void no_patience_no_delay(void **state)
 {
     (void)state;
     struct live live;
-    assert_true(begin_live(&live, COPY_ON_WRITE, 4 * MEGABYTES, NULL));
+    assert_true(begin_live(&live, COPY_ON_WRITE, FEWER(4, 1) * MEGABYTES, NULL));
     struct gt_walker_result result = apply(&live, 0);
     assert_int_equal(result.walks, 0);
     assert_int_equal(result.moment_ns, 0);
@@ -399,7 +399,7 @@ static void no_patience_no_delay(void **state)
     assert_int_equal(result.walks, 1);
     assert_false(result.is_estimate);
     end_live(&live); /* also while a walk may be in progress */
-    assert_true(begin_live(&live, SPARSE, 4 * MEGABYTES, NULL));
+    assert_true(begin_live(&live, SPARSE, FEWER(4, 1) * MEGABYTES, NULL));
     apply(&live, 0);
     end_live(&live);
 }

@@ -229,7 +229,9 @@ static void write_caller(struct gt_adviser *adviser, const struct gt_function_su
 static void judge_function(struct gt_adviser *adviser, const struct gt_function_sums *sums,
                            const struct gt_function_sum *sum, double total)
 {
-    static const char *const profilers[] = {"cProfile", "pyinstrument"};
+    enum gt_trace_profiler profiler = (enum gt_trace_profiler)sum->key[1];
+    bool is_python = profiler == GT_PROFILER_CPROFILE || profiler == GT_PROFILER_PYINSTRUMENT;
+    const char *name = profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(profiler);
     double seconds = sum->figure[GT_TOTAL_TIME], share = gt_percent(seconds, total);
     struct gt_buffer title = {0}, caller = {0}, calls = {0};
     if (!(share >= HOT))
@@ -238,9 +240,9 @@ static void judge_function(struct gt_adviser *adviser, const struct gt_function_
     if (!isnan(sum->figure[GT_TOTAL_CALLS]))
         gt_buffer_printf(&calls, " in %.0f calls", sum->figure[GT_TOTAL_CALLS]);
     gt_advise(adviser, (struct gt_gain){share, seconds * 1e6}, "functions",
-              "%.0f %% of the Python time in %s itself (%.3g of %.3g s%s, by %s)%s", share,
+              "%.0f %% of the %stime in %s itself (%.3g of %.3g s%s, by %s)%s", share, is_python ? "Python " : "",
               gt_function_title(adviser->input, sum, &title), seconds, total, calls.length ? calls.data : "",
-              profilers[sum->key[1]], caller.length ? caller.data : "");
+              name, caller.length ? caller.data : "");
     gt_buffer_release(&title);
     gt_buffer_release(&caller);
     gt_buffer_release(&calls);
@@ -249,8 +251,8 @@ static void judge_function(struct gt_adviser *adviser, const struct gt_function_
 static void advise_functions(struct gt_adviser *adviser)
 {
     struct gt_function_sums sums = {0};
-    double total[2] = {0};
-    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, NULL, &sums);
+    double total[GT_PROFILERS] = {0};
+    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, GT_PROFILE_SECONDS, NULL, &sums);
     for (size_t i = 0; i < sums.count; i++)
         if (sums.sum[i].figure[GT_TOTAL_TIME] > 0)
             total[sums.sum[i].key[1]] += sums.sum[i].figure[GT_TOTAL_TIME];
@@ -523,6 +525,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_adviser adviser = {.input = input};
     struct gt_table *table = gt_analysis_table(root, "advice", "Advice",
                                                "number:cost_percent number:could_win_us text:advice text:see");
+    gt_table_flags(table, GT_SENTENCES);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser.status >= 0; i++)
         rules[i](&adviser);
     if (adviser.count)

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +11,7 @@
 #include "base/number.h"
 #include "sample/cost.h"
 
-static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void warn(const struct gt_block_analysis *analysis, const char *format, ...)
-{
-    char sentence[1024];
-    va_list arguments;
-    if (!analysis->options->warn)
-        return;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    analysis->options->warn(analysis->options->context, sentence);
-}
+#define WARN(analysis, ...) gt_warn((analysis)->options->warn, (analysis)->options->context, __VA_ARGS__)
 
 static int out_of_memory(const struct gt_block_analysis *analysis, struct gt_error *error)
 {
@@ -169,7 +155,7 @@ static int next_sample(struct gt_block_analysis *analysis, const struct gt_sampl
         if (status != -EBADMSG || !analysis->options->skip_bad_rows)
             return gt_error_copy(error, &bad);
         if (analysis->bad_timepoints++ < 5)
-            warn(analysis, "%s: left out", bad.text);
+            WARN(analysis, "%s: left out", bad.text);
     }
 }
 
@@ -517,22 +503,22 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
     }
     for (char *line = borders->complaints.data, *end; line && *line; line = end + 1) {
         end = strchr(line, '\n');
-        warn(analysis, "%.*s: left out", (int)(end - line), line);
+        WARN(analysis, "%.*s: left out", (int)(end - line), line);
     }
     if (borders->bad > 5 || analysis->bad_timepoints > 5)
-        warn(analysis, "%llu bad rows were left out in all",
+        WARN(analysis, "%llu bad rows were left out in all",
              (unsigned long long)(borders->bad + analysis->bad_timepoints));
     if (borders->torn)
-        warn(analysis, "%llu rows of code blocks were never finished: their process was killed",
+        WARN(analysis, "%llu rows of code blocks were never finished: their process was killed",
              (unsigned long long)borders->torn);
     if (analysis->intervals.orphans)
-        warn(analysis, "%llu rows end a code block that never began and were left out",
+        WARN(analysis, "%llu rows end a code block that never began and were left out",
              (unsigned long long)analysis->intervals.orphans);
     if (unfinished)
-        warn(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
+        WARN(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
              (unsigned long long)unfinished);
     if (borders->count && !inside)
-        warn(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
+        WARN(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
 }
 
 void gt_block_analysis_close(struct gt_block_analysis *analysis)

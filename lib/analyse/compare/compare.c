@@ -370,7 +370,7 @@ static void tell_partial(const struct gt_comparison *comparison, const struct gt
     for (size_t i = 0; i < comparison->sessions; i++) {
         double percent = gt_compare_session_covered(comparison, figure, i);
         if (percent < 100)
-            gt_compare_warn(
+            GT_COMPARE_WARN(
                 comparison, "session \"%s\": energy was measured for %.3g %% of the time only%s",
                 comparison->session[i].name, percent,
                 comparison->options->allow_partial ? "" : "; it is left out (--allow-partial compares it as it is)");

@@ -71,8 +71,8 @@ struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char 
 bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, size_t session);
 bool gt_compare_is_estimated(const struct gt_comparison *comparison);
 
-void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+#define GT_COMPARE_WARN(comparison, ...) \
+    gt_warn((comparison)->options->warn, (comparison)->options->context, __VA_ARGS__)
 
 /* The runs of a session against those of the baseline. */
 struct gt_judgement {

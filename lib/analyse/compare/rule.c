@@ -262,7 +262,7 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
 {
     double unended = unended_calls(comparison, rule, session);
     if (unended > 0) {
-        gt_compare_warn(
+        GT_COMPARE_WARN(
             comparison,
             "rule '%s' is broken by session \"%s\": calls of the block never ended (%.0f), and are in no figure of it",
             rule->text, comparison->session[session].name, unended);
@@ -275,13 +275,13 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
     double covered = fmin(gt_compare_session_covered(comparison, &rule->figure, session),
                           gt_compare_session_covered(comparison, &rule->figure, 0));
     if ((isnan(value) || isnan(limit)) && covered < 100)
-        gt_compare_warn(comparison,
+        GT_COMPARE_WARN(comparison,
                         "rule '%s' is broken by session \"%s\": energy was measured for %.3g %% of the time only",
                         rule->text, name, covered);
     else if (isnan(value) || isnan(limit))
-        gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": it was not measured", rule->text, name);
+        GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": it was not measured", rule->text, name);
     else
-        gt_compare_warn(comparison, "rule '%s' is broken by session \"%s\": %s is %s %s%s%s", rule->text, name, got,
+        GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": %s is %s %s%s%s", rule->text, name, got,
                         rule->above ? "above" : "below", allowed, *unit ? " " : "", unit);
 }
 

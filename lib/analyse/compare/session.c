@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +10,6 @@
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
 #include "blocks/distribution.h"
-
-void gt_compare_warn(const struct gt_comparison *comparison, const char *format, ...)
-{
-    char sentence[4096];
-    va_list arguments;
-    if (!comparison->options->warn)
-        return;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    comparison->options->warn(comparison->options->context, sentence);
-}
 
 /* ---- figures ---- */
 
@@ -213,7 +200,7 @@ static bool is_given_already(const struct gt_comparison *comparison, size_t inde
         bool is_in_session = !strncmp(name, given[i], length + 1);
         if (!is_in_session || !is_same_file(name + length + 1, given[i] + length + 1))
             continue;
-        gt_compare_warn(comparison, "%s: session \"%.*s\" has the same file already: it counts once", name + length + 1,
+        GT_COMPARE_WARN(comparison, "%s: session \"%.*s\" has the same file already: it counts once", name + length + 1,
                         (int)length, name);
         return true;
     }
@@ -373,7 +360,7 @@ static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t r
 {
     slot->block[run] = block;
     if (strcmp(slot->name, name_of(block)) != 0)
-        gt_compare_warn(
+        GT_COMPARE_WARN(
             comparison,
             "Code block name \"%s\" of tracking session \"%s\" matched with code block name \"%s\" of tracking "
             "session \"%s\" but they differ by line number. If these code blocks were not meant to match, their "

@@ -398,9 +398,13 @@ static int write_file(struct merge *merge, struct gt_error *error)
     struct gt_buffer *out = gt_merged_file_text(merge->merged.file);
     gt_buffer_char(out, '[');
     write_base(merge);
-    status = gt_trace_source_read(merge->source, &sink, merge->shift, error);
+    status = gt_sorted_text_open(&merge->merged.sorted, merge->output, 0, error);
+    if (status >= 0)
+        status = gt_trace_source_read(merge->source, &sink, merge->shift, error);
     if (status >= 0)
         status = gt_merged_samples(&merge->merged, error);
+    if (status >= 0)
+        status = gt_merged_write(&merge->merged, error);
     bool is_empty = !merge->merged.events && !merge->merged.counters;
     if (is_empty)
         gt_buffer_clear(out);

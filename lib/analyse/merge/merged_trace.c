@@ -174,9 +174,9 @@ void gt_merged_time(struct gt_buffer *out, int64_t ns)
     write_whole(out, rest, digits);
 }
 
-static void begin_event(struct gt_merged_trace *merged)
+static void begin_event(struct gt_buffer *out)
 {
-    gt_buffer_text(gt_merged_file_text(merged->file), ",\n");
+    gt_buffer_text(out, ",\n");
 }
 
 static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
@@ -188,7 +188,7 @@ static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
 static void write_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid)
 {
     struct gt_buffer *out = gt_merged_file_text(merged->file);
-    begin_event(merged);
+    begin_event(out);
     gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"M\", \"pid\": %" PRId64, what, pid);
     if (tid >= 0)
         gt_buffer_printf(out, ", \"tid\": %" PRId64, tid);
@@ -279,7 +279,7 @@ static bool is_rewritten(struct gt_span key)
 
 static void write_apart(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_span id)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     uint32_t file = merged->trace->process[merged->trace->track[event->track].process].file;
     id = gt_span_unquoted(id);
     gt_buffer_printf(out, "\"%u:", gt_trace_node_of(merged->trace, file));
@@ -290,7 +290,7 @@ static void write_apart(struct gt_merged_trace *merged, const struct gt_trace_ev
 /* {"local": 7} counts within a process, and stays; {"global": 7} counts everywhere. */
 static void write_scoped_id(struct gt_merged_trace *merged, const struct gt_trace_event *event)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     struct gt_walk walk;
     struct gt_span key, value;
     const char *comma = "";
@@ -311,7 +311,7 @@ static void write_scoped_id(struct gt_merged_trace *merged, const struct gt_trac
 /* Flows and asynchronous events of two nodes may bear the same id. */
 static void write_id(struct gt_merged_trace *merged, const struct gt_trace_event *event)
 {
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     struct gt_span id = event->item->id;
     bool as_is = merged->nodes < 2 || event->phase == 'C' || event->phase == 'X';
     if (!id.text || (*id.text == '{' && as_is))
@@ -394,10 +394,10 @@ static void mend(struct gt_buffer *out, size_t from)
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error)
 {
     const struct gt_merged_lane *lane = &merged->lane[event->track];
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     tell_process(merged, merged->trace->track[event->track].process);
     tell_thread(merged, event->track);
-    begin_event(merged);
+    begin_event(out);
     size_t from = out->length;
     gt_buffer_text(out, "{\"name\": ");
     gt_json_quote(out, gt_trace_text(merged->trace, event->name));
@@ -429,7 +429,7 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
     if (event->item->has & GT_RAW_EVENT_MENDED)
         mend(out, from);
     merged->events++;
-    return gt_merged_file_flush(merged->file, error);
+    return gt_sorted_text_add(merged->sorted, event->flag & GT_TRACE_NO_TIME ? INT64_MIN : event->start, error);
 }
 
 /* ---- samples: a counter for each, and marks where GPUs had little to do ---- */
@@ -519,7 +519,7 @@ static void write_number(struct gt_buffer *out, double value)
 static int write_counters(struct counters *counters, struct gt_error *error)
 {
     struct gt_merged_trace *merged = counters->merged;
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     int64_t told = 0;
     for (size_t i = 0; i < merged->trace->series_count; i++)
         if (counters->key[i] && counters->pid[i] > told) {
@@ -529,7 +529,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         }
     for (size_t i = 0; i < counters->count; i++) {
         const struct sample *sample = &counters->sample[i];
-        begin_event(merged);
+        begin_event(out);
         gt_buffer_text(out, "{\"name\": ");
         gt_json_quote(out, counters->key[sample->series]);
         gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample->series]);
@@ -539,7 +539,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         gt_buffer_text(out, "}}");
         touch(merged, sample->time, sample->time);
         merged->counters++;
-        int status = gt_merged_file_flush(merged->file, error);
+        int status = gt_sorted_text_add(merged->sorted, sample->time, error);
         if (status < 0)
             return status;
     }
@@ -562,7 +562,7 @@ static bool is_low(const struct counters *counters, const struct sample *sample)
 static void write_mark(struct counters *counters, size_t from, size_t to, int64_t time, size_t *nearest)
 {
     struct gt_merged_trace *merged = counters->merged;
-    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     bool any = false;
     memset(nearest, 0, merged->trace->series_count * sizeof *nearest);
     for (size_t i = from; i < to; i++) {
@@ -570,7 +570,7 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
         if (!*best || llabs(counters->sample[i].time - time) < llabs(counters->sample[*best - 1].time - time))
             *best = i + 1;
     }
-    begin_event(merged);
+    begin_event(out);
     gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"i\", \"s\": \"g\", \"pid\": %" PRId64 ", \"ts\": ", mark_name,
                      counters->mark_pid);
     gt_merged_time(out, time - merged->base);
@@ -607,7 +607,7 @@ static int write_marks(struct counters *counters, struct gt_error *error)
             ;
         write_mark(counters, from, to, time, nearest);
         last = time;
-        status = gt_merged_file_flush(merged->file, error);
+        status = gt_sorted_text_add(merged->sorted, time, error);
     }
     free(nearest);
     return status;
@@ -635,8 +635,21 @@ int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
     return status;
 }
 
+static int take_piece(void *context, const char *text, size_t length, struct gt_error *error)
+{
+    struct gt_merged_file *file = context;
+    gt_buffer_append(gt_merged_file_text(file), text, length);
+    return gt_merged_file_flush(file, error);
+}
+
+int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error)
+{
+    return gt_sorted_text_take(merged->sorted, take_piece, merged->file, error);
+}
+
 void gt_merged_release(struct gt_merged_trace *merged)
 {
+    gt_sorted_text_close(merged->sorted);
     free(merged->lane);
     free(merged->process);
 }

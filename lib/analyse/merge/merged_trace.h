@@ -5,6 +5,7 @@
 #include <regex.h>
 #include <stdbool.h>
 
+#include "analyse/merge/sorted_text.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "trace/source.h"
@@ -32,7 +33,8 @@ struct gt_merged_process {
 
 struct gt_merged_trace {
     const struct gt_trace *trace;
-    struct gt_merged_file *file;
+    struct gt_merged_file *file;       /* takes the metadata at once */
+    struct gt_sorted_text *sorted;     /* and all events in the order of time */
     const regex_t *metrics;            /* samples whose NAME_DIMENSION_NODE matches; NULL: all */
     double low_gpu;                    /* percent of use below which a GPU is marked; 0: no marks */
     int64_t base;                      /* ns that the file's times count from; whole microseconds */
@@ -46,10 +48,12 @@ struct gt_merged_trace {
 /* Gives processes pids by class of phase, in SMDebug's order, and threads ids that JavaScript can hold. Returns 0 or
  * -ENOMEM. */
 int gt_merged_number(struct gt_merged_trace *merged);
-/* Writes an event. */
+/* Takes an event. */
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error);
-/* Writes counters and marks of all samples of the trace. */
+/* Takes counters and marks of all samples of the trace. */
 int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error);
+/* Writes what was taken. */
+int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error);
 /* Writes a time as microseconds, exact. */
 void gt_merged_time(struct gt_buffer *out, int64_t ns);
 void gt_merged_release(struct gt_merged_trace *merged);

@@ -9,6 +9,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "base/number.h"
+#include "trace/call_profile.h"
 
 #define ANALYSIS(entry) extern const struct gt_analysis gt_analysis_##entry;
 #include "analyse/trace/analysis.def"
@@ -417,6 +418,8 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
         return status;
+    if (analysis->of_profiles && gt_call_profiles(*ret, GT_CALLS_PYTHON) < 0)
+        return gt_error_system(error, ENOMEM, "profile %s", analysis->name);
     keep_bounds(*ret, options);
     return select_functions(*ret, options->select, error);
 }

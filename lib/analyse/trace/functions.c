@@ -38,11 +38,14 @@ static void write_range(const struct gt_analysis_input *input, struct gt_buffer 
         gt_buffer_printf(out, "-%s", gt_trace_text(input->trace, to));
 }
 
-static bool is_wanted(const struct gt_analysis_input *input, const struct gt_trace_profile *profile)
+static bool is_wanted(const struct gt_analysis_input *input, const struct gt_trace_profile *profile,
+                      enum gt_profile_unit unit)
 {
     const char *const *phase = input->options->phases;
     struct gt_buffer phases = {0};
     bool wanted = !phase || !*phase;
+    if (profile->unit != unit)
+        return false;
     write_range(input, &phases, profile->start_phase, profile->end_phase);
     for (; !wanted && *phase; phase++)
         wanted = strcmp(*phase, gt_trace_text(input->trace, profile->start_mode)) == 0 ||
@@ -147,8 +150,8 @@ static int earlier(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(x, y));
 }
 
-int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, const char *const *paths,
-                     struct gt_function_sums *ret)
+int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, enum gt_profile_unit unit,
+                     const char *const *paths, struct gt_function_sums *ret)
 {
     size_t profiles = input->trace->profile_count, count = 0;
     const struct gt_trace_profile **dump = calloc(profiles + 1, sizeof *dump);
@@ -164,7 +167,7 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
     if (status >= 0)
         qsort(dump, profiles, sizeof *dump, earlier);
     for (size_t i = 0; i < profiles && status >= 0; i++) {
-        if (!is_wanted(input, dump[i]) || !is_chosen(input->trace, dump[i], paths))
+        if (!is_wanted(input, dump[i], unit) || !is_chosen(input->trace, dump[i], paths))
             continue;
         write_group(input, by, dump[i], &title);
         status = group_of(ret, &title);
@@ -261,8 +264,6 @@ void gt_functions_release(struct gt_function_sums *sums)
 
 /* ---- the report ---- */
 
-static const char *const profilers[] = {"cprofile", "pyinstrument"};
-
 static int by_figure(const void *a, const void *b, void *context)
 {
     const struct gt_function_sum *x = a, *y = b;
@@ -296,7 +297,7 @@ static void add_function(const struct gt_analysis_input *input, const struct tab
     struct gt_buffer title = {0};
     if (tables->grouped)
         gt_table_text(tables->functions, sums->group[sum->key[0]]);
-    gt_table_text(tables->functions, profilers[sum->key[1]]);
+    gt_table_text(tables->functions, gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]));
     gt_table_text(tables->functions, gt_function_title(input, sum, &title));
     gt_table_number(tables->functions, sum->figure[GT_PRIMITIVE_CALLS]);
     gt_table_number(tables->functions, sum->figure[GT_TOTAL_CALLS]);
@@ -339,7 +340,7 @@ static void add_dumps(const struct gt_analysis_input *input, struct gt_node *roo
         const uint32_t texts[] = {profile->node, profile->start_mode, profile->end_mode, profile->start_phase,
                                   profile->end_phase};
         gt_table_text(table, trace->file[profile->file].path);
-        gt_table_text(table, profilers[profile->profiler]);
+        gt_table_text(table, gt_trace_profiler_name(profile->profiler));
         for (size_t j = 0; j < sizeof texts / sizeof *texts; j++)
             gt_table_text(table, texts[j] == GT_TRACE_NONE ? NULL : gt_trace_text(trace, texts[j]));
         gt_table_number(
@@ -350,10 +351,10 @@ static void add_dumps(const struct gt_analysis_input *input, struct gt_node *roo
     gt_table_flags(table, GT_ONLY_DATA);
 }
 
-static int add_tables(const struct gt_analysis_input *input, struct gt_node *root, enum gt_dump_group by, int key,
-                      struct gt_function_sums *sums)
+/* The first rows of each profiler's. */
+static int add_sums(const struct gt_analysis_input *input, const struct tables *tables, int key,
+                    struct gt_function_sums *sums)
 {
-    struct tables tables = make_tables(root, by);
     size_t of_profiler = 0;
     int status = 0;
     qsort_r(sums->sum, sums->count, sizeof *sums->sum, by_figure, &key);
@@ -362,12 +363,55 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
         of_profiler = i && memcmp(sum->key, sum[-1].key, 2 * sizeof *sum->key) == 0 ? of_profiler + 1 : 0;
         if (of_profiler >= gt_list_top(input, 20))
             continue;
-        add_function(input, &tables, sums, sum);
-        status = add_callers(input, &tables, sums, sum);
+        add_function(input, tables, sums, sum);
+        status = add_callers(input, tables, sums, sum);
     }
+    return status;
+}
+
+/* Samplers that know no times count samples, or bytes. */
+static int add_weights(const struct gt_analysis_input *input, struct gt_table *table,
+                       enum gt_dump_group by, int key, enum gt_profile_unit unit)
+{
+    struct gt_function_sums sums = {0};
+    struct gt_buffer title = {0};
+    double total = 0;
+    int status = gt_functions_sum(input, by, unit, NULL, &sums);
+    if (status >= 0)
+        qsort_r(sums.sum, sums.count, sizeof *sums.sum, by_figure, &key);
+    for (size_t i = 0; i < sums.count; i++)
+        total += sums.sum[i].figure[GT_TOTAL_TIME];
+    for (size_t i = 0; i < sums.count && i < gt_list_top(input, 20); i++) {
+        const struct gt_function_sum *sum = &sums.sum[i];
+        gt_table_text(table, by == GT_DUMPS_ALL ? NULL : sums.group[sum->key[0]]);
+        gt_table_text(table, gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]));
+        gt_table_text(table, gt_function_title(input, sum, &title));
+        gt_table_number(table, sum->figure[GT_TOTAL_TIME]);
+        gt_table_number(table, sum->figure[GT_CUMULATIVE_TIME]);
+        gt_table_number(table, gt_percent(sum->figure[GT_TOTAL_TIME], total));
+        gt_table_text(table, gt_trace_unit_name(unit));
+    }
+    gt_buffer_release(&title);
+    gt_functions_release(&sums);
+    return status;
+}
+
+static int add_tables(const struct gt_analysis_input *input, struct gt_node *root, enum gt_dump_group by, int key,
+                      struct gt_function_sums *sums)
+{
+    struct tables tables = make_tables(root, by);
+    int status = add_sums(input, &tables, key, sums);
+    struct gt_table *weights = gt_analysis_table(root, "sampled", "Sampled functions",
+                                                 "text:group text:profiler text:function number:self number:total "
+                                                 "number:self_percent text:unit");
+    for (int unit = GT_PROFILE_SAMPLES; unit < GT_PROFILE_UNITS && status >= 0; unit++)
+        status = add_weights(input, weights, by, key, (enum gt_profile_unit)unit);
+    bool has_weights = gt_table_rows(weights) > 0;
+    gt_analysis_empty(root, weights, NULL);
     gt_analysis_empty(root, tables.functions,
-                      input->trace->profile_count ? "no function in the Python profiles of that phase, step or name"
-                                                  : "no Python profiles");
+                      has_weights                   ? NULL
+                      : input->trace->profile_count ? "no function in the Python profiles of that phase, step or name"
+                                                    : "no Python profiles");
     gt_table_flags(tables.callers, GT_ONLY_DATA);
     add_dumps(input, root);
     return status;
@@ -384,7 +428,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     if (!figures[key])
         return gt_error_set(error, EINVAL, "key '%s' is not one of tottime, cumtime, pcalls, ncalls",
                             input->options->key);
-    int status = gt_functions_sum(input, (enum gt_dump_group)by, NULL, &sums);
+    int status = gt_functions_sum(input, (enum gt_dump_group)by, GT_PROFILE_SECONDS, NULL, &sums);
     if (status >= 0)
         status = add_tables(input, root, (enum gt_dump_group)by, key, &sums);
     gt_functions_release(&sums);
@@ -394,7 +438,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_functions = {
     .name = "functions",
     .help =
-        "Python functions of cProfile and pyinstrument; --top, --key tottime|cumtime|pcalls|ncalls, --by dump|step|mode|"
+        "functions of Python profilers and of sampled stacks; --top, --key tottime|cumtime|pcalls|ncalls, --by dump|step|mode|"
         "training_phase|job_phase, --phase of any of these",
     .of_profiles = true,
     .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_KEY | GT_TAKES_TOP,
@@ -444,7 +488,7 @@ static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint
 
 static void put_dump(struct gt_table *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)
 {
-    gt_table_text(data, profilers[profile->profiler]);
+    gt_table_text(data, gt_trace_profiler_name(profile->profiler));
     put_text(data, trace, profile->framework);
     put_text(data, trace, profile->node);
     put_moment(data, trace, profile->start_mode, profile->start_phase, profile->start_step, profile->start);
@@ -570,7 +614,7 @@ static int collect_rows(const struct gt_trace *trace, const char *const *paths, 
     struct gt_function_sums sums = {0};
     int status = gt_analysis_open(&input, trace, &defaults);
     if (status >= 0)
-        status = gt_functions_sum(&input, GT_DUMPS_ALL, paths, &sums);
+        status = gt_functions_sum(&input, GT_DUMPS_ALL, GT_PROFILE_SECONDS, paths, &sums);
     for (size_t i = 0; i < sums.count && status >= 0; i++)
         status = add_row(&input, functions, &sums.sum[i], NULL)
                      ? collect_callers(&input, &sums, &sums.sum[i], functions, callers)

@@ -38,9 +38,9 @@ struct gt_function_sums {
 
 /* Adds up the dumps of these files (NULL: of all) that options->phases allows: names of modes ("train"), of training
  * phases ("stepstart", or "stepstart-forwardpassend" from one to the other) and of parts of the job
- * ("initialization", "training_loop", "finalization"). Returns 0 or -ENOMEM. */
-int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, const char *const *paths,
-                     struct gt_function_sums *ret);
+ * ("initialization", "training_loop", "finalization"), and whose times are of that unit. Returns 0 or -ENOMEM. */
+int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group by, enum gt_profile_unit unit,
+                     const char *const *paths, struct gt_function_sums *ret);
 /* Returns *count callers of one sum, added up caller by caller, for the caller to free; NULL without memory. */
 struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *input, const struct gt_function_sums *sums,
                                             const struct gt_function_sum *callee, size_t *count);

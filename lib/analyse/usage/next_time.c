@@ -106,6 +106,8 @@ static double seconds_of(const struct gt_usage *usage)
 void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
 {
     double limit = killed_at(usage); /* fmax passes over NaN */
+    bool is_by_core = !strcmp(usage->machine->limit[GT_LIMIT_MEMORY].source, "SLURM_MEM_PER_CPU");
+    next->is_by_core = is_by_core && (next->is_by_core || !next->runs);
     next->runs++;
     next->memory = fmax(next->memory, memory_of(usage));
     next->cores = fmax(next->cores, cores_of(usage));
@@ -153,7 +155,10 @@ static void put_blank(struct gt_buffer *out, size_t begin)
 static void put_slurm(struct gt_buffer *out, const struct gt_next_time *next)
 {
     size_t begin = out->length;
-    if (!isnan(next->memory)) {
+    if (!isnan(next->memory) && next->is_by_core && !isnan(next->cores)) {
+        gt_buffer_text(out, "--mem-per-cpu=");
+        put_memory(out, round_memory(next->memory / whole_cores(next)), "G", "M");
+    } else if (!isnan(next->memory)) {
         gt_buffer_text(out, "--mem=");
         put_memory(out, next->memory, "G", "M");
     }
@@ -186,6 +191,25 @@ static void put_pbs(struct gt_buffer *out, const struct gt_next_time *next)
     if (!isnan(next->seconds)) {
         gt_buffer_text(out, " -l walltime=");
         put_time(out, next->seconds);
+    }
+}
+
+/* The limit of bsub kills, what is reserved finds a host with as much. */
+static void put_lsf(struct gt_buffer *out, const struct gt_next_time *next)
+{
+    gt_buffer_printf(out, "-n %.0f", isnan(next->cores) ? 1 : whole_cores(next));
+    if (!isnan(next->memory)) {
+        gt_buffer_text(out, " -M ");
+        put_memory(out, next->memory, "GB", "MB");
+        gt_buffer_text(out, " -R \"span[hosts=1] rusage[mem=");
+        put_memory(out, next->memory, "GB", "MB");
+        gt_buffer_text(out, "]\"");
+    }
+    if (next->gpus > 0)
+        gt_buffer_printf(out, " -gpu \"num=%.0f\"", next->gpus);
+    if (!isnan(next->seconds)) {
+        long minutes = lround(next->seconds / 60);
+        gt_buffer_printf(out, " -W %ld:%02ld", minutes / 60, minutes % 60);
     }
 }
 
@@ -225,11 +249,11 @@ static void put_docker(struct gt_buffer *out, const struct gt_next_time *next)
     }
 }
 
-const char *const gt_request_kinds[] = {"slurm", "k8s", "pbs", "docker", NULL};
+const char *const gt_request_kinds[] = {"slurm", "k8s", "pbs", "lsf", "docker", NULL};
 
 int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next, const char *kind)
 {
-    static void (*const put[])(struct gt_buffer *, const struct gt_next_time *) = {put_slurm, put_k8s, put_pbs,
+    static void (*const put[])(struct gt_buffer *, const struct gt_next_time *) = {put_slurm, put_k8s, put_pbs, put_lsf,
                                                                                    put_docker};
     for (size_t i = 0; gt_request_kinds[i]; i++)
         if (!strcmp(gt_request_kinds[i], kind)) {

@@ -13,6 +13,7 @@ struct gt_next_time {
     double gpu_ram; /* bytes, of the card that had the most in use */
     double seconds;
     double killed_at;   /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
+    bool is_by_core;    /* Slurm was asked for memory for each core */
     bool is_unfinished; /* the recording of a run is: its tracker was killed, or goes on */
 };
 
@@ -21,7 +22,7 @@ void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage);
 /* Instead of what the runs used, so many bytes and seconds are expected. */
 void gt_next_time_expect(struct gt_next_time *next, double memory, double seconds);
 
-/* "slurm", "k8s", "pbs", "docker"; NULL behind the last. */
+/* "slurm", "k8s", "pbs", "lsf", "docker"; NULL behind the last. */
 extern const char *const gt_request_kinds[];
 /* Appends the request in the words and units of that scheduler; 0, or -ENOENT for a kind that there is not. */
 int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next, const char *kind);

@@ -143,6 +143,8 @@ static void add_swap(const struct gt_usage *usage, struct gt_node *brief)
         gt_brief_line(brief, &(struct gt_brief_line){"swap", gt_human_bytes(value, swap), NULL, "swapped out at most"});
 }
 
+static const double MORE_THAN_GIVEN = 1.05; /* of which less is exactness */
+
 static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
 {
     char value[GT_HUMAN_SIZE], whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE], words[TEXT];
@@ -152,9 +154,16 @@ static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
         return;
     bool has_curve = draw(usage, GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, -1, NAN, &curve);
     double given = gt_usage_given(usage, GT_LIMIT_CORES);
-    if (given > 0)
+    bool is_more_than_there_is = given > usage->machine->core_count && usage->machine->core_count > 0;
+    double usable = is_more_than_there_is ? usage->machine->core_count : given;
+    if (usable > 0 && cores > MORE_THAN_GIVEN * usable)
+        snprintf(words, sizeof words, "cores busy, more than the %s asked for", gt_human_round_number(whole, usable));
+    else if (is_more_than_there_is)
+        snprintf(words, sizeof words, "cores busy of %d: %s efficient (%s asked for)", usage->machine->core_count,
+                 gt_human_percent(percent, fmin(cores / usable, 1)), gt_human_round_number(whole, given));
+    else if (given > 0)
         snprintf(words, sizeof words, "cores busy of %s: %s efficient", gt_human_round_number(whole, given),
-                 gt_human_percent(percent, cores / given));
+                 gt_human_percent(percent, fmin(cores / given, 1)));
     else
         snprintf(words, sizeof words, "cores busy of %d", usage->machine->core_count);
     gt_brief_line(brief,

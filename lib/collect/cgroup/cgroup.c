@@ -426,13 +426,9 @@ static bool is_left_behind(const char *name, const char *prefix)
 
 static void sweep(const struct gt_root *root, const char *parent, const char *prefix)
 {
-    int fd = gt_root_open_directory(root, parent);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    DIR *directory = gt_root_list(root, parent);
+    if (!directory)
         return;
-    }
     for (struct dirent *entry; (entry = readdir(directory));) {
         char path[PATH_MAX];
         if (is_left_behind(entry->d_name, prefix) &&

@@ -68,9 +68,8 @@ static double quota_of(const struct gt_root *root, const struct gt_control_group
 static int cpus_allowed(const struct gt_root *root, pid_t pid)
 {
     static const char NAME[] = "Cpus_allowed_list:";
-    char path[64], text[16384];
-    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) <= 0)
+    char text[16384];
+    if (gt_root_read_process(root, pid, "status", text, sizeof text) <= 0)
         return 0;
     const char *at = strstr(text, NAME);
     return at ? gt_capacity_list_length(at + strlen(NAME) + strspn(at + strlen(NAME), " \t")) : 0;

@@ -24,13 +24,10 @@ struct gt_slurm {
 /* parent/<a folder like pattern>/rest; 0 or -ENOENT. */
 static int find_below(struct gt_slurm *slurm, const char *parent, const char *pattern, const char *rest)
 {
-    int fd = gt_root_open_directory(slurm->root, parent), status = -ENOENT;
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    int status = -ENOENT;
+    DIR *directory = gt_root_list(slurm->root, parent);
+    if (!directory)
         return -ENOENT;
-    }
     for (struct dirent *entry; status < 0 && (entry = readdir(directory));) {
         if (fnmatch(pattern, entry->d_name, 0) != 0)
             continue;
@@ -124,9 +121,7 @@ static bool has_word(const char *text, const char *word)
 
 static bool has_mark(const struct gt_slurm *slurm, pid_t pid)
 {
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/environ", (int)pid);
-    ssize_t length = gt_root_read(slurm->root, path, slurm->environment, ENVIRONMENT_SIZE);
+    ssize_t length = gt_root_read_process(slurm->root, pid, "environ", slurm->environment, ENVIRONMENT_SIZE);
     const size_t name = sizeof GT_RUN_ENVIRONMENT; /* with "=" in place of the NUL */
     for (const char *at = slurm->environment; at < slurm->environment + length; at += strlen(at) + 1)
         if (strncmp(at, GT_RUN_ENVIRONMENT "=", name) == 0)
@@ -154,13 +149,10 @@ static int take_listed(struct gt_slurm *slurm, const struct gt_slurm_taker *take
 
 static int take_below(struct gt_slurm *slurm, const struct gt_slurm_taker *taker, const char *folder, int depth)
 {
-    int fd = gt_root_open_directory(slurm->root, folder), taken = 0, status = 0;
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    int taken = 0, status = 0;
+    DIR *directory = gt_root_list(slurm->root, folder);
+    if (!directory)
         return 0;
-    }
     for (struct dirent *entry; status >= 0 && (entry = readdir(directory));) {
         char path[PATH_MAX];
         bool is_folder = entry->d_type == DT_DIR && entry->d_name[0] != '.';

@@ -91,10 +91,7 @@ static void look_at(struct state *state, const char *name)
 
 static void find_batteries(struct state *state)
 {
-    int fd = gt_root_open_directory(state->root, directory);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing && fd >= 0)
-        close(fd);
+    DIR *listing = gt_root_list(state->root, directory);
     for (struct dirent *entry; listing && state->count < MOST_BATTERIES && (entry = readdir(listing));)
         if (entry->d_name[0] != '.' && strlen(entry->d_name) < sizeof state->name[0])
             look_at(state, entry->d_name);

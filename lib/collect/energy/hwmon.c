@@ -251,10 +251,7 @@ static int explain_none(const struct state *state, struct gt_availability *avail
 
 static void find_sensors(struct state *state, const struct gt_root *root)
 {
-    int fd = gt_root_open_directory(root, directory);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing && fd >= 0)
-        close(fd);
+    DIR *listing = gt_root_list(root, directory);
     for (struct dirent *entry; listing && (entry = readdir(listing));)
         if (!strncmp(entry->d_name, "hwmon", strlen("hwmon")) && strlen(entry->d_name) < 32)
             look_at_each_place(state, root, entry->d_name);

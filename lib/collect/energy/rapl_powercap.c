@@ -102,13 +102,9 @@ static void find(struct gt_rapl_zones *zones, const struct gt_root *root)
     static const char *const controllers[] = {"intel-rapl:", "intel-rapl-mmio:"};
     char entries[GT_RAPL_ZONES][64];
     size_t count = 0;
-    int fd = gt_root_open_directory(root, directory);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing) {
-        if (fd >= 0)
-            close(fd);
+    DIR *listing = gt_root_list(root, directory);
+    if (!listing)
         return;
-    }
     for (struct dirent *entry; (entry = readdir(listing)) && count < GT_RAPL_ZONES;)
         if (strlen(entry->d_name) < sizeof entries[0])
             memcpy(entries[count++], entry->d_name, strlen(entry->d_name) + 1);

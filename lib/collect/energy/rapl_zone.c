@@ -270,8 +270,8 @@ void gt_rapl_close(struct gt_rapl_zones *zones)
     zones->count = 0;
 }
 
-static double total_of(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain,
-                       int package)
+double gt_rapl_package_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
+                             enum gt_rapl_domain domain, int package)
 {
     double total = NAN;
     for (int i = 0; i < zones->count; i++) {
@@ -288,13 +288,7 @@ static double total_of(const struct gt_rapl_zones *zones, enum gt_rapl_interface
 
 double gt_rapl_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain)
 {
-    return total_of(zones, interface, domain, ANY_PACKAGE);
-}
-
-double gt_rapl_package_total(const struct gt_rapl_zones *zones, enum gt_rapl_interface interface,
-                             enum gt_rapl_domain domain, int package)
-{
-    return total_of(zones, interface, domain, package);
+    return gt_rapl_package_total(zones, interface, domain, ANY_PACKAGE);
 }
 
 static bool has_several(const struct gt_rapl_zones *zones)

@@ -327,13 +327,9 @@ static void find_hwmon(const struct drm *drm, struct drm_card *card)
 {
     char path[DRM_DIRECTORY + 16], file[DRM_HWMON + 16];
     snprintf(path, sizeof path, "%s/device/hwmon", card->directory);
-    int fd = gt_root_open_directory(drm->root, path);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    DIR *directory = gt_root_list(drm->root, path);
+    if (!directory)
         return;
-    }
     for (struct dirent *entry; (entry = readdir(directory));) {
         char name[32] = "";
         if (strncmp(entry->d_name, "hwmon", 5) || strlen(entry->d_name) > 24)
@@ -430,13 +426,9 @@ static int add_card(struct drm *drm, int number, const struct gt_collect_options
 static int find_cards(const struct gt_root *root, int number[DRM_MOST_CARDS])
 {
     int count = 0;
-    int fd = gt_root_open_directory(root, "sys/class/drm");
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    DIR *directory = gt_root_list(root, "sys/class/drm");
+    if (!directory)
         return 0;
-    }
     for (struct dirent *entry; count < DRM_MOST_CARDS && (entry = readdir(directory));) {
         char *end;
         if (strncmp(entry->d_name, "card", 4) || !isdigit((unsigned char)entry->d_name[4]))
@@ -554,16 +546,12 @@ static int read_process(struct drm *drm, const struct gt_frame *frame, pid_t pid
     char path[64], text[8192];
     int status = 0;
     snprintf(path, sizeof path, "proc/%d/fd", (int)pid);
-    int fd = gt_root_open_directory(drm->root, path);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    DIR *directory = gt_root_list(drm->root, path);
+    if (!directory)
         return 0; /* it ended, or it is not ours to read */
-    }
     for (struct dirent *entry; status == 0 && (entry = readdir(directory));) {
         struct drm_client client;
-        if (!isdigit((unsigned char)entry->d_name[0]) || !is_drm_file(fd, entry->d_name))
+        if (!isdigit((unsigned char)entry->d_name[0]) || !is_drm_file(dirfd(directory), entry->d_name))
             continue;
         snprintf(path, sizeof path, "proc/%d/fdinfo/%.16s", (int)pid, entry->d_name);
         if (gt_root_read(drm->root, path, text, sizeof text) < 0 || !gt_drm_parse(text, &client))

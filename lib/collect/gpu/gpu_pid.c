@@ -33,16 +33,12 @@ static enum holds holds_file(const struct gt_root *root, unsigned pid, const cha
 {
     char path[48], link[64];
     snprintf(path, sizeof path, "proc/%u/fd", pid);
-    int fd = file ? gt_root_open_directory(root, path) : -1;
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (!directory) {
-        if (fd >= 0)
-            close(fd);
+    DIR *directory = file ? gt_root_list(root, path) : NULL;
+    if (!directory)
         return HOLDS_UNKNOWN;
-    }
     enum holds holds = HOLDS_NOT;
     for (struct dirent *entry; holds == HOLDS_NOT && (entry = readdir(directory));) {
-        ssize_t length = readlinkat(fd, entry->d_name, link, sizeof link - 1);
+        ssize_t length = readlinkat(dirfd(directory), entry->d_name, link, sizeof link - 1);
         if (length > 0) {
             link[length] = '\0';
             holds = !strcmp(link, file) ? HOLDS : HOLDS_NOT;
@@ -65,9 +61,8 @@ static pid_t find_same(const struct gt_gpu_pids *map, const char *file, unsigned
  * line is the one in the tracker's own. */
 static bool has_namespace_pid(const struct gt_root *root, pid_t pid, unsigned wanted)
 {
-    char path[32], text[4096];
-    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) < 0)
+    char text[4096];
+    if (gt_root_read_process(root, pid, "status", text, sizeof text) < 0)
         return false;
     const char *at = strstr(text, "\nNSpid:");
     if (!at)

@@ -36,13 +36,10 @@ static double read_degrees(const struct gt_root *root, int device, int sensor, c
 static size_t list_numbers(const struct gt_root *root, const char *path, const char *format, int *numbers, size_t most)
 {
     size_t count = 0;
-    int fd = gt_root_open_directory(root, path), number, length;
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
-    if (!listing) {
-        if (fd >= 0)
-            close(fd);
+    int number, length;
+    DIR *listing = gt_root_list(root, path);
+    if (!listing)
         return 0;
-    }
     for (struct dirent *entry; (entry = readdir(listing)) && count < most;) {
         length = -1;
         if (sscanf(entry->d_name, format, &number, &length) == 1 && length == (int)strlen(entry->d_name))

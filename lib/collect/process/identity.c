@@ -98,9 +98,8 @@ static void clean(char *text)
 static void find_job_number(const struct gt_root *root, pid_t pid, struct gt_identity *ret)
 {
     static const char variable[] = "SLURM_JOB_ID=";
-    char path[64], text[65536];
-    snprintf(path, sizeof path, "proc/%d/environ", (int)pid);
-    ssize_t length = gt_root_read(root, path, text, sizeof text);
+    char text[65536];
+    ssize_t length = gt_root_read_process(root, pid, "environ", text, sizeof text);
     for (const char *at = text; length > 0 && at < text + length; at += strlen(at) + 1)
         if (!strncmp(at, variable, sizeof variable - 1) && isdigit((unsigned char)at[sizeof variable - 1]))
             snprintf(ret->job, sizeof ret->job, "%.*s", (int)strspn(at + sizeof variable - 1, "0123456789"),
@@ -109,18 +108,16 @@ static void find_job_number(const struct gt_root *root, pid_t pid, struct gt_ide
 
 int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *ret)
 {
-    char path[64], text[4096];
+    char text[4096];
     *ret = (struct gt_identity){0};
-    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
-    ssize_t length = gt_root_read(root, path, text, sizeof text);
+    ssize_t length = gt_root_read_process(root, pid, "status", text, sizeof text);
     if (length <= 0)
         return length < 0 ? (int)length : -ESRCH;
     const char *name = strstr(text, "Name:\t"), *uid = strstr(text, "\nUid:");
     if (name)
         snprintf(ret->command, sizeof ret->command, "%.*s", (int)strcspn(name + 6, "\n"), name + 6);
     ret->uid = uid ? (uid_t)strtoul(uid + 5, NULL, 10) : (uid_t)-1;
-    snprintf(path, sizeof path, "proc/%d/cgroup", (int)pid);
-    if (gt_root_read(root, path, text, sizeof text) > 0)
+    if (gt_root_read_process(root, pid, "cgroup", text, sizeof text) > 0)
         gt_identity_job(text, ret);
     if (ret->kind == GT_JOB_SLURM && !isdigit((unsigned char)*ret->job))
         find_job_number(root, pid, ret);

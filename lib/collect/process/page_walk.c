@@ -325,9 +325,7 @@ static int count_mappings(struct pass *pass, int text)
 /* Only smaps tells which mappings consist of hugetlb pages, and it costs more than maps. */
 static const char *mappings_file(struct gt_page_walk *walk, pid_t pid)
 {
-    char path[64];
-    snprintf(path, sizeof path, "proc/%d/status", (int)pid);
-    if (!walk->has_huge_pages || gt_root_read(walk->root, path, walk->line, sizeof walk->line) < 0)
+    if (!walk->has_huge_pages || gt_root_read_process(walk->root, pid, "status", walk->line, sizeof walk->line) < 0)
         return "maps";
     const char *huge = strstr(walk->line, "\nHugetlbPages:");
     return huge && strtoull(huge + 14, NULL, 10) ? "smaps" : "maps";

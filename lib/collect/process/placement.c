@@ -149,13 +149,10 @@ static int list_threads(struct gt_placement *placement, const struct gt_topology
         return see(placement, topology, root, process->pid, process->pid, 0);
     char path[64];
     snprintf(path, sizeof path, "proc/%d/task", (int)process->pid);
-    int status = 0, fd = gt_root_open_directory(root, path);
-    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
-    if (!tasks) {
-        if (fd >= 0)
-            close(fd);
-        return fd < 0 ? 0 : -ENOMEM;
-    }
+    int status = 0;
+    DIR *tasks = gt_root_list(root, path);
+    if (!tasks)
+        return errno == ENOMEM ? -ENOMEM : 0;
     size_t number = 0;
     for (struct dirent *entry; !status && number < MOST_THREADS && (entry = readdir(tasks));)
         if (entry->d_name[0] != '.')

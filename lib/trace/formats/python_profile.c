@@ -9,19 +9,7 @@
 #include "base/number.h"
 #include "trace/formats/marshal.h"
 #include "trace/formats/smdebug.h"
-
-/* ---- a profile made of functions in any order ---- */
-
-struct profile_maker {
-    struct gt_reading *reading;
-    struct gt_keys keys;
-    struct gt_trace_function *function;
-    size_t function_count, function_capacity;
-    struct gt_trace_caller *caller; /* in the order of adding; those of one function stand together */
-    size_t caller_count, caller_capacity;
-    struct gt_trace_frame *frame;
-    size_t frame_count, frame_capacity;
-};
+#include "trace/profile_maker.h"
 
 enum { MOST_BYTES = 256 << 20 };
 
@@ -40,99 +28,6 @@ static int read_whole(struct gt_reading *reading, const char *path, char **ret, 
         gt_damage_note(&file->damage, *length, "%s", trouble);
     }
     return 0;
-}
-
-/* The number of a function of that file, line and name (texts without escapes), new or known. */
-static int64_t add_function(struct profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
-{
-    struct gt_strings *strings = &maker->reading->trace->strings;
-    int64_t file_text = gt_strings_add(strings, file.text, file.length);
-    int64_t name_text = file_text < 0 ? file_text : gt_strings_add(strings, name.text, name.length);
-    if (name_text < 0)
-        return name_text;
-    struct gt_key key = {{(uint32_t)file_text, (uint32_t)name_text, (uint32_t)line, (uint32_t)((uint64_t)line >> 32)}};
-    int64_t number = gt_keys_add(&maker->keys, key, (uint32_t)maker->function_count);
-    if (number != (int64_t)maker->function_count)
-        return number;
-    struct gt_trace_function *function = GT_GROW(maker, function);
-    if (!function)
-        return -ENOMEM;
-    *function = (struct gt_trace_function){.file = (uint32_t)file_text,
-                                           .function = (uint32_t)name_text,
-                                           .line = line,
-                                           .primitive_calls = -1,
-                                           .total_calls = -1,
-                                           .total_time = NAN,
-                                           .cumulative_time = NAN};
-    return number;
-}
-
-struct place {
-    const struct gt_trace *trace;
-    const struct gt_trace_function *function;
-    uint32_t number;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    int order = strcmp(gt_trace_text(x->trace, x->function->file), gt_trace_text(y->trace, y->function->file));
-    if (!order)
-        order = GT_ORDER(x->function->line, y->function->line);
-    if (!order)
-        order = strcmp(gt_trace_text(x->trace, x->function->function), gt_trace_text(y->trace, y->function->function));
-    return order ? order : GT_ORDER(x->number, y->number);
-}
-
-static void renumber(struct profile_maker *maker, const uint32_t *place_of)
-{
-    for (size_t i = 0; i < maker->caller_count; i++)
-        maker->caller[i].function = place_of[maker->caller[i].function];
-    for (size_t i = 0; i < maker->frame_count; i++)
-        maker->frame[i].function = place_of[maker->frame[i].function];
-}
-
-static void release_maker(struct profile_maker *maker)
-{
-    gt_keys_release(&maker->keys);
-    free(maker->function);
-    free(maker->caller);
-    free(maker->frame);
-    *maker = (struct profile_maker){0};
-}
-
-/* Sorts the functions by file, line and name and gives everything to the profile. Also releases the maker. */
-static int finish_profile(struct profile_maker *maker, struct gt_trace_profile *profile)
-{
-    size_t count = maker->function_count;
-    struct place *place = calloc(count + 1, sizeof *place);
-    uint32_t *place_of = calloc(count + 1, sizeof *place_of);
-    struct gt_trace_function *sorted = calloc(count + 1, sizeof *sorted);
-    int status = place && place_of && sorted ? 0 : -ENOMEM;
-    for (size_t i = 0; i < count && status >= 0; i++)
-        place[i] = (struct place){maker->reading->trace, &maker->function[i], (uint32_t)i};
-    if (status >= 0) {
-        qsort(place, count, sizeof *place, by_name);
-        for (size_t i = 0; i < count; i++) {
-            sorted[i] = *place[i].function;
-            place_of[place[i].number] = (uint32_t)i;
-        }
-        renumber(maker, place_of);
-        profile->function = sorted;
-        profile->function_count = count;
-        profile->caller = maker->caller;
-        profile->caller_count = maker->caller_count;
-        profile->frame = maker->frame;
-        profile->frame_count = maker->frame_count;
-        maker->caller = NULL;
-        maker->frame = NULL;
-        sorted = NULL;
-    }
-    free(sorted);
-    free(place);
-    free(place_of);
-    release_maker(maker);
-    return status;
 }
 
 /* ---- cProfile ----
@@ -159,7 +54,7 @@ static bool read_number(const struct gt_marshal_value *value, double *ret)
     return value->type == GT_MARSHAL_INTEGER || value->type == GT_MARSHAL_DOUBLE;
 }
 
-static int64_t read_function(struct profile_maker *maker, const struct gt_marshal *marshal,
+static int64_t read_function(struct gt_profile_maker *maker, const struct gt_marshal *marshal,
                              const struct gt_marshal_value *key)
 {
     if (key->type != GT_MARSHAL_TUPLE || key->count != 3)
@@ -168,7 +63,7 @@ static int64_t read_function(struct profile_maker *maker, const struct gt_marsha
                                   *name = child_of(marshal, key, 2);
     if (file->type != GT_MARSHAL_TEXT || line->type != GT_MARSHAL_INTEGER || name->type != GT_MARSHAL_TEXT)
         return -EBADMSG;
-    return add_function(maker, file->text, line->integer, name->text);
+    return gt_profile_function(maker, file->text, line->integer, name->text);
 }
 
 struct four {
@@ -192,7 +87,7 @@ static bool read_four(const struct gt_marshal *marshal, const struct gt_marshal_
            read_number(child_of(marshal, value, 3), &ret->cumulative_time);
 }
 
-static int read_callers(struct profile_maker *maker, const struct gt_marshal *marshal,
+static int read_callers(struct gt_profile_maker *maker, const struct gt_marshal *marshal,
                         const struct gt_marshal_value *callers)
 {
     for (uint32_t i = 0; i + 1 < callers->count; i += 2) {
@@ -211,7 +106,7 @@ static int read_callers(struct profile_maker *maker, const struct gt_marshal *ma
     return 0;
 }
 
-static int take_entry(struct profile_maker *maker, const struct gt_marshal *marshal, uint32_t key, uint32_t value)
+static int take_entry(struct gt_profile_maker *maker, const struct gt_marshal *marshal, uint32_t key, uint32_t value)
 {
     const struct gt_marshal_value *about = &marshal->value[value];
     struct four four;
@@ -236,7 +131,7 @@ static int take_entry(struct profile_maker *maker, const struct gt_marshal *mars
 }
 
 /* Entry by entry, so that a dump that is cut off gives those before. */
-static int take_entries(struct profile_maker *maker, struct gt_marshal *marshal, struct gt_trace_file *file,
+static int take_entries(struct gt_profile_maker *maker, struct gt_marshal *marshal, struct gt_trace_file *file,
                         const unsigned char *bytes)
 {
     int status = gt_marshal_enter_dict(marshal);
@@ -265,7 +160,7 @@ static int take_entries(struct profile_maker *maker, struct gt_marshal *marshal,
 
 static int read_pstats(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    struct profile_maker maker = {.reading = reading};
+    struct gt_profile_maker maker = {.trace = reading->trace};
     struct gt_trace_file *file = gt_reading_file(reading);
     struct gt_marshal marshal;
     char *bytes = NULL;
@@ -281,9 +176,9 @@ static int read_pstats(struct gt_reading *reading, const char *path, struct gt_e
         status = profile ? gt_names_profile(reading, path, profile) : -ENOMEM;
     if (status >= 0) {
         profile->profiler = GT_PROFILER_CPROFILE;
-        status = finish_profile(&maker, profile);
+        status = gt_profile_finish(&maker, profile);
     }
-    release_maker(&maker);
+    gt_profile_maker_release(&maker);
     free(bytes);
     return status;
 }
@@ -304,16 +199,8 @@ static int probe_pyinstrument(const struct gt_trace_probe *probe)
     return *text == '{' && strstr(text, "\"root_frame\"") && strstr(text, "\"sample_count\"") ? 85 : 0;
 }
 
-/* Time that a function spent when called by another. */
-struct edge {
-    uint32_t function, caller;
-    double total_time, cumulative_time;
-};
-
 struct tree {
-    struct profile_maker maker;
-    struct edge *edge;
-    size_t edge_count, edge_capacity;
+    struct gt_profile_maker maker;
     uint32_t *depth_of; /* how often each function is on the way to the frame, so that recursion counts once */
     size_t depths;
 };
@@ -337,13 +224,13 @@ static int note_depth(struct tree *tree, uint32_t function)
 static int64_t take_frame(struct tree *tree, const struct gt_json_value *frame, uint32_t parent, double time,
                           double own)
 {
-    struct profile_maker *maker = &tree->maker;
-    int64_t number = add_function(maker, text_of(frame, "file_path"),
+    struct gt_profile_maker *maker = &tree->maker;
+    int64_t number = gt_profile_function(maker, text_of(frame, "file_path"),
                                   gt_json_integer_of(gt_json_member(frame, "line_no")), text_of(frame, "function"));
     if (number < 0 || note_depth(tree, (uint32_t)number) < 0)
         return number < 0 ? number : -ENOMEM;
     struct gt_trace_frame *added = GT_GROW(maker, frame);
-    struct edge *edge = added ? GT_GROW(tree, edge) : NULL;
+    struct gt_profile_edge *edge = added ? GT_GROW(maker, edge) : NULL;
     if (!edge)
         return -ENOMEM;
     *added = (struct gt_trace_frame){parent, (uint32_t)number, time};
@@ -353,8 +240,8 @@ static int64_t take_frame(struct tree *tree, const struct gt_json_value *frame, 
     function->cumulative_time = (isnan(function->cumulative_time) ? 0 : function->cumulative_time) +
                                 is_outermost * time;
     uint32_t caller = parent == GT_TRACE_NONE ? GT_TRACE_NONE : maker->frame[parent].function;
-    *edge = (struct edge){(uint32_t)number, caller, own, is_outermost * time};
-    tree->edge_count -= caller == GT_TRACE_NONE;
+    *edge = (struct gt_profile_edge){(uint32_t)number, caller, -1, own, is_outermost * time};
+    maker->edge_count -= caller == GT_TRACE_NONE;
     return number;
 }
 
@@ -385,35 +272,6 @@ static int walk(struct tree *tree, const struct gt_json_value *frame, uint32_t p
             status = walk(tree, gt_json_item(children, i), here);
     tree->depth_of[number]--;
     return status;
-}
-
-static int by_function(const void *a, const void *b)
-{
-    const struct edge *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->function, y->function), GT_ORDER(x->caller, y->caller));
-}
-
-static int add_callers(struct tree *tree)
-{
-    struct profile_maker *maker = &tree->maker;
-    if (tree->edge_count)
-        qsort(tree->edge, tree->edge_count, sizeof *tree->edge, by_function);
-    for (size_t i = 0; i < tree->edge_count; i++) {
-        const struct edge *edge = &tree->edge[i];
-        struct gt_trace_function *function = &maker->function[edge->function];
-        bool is_new = i == 0 || by_function(edge, edge - 1) != 0;
-        struct gt_trace_caller *caller = is_new ? GT_GROW(maker, caller) : &maker->caller[maker->caller_count - 1];
-        if (!caller)
-            return -ENOMEM;
-        if (is_new) {
-            *caller = (struct gt_trace_caller){edge->caller, -1, -1, 0, 0};
-            if (!function->callers++)
-                function->caller = (uint32_t)maker->caller_count - 1;
-        }
-        caller->total_time += edge->total_time;
-        caller->cumulative_time += edge->cumulative_time;
-    }
-    return 0;
 }
 
 /* A file that is no JSON is damage: 0 without a document. */
@@ -470,7 +328,7 @@ static void take_times(struct gt_reading *reading, const struct gt_json_value *d
 
 static int read_tree(struct gt_reading *reading, const char *path, const struct gt_json_value *document)
 {
-    struct tree tree = {.maker = {.reading = reading}};
+    struct tree tree = {.maker = {.trace = reading->trace}};
     const struct gt_json_value *root = gt_json_member(document, "root_frame");
     int status = gt_json_is_object(root) ? walk(&tree, root, GT_TRACE_NONE) : 0;
     if (status == -EBADMSG) {
@@ -480,7 +338,7 @@ static int read_tree(struct gt_reading *reading, const char *path, const struct 
     }
     gt_reading_file(reading)->read = tree.maker.frame_count;
     if (status >= 0)
-        status = add_callers(&tree);
+        status = gt_profile_callers(&tree.maker);
     struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading);
     if (status >= 0)
         status = profile ? gt_names_profile(reading, path, profile) : -ENOMEM;
@@ -489,10 +347,9 @@ static int read_tree(struct gt_reading *reading, const char *path, const struct 
     if (status >= 0) {
         profile->profiler = GT_PROFILER_PYINSTRUMENT;
         take_times(reading, document, profile);
-        status = finish_profile(&tree.maker, profile);
+        status = gt_profile_finish(&tree.maker, profile);
     }
-    release_maker(&tree.maker);
-    free(tree.edge);
+    gt_profile_maker_release(&tree.maker);
     free(tree.depth_of);
     return status;
 }

@@ -1,0 +1,245 @@
+#include "report/page_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/chart.h"
+
+/* Beyond these numbers of columns rows are cards on a phone, on half a screen, on a screen; titles of cells cost bytes. */
+enum { NARROW = 3, MIDDLE = 6, WIDE = 11, MOST_TITLED_ROWS = 1000, HEAT_COLUMNS = 3, LONG_TEXT = 300 };
+
+enum look { PLAIN, BAR, HEAT };
+
+struct column {
+    bool is_left_out;
+    enum look look;
+    size_t cut; /* bytes at the begin of each text, which are the same in all */
+    double most;
+    size_t of; /* the column of the table */
+};
+
+struct shape {
+    const struct gt_grid *grid;
+    const struct gt_table *table;
+    struct column *column;
+    size_t shown;
+};
+
+/* ---- What is shown of a column ----------------------------------------------------------------------------------- */
+
+static bool says_the_same(const struct gt_grid *grid, size_t column)
+{
+    for (size_t row = 2; row < grid->rows; row++)
+        if (strcmp(gt_grid_at(grid, row, column), gt_grid_at(grid, 1, column)) != 0)
+            return false;
+    return grid->rows > 2;
+}
+
+/* The folders that all names of files begin with. */
+static size_t common_folder(const struct gt_grid *grid, size_t column)
+{
+    const char *first = grid->rows > 1 ? gt_grid_at(grid, 1, column) : "";
+    size_t length = strlen(first);
+    for (size_t row = 2; row < grid->rows && length; row++) {
+        const char *other = gt_grid_at(grid, row, column);
+        size_t same = 0;
+        while (same < length && other[same] == first[same])
+            same++;
+        length = same;
+    }
+    while (length && first[length - 1] != '/')
+        length--;
+    return length;
+}
+
+static double number_at(const struct shape *shape, size_t row, size_t column)
+{
+    return gt_table_cell_display(shape->table, row - 1, shape->column[column].of);
+}
+
+static bool is_number(const struct shape *shape, size_t column)
+{
+    enum gt_cell_kind kind = shape->table->column[shape->column[column].of].kind;
+    return kind == GT_CELL_NUMBER || kind == GT_CELL_INTEGER;
+}
+
+static bool is_share(const struct shape *shape, size_t column)
+{
+    const char *unit = shape->table->column[shape->column[column].of].unit;
+    return is_number(shape, column) && unit && (!strcmp(unit, "%") || !strcmp(unit, "percent"));
+}
+
+/* By which the rows are sorted, the greatest first, perhaps for each trace anew. Returns the greatest number, or 0. */
+static double order_of(const struct shape *shape, size_t column, bool has_groups)
+{
+    const struct gt_grid *grid = shape->grid;
+    double most = 0;
+    if (!is_number(shape, column) || grid->rows < 4)
+        return 0;
+    for (size_t row = 1; row < grid->rows; row++) {
+        double number = number_at(shape, row, column);
+        bool is_other = strcmp(gt_grid_at(grid, row, 0), gt_grid_at(grid, row - 1, 0)) != 0;
+        bool begins = row == 1 || (has_groups && is_other);
+        if (!(number >= 0 && (begins || number <= number_at(shape, row - 1, column))))
+            return 0;
+        most = fmax(most, number);
+    }
+    return most;
+}
+
+/* Names that differ in all rows are no traces. */
+static bool has_groups(const struct gt_grid *grid)
+{
+    size_t changes = 0;
+    for (size_t row = 2; row < grid->rows; row++)
+        changes += strcmp(gt_grid_at(grid, row, 0), gt_grid_at(grid, row - 1, 0)) != 0;
+    return changes * 2 < grid->rows;
+}
+
+static void choose_looks(struct shape *shape)
+{
+    size_t shares = 0;
+    bool has_order = false, is_grouped = shape->grid->columns && has_groups(shape->grid);
+    for (size_t i = 0; i < shape->grid->columns; i++)
+        shares += !shape->column[i].is_left_out && is_share(shape, i);
+    for (size_t i = 0; i < shape->grid->columns; i++) {
+        struct column *column = &shape->column[i];
+        if (column->is_left_out)
+            continue;
+        double order = has_order || shares ? 0 : order_of(shape, i, is_grouped);
+        bool is_of_share = is_share(shape, i);
+        has_order |= order > 0;
+        column->look = is_of_share && shares >= HEAT_COLUMNS ? HEAT : is_of_share || order > 0 ? BAR : PLAIN;
+        column->most = is_of_share ? 100 : order;
+    }
+}
+
+static void shape_analysis(struct shape *shape)
+{
+    const struct gt_grid *grid = shape->grid;
+    size_t of = 0;
+    for (size_t i = 0; i < grid->columns; i++, of++) {
+        while (!gt_grid_has_column(shape->table, of))
+            of++;
+        bool same = says_the_same(grid, i) && !(grid->keyed && i == 0);
+        shape->column[i] = (struct column){.of = of, .is_left_out = same && shape->shown > 2};
+        shape->shown -= shape->column[i].is_left_out;
+        if (grid->is_text[i])
+            shape->column[i].cut = common_folder(grid, i);
+    }
+    choose_looks(shape);
+}
+
+/* ---- Cells ------------------------------------------------------------------------------------------------------- */
+
+static void put_look(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
+{
+    const struct column *column = &shape->column[number];
+    double part = column->look ? number_at(shape, row, number) / column->most * 100 : 0;
+    if (part > 0)
+        gt_buffer_printf(out, " data-l=\"%s\" style=\"--p:%.0f%%\"", column->look == HEAT ? "heat" : "bar",
+                         fmin(part, 100));
+}
+
+static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t row, size_t column, bool is_titled)
+{
+    const struct gt_grid *grid = shape->grid;
+    const char *text = gt_grid_at(grid, row, column), *title = gt_grid_at(grid, 0, column);
+    bool names_row = row > 0 && grid->keyed && column == 0, is_title = row == 0 && *text;
+    size_t cut = row > 0 ? shape->column[column].cut : 0;
+    gt_buffer_text(out, names_row ? "<th scope=\"row\"" : is_title ? "<th scope=\"col\"" : "<td");
+    gt_buffer_text(out, grid->is_text[column] && !names_row && (row > 0 || *text) ? " class=\"t\"" : "");
+    if (row > 0)
+        put_look(out, shape, row, column);
+    if (row > 0 && is_titled && !names_row && *title) {
+        gt_buffer_text(out, " data-t=\"");
+        gt_html_escape(out, title);
+        gt_buffer_char(out, '"');
+    }
+    gt_buffer_char(out, '>');
+    bool is_long = strlen(text + cut) > LONG_TEXT;
+    gt_buffer_text(out, is_long ? "<span class=\"long\">" : "");
+    gt_html_escape(out, text + cut);
+    gt_buffer_text(out, is_long ? "</span>" : "");
+    gt_buffer_text(out, names_row || is_title ? "</th>" : "</td>");
+}
+
+static void put_rows(struct gt_buffer *out, const struct shape *shape)
+{
+    const struct gt_grid *grid = shape->grid;
+    bool is_titled = shape->shown > NARROW && grid->rows <= MOST_TITLED_ROWS;
+    const char *class = !is_titled ? "" : shape->shown > WIDE ? " c3" : shape->shown > MIDDLE ? " c2" : " c1";
+    gt_buffer_printf(out, "<div class=\"scroll%s\" tabindex=\"0\"><table>\n", class);
+    for (size_t row = 0; row < grid->rows; row++) {
+        gt_buffer_text(out, row == 0 ? "<thead><tr>" : row == 1 ? "<tbody>\n<tr>" : "<tr>");
+        for (size_t column = 0; column < grid->columns; column++)
+            if (!shape->column[column].is_left_out)
+                put_cell(out, shape, row, column, is_titled);
+        gt_buffer_text(out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
+    }
+    gt_buffer_text(out, grid->rows > 1 ? "</tbody></table></div>\n" : "</table></div>\n");
+}
+
+static void put_same(struct gt_buffer *out, const struct shape *shape)
+{
+    const struct gt_grid *grid = shape->grid;
+    bool has_begun = false;
+    for (size_t i = 0; i < grid->columns; i++) {
+        if (!shape->column[i].is_left_out)
+            continue;
+        gt_buffer_text(out, has_begun ? "; " : "<p class=\"silent\">The same in all rows: ");
+        has_begun = true;
+        gt_html_escape(out, gt_grid_at(grid, 0, i));
+        gt_buffer_char(out, ' ');
+        gt_html_escape(out, gt_grid_at(grid, 1, i) + shape->column[i].cut);
+    }
+    gt_buffer_text(out, has_begun ? "</p>\n" : "");
+}
+
+/* Each row as a sentence, and what is known of it behind. */
+static void put_sentences(struct gt_buffer *out, const struct shape *shape)
+{
+    const struct gt_grid *grid = shape->grid;
+    gt_buffer_text(out, "<ul class=\"warnings\">\n");
+    for (size_t row = 1; row < grid->rows; row++) {
+        bool has_begun = false;
+        gt_buffer_text(out, "<li>");
+        for (size_t i = 0; i < grid->columns; i++)
+            if (grid->is_text[i] && !strcmp(gt_grid_at(grid, 0, i), "advice"))
+                gt_html_escape(out, gt_grid_at(grid, row, i) + shape->column[i].cut);
+        gt_buffer_text(out, "<span>");
+        for (size_t i = 0; i < grid->columns; i++) {
+            if (!strcmp(gt_grid_at(grid, 0, i), "advice") || !*gt_grid_at(grid, row, i))
+                continue;
+            gt_buffer_text(out, has_begun ? "; " : "");
+            has_begun = true;
+            gt_html_escape(out, gt_grid_at(grid, 0, i));
+            gt_buffer_text(out, ": ");
+            gt_html_escape(out, gt_grid_at(grid, row, i));
+        }
+        gt_buffer_text(out, "</span></li>\n");
+    }
+    gt_buffer_text(out, "</ul>\n");
+}
+
+void gt_page_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, unsigned flags)
+{
+    struct shape shape = {grid, table, calloc(grid->columns + 1, sizeof *shape.column), grid->columns};
+    if (!shape.column) {
+        out->failed = out->failed ? out->failed : -ENOMEM;
+        gt_grid_release(grid);
+        return;
+    }
+    if (table && flags & GT_PAGE_TABLE_ANALYSIS)
+        shape_analysis(&shape);
+    if (table && table->flags & GT_SENTENCES) {
+        put_sentences(out, &shape);
+    } else {
+        put_rows(out, &shape);
+        put_same(out, &shape);
+    }
+    free(shape.column);
+    gt_grid_release(grid);
+}

@@ -1,0 +1,347 @@
+/* speedscope's JSON, in which many profilers export: frames that are shared, and profiles, each a list of stacks with
+ * weights, or of frames opened and closed. The format: https://www.speedscope.app/file-format-schema.json */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "trace/format.h"
+#include "trace/profile_maker.h"
+
+enum { MOST_BYTES = 1 << 30 };
+
+struct frame {
+    struct gt_span file, name;
+    int64_t line;
+};
+
+struct file {
+    struct gt_reading *reading;
+    struct frame *frame; /* texts as they stand in the file */
+    size_t frame_count, frame_capacity;
+    uint32_t *stack; /* of the sample */
+    size_t stack_count, stack_capacity;
+};
+
+static int probe_speedscope(const struct gt_trace_probe *probe)
+{
+    if (*(probe->head + strspn(probe->head, " \t\r\n")) != '{')
+        return 0;
+    if (strstr(probe->head, "speedscope.app/file-format-schema.json"))
+        return 80;
+    return gt_path_ends(probe->name, ".speedscope.json") && strstr(probe->head, "\"profiles\"") ? 75 : 0;
+}
+
+/* Members of an object that are wanted; those that are not there stay {NULL}. */
+struct wanted {
+    const char *key;
+    struct gt_span *to;
+};
+
+static void find_members(struct gt_span object, const struct wanted *wanted, size_t count)
+{
+    struct gt_walk walk;
+    struct gt_span key, value;
+    if (!object.text || *object.text != '{' || gt_walk_open(&walk, object) < 0)
+        return;
+    while (gt_walk_member(&walk, &key, &value) > 0)
+        for (size_t i = 0; i < count; i++)
+            if (gt_span_is(key, wanted[i].key))
+                *wanted[i].to = value;
+}
+#define FIND(object, ...) \
+    find_members(object, (const struct wanted[]){__VA_ARGS__}, sizeof((const struct wanted[]){__VA_ARGS__}) / sizeof(struct wanted))
+
+static bool open_list(struct gt_walk *walk, struct gt_span list)
+{
+    return list.text && *list.text == '[' && gt_walk_open(walk, list) >= 0;
+}
+
+static void note_bad(struct file *file, const char *what)
+{
+    struct gt_trace_damage *damage = &gt_reading_file(file->reading)->damage;
+    damage->bad_events++;
+    gt_damage_note(damage, 0, "%s", what);
+}
+
+static int read_frames(struct file *file, struct gt_span list)
+{
+    struct gt_walk walk;
+    struct gt_span item;
+    if (!open_list(&walk, list))
+        return 0;
+    while (gt_walk_element(&walk, &item) > 0) {
+        struct gt_span name = {0}, path = {0}, line = {0};
+        FIND(item, {"name", &name}, {"file", &path}, {"line", &line});
+        struct frame *frame = GT_GROW(file, frame);
+        if (!frame)
+            return -ENOMEM;
+        *frame = (struct frame){path.text && *path.text == '"' ? gt_span_unquoted(path) : (struct gt_span){0},
+                                gt_span_unquoted(name), 0};
+        if (line.text)
+            gt_span_decimal(line, 0, &frame->line);
+    }
+    return 0;
+}
+
+/* The text without its escapes. */
+static int64_t plain(struct gt_span text, struct gt_buffer *out, struct gt_span *ret)
+{
+    *ret = text;
+    if (!text.text || !gt_span_has_escape(text))
+        return 0;
+    gt_buffer_clear(out);
+    int status = gt_span_unescape(text, out);
+    *ret = (struct gt_span){out->data, out->length};
+    return status;
+}
+
+/* The number of a function in the maker; -ERANGE: there is no such frame. */
+static int64_t function_of(struct file *file, struct gt_profile_maker *maker, struct gt_span index)
+{
+    int64_t number;
+    if (gt_span_decimal(index, 0, &number) < 0 || number < 0 || (uint64_t)number >= file->frame_count)
+        return -ERANGE;
+    const struct frame *frame = &file->frame[number];
+    struct gt_buffer name_text = {0}, file_text = {0};
+    struct gt_span name, path;
+    int64_t status = plain(frame->name, &name_text, &name);
+    if (status >= 0)
+        status = plain(frame->file, &file_text, &path);
+    if (status >= 0)
+        status = path.length ? gt_profile_function(maker, path, frame->line, name)
+                             : gt_profile_function_of(maker, name);
+    gt_buffer_release(&name_text);
+    gt_buffer_release(&file_text);
+    return status;
+}
+
+/* ---- samples: stacks, outermost frame first, and their weights ---- */
+
+static int take_sample(struct file *file, struct gt_profile_maker *maker, struct gt_span sample, double weight)
+{
+    struct gt_walk walk;
+    struct gt_span index;
+    file->stack_count = 0;
+    if (!open_list(&walk, sample)) {
+        note_bad(file, "a sample that is no list of frames");
+        return 0;
+    }
+    while (gt_walk_element(&walk, &index) > 0) {
+        int64_t function = function_of(file, maker, index);
+        if (function == -ERANGE) {
+            note_bad(file, "a sample names a frame that is not there");
+            return 0;
+        }
+        uint32_t *place = function < 0 ? NULL : GT_GROW(file, stack);
+        if (!place)
+            return function < 0 ? (int)function : -ENOMEM;
+        *place = (uint32_t)function;
+    }
+    gt_reading_file(file->reading)->read++;
+    return gt_profile_stack(maker, file->stack, file->stack_count, weight);
+}
+
+static int read_sampled(struct file *file, struct gt_profile_maker *maker, struct gt_span samples,
+                        struct gt_span weights, double unit)
+{
+    struct gt_walk walk, of_weights;
+    struct gt_span sample, weight;
+    bool has_weights = open_list(&of_weights, weights);
+    int status = 0;
+    if (!open_list(&walk, samples))
+        return 0;
+    while (status >= 0 && gt_walk_element(&walk, &sample) > 0) {
+        double value = 1;
+        if (has_weights && gt_walk_element(&of_weights, &weight) > 0 && gt_span_double(weight, &value) < 0)
+            value = NAN;
+        if (isfinite(value))
+            status = take_sample(file, maker, sample, value * (has_weights ? unit : 1));
+        else
+            note_bad(file, "a weight that is no number");
+    }
+    return status;
+}
+
+/* ---- events: frames opened and closed at a time ---- */
+
+struct opened {
+    uint32_t frame, function;
+    double since, of_others; /* when it was opened; what its callees took */
+};
+
+struct opened_list {
+    struct opened *opened;
+    size_t count, capacity;
+};
+
+static void close_top(struct gt_profile_maker *maker, struct opened_list *list, double at)
+{
+    const struct opened *top = &list->opened[--list->count];
+    double length = at - top->since;
+    maker->own[top->frame].weight += length - top->of_others > 0 ? length - top->of_others : 0;
+    maker->own[top->frame].calls++;
+    if (list->count)
+        list->opened[list->count - 1].of_others += length;
+}
+
+static int open_frame(struct gt_profile_maker *maker, struct opened_list *list, uint32_t function, double at)
+{
+    uint32_t parent = list->count ? list->opened[list->count - 1].frame : GT_TRACE_NONE;
+    int64_t frame = list->count < GT_PROFILE_DEEPEST ? gt_profile_frame(maker, parent, function) : -E2BIG;
+    struct opened *opened = frame < 0 ? NULL : GT_GROW_LIST(list, opened);
+    if (!opened)
+        return frame < 0 ? (int)frame : -ENOMEM;
+    *opened = (struct opened){(uint32_t)frame, function, at, 0};
+    return 0;
+}
+
+static int take_event(struct file *file, struct gt_profile_maker *maker, struct opened_list *list, struct gt_span event,
+                      double unit, double *latest)
+{
+    struct gt_span type = {0}, index = {0}, time = {0};
+    double at = NAN;
+    FIND(event, {"type", &type}, {"frame", &index}, {"at", &time});
+    if (!type.text || !index.text || !time.text || gt_span_double(time, &at) < 0 || !isfinite(at)) {
+        note_bad(file, "an event without a type, a frame or a time");
+        return 0;
+    }
+    int64_t function = function_of(file, maker, index);
+    if (function < 0 && function != -ERANGE)
+        return (int)function;
+    bool closes = gt_span_is(type, "\"C\"");
+    bool fits = function >= 0 && (!closes || (list->count && list->opened[list->count - 1].function == function));
+    if (!fits) {
+        note_bad(file, "an event that closes a frame that is not the innermost, or names one that is not there");
+        return 0;
+    }
+    *latest = at * unit;
+    gt_reading_file(file->reading)->read++;
+    if (!closes)
+        return open_frame(maker, list, (uint32_t)function, *latest);
+    close_top(maker, list, *latest);
+    return 0;
+}
+
+static int read_evented(struct file *file, struct gt_profile_maker *maker, struct gt_span events, double unit)
+{
+    struct opened_list list = {0};
+    struct gt_walk walk;
+    struct gt_span event;
+    double latest = 0;
+    int status = 0;
+    if (!open_list(&walk, events))
+        return 0;
+    while (status >= 0 && gt_walk_element(&walk, &event) > 0)
+        status = take_event(file, maker, &list, event, unit, &latest);
+    gt_reading_file(file->reading)->damage.unclosed += list.count;
+    while (list.count)
+        close_top(maker, &list, latest);
+    free(list.opened);
+    if (status != -E2BIG)
+        return status;
+    note_bad(file, "calls deeper than 2048");
+    return 0;
+}
+
+/* ---- profiles ---- */
+
+static enum gt_profile_unit unit_of(struct gt_span unit, double *factor)
+{
+    static const struct {
+        const char *name;
+        enum gt_profile_unit unit;
+        double factor;
+    } units[] = {{"\"nanoseconds\"", GT_PROFILE_SECONDS, 1e-9}, {"\"microseconds\"", GT_PROFILE_SECONDS, 1e-6},
+                 {"\"milliseconds\"", GT_PROFILE_SECONDS, 1e-3}, {"\"seconds\"", GT_PROFILE_SECONDS, 1},
+                 {"\"bytes\"", GT_PROFILE_BYTES, 1}};
+    *factor = 1;
+    for (size_t i = 0; unit.text && i < sizeof units / sizeof *units; i++)
+        if (gt_span_is(unit, units[i].name)) {
+            *factor = units[i].factor;
+            return units[i].unit;
+        }
+    return GT_PROFILE_SAMPLES;
+}
+
+static int read_profile(struct file *file, struct gt_span about)
+{
+    struct gt_profile_maker maker = {.trace = file->reading->trace};
+    struct gt_span type = {0}, name = {0}, unit = {0}, samples = {0}, weights = {0}, events = {0};
+    double factor;
+    FIND(about, {"type", &type}, {"name", &name}, {"unit", &unit}, {"samples", &samples}, {"weights", &weights},
+         {"events", &events});
+    enum gt_profile_unit kind = unit_of(unit, &factor);
+    bool is_evented = type.text && gt_span_is(type, "\"evented\"");
+    int status = is_evented ? read_evented(file, &maker, events, factor)
+                            : read_sampled(file, &maker, samples, weights, factor);
+    if (status >= 0)
+        status = gt_profile_sum(&maker, is_evented);
+    int64_t thread = GT_TRACE_NONE;
+    if (status >= 0 && name.text && *name.text == '"')
+        thread = gt_reading_string(file->reading, gt_span_unquoted(name));
+    struct gt_trace_profile *profile = status < 0 || thread < 0 ? NULL : gt_reading_profile(file->reading);
+    if (profile) {
+        profile->profiler = GT_PROFILER_SPEEDSCOPE;
+        profile->unit = kind;
+        profile->thread = (uint32_t)thread;
+        status = gt_profile_finish(&maker, profile);
+    } else if (status >= 0) {
+        status = -ENOMEM;
+    }
+    gt_profile_maker_release(&maker);
+    return status;
+}
+
+/* A file that was cut off has its frames and profiles as far as they are whole. */
+static int read_document(struct file *file, struct gt_span text)
+{
+    struct gt_trace_damage *damage = &gt_reading_file(file->reading)->damage;
+    struct gt_span shared = {0}, frames = {0}, profiles = {0}, key, value, about;
+    struct gt_walk walk, list;
+    int more = gt_walk_open(&walk, text);
+    while (more >= 0 && (more = gt_walk_member(&walk, &key, &value)) > 0) {
+        shared = gt_span_is(key, "shared") ? value : shared;
+        profiles = gt_span_is(key, "profiles") ? value : profiles;
+    }
+    if (more < 0) {
+        damage->cut_off = true;
+        damage->lost_bytes = text.length - (size_t)(walk.at - text.text);
+        gt_damage_note(damage, (uint64_t)(walk.at - text.text), "the JSON ends or is damaged here");
+    }
+    FIND(shared, {"frames", &frames});
+    int status = read_frames(file, frames);
+    if (status < 0 || !open_list(&list, profiles))
+        return status;
+    while (status >= 0 && gt_walk_element(&list, &about) > 0)
+        status = read_profile(file, about);
+    return status;
+}
+
+static int read_speedscope(struct gt_reading *reading, const char *path, struct gt_error *error)
+{
+    struct file file = {.reading = reading};
+    struct gt_trace_file *about = gt_reading_file(reading);
+    char *text = NULL, trouble[80];
+    size_t length = 0;
+    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, &text, &length, trouble, sizeof trouble,
+                                error);
+    if (status < 0)
+        return status;
+    about->bytes = length;
+    if (*trouble)
+        gt_damage_note(&about->damage, length, "%s", trouble);
+    about->damage.cut_off = *trouble;
+    status = read_document(&file, (struct gt_span){text, length});
+    free(file.frame);
+    free(file.stack);
+    free(text);
+    return status;
+}
+
+const struct gt_trace_format gt_trace_speedscope = {
+    .name = "speedscope",
+    .help = "speedscope JSON: py-spy and other profilers",
+    .probe = probe_speedscope,
+    .read = read_speedscope,
+};

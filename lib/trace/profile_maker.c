@@ -1,0 +1,277 @@
+#include "trace/profile_maker.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/number.h"
+
+int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
+{
+    struct gt_strings *strings = &maker->trace->strings;
+    int64_t file_text = gt_strings_add(strings, file.text, file.length);
+    int64_t name_text = file_text < 0 ? file_text : gt_strings_add(strings, name.text, name.length);
+    if (name_text < 0)
+        return name_text;
+    struct gt_key key = {{(uint32_t)file_text, (uint32_t)name_text, (uint32_t)line, (uint32_t)((uint64_t)line >> 32)}};
+    int64_t number = gt_keys_add(&maker->keys, key, (uint32_t)maker->function_count);
+    if (number != (int64_t)maker->function_count)
+        return number;
+    struct gt_trace_function *function = GT_GROW(maker, function);
+    if (!function)
+        return -ENOMEM;
+    *function = (struct gt_trace_function){.file = (uint32_t)file_text,
+                                           .function = (uint32_t)name_text,
+                                           .line = line,
+                                           .primitive_calls = -1,
+                                           .total_calls = -1,
+                                           .total_time = NAN,
+                                           .cumulative_time = NAN};
+    return number;
+}
+
+/* ---- a function as tools write it ---- */
+
+static bool read_line(struct gt_span digits, int64_t *ret)
+{
+    if (!digits.length || digits.length > 9)
+        return false;
+    for (size_t i = 0; i < digits.length; i++)
+        if (digits.text[i] < '0' || digits.text[i] > '9')
+            return false;
+    return gt_span_decimal(digits, 0, ret) >= 0;
+}
+
+static const char *last_of(struct gt_span text, char wanted)
+{
+    return memrchr(text.text, wanted, text.length);
+}
+
+/* "fib (/tmp/short.py:2)" of viztracer and py-spy. */
+static bool split_behind(struct gt_span text, struct gt_span *file, int64_t *line, struct gt_span *name)
+{
+    if (text.length < 4 || text.text[text.length - 1] != ')')
+        return false;
+    const char *colon = last_of(text, ':'), *end = text.text + text.length - 1, *open = NULL;
+    for (const char *at = text.text; colon && at + 1 < colon; at++)
+        if (at[0] == ' ' && at[1] == '(') {
+            open = at;
+            break;
+        }
+    if (!open || !read_line((struct gt_span){colon + 1, (size_t)(end - colon - 1)}, line))
+        return false;
+    *name = (struct gt_span){text.text, (size_t)(open - text.text)};
+    *file = (struct gt_span){open + 2, (size_t)(colon - open - 2)};
+    return name->length && file->length;
+}
+
+/* "torch/nn/modules/module.py(1501): _call_impl" of PyTorch. */
+static bool split_before(struct gt_span text, struct gt_span *file, int64_t *line, struct gt_span *name)
+{
+    static const char between[] = "): ";
+    const char *close = memmem(text.text, text.length, between, 3);
+    if (!close)
+        return false;
+    struct gt_span head = {text.text, (size_t)(close - text.text)};
+    const char *open = last_of(head, '(');
+    if (!open || open == text.text || !read_line((struct gt_span){open + 1, (size_t)(close - open - 1)}, line))
+        return false;
+    *file = (struct gt_span){text.text, (size_t)(open - text.text)};
+    *name = (struct gt_span){close + 3, (size_t)(text.text + text.length - close - 3)};
+    return name->length > 0;
+}
+
+int64_t gt_profile_function_of(struct gt_profile_maker *maker, struct gt_span text)
+{
+    struct gt_span file = {"~", 1}, name = text;
+    int64_t line = 0;
+    if (!text.text || (!split_behind(text, &file, &line, &name) && !split_before(text, &file, &line, &name))) {
+        file = (struct gt_span){"~", 1};
+        name = text.text ? text : (struct gt_span){"", 0};
+        line = 0;
+    }
+    return gt_profile_function(maker, file, line, name);
+}
+
+/* ---- the tree of stacks ---- */
+
+int64_t gt_profile_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function)
+{
+    struct gt_key key = {{parent, function, 0, 0}};
+    if (maker->frame_count >= GT_TRACE_NONE - 1)
+        return -EOVERFLOW;
+    int64_t number = gt_keys_add(&maker->children, key, (uint32_t)maker->frame_count);
+    if (number != (int64_t)maker->frame_count)
+        return number;
+    struct gt_trace_frame *frame = GT_GROW(maker, frame);
+    struct gt_profile_own *own = frame ? GT_GROW(maker, own) : NULL;
+    if (!own)
+        return -ENOMEM;
+    *frame = (struct gt_trace_frame){parent, function, 0};
+    *own = (struct gt_profile_own){0};
+    return number;
+}
+
+int gt_profile_stack(struct gt_profile_maker *maker, const uint32_t *function, size_t depth, double weight)
+{
+    int64_t frame = GT_TRACE_NONE;
+    for (size_t i = 0; i < depth && i < GT_PROFILE_DEEPEST && frame >= 0; i++)
+        frame = gt_profile_frame(maker, (uint32_t)frame, function[i]);
+    if (frame < 0 || !depth)
+        return frame < 0 ? (int)frame : 0;
+    maker->own[frame].weight += weight;
+    maker->own[frame].calls++;
+    return 0;
+}
+
+static bool is_outermost(const struct gt_profile_maker *maker, size_t at)
+{
+    uint32_t function = maker->frame[at].function;
+    for (uint32_t parent = maker->frame[at].parent; parent != GT_TRACE_NONE; parent = maker->frame[parent].parent)
+        if (maker->frame[parent].function == function)
+            return false;
+    return true;
+}
+
+static int sum_frame(struct gt_profile_maker *maker, size_t at, bool counted)
+{
+    const struct gt_trace_frame *frame = &maker->frame[at];
+    const struct gt_profile_own *own = &maker->own[at];
+    struct gt_trace_function *function = &maker->function[frame->function];
+    bool outermost = is_outermost(maker, at);
+    function->total_time = (isnan(function->total_time) ? 0 : function->total_time) + own->weight;
+    function->cumulative_time = (isnan(function->cumulative_time) ? 0 : function->cumulative_time) +
+                                outermost * frame->time;
+    if (counted) {
+        function->total_calls = (function->total_calls < 0 ? 0 : function->total_calls) + own->calls;
+        function->primitive_calls = (function->primitive_calls < 0 ? 0 : function->primitive_calls) +
+                                    outermost * own->calls;
+    }
+    if (frame->parent == GT_TRACE_NONE)
+        return 0;
+    struct gt_profile_edge *edge = GT_GROW(maker, edge);
+    if (!edge)
+        return -ENOMEM;
+    *edge = (struct gt_profile_edge){frame->function, maker->frame[frame->parent].function, counted ? own->calls : -1,
+                                     own->weight, outermost * frame->time};
+    return 0;
+}
+
+int gt_profile_sum(struct gt_profile_maker *maker, bool counted)
+{
+    int status = 0;
+    for (size_t i = maker->frame_count; i-- > 0;) {
+        struct gt_trace_frame *frame = &maker->frame[i];
+        frame->time += maker->own[i].weight;
+        if (frame->parent != GT_TRACE_NONE)
+            maker->frame[frame->parent].time += frame->time;
+    }
+    for (size_t i = 0; i < maker->frame_count && status >= 0; i++)
+        status = sum_frame(maker, i, counted);
+    return status < 0 ? status : gt_profile_callers(maker);
+}
+
+/* ---- callers ---- */
+
+static int by_function(const void *a, const void *b)
+{
+    const struct gt_profile_edge *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->function, y->function), GT_ORDER(x->caller, y->caller));
+}
+
+int gt_profile_callers(struct gt_profile_maker *maker)
+{
+    if (maker->edge_count)
+        qsort(maker->edge, maker->edge_count, sizeof *maker->edge, by_function);
+    for (size_t i = 0; i < maker->edge_count; i++) {
+        const struct gt_profile_edge *edge = &maker->edge[i];
+        struct gt_trace_function *function = &maker->function[edge->function];
+        bool is_new = i == 0 || by_function(edge, edge - 1) != 0;
+        struct gt_trace_caller *caller = is_new ? GT_GROW(maker, caller) : &maker->caller[maker->caller_count - 1];
+        if (!caller)
+            return -ENOMEM;
+        if (is_new) {
+            *caller = (struct gt_trace_caller){edge->caller, -1, -1, 0, 0};
+            if (!function->callers++)
+                function->caller = (uint32_t)maker->caller_count - 1;
+        }
+        if (edge->calls >= 0)
+            caller->total_calls = (caller->total_calls < 0 ? 0 : caller->total_calls) + edge->calls;
+        caller->total_time += edge->total_time;
+        caller->cumulative_time += edge->cumulative_time;
+    }
+    return 0;
+}
+
+/* ---- the profile ---- */
+
+struct place {
+    const struct gt_trace *trace;
+    const struct gt_trace_function *function;
+    uint32_t number;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int order = strcmp(gt_trace_text(x->trace, x->function->file), gt_trace_text(y->trace, y->function->file));
+    if (!order)
+        order = GT_ORDER(x->function->line, y->function->line);
+    if (!order)
+        order = strcmp(gt_trace_text(x->trace, x->function->function), gt_trace_text(y->trace, y->function->function));
+    return order ? order : GT_ORDER(x->number, y->number);
+}
+
+static void renumber(struct gt_profile_maker *maker, const uint32_t *place_of)
+{
+    for (size_t i = 0; i < maker->caller_count; i++)
+        maker->caller[i].function = place_of[maker->caller[i].function];
+    for (size_t i = 0; i < maker->frame_count; i++)
+        maker->frame[i].function = place_of[maker->frame[i].function];
+}
+
+void gt_profile_maker_release(struct gt_profile_maker *maker)
+{
+    gt_keys_release(&maker->keys);
+    free(maker->function);
+    free(maker->caller);
+    free(maker->frame);
+    gt_keys_release(&maker->children);
+    free(maker->own);
+    free(maker->edge);
+    *maker = (struct gt_profile_maker){0};
+}
+
+int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *profile)
+{
+    size_t count = maker->function_count;
+    struct place *place = calloc(count + 1, sizeof *place);
+    uint32_t *place_of = calloc(count + 1, sizeof *place_of);
+    struct gt_trace_function *sorted = calloc(count + 1, sizeof *sorted);
+    int status = place && place_of && sorted ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && status >= 0; i++)
+        place[i] = (struct place){maker->trace, &maker->function[i], (uint32_t)i};
+    if (status >= 0) {
+        qsort(place, count, sizeof *place, by_name);
+        for (size_t i = 0; i < count; i++) {
+            sorted[i] = *place[i].function;
+            place_of[place[i].number] = (uint32_t)i;
+        }
+        renumber(maker, place_of);
+        profile->function = sorted;
+        profile->function_count = count;
+        profile->caller = maker->caller;
+        profile->caller_count = maker->caller_count;
+        profile->frame = maker->frame;
+        profile->frame_count = maker->frame_count;
+        maker->caller = NULL;
+        maker->frame = NULL;
+        sorted = NULL;
+    }
+    free(sorted);
+    free(place);
+    free(place_of);
+    gt_profile_maker_release(maker);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* A profile is made of functions in any order, and of call stacks that add up to a tree. */
+#ifndef GT_TRACE_PROFILE_MAKER_H
+#define GT_TRACE_PROFILE_MAKER_H
+
+#include "trace/format.h"
+
+/* Time that a function spent when called by another. */
+struct gt_profile_edge {
+    uint32_t function, caller;
+    int64_t calls;
+    double total_time, cumulative_time;
+};
+
+/* What fell on a frame itself: its children have theirs. */
+struct gt_profile_own {
+    double weight;
+    int64_t calls;
+};
+
+/* All zero but for `trace` is empty. */
+struct gt_profile_maker {
+    struct gt_trace *trace;
+    struct gt_keys keys, children; /* functions; frames by parent and function */
+    struct gt_trace_function *function;
+    size_t function_count, function_capacity;
+    struct gt_trace_caller *caller; /* in the order of adding; those of one function stand together */
+    size_t caller_count, caller_capacity;
+    struct gt_trace_frame *frame;
+    size_t frame_count, frame_capacity;
+    struct gt_profile_own *own; /* of each frame of the tree of stacks */
+    size_t own_count, own_capacity;
+    struct gt_profile_edge *edge;
+    size_t edge_count, edge_capacity;
+};
+
+enum { GT_PROFILE_DEEPEST = 2048 };
+
+/* Returns the number of a function of that file, line and name (texts without escapes), new or known. */
+int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name);
+/* Does the same for a function as tools write one: "name (file:line)", "file(line): name" or a name alone. */
+int64_t gt_profile_function_of(struct gt_profile_maker *maker, struct gt_span text);
+/* Returns the frame of a function below another (GT_TRACE_NONE: at the root), new or known. */
+int64_t gt_profile_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function);
+/* Adds a stack, its outermost function first; deeper ones than GT_PROFILE_DEEPEST end there. Returns 0 or -ENOMEM. */
+int gt_profile_stack(struct gt_profile_maker *maker, const uint32_t *function, size_t depth, double weight);
+/* Sums up frames to functions and their callers; without `counted` calls are not known. Returns 0 or -ENOMEM. */
+int gt_profile_sum(struct gt_profile_maker *maker, bool counted);
+/* Makes callers of the edges. */
+int gt_profile_callers(struct gt_profile_maker *maker);
+/* Sorts the functions by file, line and name, and gives everything to the profile. Also releases the maker. */
+int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *profile);
+void gt_profile_maker_release(struct gt_profile_maker *maker);
+
+#endif

@@ -1,0 +1,118 @@
+"""Mistakes that people make: each ends in one line that names the thing and leads on, and nothing is done."""
+import subprocess
+import sys
+
+import pytest
+from test_screen_width import on_terminal
+
+RUN = ["run", "--no-history", "--disable-logs"]
+
+
+@pytest.fixture
+def folder(tmp_path, recording):
+    (tmp_path / "a.sqlite").write_bytes(recording.read_bytes())
+    (tmp_path / "notes.txt").write_text("hi\n")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def recording(gpu_tracker, tmp_path_factory):
+    path = tmp_path_factory.mktemp("mistakes") / "a.sqlite"
+    subprocess.run([gpu_tracker, "run", "--no-history", "--quiet", "--tracking-file", path, "--", "sleep", "0.1"], check=True)
+    return path
+
+
+MISTAKES = [
+    # the wrong word for the command, or none
+    (["ls"], "gpu-tracker run -- ls"), (["python", "train.py"], "gpu-tracker run -- python"), (["--", "true"], "gpu-tracker run -- true"),
+    (["./train.py"], "gpu-tracker run -- ./train.py"), (["a.sqlite"], "'report a.sqlite'"), (["html", "a.sqlite"], "'report'"),
+    (["stats", "a.sqlite"], "'report'"), (["view", "a.sqlite"], "'report'"), (["show", "a.sqlite"], "'report'"), (["repot"], "'report'"),
+    (["runn", "true"], "'run'"), (["track", "true"], "'run'"), (["start", "true"], "'run'"), (["analyse", "a.sqlite"], "'analyze'"),
+    (["diff", "a", "b"], "'compare'"), (["watch"], "'top'"), (["status"], "'top'"), (["history"], "'runs'"), (["info"], "'doctor'"),
+    (["request", "a.sqlite"], "'report --request'"), (["merge", "a"], "'timeline merge'"), (["sub-track"], "which command"),
+    (["sub-track", "analyse", "a.sqlite"], "'sub-track analyze'"), (["sub-track", "show"], "'show'"), (["timeline"], "which command"),
+    (["timeline", "merg", "a"], "'timeline merge'"), (["timeline", "a.json"], "'a.json'"), (["help", "nosuch"], "'nosuch'"),
+    # nothing, or too much
+    (["run"], "COMMAND"), (["run", "--"], "COMMAND"), (["run", "--tf", "x.sqlite"], "COMMAND"), (["attach"], "PID"), (["report"], "FILE"),
+    (["analyze"], "FILE"), (["compare"], "session"), (["compare", "a.sqlite"], "'a.sqlite' alone"), (["plot", "-o", "x.svg"], "FILE"),
+    (["profile"], "ANALYSIS"), (["profile", "kernels"], "ANALYSIS"), (["block"], "NAME"), (["block", "train"], "NAME"),
+    (["completion"], "bash"), (["attach", "1", "2"], "'2'"), (["analyze", "a.sqlite", "b.sqlite"], "'b.sqlite'"),
+    (["man", "run"], "'run'"),
+    (["doctor", "a.sqlite"], "'a.sqlite'"), (["schema", "ram"], "'ram'"), (["profile", "diff", "a.json"], "two paths"),
+    # options: misspelt, without a value, of another command
+    ([*RUN, "--slep-time", "1", "--", "true"], "'--sleep-time'"), ([*RUN, "--formt", "json", "--", "true"], "'--format'"),
+    ([*RUN, "-x", "--", "true"], "'-x'"), (["--helpp"], "'--help'"), (["--verison"], "'--version'"), (["run", "--tf"], "FILE"),
+    (["run", "-o"], "FILE"), (["-e"], "COMMAND"), (["report", "a.sqlite", "-o"], "FILE"), (["report", "a.sqlite", "--request"], "KIND"),
+    (["report", "--tf", "a.sqlite"], "gpu-tracker report run.sqlite"),
+    (["report", "--tracking-file", "a.sqlite"], "gpu-tracker report run.sqlite"),
+    (["doctor", "--fixx"], "'--fix'"), ([*RUN, "--expected-cores", "2", "--", "true"], "'--n-expected-cores'"),
+    # values
+    ([*RUN, "--sleep-time", "abc", "--", "true"], "'abc'"), ([*RUN, "--sleep-time", "5m", "--", "true"], "min"),
+    ([*RUN, "--sleep-time", "0", "--", "true"], "too small"), ([*RUN, "--sleep-time", "-1", "--", "true"], "too small"),
+    ([*RUN, "--sleep-time", "1,5", "--", "true"], "'1,5'"), ([*RUN, "--ram-unit", "gb", "--", "true"], "did you mean gigabytes?"),
+    ([*RUN, "--ram-unit", "GBs", "--", "true"], "did you mean gigabytes?"), ([*RUN, "--ram-unit", "xx", "--", "true"], "gigabytes"),
+    ([*RUN, "--time-unit", "hrs", "--", "true"], "did you mean hours?"),
+    ([*RUN, "--time-unit", "sec", "--", "true"], "did you mean seconds?"),
+    ([*RUN, "--format", "yaml", "--", "true"], "did you mean json?"), ([*RUN, "-f", "pdf", "--", "true"], "'pdf'"),
+    ([*RUN, "-f", "md", "--", "true"], "did you mean markdown?"), ([*RUN, "--wait", "forever", "--", "true"], "main, all"),
+    ([*RUN, "--cpu-tdp", "abc", "--", "true"], "'abc'"), ([*RUN, "--carbon-intensity", "XX", "--", "true"], "XX"),
+    ([*RUN, "--gpu-brand", "intelx", "--", "true"], "nvidia"), (["report", "a.sqlite", "--request", "slrm"], "did you mean slurm?"),
+    (["report", "a.sqlite", "--request", "kubernetes"], "did you mean k8s?"),
+    (["report", "a.sqlite", "--request", "sbatch"], "did you mean slurm?"),
+    (["compare", "a.sqlite", "a.sqlite", "--stat", "median"], "did you mean p50?"), (["report", "a.sqlite", "--for", "5"], "--by"),
+    (["report", "a.sqlite", "--by", "name"], "a.sqlite"), (["runs", "--top", "abc"], "'abc'"), (["completion", "ksh"], "'ksh'"),
+    (["profile", "kernel", "a.json"], "kernels"), (["attach", "abc"], "'abc'"), (["attach", "python"], "'python'"),
+    (["serve", "--listen", "abc"], "127.0.0.1:9417"), (["serve", "--pid", "abc"], "abc"), (["-e", ""], "empty"),
+    (["-e", "unbalanced 'quote"], "not closed"),
+    # rules
+    ([*RUN, "--fail-if", "memory", "--", "true"], "neither > nor <"), ([*RUN, "--fail-if", "memory>2", "--", "true"], "2GB"),
+    ([*RUN, "--fail-if", "memory>2XB", "--", "true"], "2GB"), ([*RUN, "--fail-if", "memry>2GB", "--", "true"], "memory, time"),
+    ([*RUN, "--fail-if", "memory=2GB", "--", "true"], "neither > nor <"), ([*RUN, "--fail-if", "time>10", "--", "true"], "10min"),
+    ([*RUN, "--fail-if", "memory>2s", "--", "true"], "2GB"), (["compare", "a.sqlite", "a.sqlite", "--fail-if", "foo>5%"], "foo"),
+    # files
+    ([*RUN, "-o", "out.png", "--", "true"], "--plot"), ([*RUN, "-o", "out.xyz", "--", "true"], ".html"),
+    ([*RUN, "--tf", "x.db", "--", "true"], ".sqlite"), ([*RUN, "--tf", "x.parquet", "--", "true"], ".csv"),
+    ([*RUN, "--tf", "notes.txt", "--", "true"], ".sqlite"), (["report", "notes.txt"], ".sqlite"),
+    (["report", "a.sqlite", "-o", "x.png"], "--plot"),
+    (["report", "a.sqlite", "x.html"], "-o x.html"), (["plot", "a.sqlite", "memory.svg"], "-o memory.svg"),
+    (["analyze", "a.sqlite", "page.html"], "-o page.html"), (["plot", "a.sqlite", "-o", "x.jpg"], ".svg"),
+    (["report", "a.sqlite", "--plot", "memry", "-o", "m.svg"], "memry"), (["report", "a.sqlite", "--plot", "cpu", "-o", "m.gif"], ".svg"),
+    (["compare", "-m", "a.sqlite"], "NAME=FILE"), (["analyze", "notes.txt"], ".sqlite"),
+    (["profile", "kernels", "notes.txt"], "notes.txt"),
+    (["timeline", "info", "notes.txt"], "notes.txt"), (["top", "--once", "notes.txt"], ".sqlite"),
+    ([*RUN, "--tconfig", "none.json", "--", "true"], "none.json"), ([*RUN, "--tconfig", "notes.txt", "--", "true"], "notes.txt"),
+]
+
+
+@pytest.mark.parametrize("words, naming", MISTAKES, ids=[" ".join(words)[:60] for words, _ in MISTAKES])
+def test_a_mistake_is_told(folder, refused, words, naming):
+    refused(2, naming, *words)
+
+
+@pytest.mark.parametrize("status, words, naming", [
+    (125, [*RUN, "--tf", "a.sqlite", "--", "touch", "started"], "a.sqlite exists already"),
+    (125, [*RUN, "-o", "none/x.json", "--", "touch", "started"], "none/x.json"),
+    (125, [*RUN, "-o", ".", "--", "touch", "started"], "'.'"),
+    (125, ["report", "none.sqlite"], "none.sqlite: No such file"), (125, ["top", "none.sqlite"], "none.sqlite: No such file"),
+    (125, ["attach", "999999999"], "999999999 does not exist"), (125, ["profile", "kernels", "none.json"], "none.json: No such file"),
+    (1, ["analyze", "none.sqlite"], "none.sqlite: No such file"),
+    (1, ["compare", "a.sqlite", "none.sqlite"], "none.sqlite: No such file"),
+    (127, [*RUN, "--", "nosuchprogram"], "'nosuchprogram': command not found"),
+    (127, [*RUN, "--", "python train.py"], "words of their own, without quotes"),
+    (127, [*RUN, "--", "cd", "/tmp"], "a word of the shell"),
+    (127, [*RUN, "--", "module", "load", "cuda"], "a word of the shell"),
+    (126, [*RUN, "--", "./notes.txt"], "'./notes.txt': cannot execute"),
+])
+def test_what_is_not_there_is_told(folder, refused, status, words, naming):
+    refused(status, naming, *words)
+
+
+def test_signs_of_a_shell_are_told(cli):
+    done = cli("-e", f"{sys.executable} -c pass | wc")
+    assert "--execute starts no shell: '|' goes to the command as a word" in done.stderr
+    assert "starts no shell" not in cli("-e", f"{sys.executable} -c pass '|&'").stderr
+
+
+def test_a_picture_is_no_text_for_a_terminal(gpu_tracker, recording):
+    shown = on_terminal([gpu_tracker, "plot", recording], 80, statuses=(2,))
+    assert "-o memory.svg" in shown and "<svg" not in shown
