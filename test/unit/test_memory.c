@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "collect/process/memory.h"
-#include "collect/process/page_set.h"
+#include "collect/process/page_walk.h"
 #include "support/figures.h"
 #include "support/scenario.h"
 #include "support/sanitized.h"
