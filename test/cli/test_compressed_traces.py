@@ -134,9 +134,9 @@ def test_memory_does_not_grow_with_the_file(gpu_tracker, tmp_path):
     for times in (1, 60):
         path = tmp_path / f"{times}.zst"
         path.write_bytes(zstd(b"[" + b",".join([TEXT[1:-1]] * times) + b"]"))
-        out = subprocess.run(["/usr/bin/python3", "-c", "import resource, subprocess, sys; subprocess.run(sys.argv[1:], "
+        out = subprocess.run(["/usr/bin/python3", "-c", ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], "
                               "check=True, stdout=subprocess.DEVNULL); "
-                              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", gpu_tracker, "timeline",
+                              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"), gpu_tracker, "timeline",
                               "info", path], stdout=subprocess.PIPE, check=True).stdout
         peaks.append(int(out))
     assert peaks[1] < peaks[0] + 30_000

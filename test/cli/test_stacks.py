@@ -6,7 +6,6 @@ import re
 import subprocess
 
 import pytest
-
 from browser import Browser, needs_browser
 
 FIXTURE = pathlib.Path(__file__).parent.parent / "fixture" / "traces"

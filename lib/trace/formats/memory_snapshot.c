@@ -1,0 +1,549 @@
+/* PyTorch's memory snapshots (torch.cuda.memory._dump_snapshot): a pickle of the allocator's segments and of what it did
+ * lately. Nothing in it is run. Each allocation is an event, allocated and reserved memory are samples, and what was
+ * allocated at the peak is a profile by stack. The layout: torch/cuda/_memory_viz.py and torch/csrc/cuda/memory_snapshot.cpp. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/json.h"
+#include "base/pickle.h"
+#include "trace/format.h"
+#include "trace/profile_maker.h"
+
+#define MOST_BYTES ((size_t)2 << 30)
+enum { MOST_DEVICES = 1024 };
+
+static int probe_snapshot(const struct gt_trace_probe *probe)
+{
+    bool is_pickle = probe->length > 4 && (unsigned char)probe->head[0] == 0x80 && probe->head[1] >= 2 &&
+                     probe->head[1] <= 5;
+    return is_pickle && memmem(probe->head, probe->length, "segments", 8) &&
+                   (memmem(probe->head, probe->length, "total_size", 10) ||
+                    memmem(probe->head, probe->length, "device_traces", 13))
+               ? 90
+               : 0;
+}
+
+/* What is allocated. */
+struct block {
+    uint64_t address;
+    int64_t size, since;                  /* since: ns; INT64_MIN: before the recording */
+    const struct gt_pickle_value *frames; /* NULL: not known */
+    int64_t stream;
+    bool is_free;
+};
+
+struct blocks {
+    struct block *block;
+    size_t count, capacity;
+    struct gt_map places; /* of what is not free, by a hash of the address */
+};
+
+struct device {
+    struct gt_reading *reading;
+    int number;
+    const struct gt_pickle_value *trace; /* what the allocator did; NULL: not recorded */
+    struct blocks blocks;
+    int64_t allocated, reserved, peak;
+    size_t peak_entry; /* the first at which it was that high; SIZE_MAX: before the first */
+    int64_t time;      /* of the entry, ns */
+};
+
+/* ---- values ---- */
+
+static int64_t integer_of(const struct gt_pickle_value *dict, const char *key, int64_t otherwise)
+{
+    const struct gt_pickle_value *value = gt_pickle_get(dict, key);
+    return value && value->kind == GT_PICKLE_INTEGER ? value->integer : otherwise;
+}
+
+static struct gt_span text_of(const struct gt_pickle_value *dict, const char *key)
+{
+    const struct gt_pickle_value *value = gt_pickle_get(dict, key);
+    return value && value->kind == GT_PICKLE_TEXT ? (struct gt_span){value->text, value->length} : (struct gt_span){0};
+}
+
+static size_t count_of(const struct gt_pickle_value *list)
+{
+    return list && (list->kind == GT_PICKLE_LIST || list->kind == GT_PICKLE_TUPLE) ? list->count : 0;
+}
+
+/* ---- what is allocated ---- */
+
+struct wanted {
+    const struct blocks *blocks;
+    uint64_t address;
+};
+
+static bool is_block(const void *context, uint32_t at)
+{
+    const struct wanted *wanted = context;
+    const struct block *block = &wanted->blocks->block[at];
+    return block->address == wanted->address && !block->is_free;
+}
+
+static struct block *find_block(struct blocks *blocks, uint64_t address)
+{
+    struct wanted wanted = {blocks, address};
+    uint32_t at = gt_map_find(&blocks->places, (uint32_t)gt_hash(&address, sizeof address), is_block, &wanted);
+    return at == GT_MAP_ABSENT ? NULL : &blocks->block[at];
+}
+
+static int add_block(struct blocks *blocks, const struct block *block)
+{
+    if (blocks->count >= GT_MAP_ABSENT - 1 ||
+        gt_map_add(&blocks->places, (uint32_t)gt_hash(&block->address, sizeof block->address),
+                   (uint32_t)blocks->count) < 0)
+        return -ENOMEM;
+    struct block *place = GT_GROW_LIST(blocks, block);
+    if (!place)
+        return -ENOMEM;
+    *place = *block;
+    return 0;
+}
+
+static void release_blocks(struct blocks *blocks)
+{
+    free(blocks->block);
+    gt_map_release(&blocks->places);
+    *blocks = (struct blocks){0};
+}
+
+enum action { ALLOC, FREE, SEGMENT_ALLOC, SEGMENT_FREE, OUT_OF_MEMORY, OTHER };
+
+static enum action action_of(const struct gt_pickle_value *entry)
+{
+    static const struct {
+        const char *name;
+        enum action action;
+    } actions[] = {{"alloc", ALLOC},
+                   {"free_requested", FREE},
+                   {"segment_alloc", SEGMENT_ALLOC},
+                   {"segment_map", SEGMENT_ALLOC},
+                   {"segment_free", SEGMENT_FREE},
+                   {"segment_unmap", SEGMENT_FREE},
+                   {"oom", OUT_OF_MEMORY}};
+    struct gt_span action = text_of(entry, "action");
+    for (size_t i = 0; action.text && i < sizeof actions / sizeof *actions; i++)
+        if (gt_span_is(action, actions[i].name))
+            return actions[i].action;
+    return OTHER;
+}
+
+/* ---- what was there before the recording: what it frees without having allocated it, and what is there at its end
+ * although the recording does not tell of it ---- */
+
+static int add_before(struct device *device, uint64_t address, int64_t size, const struct gt_pickle_value *frames,
+                      int64_t stream)
+{
+    device->allocated += size;
+    return add_block(&device->blocks, &(struct block){address, size, INT64_MIN, frames, stream, false});
+}
+
+/* Addresses that the recording allocates or frees for the first time. */
+static int find_freed(struct device *device, struct blocks *seen)
+{
+    int status = 0;
+    for (size_t i = 0; i < count_of(device->trace) && status >= 0; i++) {
+        const struct gt_pickle_value *entry = gt_pickle_item(device->trace, i);
+        enum action action = action_of(entry);
+        int64_t size = integer_of(entry, "size", -1);
+        uint64_t address = (uint64_t)integer_of(entry, "addr", 0);
+        if ((action != ALLOC && action != FREE) || size < 0 || find_block(seen, address))
+            continue;
+        status = add_block(seen, &(struct block){.address = address});
+        if (status >= 0 && action == FREE)
+            status = add_before(device, address, size, NULL, integer_of(entry, "stream", 0));
+    }
+    return status;
+}
+
+static int find_remaining(struct device *device, const struct gt_pickle_value *segments, struct blocks *seen)
+{
+    int status = 0;
+    for (size_t i = 0; i < count_of(segments) && status >= 0; i++) {
+        const struct gt_pickle_value *segment = gt_pickle_item(segments, i), *blocks = gt_pickle_get(segment, "blocks");
+        uint64_t address = (uint64_t)integer_of(segment, "address", 0);
+        if (integer_of(segment, "device", 0) != device->number)
+            continue;
+        for (size_t j = 0; j < count_of(blocks) && status >= 0; j++) {
+            const struct gt_pickle_value *block = gt_pickle_item(blocks, j);
+            struct gt_span state = text_of(block, "state");
+            int64_t size = integer_of(block, "size", 0);
+            uint64_t at = (uint64_t)integer_of(block, "address", (int64_t)address);
+            if (state.text && gt_span_is(state, "active_allocated") && size >= 0 && !find_block(seen, at))
+                status = add_before(device, at, size, gt_pickle_get(block, "frames"), integer_of(segment, "stream", 0));
+            address = at + (uint64_t)(size > 0 ? size : 0);
+        }
+    }
+    return status;
+}
+
+/* What is reserved at the end, less what was reserved during the recording. */
+static void find_reserved(struct device *device, const struct gt_pickle_value *segments)
+{
+    for (size_t i = 0; i < count_of(segments); i++) {
+        const struct gt_pickle_value *segment = gt_pickle_item(segments, i);
+        if (integer_of(segment, "device", 0) == device->number)
+            device->reserved += integer_of(segment, "total_size", 0);
+    }
+    for (size_t i = 0; i < count_of(device->trace); i++) {
+        const struct gt_pickle_value *entry = gt_pickle_item(device->trace, i);
+        enum action action = action_of(entry);
+        int64_t size = integer_of(entry, "size", 0);
+        device->reserved -= action == SEGMENT_ALLOC ? size : action == SEGMENT_FREE ? -size : 0;
+    }
+}
+
+static int begin(struct device *device, const struct gt_pickle_value *segments)
+{
+    struct blocks seen = {0};
+    device->allocated = device->reserved = 0;
+    int status = find_freed(device, &seen);
+    if (status >= 0)
+        status = find_remaining(device, segments, &seen);
+    release_blocks(&seen);
+    find_reserved(device, segments);
+    return status;
+}
+
+/* ---- events and samples ---- */
+
+static int put_sample(struct device *device, const char *dimension, int64_t time, int64_t value)
+{
+    char name[32];
+    const char *path = gt_reading_file(device->reading)->path; /* each file has devices of its own */
+    snprintf(name, sizeof name, "gpu%d", device->number);
+    int64_t series = gt_reading_series(
+        device->reading, (struct gt_span){"memory", 6}, (struct gt_span){name, strlen(name)},
+        (struct gt_span){dimension, strlen(dimension)}, (struct gt_span){path, strlen(path)});
+    return series < 0 ? (int)series : gt_reading_sample(device->reading, (uint32_t)series, time, (double)value);
+}
+
+static bool is_of_user(struct gt_span file)
+{
+    return file.length > 3 && memcmp(file.text + file.length - 3, ".py", 3) == 0 &&
+           !memmem(file.text, file.length, "/torch/", 7);
+}
+
+/* "forward (model.py:12)": the innermost function of Python's outside of PyTorch, else the innermost. */
+static void write_place(struct gt_buffer *out, const struct gt_pickle_value *frames)
+{
+    const struct gt_pickle_value *shown = gt_pickle_item(frames, 0);
+    for (size_t i = 0; i < count_of(frames); i++)
+        if (is_of_user(text_of(gt_pickle_item(frames, i), "filename"))) {
+            shown = gt_pickle_item(frames, i);
+            break;
+        }
+    struct gt_span name = text_of(shown, "name"), file = text_of(shown, "filename");
+    if (!name.text)
+        gt_buffer_text(out, "allocation");
+    else if (file.length)
+        gt_buffer_printf(out, "%.*s (%.*s:%" PRId64 ")", (int)name.length, name.text, (int)file.length, file.text,
+                         integer_of(shown, "line", 0));
+    else
+        gt_buffer_printf(out, "%.*s", (int)name.length, name.text);
+}
+
+static int put_event(struct device *device, const struct gt_pickle_value *frames, const char *category, int64_t stream,
+                     int64_t size, int64_t start, int64_t end, uint8_t flag)
+{
+    char pid[32], tid[32];
+    struct gt_buffer place = {0}, quoted = {0};
+    snprintf(pid, sizeof pid, "GPU %d memory", device->number);
+    snprintf(tid, sizeof tid, "stream %" PRId64, stream);
+    write_place(&place, frames);
+    gt_json_quote(&quoted, place.data ? place.data : "");
+    int64_t track = place.failed || quoted.failed
+                        ? -ENOMEM
+                        : gt_reading_track(device->reading, (struct gt_span){pid, strlen(pid)},
+                                           (struct gt_span){tid, strlen(tid)}, (struct gt_span){0});
+    if (track >= 0) {
+        struct gt_raw_event item = {.name = {quoted.data + 1, quoted.length - 2},
+                                    .category = {category, strlen(category)},
+                                    .start = start,
+                                    .duration = end > start ? end - start : 0,
+                                    .bytes = size,
+                                    .correlation = GT_TRACE_NO_ID,
+                                    .external = GT_TRACE_NO_ID,
+                                    .step = GT_TRACE_NO_STEP,
+                                    .phase = end >= start ? 'X' : 'i',
+                                    .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+        track = gt_reading_event(device->reading, &item, item.name, (uint32_t)track, flag);
+    }
+    gt_buffer_release(&place);
+    gt_buffer_release(&quoted);
+    return track < 0 ? (int)track : 0;
+}
+
+/* Blocks from before the recording begin with it. */
+static int put_block(struct device *device, const struct block *block, int64_t end, uint8_t flag)
+{
+    int64_t first = device->trace ? integer_of(gt_pickle_item(device->trace, 0), "time_us", 0) * 1000 : end;
+    return put_event(device, block->frames, "allocation", block->stream, block->size,
+                     block->since == INT64_MIN ? first : block->since, end, flag);
+}
+
+static int take_free(struct device *device, const struct gt_pickle_value *entry)
+{
+    struct block *block = find_block(&device->blocks, (uint64_t)integer_of(entry, "addr", 0));
+    if (!block) {
+        gt_reading_file(device->reading)->damage.unopened++;
+        return 0;
+    }
+    block->is_free = true;
+    device->allocated -= block->size;
+    int status = put_block(device, block, device->time, 0);
+    return status < 0 ? status : put_sample(device, "allocated_bytes", device->time, device->allocated);
+}
+
+static int take_alloc(struct device *device, const struct gt_pickle_value *entry, size_t number)
+{
+    int64_t size = integer_of(entry, "size", -1);
+    uint64_t address = (uint64_t)integer_of(entry, "addr", 0);
+    if (size < 0 || find_block(&device->blocks, address)) {
+        gt_reading_file(device->reading)->damage.bad_events++;
+        gt_damage_note(&gt_reading_file(device->reading)->damage, number, "an address that is allocated twice");
+        return 0;
+    }
+    device->allocated += size;
+    if (device->allocated > device->peak) {
+        device->peak = device->allocated;
+        device->peak_entry = number;
+    }
+    struct block block = {address, size, device->time, gt_pickle_get(entry, "frames"), integer_of(entry, "stream", 0),
+                          false};
+    int status = add_block(&device->blocks, &block);
+    return status < 0 ? status : put_sample(device, "allocated_bytes", device->time, device->allocated);
+}
+
+static int take_entry(struct device *device, size_t number)
+{
+    const struct gt_pickle_value *entry = gt_pickle_item(device->trace, number);
+    enum action action = action_of(entry);
+    device->time = integer_of(entry, "time_us", 0) * 1000;
+    if (action == ALLOC)
+        return take_alloc(device, entry, number);
+    if (action == FREE)
+        return take_free(device, entry);
+    if (action == OUT_OF_MEMORY)
+        return put_event(device, gt_pickle_get(entry, "frames"), "out of memory", integer_of(entry, "stream", 0),
+                         integer_of(entry, "size", -1), device->time, INT64_MIN, 0);
+    if (action == OTHER)
+        return 0;
+    device->reserved += action == SEGMENT_ALLOC ? integer_of(entry, "size", 0) : -integer_of(entry, "size", 0);
+    return put_sample(device, "reserved_bytes", device->time, device->reserved);
+}
+
+static int take_all(struct device *device)
+{
+    device->peak = device->allocated;
+    device->peak_entry = SIZE_MAX;
+    int status = 0;
+    for (size_t i = 0; i < count_of(device->trace) && status >= 0; i++)
+        status = take_entry(device, i);
+    for (size_t i = 0; i < device->blocks.count && status >= 0 && count_of(device->trace); i++)
+        if (!device->blocks.block[i].is_free)
+            status = put_block(device, &device->blocks.block[i], device->time, GT_TRACE_UNCLOSED);
+    return status;
+}
+
+/* ---- fragmentation at the end ---- */
+
+struct free_memory {
+    int64_t total, largest, awaiting, allocated, reserved;
+};
+
+static struct free_memory find_free(const struct device *device, const struct gt_pickle_value *segments)
+{
+    struct free_memory ret = {0};
+    for (size_t i = 0; i < count_of(segments); i++) {
+        const struct gt_pickle_value *segment = gt_pickle_item(segments, i), *blocks = gt_pickle_get(segment, "blocks");
+        if (integer_of(segment, "device", 0) != device->number)
+            continue;
+        ret.reserved += integer_of(segment, "total_size", 0);
+        for (size_t j = 0; j < count_of(blocks); j++) {
+            const struct gt_pickle_value *block = gt_pickle_item(blocks, j);
+            struct gt_span state = text_of(block, "state");
+            int64_t size = integer_of(block, "size", 0);
+            if (state.text && gt_span_is(state, "active_allocated")) {
+                ret.allocated += size;
+            } else if (state.text && gt_span_is(state, "inactive")) {
+                ret.total += size;
+                ret.largest = size > ret.largest ? size : ret.largest;
+            } else {
+                ret.awaiting += size;
+            }
+        }
+    }
+    return ret;
+}
+
+static int put_end(struct device *device, const struct gt_pickle_value *segments)
+{
+    struct free_memory left = find_free(device, segments);
+    const struct {
+        const char *dimension;
+        int64_t value;
+    } figures[] = {{"allocated_bytes", left.allocated},
+                   {"reserved_bytes", left.reserved},
+                   {"free_in_segments_bytes", left.total},
+                   {"largest_free_block_bytes", left.largest},
+                   {"awaiting_free_bytes", left.awaiting}};
+    int status = 0;
+    for (size_t i = 0; i < sizeof figures / sizeof *figures && status >= 0; i++)
+        status = put_sample(device, figures[i].dimension, device->time, figures[i].value);
+    return status;
+}
+
+/* ---- the peak ---- */
+
+static int add_stack(struct gt_profile_maker *maker, const struct block *block)
+{
+    uint32_t function[GT_PROFILE_DEEPEST];
+    size_t depth = 0, frames = count_of(block->frames);
+    if (!frames) {
+        const char *name = block->since == INT64_MIN ? "[allocated before the recording]" : "[no stack recorded]";
+        int64_t number = gt_profile_function(maker, (struct gt_span){"~", 1}, 0, (struct gt_span){name, strlen(name)});
+        function[0] = (uint32_t)number;
+        return number < 0 ? (int)number : gt_profile_stack(maker, function, 1, (double)block->size);
+    }
+    for (size_t i = frames; i-- > 0 && depth < GT_PROFILE_DEEPEST;) { /* they stand innermost first */
+        const struct gt_pickle_value *frame = gt_pickle_item(block->frames, i);
+        struct gt_span file = text_of(frame, "filename"), name = text_of(frame, "name");
+        int64_t number = gt_profile_function(maker, file.length ? file : (struct gt_span){"~", 1},
+                                             integer_of(frame, "line", 0), name.text ? name : (struct gt_span){"?", 1});
+        if (number < 0)
+            return (int)number;
+        function[depth++] = (uint32_t)number;
+    }
+    return gt_profile_stack(maker, function, depth, (double)block->size);
+}
+
+/* Goes through the recording once more, up to the peak, and keeps what is there then. */
+static int find_peak(struct device *device, const struct gt_pickle_value *segments, struct gt_profile_maker *maker)
+{
+    release_blocks(&device->blocks);
+    int status = begin(device, segments);
+    for (size_t i = 0; status >= 0 && device->peak_entry != SIZE_MAX && i <= device->peak_entry; i++) {
+        const struct gt_pickle_value *entry = gt_pickle_item(device->trace, i);
+        enum action action = action_of(entry);
+        uint64_t address = (uint64_t)integer_of(entry, "addr", 0);
+        struct block *known = find_block(&device->blocks, address);
+        if (action == FREE && known)
+            known->is_free = true;
+        else if (action == ALLOC && !known && integer_of(entry, "size", -1) >= 0)
+            status = add_block(&device->blocks, &(struct block){address, integer_of(entry, "size", 0), 0,
+                                                                gt_pickle_get(entry, "frames"), 0, false});
+    }
+    for (size_t i = 0; i < device->blocks.count && status >= 0; i++)
+        if (!device->blocks.block[i].is_free)
+            status = add_stack(maker, &device->blocks.block[i]);
+    return status;
+}
+
+static int put_profile(struct device *device, const struct gt_pickle_value *segments)
+{
+    struct gt_profile_maker maker = {.trace = device->reading->trace};
+    char name[32];
+    snprintf(name, sizeof name, "gpu%d", device->number);
+    int status = find_peak(device, segments, &maker);
+    if (status >= 0)
+        status = gt_profile_sum(&maker, true);
+    int64_t thread = status < 0 ? status : gt_strings_add(&device->reading->trace->strings, name, strlen(name));
+    struct gt_trace_profile *profile = thread < 0 ? NULL : gt_reading_profile(device->reading);
+    if (profile) {
+        profile->profiler = GT_PROFILER_SNAPSHOT;
+        profile->unit = GT_PROFILE_BYTES;
+        profile->thread = (uint32_t)thread;
+        status = gt_profile_finish(&maker, profile);
+    } else {
+        status = thread < 0 ? (int)thread : -ENOMEM;
+    }
+    gt_profile_maker_release(&maker);
+    return status;
+}
+
+/* ---- the file ---- */
+
+static int read_device(struct gt_reading *reading, const struct gt_pickle_value *segments,
+                       const struct gt_pickle_value *traces, int number)
+{
+    struct device device = {.reading = reading, .number = number, .trace = gt_pickle_item(traces, (size_t)number)};
+    int status = begin(&device, segments);
+    if (status >= 0)
+        status = take_all(&device);
+    if (status >= 0)
+        status = put_end(&device, segments);
+    if (status >= 0 && device.peak > 0)
+        status = put_profile(&device, segments);
+    release_blocks(&device.blocks);
+    return status;
+}
+
+static int read_root(struct gt_reading *reading, const struct gt_pickle_value *root)
+{
+    const struct gt_pickle_value *segments = gt_pickle_get(root, "segments"),
+                                 *traces = gt_pickle_get(root, "device_traces");
+    int64_t devices = (int64_t)count_of(traces);
+    int status = 0;
+    for (size_t i = 0; i < count_of(segments); i++) {
+        int64_t device = integer_of(gt_pickle_item(segments, i), "device", 0);
+        devices = device >= devices && device < MOST_DEVICES ? device + 1 : devices;
+    }
+    for (int i = 0; i < devices && i < MOST_DEVICES && status >= 0; i++) {
+        bool is_used = count_of(gt_pickle_item(traces, (size_t)i)) > 0;
+        for (size_t j = 0; j < count_of(segments); j++)
+            is_used |= integer_of(gt_pickle_item(segments, j), "device", 0) == i;
+        if (is_used)
+            status = read_device(reading, segments, traces, i);
+    }
+    return status;
+}
+
+static int no_name(const char *module, size_t module_length, const char *name, size_t name_length)
+{
+    (void)module, (void)module_length, (void)name, (void)name_length;
+    return 0;
+}
+
+static int read_snapshot(struct gt_reading *reading, const char *path, struct gt_error *error)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    struct gt_pickle *pickle = NULL;
+    struct gt_error reason = {0};
+    char *bytes = NULL, trouble[80];
+    size_t length = 0;
+    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, &bytes, &length, trouble, sizeof trouble,
+                                error);
+    if (status < 0)
+        return status;
+    file->bytes = length;
+    status = gt_pickle_read(&pickle, bytes, length, no_name, path, &reason);
+    if (status == -EBADMSG) {
+        file->damage.cut_off = true;
+        file->damage.lost_bytes = length;
+        gt_damage_note(&file->damage, 0, "%s",
+                       *trouble ? trouble
+                                : "the pickle is cut off or damaged, or holds more than numbers, texts and lists");
+        status = 0;
+    } else if (status < 0) {
+        gt_error_copy(error, &reason);
+    } else {
+        file->clock = GT_CLOCK_RECORD;
+        status = read_root(reading, gt_pickle_root(pickle));
+    }
+    gt_pickle_free(pickle);
+    free(bytes);
+    return status;
+}
+
+const struct gt_trace_format gt_trace_memory_snapshot = {
+    .name = "memory-snapshot",
+    .help = "PyTorch's memory snapshots (pickle)",
+    .probe = probe_snapshot,
+    .read = read_snapshot,
+};
