@@ -10,8 +10,8 @@
 int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
 {
     struct gt_strings *strings = &maker->trace->strings;
-    int64_t file_text = gt_strings_add(strings, file.text, file.length);
-    int64_t name_text = file_text < 0 ? file_text : gt_strings_add(strings, name.text, name.length);
+    int64_t file_text = gt_strings_add(strings, file.text ? file.text : "", file.length);
+    int64_t name_text = file_text < 0 ? file_text : gt_strings_add(strings, name.text ? name.text : "", name.length);
     if (name_text < 0)
         return name_text;
     struct gt_key key = {{(uint32_t)file_text, (uint32_t)name_text, (uint32_t)line, (uint32_t)((uint64_t)line >> 32)}};

@@ -18,7 +18,7 @@ struct gt_proto_field {
 static inline struct gt_proto gt_proto_of(struct gt_span bytes)
 {
     const unsigned char *at = (const unsigned char *)bytes.text;
-    return (struct gt_proto){at, at + bytes.length};
+    return (struct gt_proto){at, at ? at + bytes.length : at};
 }
 /* Returns 1 for a field, 0 at the end, -EBADMSG. */
 int gt_proto_next(struct gt_proto *proto, struct gt_proto_field *field);

@@ -1,10 +1,15 @@
 """XLA's profiles: planes with lines of events, whose names and figures stand at the end of the plane."""
+import gzip
 import json
+import pathlib
 import sqlite3
 import subprocess
 
+import pytest
+
 from test_perfetto import field
 
+FIXTURE = pathlib.Path(__file__).parent.parent / "fixture" / "traces"
 START = 1_700_000_000_000_000_000
 
 
@@ -46,3 +51,15 @@ def test_a_cut_costs_the_plane_it_is_in(gpu_tracker, tmp_path):
     out = subprocess.run([gpu_tracker, "timeline", "info", "-f", "json", path], check=True, stdout=subprocess.PIPE).stdout
     [source] = json.loads(out)["sources"]
     assert (source["format"], source["events"], source["cut_off"]) == ("xplane", 2, "yes")
+
+
+def test_what_jax_wrote(gpu_tracker, tmp_path):
+    """The same events as in the timeline that JAX wrote beside it."""
+    out = tmp_path / "t.sqlite"
+    subprocess.run([gpu_tracker, "timeline", "export", "-o", out, FIXTURE / "jax.xplane.pb"], check=True, stdout=subprocess.DEVNULL)
+    rows = sqlite3.connect(out).execute("SELECT process, pid, name, start_ns, duration_ns FROM events").fetchall()
+    with gzip.open(FIXTURE / "jax.trace.json.gz") as file:
+        theirs = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
+    assert len(rows) == len(theirs) > 50
+    assert sorted(row[2] for row in rows) == sorted(event["name"] for event in theirs)
+    assert sum(row[4] for row in rows) / 1e3 == pytest.approx(sum(event["dur"] for event in theirs), abs=len(rows))
