@@ -45,8 +45,8 @@ def compile_all(compiler, files, folder, macros=()):
     GPU_TRACKER_OBJECTS is a folder in which make has compiled them.
     """
     ready = os.environ.get("GPU_TRACKER_OBJECTS", "")
-    headers = max(os.path.getmtime(path) for pattern in ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "lib/report/page.*s", "cli/*.def", "setup.py", "VERSION")
-                  for path in sources(pattern))
+    patterns = ("*/*.h", "include/*/*.h", "lib/**/*.[hd]*", "lib/report/page.*s", "cli/*.def", "setup.py", "VERSION")
+    headers = max(os.path.getmtime(path) for pattern in patterns for path in sources(pattern))
 
     def compile_one(file):
         if ready and os.path.exists(path := os.path.join(ready, os.path.splitext(file)[0] + ".o")):

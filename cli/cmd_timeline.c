@@ -26,8 +26,12 @@ static int merge(const struct options *options, int count, char **operands)
     what.align = options->align;
     what.output = options->merged;
     what.overwrite = options->overwrite;
-    status = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
-    return output_result(&output, status, report, &error);
+    int merged = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
+    status = output_result(&output, merged, report, &error);
+    if (status || merged <= 0)
+        return status;
+    say("nothing was merged: no event and no sample lies in what was asked for, and the list is empty");
+    return EXIT_NOTHING;
 }
 
 static int info(const struct options *options, int count, char **operands)
@@ -74,7 +78,7 @@ const struct command command_timeline_merge = {
         "Without -o the file is END_NODE_merged_timeline.json in the current folder, as SMDebug names it: the end in "
         "microseconds, and the node, or this machine where there are several.\n\n"
         "With --unit step, the events from the begin of step --start up to the begin of step --end are kept. Merging nothing "
-        "writes an empty list.",
+        "writes an empty list, and ends with status 4.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

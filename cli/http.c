@@ -326,6 +326,7 @@ void http_close(struct http *http)
     pages_close(http);
     if (http->daemon)
         http->mhd.stop_daemon(http->daemon);
+    pages_release(&http->pages);
     visitors_close(&http->visitors);
     forget(http->key);
     free(http->certificate);

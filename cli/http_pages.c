@@ -540,4 +540,10 @@ void pages_close(struct http *http)
         http->mhd.run(http->daemon);
     }
 }
+
+void pages_release(struct pages *pages)
+{
+    for (int i = 0; i < PAGES_FEEDS; i++)
+        job_feed_close(&pages->feed[i]);
+}
 #endif

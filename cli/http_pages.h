@@ -35,7 +35,8 @@ void pages_forget(struct pages *pages, const struct MHD_Connection *connection);
 void pages_go_on(struct http *http);
 /* Milliseconds until something is due; -1: nothing is. */
 int pages_patience(const struct pages *pages);
-/* All connections go on, to their end. */
+/* All connections go on, to their end; what they read stays until it is released. */
 void pages_close(struct http *http);
+void pages_release(struct pages *pages);
 
 #endif

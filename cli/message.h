@@ -7,6 +7,7 @@
 enum exit_status {
     EXIT_USAGE = 2,            /* the command line, a configuration file or the environment is wrong */
     EXIT_BROKEN_RULE = 3,      /* a rule of --fail-if is broken */
+    EXIT_NOTHING = 4,          /* there was nothing to do it with */
     EXIT_TRACKER = 125,        /* gpu-tracker itself failed */
     EXIT_NOT_EXECUTABLE = 126, /* the command cannot be executed */
     EXIT_NOT_FOUND = 127,      /* there is no such command */

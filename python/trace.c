@@ -12,6 +12,7 @@
 #include "core.h"
 #include "report/report.h"
 #include "table.h"
+#include "trace/raw_table.h"
 #include "trace/tables.h"
 
 /* ---- options, from dicts of keywords by three tables ---- */
@@ -281,7 +282,29 @@ static PyObject *timeline_merge(PyObject *module, PyObject *arguments)
     return good ? report_object_of(module, status, report, &error) : NULL;
 }
 
+static PyObject *raw_events(PyObject *module, PyObject *arguments)
+{
+    PyObject *list, *reading, *keep = PyList_New(0);
+    const char *const *paths;
+    struct gt_trace_request request;
+    struct gt_trace_options options;
+    struct gt_table *table = NULL;
+    struct gt_error error = {0};
+    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:raw_events", &list, &PyDict_Type, &reading);
+    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = gt_trace_request_read(&request, &options, &error);
+        if (status >= 0)
+            status = gt_trace_raw_table(paths, count_of(paths), &options, &table, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? core_take_table(module, status, table, &error) : NULL;
+}
+
 PyMethodDef core_trace_methods[] = {
+    {"raw_events", raw_events, METH_VARARGS,
+     "raw_events(paths, request, /)\n--\n\nEvents as their files have them, with all arguments as JSON."},
     {"analyses", analyses, METH_NOARGS, "analyses()\n--\n\nName and help of every analysis of traces."},
     {"profile_report", profile_report, METH_VARARGS,
      "profile_report(analysis, paths, request, options, /)\n--\n\nRead files and analyse them."},

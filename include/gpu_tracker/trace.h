@@ -31,7 +31,8 @@ struct gt_merge_request {
 /* Report what files and folders hold. */
 int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
                      struct gt_report **ret, struct gt_error *error);
-/* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report says what went into it. */
+/* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report says what went into it. Returns 1
+ * where there was nothing to merge: the file is an empty list. */
 int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error);
 

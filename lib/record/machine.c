@@ -1,11 +1,17 @@
+#include "record/machine.h"
+
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "record/provenance.h"
+#include "base/number.h"
+#include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
+#include "record/provenance.h"
+#include "record/recorder.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
 
@@ -108,4 +114,137 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     if (copy_gpus(recorder) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;
+}
+
+/* ---- What the job was given --------------------------------------------------------------------------------------- */
+
+enum { ENVIRONMENT_SIZE = 256 * 1024 };
+
+static const struct {
+    const char *name, *variable;
+} schedulers[] = {
+    {"slurm", "SLURM_JOB_ID"},
+    {"pbs", "PBS_JOBID"},
+    {"lsf", "LSB_JOBID"},
+    {"k8s", "KUBERNETES_SERVICE_HOST"},
+};
+
+enum reading { NUMBER, LIST, MOMENT };
+
+/* The first that is there tells; `times` is another variable by which it is multiplied. */
+static const struct fact {
+    enum gt_limit_kind kind;
+    enum reading reading;
+    const char *variable, *times;
+    double unit;
+} facts[] = {
+    {GT_LIMIT_MEMORY, NUMBER, "SLURM_MEM_PER_NODE", NULL, 1048576},
+    {GT_LIMIT_MEMORY, NUMBER, "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE", 1048576},
+    {GT_LIMIT_MEMORY, NUMBER, "SLURM_MEM_PER_GPU", "SLURM_GPUS_ON_NODE", 1048576},
+    {GT_LIMIT_CORES, NUMBER, "SLURM_CPUS_ON_NODE", NULL, 1},
+    {GT_LIMIT_CORES, NUMBER, "SLURM_CPUS_PER_TASK", NULL, 1},
+    {GT_LIMIT_CORES, NUMBER, "PBS_NCPUS", NULL, 1},
+    {GT_LIMIT_CORES, NUMBER, "NCPUS", NULL, 1},
+    {GT_LIMIT_CORES, NUMBER, "PBS_NUM_PPN", NULL, 1},
+    {GT_LIMIT_CORES, NUMBER, "LSB_DJOB_NUMPROC", NULL, 1},
+    {GT_LIMIT_GPUS, NUMBER, "SLURM_GPUS_ON_NODE", NULL, 1},
+    {GT_LIMIT_GPUS, LIST, "SLURM_JOB_GPUS", NULL, 1},
+    {GT_LIMIT_GPUS, LIST, "CUDA_VISIBLE_DEVICES", NULL, 1},
+    {GT_LIMIT_TIME, MOMENT, "SLURM_JOB_END_TIME", NULL, 1},
+    {GT_LIMIT_TIME, NUMBER, "PBS_WALLTIME", NULL, 1},
+};
+
+/* "NAME=VALUE", one behind the other, each with its NUL. */
+struct environment {
+    char *text;
+    size_t length;
+};
+
+static const char *find(const struct environment *environment, const char *name)
+{
+    size_t length = strlen(name);
+    const char *end = environment->text + environment->length;
+    for (const char *at = environment->text; at < end; at += strlen(at) + 1)
+        if (!strncmp(at, name, length) && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}
+
+static double number_of(const struct environment *environment, const char *name)
+{
+    const char *text = find(environment, name);
+    double value;
+    return text && gt_number_double(text, &value) == 0 && value > 0 ? value : NAN;
+}
+
+static double length_of(const char *list)
+{
+    double count = *list != '\0';
+    for (; *list; list++)
+        count += *list == ',';
+    return count > 0 ? count : NAN;
+}
+
+static double value_of(const struct environment *environment, const struct fact *fact, const struct gt_machine *machine)
+{
+    const char *text = find(environment, fact->variable);
+    if (!text)
+        return NAN;
+    if (fact->reading == LIST)
+        return length_of(text);
+    double value = number_of(environment, fact->variable) * fact->unit;
+    if (fact->reading == MOMENT)
+        return value - (double)machine->start_real_ns / 1e9;
+    return fact->times ? value * number_of(environment, fact->times) : value;
+}
+
+static void set(struct gt_limit *limit, double value, const char *source)
+{
+    if (!(value > 0) || limit->value > 0)
+        return;
+    limit->value = value;
+    snprintf(limit->source, sizeof limit->source, "%s", source);
+}
+
+/* A step of one task among several has that task's share alone. */
+static bool is_task(const struct environment *environment)
+{
+    return find(environment, "SLURM_STEP_ID") || !(number_of(environment, "SLURM_NTASKS") > 1);
+}
+
+static void read_environment(struct gt_machine *machine, const struct environment *environment)
+{
+    for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers && !*machine->scheduler; i++)
+        if (find(environment, schedulers[i].variable))
+            snprintf(machine->scheduler, sizeof machine->scheduler, "%s", schedulers[i].name);
+    if (!*machine->scheduler)
+        return;
+    if (is_task(environment))
+        set(&machine->limit[GT_LIMIT_CORES], number_of(environment, "SLURM_CPUS_PER_TASK"), "SLURM_CPUS_PER_TASK");
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        set(&machine->limit[facts[i].kind], value_of(environment, &facts[i], machine), facts[i].variable);
+}
+
+static void read_groups(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups)
+{
+    struct gt_group_limit memory, cores;
+    gt_limit_memory(&memory, root, groups);
+    gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
+    if (memory.value <= machine->ram_capacity && memory.value < gt_capacity_memory(root, NULL)) {
+        set(&machine->limit[GT_LIMIT_GROUP_MEMORY], memory.value, memory.source);
+        set(&machine->limit[GT_LIMIT_MEMORY], memory.value, memory.source);
+    }
+    set(&machine->limit[GT_LIMIT_CORES], cores.value, cores.source);
+}
+
+void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups)
+{
+    struct environment environment = {.text = malloc(ENVIRONMENT_SIZE)};
+    if (environment.text) {
+        ssize_t length = gt_root_read_process(root, machine->pid, "environ", environment.text, ENVIRONMENT_SIZE);
+        environment.length = length > 0 ? (size_t)length : 0;
+        read_environment(machine, &environment);
+    }
+    free(environment.text);
+    read_groups(machine, root, groups);
 }

@@ -6,12 +6,14 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "store/type.h"
 #include "base/clock.h"
 #include "collect/gpu/gpu.h"
 #include "collect/process/own_peak.h"
-#include "record/allocation.h"
+#include "collect/process/process.h"
+#include "record/machine.h"
+#include "store/type.h"
 
 static const int64_t LONGEST_PATIENCE_NS = 50000000;
 
@@ -391,4 +393,29 @@ int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
     recorder->outcome.complete = true;
     recorder->is_finished = true;
     return close_store(recorder, error);
+}
+
+/* ---- Who belongs to the job --------------------------------------------------------------------------------------- */
+
+enum { LONGEST_LINE_OF_ANCESTORS = 1024 };
+
+static pid_t parent_of(const struct gt_root *root, pid_t pid)
+{
+    struct gt_process_stat stat;
+    if (gt_process_stat_of(root, pid, &stat) < 0)
+        return 0;
+    return stat.parent;
+}
+
+/* As a subreaper the tracker's process is the ancestor of everything it has launched, and of nothing else. */
+bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid)
+{
+    for (int i = 0; i < LONGEST_LINE_OF_ANCESTORS && pid > 0; i++) {
+        if (gt_tree_find(&recorder->sampler.tree, pid))
+            return true;
+        pid = parent_of(&recorder->sampler.root, pid);
+        if (recorder->options.tracker->launched && pid == getpid())
+            return true;
+    }
+    return false;
 }

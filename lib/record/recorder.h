@@ -86,7 +86,4 @@ bool gt_recorder_has_recording(const struct gt_recorder *recorder);
 /* The final reading and figures, and the recording closed with them. */
 int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error);
 
-/* Fill recorder->machine. For gt_recorder_open. */
-int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error);
-
 #endif

@@ -37,4 +37,21 @@ void gt_lives_release(struct gt_lives *lives);
 /* A text cut to fit into `size` bytes: never within a character, and with an ellipsis where something is missing. */
 void gt_life_shorten(char *ret, size_t size, const char *text);
 
+/* Processes as a tree: each below the one that started it. */
+
+struct gt_life_place {
+    size_t life;    /* index into the list */
+    unsigned depth; /* 0: its parent is none of the list */
+    uint64_t open;  /* bit d: what stands at depth d above it, or itself, has a sibling further down */
+};
+
+/* The lives in the order of a drawn tree: those that begin earlier before later ones, and each before its children. `sorted` is as
+ * gt_lives_sort leaves it. A parent is the last process of that number that began before. *ret has one place for each, free with free().
+ * Returns 0 or -ENOMEM. */
+int gt_life_tree(struct gt_life_place **ret, const struct gt_lives *sorted);
+
+enum { GT_LIFE_BRANCH_DEPTH = 12, GT_LIFE_BRANCH_SIZE = GT_LIFE_BRANCH_DEPTH * 4 + 1 };
+/* Draw the lines before its name: "│ ├ ". Deeper ones are drawn as if at GT_LIFE_BRANCH_DEPTH. */
+void gt_life_branch(char ret[GT_LIFE_BRANCH_SIZE], const struct gt_life_place *place);
+
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "collect/process/placement.h"
-#include "collect/process/smaps.h"
+#include "collect/process/memory.h"
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
 

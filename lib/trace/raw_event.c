@@ -5,6 +5,7 @@
 #include "base/grow.h"
 
 #include "trace/raw_event.h"
+#include "trace/torn.h"
 
 /* ---- one event ---- */
 
@@ -218,22 +219,21 @@ static struct gt_raw_event *next_item(struct job *job)
 /* A damaged entry may hold several events, when a quote too many hid their borders: read what looks whole in it. */
 static int salvage(struct job *job, struct gt_span text, size_t entry)
 {
-    size_t at = 0;
+    size_t at = 0, end;
     struct gt_trace_damage *damage = &job->batch.damage;
     damage->bad_events++;
     gt_damage_note(damage, job->batch.offset + (uint64_t)(text.text - job->batch.text), "no event: %.*s",
                    (int)(text.length < 100 ? text.length : 100), text.text);
     uint64_t lost = text.length;
-    while ((at = gt_scan_resume(text.text, at + 1, text.length))) {
-        size_t end = gt_scan_object_end(text.text, at, text.length);
+    while ((at = gt_torn_next(text.text, at + 1, text.length, true, &end, &damage->bad_events))) {
         struct gt_raw_event *item = next_item(job);
         if (!item)
             return -ENOMEM;
-        if (!end || gt_raw_event_parse(item, (struct gt_span){text.text + at, end - at}) != 0)
-            continue;
-        job->of[job->count++] = (uint32_t)entry;
-        lost -= end - at;
-        at = end - 2;
+        if (gt_raw_event_parse(item, (struct gt_span){text.text + at, end - at}) == 0) {
+            job->of[job->count++] = (uint32_t)entry;
+            lost -= end - at;
+        }
+        at = end - 1;
     }
     damage->lost_bytes += lost;
     return 0;
@@ -389,7 +389,7 @@ static int run_together(struct stream *stream, struct gt_scan *scan, int threads
 }
 
 int gt_raw_event_stream(struct gt_input *input, const struct gt_raw_event_receiver *receiver, int threads, size_t block,
-                        struct gt_trace_damage *damage, uint64_t *bytes, struct gt_error *error)
+                        struct gt_trace_damage *damage, struct gt_raw_event_end *ret, struct gt_error *error)
 {
     struct stream stream = {.receiver = receiver, .damage = damage};
     struct gt_scan *scan = NULL;
@@ -402,10 +402,10 @@ int gt_raw_event_stream(struct gt_input *input, const struct gt_raw_event_receiv
     }
     int status = threads > 1 ? run_together(&stream, scan, threads, error) : run_alone(&stream, scan, error);
     const char *trouble = gt_input_trouble(input);
-    *bytes = gt_scan_bytes(scan);
+    *ret = (struct gt_raw_event_end){gt_scan_bytes(scan), gt_scan_has_list(scan)};
     if (status >= 0 && trouble) {
         damage->cut_off = true;
-        gt_damage_note(damage, *bytes, "%s", trouble);
+        gt_damage_note(damage, ret->bytes, "%s", trouble);
     }
     gt_scan_close(scan);
     for (size_t i = 0; i < stream.jobs; i++) {

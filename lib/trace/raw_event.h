@@ -34,8 +34,13 @@ struct gt_raw_event_receiver {
     int (*member)(void *context, struct gt_span key, struct gt_span value, struct gt_error *error); /* may be NULL */
 };
 
+struct gt_raw_event_end {
+    uint64_t bytes; /* of text */
+    bool has_list;  /* there was a list of events, though it may be empty */
+};
+
 /* Scans an input and parses its events, on `threads` threads (1: on this one alone). */
 int gt_raw_event_stream(struct gt_input *input, const struct gt_raw_event_receiver *receiver, int threads, size_t block,
-                        struct gt_trace_damage *damage, uint64_t *bytes, struct gt_error *error);
+                        struct gt_trace_damage *damage, struct gt_raw_event_end *ret, struct gt_error *error);
 
 #endif

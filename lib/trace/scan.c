@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "trace/scan.h"
+#include "trace/torn.h"
 
 /* ---- where an object ends ---- 64 bytes at a time, as bits. Strings are found by the parity of quotes before each
  * byte, as in G. Langdale and D. Lemire, "Parsing Gigabytes of JSON per Second" (2019); blocks with backslashes are
@@ -12,7 +13,12 @@ struct state {
     size_t depth;
 };
 
-/* The place behind the closing brace, or 0. */
+/* A string begins behind one of these, or where quotes have gone wrong. */
+static const bool is_before_string[256] = {
+    ['{'] = true, ['['] = true, [','] = true, [':'] = true, [' '] = true, ['\n'] = true, ['\r'] = true, ['\t'] = true};
+
+/* The place behind the closing brace, 0 when there is none, NO_JSON where a string cannot begin. */
+#define NO_JSON SIZE_MAX
 static size_t read_bytes(struct state *state, const char *text, size_t from, size_t to)
 {
     for (size_t at = from; at < to; at++) {
@@ -25,6 +31,8 @@ static size_t read_bytes(struct state *state, const char *text, size_t from, siz
             else if (c == '"')
                 state->in_string = false;
         } else if (c == '"') {
+            if (!at || !is_before_string[(unsigned char)text[at - 1]])
+                return NO_JSON;
             state->in_string = true;
         } else if (c == '{') {
             state->depth++;
@@ -38,7 +46,8 @@ static size_t read_bytes(struct state *state, const char *text, size_t from, siz
 size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length)
 {
     struct state state = {0};
-    return read_bytes(&state, text, from, length);
+    size_t end = read_bytes(&state, text, from, length);
+    return end == NO_JSON ? 0 : end;
 }
 
 #if defined(__x86_64__)
@@ -54,6 +63,17 @@ struct masks {
     uint64_t string; /* an odd number of quotes stands up to here */
 };
 
+/* The first of the begins of strings in a block that cannot be one; 64 when all can. */
+static inline unsigned bad_quote(const char *text, size_t block, uint64_t begins)
+{
+    for (; begins; begins &= begins - 1) {
+        size_t at = block + (size_t)__builtin_ctzll(begins);
+        if (!at || !is_before_string[(unsigned char)text[at - 1]])
+            return (unsigned)__builtin_ctzll(begins);
+    }
+    return 64;
+}
+
 /* This is the same for every kind of processor, and is put into each of the two functions below. */
 static inline __attribute__((always_inline)) size_t object_end(const char *text, size_t from, size_t length,
                                                                struct masks (*read_masks)(const char *))
@@ -64,18 +84,23 @@ static inline __attribute__((always_inline)) size_t object_end(const char *text,
         if (masks.backslash || state.escaped || length - at < 64) {
             size_t end = read_bytes(&state, text, at, length - at < 64 ? length : at + 64);
             if (end)
-                return end;
+                return end == NO_JSON ? 0 : end;
             continue;
         }
         uint64_t string = masks.string ^ (state.in_string ? UINT64_MAX : 0);
+        unsigned bad = bad_quote(text, at, masks.quote & string);
         uint64_t braces = (masks.open | masks.close) & ~string;
         state.in_string = string >> 63;
         for (; braces; braces &= braces - 1) {
+            if ((unsigned)__builtin_ctzll(braces) > bad)
+                return 0;
             if (masks.open & braces & -braces)
                 state.depth++;
             else if (--state.depth == 0)
                 return at + (size_t)__builtin_ctzll(braces) + 1;
         }
+        if (bad < 64)
+            return 0;
     }
     return 0;
 }
@@ -162,36 +187,10 @@ size_t gt_scan_object_end(const char *text, size_t from, size_t length)
 
 #endif
 
-static size_t blanks(const char *text, size_t at, size_t length)
-{
-    while (at < length && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t'))
-        at++;
-    return at;
-}
-
-size_t gt_scan_resume(const char *text, size_t from, size_t length)
-{
-    for (size_t at = from; at < length; at++) {
-        const char *brace = memchr(text + at, '}', length - at);
-        if (!brace)
-            return 0;
-        at = (size_t)(brace - text);
-        size_t next = blanks(text, at + 1, length);
-        if (next == length || text[next] != ',')
-            continue;
-        next = blanks(text, next + 1, length);
-        if (next == length || text[next] != '{')
-            continue;
-        size_t quote = blanks(text, next + 1, length);
-        if (quote < length && text[quote] == '"')
-            return next;
-    }
-    return 0;
-}
-
 /* ---- cutting ---- */
 
 enum { DEFAULT_BLOCK = 256 * 1024 }; /* with what is made of it, it stays in a core's cache */
+enum { LONG_EVENT = 8192 };          /* few are longer, unless they were torn off */
 /* Text that is looked at again after damage is work without progress: no more than this for one file. */
 #define RESCAN_BUDGET (UINT64_C(4) << 30)
 
@@ -203,6 +202,7 @@ struct gt_scan {
     size_t block;
     enum place place;
     bool in_object, at_end; /* the events are a member of an object; the input has ended */
+    bool has_list;
     bool skip_string, skip_escaped;
     size_t skip_depth;
     uint64_t bytes, rescanned;
@@ -225,6 +225,11 @@ int gt_scan_open(struct gt_scan **ret, struct gt_input *input, enum gt_scan_form
 uint64_t gt_scan_bytes(const struct gt_scan *scan)
 {
     return scan->bytes;
+}
+
+bool gt_scan_has_list(const struct gt_scan *scan)
+{
+    return scan->has_list;
 }
 
 void gt_scan_close(struct gt_scan *scan)
@@ -300,20 +305,39 @@ static size_t word_end(const struct gt_batch *batch, size_t at, const char *stop
 /* How a cutting step ended. */
 enum outcome { WENT_ON, NEEDS_MORE, FAILED };
 
-/* An event without an end: look for the next, or keep what is there while it may still end. */
-static enum outcome endless(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+/* An event that never ends is left out, up to the next. */
+static enum outcome leave_out(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
 {
-    size_t left = batch->length - *at;
-    if (!scan->at_end && left < GT_SCAN_EVENT_CEILING)
+    size_t left = batch->length - *at, end, next = 0;
+    uint64_t torn = 0;
+    if (scan->rescanned < RESCAN_BUDGET)
+        next = gt_torn_next(batch->text, *at + 1, batch->length, scan->at_end, &end, &torn);
+    bool is_known = next && next != GT_TORN_UNKNOWN;
+    if (!is_known && !scan->at_end && left < GT_SCAN_EVENT_CEILING)
         return NEEDS_MORE;
-    size_t next = scan->rescanned < RESCAN_BUDGET ? gt_scan_resume(batch->text, *at + 1, batch->length) : 0;
+    next = is_known ? next : 0;
     batch->damage.cut_off |= scan->at_end && !next;
-    scan->rescanned += left;
+    scan->rescanned += next ? next - *at : left;
     if (!next)
         next = batch->length;
     lose(batch, *at, next - *at, true);
+    batch->damage.bad_events += torn;
     *at = next;
     return WENT_ON;
+}
+
+/* An event that is long, or was torn off: looked at in order. */
+static enum outcome cut_long_event(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
+{
+    size_t left = batch->length - *at;
+    struct gt_torn_look look = gt_torn_look_at(batch->text, *at, batch->length);
+    if (look.end && look.end - *at <= GT_SCAN_EVENT_CEILING) {
+        struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = look.end - *at};
+        *at = look.end;
+        return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
+    }
+    bool may_end = !look.end && !look.is_torn && !scan->at_end && left < GT_SCAN_EVENT_CEILING;
+    return may_end ? NEEDS_MORE : leave_out(scan, batch, at);
 }
 
 /* Behind a string that begins at `at`, 0 when it does not end. */
@@ -337,9 +361,12 @@ static enum outcome cut_event(struct gt_scan *scan, struct gt_batch *batch, size
         return WENT_ON;
     }
     if (c == '{') {
-        size_t end = gt_scan_object_end(batch->text, *at, batch->length);
-        if (!end || end - *at > GT_SCAN_EVENT_CEILING)
-            return endless(scan, batch, at);
+        size_t left = batch->length - *at;
+        size_t end = gt_scan_object_end(batch->text, *at, left < LONG_EVENT ? batch->length : *at + LONG_EVENT);
+        if (!end && left < LONG_EVENT && !scan->at_end)
+            return NEEDS_MORE; /* as much is looked at, whatever is read at a time */
+        if (!end)
+            return cut_long_event(scan, batch, at);
         struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = end - *at};
         *at = end;
         return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
@@ -380,6 +407,7 @@ static enum outcome cut_value(struct gt_scan *scan, struct gt_batch *batch, size
     const char *key = batch->text + entry.key;
     if (batch->text[entry.value] == '[' && entry.key_length == 11 && memcmp(key, "traceEvents", 11) == 0) {
         scan->place = IN_EVENTS;
+        scan->has_list = true;
         *at = entry.value + 1;
         return WENT_ON;
     }
@@ -451,8 +479,17 @@ static enum outcome skip_member(struct gt_scan *scan, struct gt_batch *batch, si
 static enum outcome cut_outside(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
 {
     char c = batch->text[*at];
-    if (c == '[' || (c == '{' && scan->place == BEHIND && !scan->in_object)) {
+    struct gt_torn_look look = {0};
+    if (c == '{' && scan->place == AT_START) {
+        size_t left = batch->length - *at;
+        look = gt_torn_look_at(batch->text, *at, left < LONG_EVENT ? batch->length : *at + LONG_EVENT);
+        if (!look.has_phase && !look.is_torn && !look.end && left < LONG_EVENT && !scan->at_end)
+            return NEEDS_MORE;
+    }
+    bool is_event = c == '{' && (scan->place == BEHIND ? !scan->in_object : look.has_phase);
+    if (c == '[' || is_event) { /* a list, or events that stand line by line */
         scan->place = IN_EVENTS;
+        scan->has_list = true;
         *at += c == '[';
     } else if (c == '{') {
         scan->place = AMONG_MEMBERS;

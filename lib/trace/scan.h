@@ -3,7 +3,7 @@
  * It reads blocks and finds where events begin and end, by braces outside of strings; it does not look into them.
  * Texts are arrays of events, objects with an array "traceEvents" among other members, or lines of one object each.
  * Damage is passed over: an event that never ends (cut off, or a quote too many) is left out and the search goes on at
- * the next text that looks like the border of two events. */
+ * the next event that begins a line or follows a comma. */
 #ifndef GT_TRACE_SCAN_H
 #define GT_TRACE_SCAN_H
 
@@ -40,17 +40,15 @@ int gt_scan_open(struct gt_scan **ret, struct gt_input *input, enum gt_scan_form
  * something; the negative errors of the input. */
 int gt_scan_next(struct gt_scan *scan, struct gt_batch *batch, struct gt_error *error);
 uint64_t gt_scan_bytes(const struct gt_scan *scan); /* read so far */
+bool gt_scan_has_list(const struct gt_scan *scan);  /* a list of events was found, though it may be empty */
 void gt_scan_close(struct gt_scan *scan);
 void gt_batch_release(struct gt_batch *batch);
 
 /* Returns the end of the object that begins at `from` ('{'), behind its last brace; 0 when it does not end before
- * `length`. It reads up to GT_SCAN_PAD bytes past `length`. The others do the same on processors without AVX2, and a
+ * `length`, or a string before its end begins where none can: quotes went wrong. It reads up to GT_SCAN_PAD bytes past `length`. The others do the same on processors without AVX2, and a
  * byte at a time. */
 size_t gt_scan_object_end(const char *text, size_t from, size_t length);
 size_t gt_scan_object_end_narrow(const char *text, size_t from, size_t length);
 size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length);
-/* Returns the first '{' behind `from` that looks like the begin of an event: "}, {"" with any blanks; 0 when there
- * is none. */
-size_t gt_scan_resume(const char *text, size_t from, size_t length);
 
 #endif

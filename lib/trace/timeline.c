@@ -29,6 +29,7 @@ struct timeline {
     struct lane *lane; /* of each track of the file */
     size_t lane_count, lane_capacity;
     struct gt_buffer args;
+    bool has_items;
 };
 
 /* ---- metadata, and the places of events ---- */
@@ -292,6 +293,7 @@ static int take_item(void *context, struct gt_raw_event *item, struct gt_error *
 {
     (void)error;
     struct timeline *timeline = context;
+    timeline->has_items = true;
     bool is_half = item->phase == 'B' || item->phase == 'E';
     if (item->phase == 'M')
         return take_metadata(timeline, item);
@@ -359,6 +361,19 @@ static void judge_clock(struct gt_trace_file *file)
         file->clock = GT_CLOCK_RECORD;
 }
 
+/* What looks like a trace and has no event that can be read is none. */
+static int refuse_nothing(const struct gt_trace_file *file, const struct gt_raw_event_end *end, bool has_items,
+                          const char *path, struct gt_error *error)
+{
+    if (has_items || !end->bytes || file->damage.cut_off)
+        return 0;
+    if (!end->has_list)
+        return gt_error_set(error, EINVAL, "%s: it has no list of events (\"traceEvents\": [...])", path);
+    if (file->damage.bad_events)
+        return gt_error_set(error, EINVAL, "%s: none of its events can be read: %s", path, file->damage.first);
+    return 0;
+}
+
 int gt_timeline_read(struct gt_reading *reading, const char *path, const struct gt_timeline_options *options,
                      struct gt_error *error)
 {
@@ -366,16 +381,18 @@ int gt_timeline_read(struct gt_reading *reading, const char *path, const struct 
     struct gt_raw_event_receiver receiver = {&timeline, take_item, take_member};
     struct gt_trace_damage damage = {0};
     struct gt_input *input = NULL;
-    uint64_t bytes = 0;
+    struct gt_raw_event_end end = {0};
     int status = gt_input_open(&input, path, reading->options->ceiling, error);
     if (status >= 0)
         status = gt_raw_event_stream(input, &receiver, gt_reading_threads(reading, gt_input_size(input)),
-                                     reading->options->block, &damage, &bytes, error);
+                                     reading->options->block, &damage, &end, error);
     if (status >= 0)
         status = close_all(&timeline);
     struct gt_trace_file *file = gt_reading_file(reading);
     gt_damage_add(&file->damage, &damage);
-    file->bytes = bytes;
+    file->bytes = end.bytes;
+    if (status >= 0)
+        status = refuse_nothing(file, &end, timeline.has_items, path, error);
     if (status >= 0)
         judge_clock(file);
     for (size_t i = 0; i < reading->trace->file_count; i++)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "blocks/block_progress.h"
-#include "sample/life_tree.h"
+#include "sample/life.h"
 #include "sample/sample.h"
 #include "store/store.h"
 #include "aggregate/course.h"

@@ -475,7 +475,7 @@ int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t n
         take_state(reader, outcome, now_ns);
         take_end(reader, outcome, until);
         int taken = take_processes(reader, lives);
-        reader->model.has_detail = lives->count || reader->model.process_count;
+        reader->model.has_detail = reader->model.process_count;
         status = taken < 0 ? gt_error_system(error, ENOMEM, "%s", reader->path) : status;
     }
     gt_recording_close(recording);

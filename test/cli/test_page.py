@@ -371,7 +371,11 @@ def test_advice_is_sentences(cli, tmp_path):
     trace = pathlib.Path(__file__).parents[1] / "fixture/traces/torch.json.gz"
     assert cli("profile", "advice", trace, "-o", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
-    assert re.search(r"<li>torch.json.gz: 29 % of the time waiting for data.*<span>.*see: dataloader</span></li>", page) and "<table" not in page
+    assert re.search(r"<li>torch.json.gz: 29 % of the time waiting for data.*<span>.*see: dataloader</span></li>", page)
+    assert "<table" not in page
+
+
+BOXES = "[...document.querySelectorAll('%s')].map(cell => cell.getBoundingClientRect())"
 
 
 @needs_browser
@@ -381,15 +385,16 @@ def test_tables_fit_the_screen(operators, comparison, cli, tmp_path, width):
     operators(2)
     with Browser(tmp_path / "page.html", width=width) as page:
         assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
-        numbers = page.value("[...document.querySelectorAll('td[data-l]')].map(cell => cell.getBoundingClientRect()).map(box => [box.left, box.right])")
+        numbers = page.value(BOXES % "td[data-l]" + ".map(box => [box.left, box.right])")
         assert len(numbers) == 6 and all(0 <= left < right <= width for left, right in numbers)
         assert page.value("document.querySelector('.long').getBoundingClientRect().height") < 200
     comparison()
     with Browser(tmp_path / "page.html", width=width) as page:
         assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
-        names = page.value("[...document.querySelectorAll('svg text.in')].map(name => name.getBoundingClientRect()).map(box => [box.top, box.bottom])")
+        names = page.value(BOXES % "svg text.in" + ".map(box => [box.top, box.bottom])")
         assert all(before[1] <= after[0] + 1 for before, after in zip(names, names[1:])), names
-    assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=own.sqlite", "--", "sh", "-c", "sleep 0.5; true", OPERATORS[2][0]).returncode == 0
+    command = "sh", "-c", "sleep 0.5; true", OPERATORS[2][0]
+    assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=own.sqlite", "--", *command).returncode == 0
     assert cli("report", "own.sqlite", "-o", "page.html").returncode == 0
     with Browser(tmp_path / "page.html", width=width) as page:
         assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)

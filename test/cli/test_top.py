@@ -97,10 +97,16 @@ def test_processes_of_an_ended_job_add_up(top, cli):
     assert int(whole[1]) > 20 and 0 < float(whole[2]) / (1000 if whole[3] == "ms" else 1) <= seconds * 1.02 + 0.001
 
 
-def test_a_recording_without_details(top, cli):
-    cli("run", "--disable-logs", "--tf", "b.sqlite", "--", "sleep", "0.2")
-    lines = top("b.sqlite")
-    assert not any("process (" in line for line in lines) and lines[-1].endswith("run --detail")
+@pytest.mark.parametrize("name", ["b.csv", "b.sqlite"])
+def test_a_recording_without_details(top, cli, name):
+    """SQLite lists the processes all the same, with what they used in all, once the job has ended."""
+    cli("run", "--disable-logs", "--st=0.1", "--tf", name, "--", "sleep", "0.4")
+    for words in [name], [name, "--seek", "0.2"]:
+        lines = top(*words)
+        if words == ["b.sqlite"]:
+            assert any("process (1 in all)" in line for line in lines)
+        else:
+            assert not any("process (" in line for line in lines) and lines[-1].endswith("run --detail")
 
 
 def test_what_the_job_was_given(top, gpu_tracker, tmp_path):

@@ -1,12 +1,16 @@
-/* Sub-tracking files, and the pairing of what they hold. */
+/* Sub-tracking files, the pairing of what they hold, and what of it is counted. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "blocks/block_event.h"
+#include "blocks/block_progress.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,6 +34,37 @@ static void pair(struct gt_block_event *event, size_t count)
     gt_intervals_release(&intervals);
 }
 
+static char folder[] = "/tmp/gpu-tracker-fuzz-XXXXXX";
+
+static void remove_folder(void)
+{
+    rmdir(folder);
+}
+
+/* Half of the file, then all of it, as a process writes it. */
+static void follow(const uint8_t *data, size_t size)
+{
+    static bool is_made;
+    char path[PATH_MAX];
+    if (!is_made && (!mkdtemp(folder) || atexit(remove_folder) != 0))
+        abort();
+    is_made = true;
+    snprintf(path, sizeof path, "%s/1.csv", folder);
+    FILE *file = fopen(path, "w");
+    struct gt_block_progress *progress = gt_block_progress_open(folder);
+    if (!file || !progress || fwrite(data, 1, size / 2, file) != size / 2 || fflush(file) != 0)
+        abort();
+    gt_block_progress_read(progress);
+    if (fwrite(data + size / 2, 1, size - size / 2, file) != size - size / 2 || fclose(file) != 0)
+        abort();
+    gt_block_progress_read(progress);
+    struct gt_progress now = gt_block_progress_at(progress, 1.7e9);
+    if (now.left < 0 || now.done > now.total)
+        abort();
+    gt_block_progress_close(progress);
+    unlink(path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct gt_block_event event[MOST];
@@ -51,5 +86,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pair(event, count);
     gt_strings_release(&names);
     close(fd);
+    follow(data, size);
     return 0;
 }

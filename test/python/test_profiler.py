@@ -268,7 +268,8 @@ def test_moments_do_not_depend_on_chunks(short):
     assert whole[2] == {TRAIN: 100 * 10_000} and whole[1] == {"long": 80 * 8_000, "brief": 10 * 1_000, "mark": 0}
     assert PandasFrame(short.path, scan_interval=1_000).get_framework_metrics_by_timesteps(moments) == whole
     assert short.get_framework_metrics_by_timesteps(moments, ["brief"])[1] == {"brief": 10_000}
-    assert short.get_framework_metrics_by_timesteps() == ({}, {}, {})
+    with pytest.raises(ValueError, match="timestep_list is empty"):
+        short.get_framework_metrics_by_timesteps()
 
 
 def test_spans_count_what_overlaps(short):
@@ -281,8 +282,8 @@ def test_spans_count_what_overlaps(short):
 def test_nothing_but_events_without_length(short):
     assert short.get_framework_metrics_by_begin_and_end_timesteps([text(3_400)], [text(3_600)], ["mark"]) == (
         {"marks": 0.0}, {"mark": 0.0})
-    with pytest.raises(ValueError, match="1 begins and 0 ends"):
-        short.get_framework_metrics_by_begin_and_end_timesteps([text(0)], [])
+    with pytest.raises(ValueError, match="1 begins and 2 ends"):
+        short.get_framework_metrics_by_begin_and_end_timesteps([text(0)], [text(1), text(2)])
 
 
 # ---- statistics ----
@@ -379,7 +380,7 @@ def test_no_samples_no_rows(job):
 
 def test_device_usage(analysis):
     stats = analysis.get_device_usage_stats(Resource.GPU)
-    assert list(stats) == ["type", "nodeID", "dimension", (90, 100), (10, 90), (0, 10)]
+    assert list(stats) == ["type", "nodeID", (0, 10), (10, 90), (90, 100), "dimension"]
     assert rows(stats, "nodeID", "dimension", (90, 100), (10, 90), (0, 10)) == [
         ("algo-1", "GPUMemoryUtilization", 0, 11, 0), ("algo-1", "GPUUtilization", 11, 11, 0),
         ("algo-2", "GPUMemoryUtilization", 0, 11, 0), ("algo-2", "GPUUtilization", 11, 11, 0)]

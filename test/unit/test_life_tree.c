@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sample/life_tree.h"
+#include "sample/life.h"
 
 /* "7<1" is process 7 with parent 1; they begin one after the other. */
 static struct gt_lives lives_of(struct gt_life *life, const char *text)

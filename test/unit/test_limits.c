@@ -11,7 +11,7 @@
 
 #include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
-#include "record/allocation.h"
+#include "record/machine.h"
 #include "support/folder.h"
 
 enum { PID = 71 };

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "support/folder.h"
+#include "support/sanitized.h"
 #include "support/trace_file.h"
 #include "support/valgrind.h"
 #include "trace/scan.h"
@@ -210,6 +212,116 @@ static void damage_is_passed_over_and_counted(void **state)
     gt_trace_close(trace);
 }
 
+/* Every twentieth event ends anywhere: each costs itself, whatever is read at a time. */
+static void a_torn_event_costs_itself(void **state)
+{
+    enum { TORN_EVENTS = 2000, TORN = 20 };
+    char *text = malloc(TORN_EVENTS * 200), event[200];
+    size_t length = (size_t)sprintf(text, "{\"traceEvents\":[\n");
+    unsigned seed = 3;
+    for (int i = 0; i < TORN_EVENTS; i++) {
+        int whole = snprintf(event, sizeof event,
+                             "{\"ph\":\"X\",\"name\":\"op {%d}\",\"pid\":1,\"tid\":2,\"ts\":%d.5,\"dur\":3,"
+                             "\"args\":{\"dims\":[[1,2],[3]],\"k\":\"a\\\"b\",\"list\":[{\"a\":1},{\"b\":2}]}}",
+                             i, i * 10);
+        int kept = i % TORN == 7 ? 1 + rand_r(&seed) % (whole - 1) : whole;
+        length += (size_t)sprintf(text + length, "%.*s%s", kept, event, i + 1 < TORN_EVENTS ? ",\n" : "\n]}");
+    }
+    const char *path = trace_write(*state, "torn.json", text, length);
+    free(text);
+    struct gt_trace *first = NULL;
+    static const size_t blocks[] = {0, 1 << 16, 4096, 700, 61};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        struct gt_trace_options options = GT_TRACE_OPTIONS;
+        options.block = blocks[i];
+        options.threads = 1 + (int)(i % 3);
+        struct gt_trace *trace = trace_load(path, &options);
+        assert_int_equal(trace->events.count, TORN_EVENTS - TORN_EVENTS / TORN);
+        assert_int_equal(trace->file[0].damage.bad_events, TORN_EVENTS / TORN);
+        assert_false(trace->file[0].damage.cut_off);
+        if (first)
+            assert_int_equal(trace->file[0].damage.lost_bytes, first->file[0].damage.lost_bytes);
+        else
+            first = trace;
+        if (trace != first)
+            gt_trace_close(trace);
+    }
+    gt_trace_close(first);
+}
+
+/* One event of five ends at each of its bytes. */
+static void an_event_may_be_torn_anywhere(void **state)
+{
+    static const char whole[] = "{\"ph\":\"X\",\"name\":\"op {1}\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":3,"
+                                "\"args\":{\"dims\":[[1,2],[3]],\"k\":\"a\\\"b\",\"list\":[{\"a\":1},{\"b\":2}]}}";
+    static const size_t blocks[] = {0, 16, 61, 300};
+    char text[6 * sizeof whole];
+    for (int cut = 1; cut < (int)sizeof whole - 1; cut++) {
+        snprintf(text, sizeof text, "{\"traceEvents\":[\n%s,\n%s,\n%.*s,\n%s,\n%s\n]}", whole, whole, cut, whole, whole,
+                 whole);
+        const char *path = trace_write_text(*state, "torn.json", text);
+        uint64_t lost = 0;
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+            struct gt_trace_options options = GT_TRACE_OPTIONS;
+            options.block = blocks[i];
+            struct gt_trace *trace = trace_load(path, &options);
+            assert_int_equal(trace->events.count, 4);
+            assert_int_equal(trace->file[0].damage.bad_events, 1);
+            lost = i ? lost : trace->file[0].damage.lost_bytes;
+            assert_int_equal(trace->file[0].damage.lost_bytes, lost);
+            gt_trace_close(trace);
+        }
+    }
+}
+
+/* Nothing but torn events costs no more time than as much text that is whole. */
+static void salvage_is_linear(void **state)
+{
+    enum { ALL = FEWER(400000, 40000) };
+    char *text = malloc(ALL * 40);
+    size_t length = 1;
+    *text = '[';
+    for (int i = 0; i < ALL; i++)
+        length += (size_t)sprintf(text + length, "{\"ph\":\"X\",\"name\":\"a%d%s,\n", i,
+                                  i % 100 == 0 ? "\"}"
+                                  : i % 3      ? ""
+                                               : "\",\"args\":{\"x\":[1");
+    const char *path = trace_write(*state, "torn.json", text, length);
+    free(text);
+    clock_t begin = clock();
+    struct gt_trace *trace = trace_load(path, NULL);
+    assert_int_equal(trace->events.count, ALL / 100);
+    assert_true(clock() - begin < 20 * CLOCKS_PER_SEC);
+    gt_trace_close(trace);
+}
+
+/* One event a line, without a list around them; and what has no events at all. */
+static void lines_of_events_are_read_and_no_lists_refused(void **state)
+{
+    struct gt_trace *trace = trace_load(
+        trace_write_text(*state, "lines.json",
+                         "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1}\n{\"name\":\"b\",\"ts\":2,\"ph\":\"X\"}\n"),
+        NULL);
+    assert_int_equal(trace->events.count, 2);
+    gt_trace_close(trace);
+    trace = trace_load(trace_write_text(*state, "empty.json", "{\"traceEvents\":[]}"), NULL);
+    assert_int_equal(trace->events.count, 0);
+    gt_trace_close(trace);
+    static const char *const refused[][2] = {
+        {"{\"traceEvents\":{}}", "no list of events"},
+        {"{\"schemaVersion\":1,\"deviceProperties\":[]}", "no list of events"},
+        {"{\"traceEvents\":null,\"ph\":0}", "no list of events"},
+        {"{\"traceEvents\":[{\"name\":\"no phase\"}]}", "none of its events can be read: no event: {\"name\""},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const char *path = trace_write_text(*state, "refused.json", refused[i][0]);
+        struct gt_error error = {0};
+        struct gt_trace_options options = GT_TRACE_OPTIONS;
+        assert_int_equal(gt_trace_load(&trace, &path, 1, &options, &error), -EINVAL);
+        assert_non_null(strstr(error.text, refused[i][1]));
+    }
+}
+
 static void gzip_is_read_member_after_member(void **state)
 {
     struct gt_trace *trace = trace_load(trace_write_gzip(*state, "t.json.gz", kineto, 5), NULL);
@@ -371,6 +483,10 @@ int main(void)
         TEST(every_phase_is_kept),
         TEST(whole_events_of_a_cut_file_are_kept),
         TEST(damage_is_passed_over_and_counted),
+        TEST(a_torn_event_costs_itself),
+        TEST(an_event_may_be_torn_anywhere),
+        TEST(salvage_is_linear),
+        TEST(lines_of_events_are_read_and_no_lists_refused),
         TEST(gzip_is_read_member_after_member),
         TEST(cut_gzip_says_so),
         TEST(filters_keep_what_they_say),

@@ -228,7 +228,7 @@ static void gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats(
         {"json", "\"descendants\": 0.0,"},
         {"csv", "max_gpu_ram.descendants,,\n"},
         {"markdown", "| Descendants | n/a |"},
-        {"html", "<th scope=\"row\">Descendants</th><td>n/a</td>"},
+        {"html", "Max GPU RAM, GPU utilization"},
     };
     struct run run;
     begin(&run);

@@ -510,6 +510,7 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
         status = write_file(&merge, error);
     if (status >= 0)
         status = report_merge(&report, &merge, error);
+    bool is_empty = !merge.merged.events && !merge.merged.counters;
     if (status >= 0)
         *ret = report;
     else
@@ -519,7 +520,7 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
     free(merge.shift);
     free(merge.clock);
     gt_merged_release(&merge.merged);
-    return status;
+    return status < 0 ? status : is_empty;
 }
 
 int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_merge_options *options,

@@ -15,7 +15,7 @@ struct gt_merge_options {
     bool overwrite;
 };
 
-/* Writes the file and reports what went into it. Merging nothing writes an empty list. */
+/* Writes the file and reports what went into it. Merging nothing writes an empty list and returns 1. */
 int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_merge_options *options,
              struct gt_error *error);
 /* Tells which files there are and their contents: formats, nodes, ranks, steps, phases, time range, damage. */

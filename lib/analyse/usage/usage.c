@@ -13,7 +13,7 @@
 #include "analyse/usage/process_lanes.h"
 #include "analyse/usage/usage_brief.h"
 #include "analyse/usage/warning.h"
-#include "sample/life_tree.h"
+#include "sample/life.h"
 #include "schema/unit.h"
 
 /* ---- the sections of the original's report ---- */

@@ -110,8 +110,8 @@ static int load(struct nvml *nvml, const struct gt_collect_options *options, str
     static const char *const names[] = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL};
     const char *path = gt_collect_library(options, "nvml");
     struct gt_error why = {0};
-    if (!path && options->pid &&
-        !has_driver(options->root)) /* the loader looks into some fifty folders; doctor tells more */
+    /* The loader looks into some fifty folders; doctor tells more. Who names folders may have a library of another maker there. */
+    if (!path && options->pid && !getenv("LD_LIBRARY_PATH") && !has_driver(options->root))
         return nvml_unavailable(availability, GT_ABSENT, "the NVIDIA driver is not loaded", "");
     int status = gt_library_open(&nvml->library, path, names, symbols, sizeof symbols / sizeof *symbols, &nvml->call,
                                  &why);

@@ -5,6 +5,7 @@ recordings, and gives an object with every analysis as a method. The classes of 
 for programs that were written for them, in modules of the same names: `smdebug.profiler` becomes `gpu_tracker.profiler`.
 """
 from ._load import Report, Trace, load
+from .algorithm_metrics_reader import LocalAlgorithmMetricsReader
 from .analysis.python_profile_analysis import PyinstrumentAnalysis, cProfileAnalysis
 from .analysis.utils.merge_timelines import MergedTimeline, MergeUnit
 from .analysis.utils.pandas_data_analysis import JobStats, PandasFrameAnalysis, Resource, StatsBy
@@ -17,9 +18,18 @@ from .analysis.utils.python_profile_analysis_utils import (
     cProfileStats,
 )
 from .analysis.utils.pytorch_dataloader_analysis import PT_dataloader_analysis, WindowChart
-from .python_profile_utils import PythonProfileModes, StepPhase
+from .python_profile_utils import PythonProfileModes, PythonProfilerName, StepPhase, cProfileTimer
+from .tf_profiler_parser import (
+    HorovodProfilerEvents,
+    SMDataParallelProfilerEvents,
+    SMProfilerEvents,
+    TensorboardProfilerEvents,
+)
+from .trace_event_file_parser import TraceEvent, TraceEventParser
 
-__all__ = ["JobStats", "MergeUnit", "MergedTimeline", "Metrics", "PT_dataloader_analysis", "PandasFrame",
-           "PandasFrameAnalysis", "PyinstrumentAnalysis", "PyinstrumentStepStats", "PythonProfileModes", "Report",
-           "Resource", "StatsBy", "StepPhase", "StepPythonProfileStats", "Trace", "WindowChart", "cProfileAnalysis",
-           "cProfileFunctionStats", "cProfileStats", "load"]
+__all__ = ["HorovodProfilerEvents", "JobStats", "LocalAlgorithmMetricsReader", "MergeUnit", "MergedTimeline",
+           "Metrics", "PT_dataloader_analysis", "PandasFrame", "PandasFrameAnalysis", "PyinstrumentAnalysis",
+           "PyinstrumentStepStats", "PythonProfileModes", "PythonProfilerName", "Report", "Resource",
+           "SMDataParallelProfilerEvents", "SMProfilerEvents", "StatsBy", "StepPhase", "StepPythonProfileStats",
+           "TensorboardProfilerEvents", "Trace", "TraceEvent", "TraceEventParser", "WindowChart",
+           "cProfileAnalysis", "cProfileFunctionStats", "cProfileStats", "cProfileTimer", "load"]

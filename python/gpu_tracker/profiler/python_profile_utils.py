@@ -1,7 +1,8 @@
 """When a Python profile began and ended: SMDebug's modes and phases of steps."""
+import os
 from enum import Enum, IntEnum
 
-__all__ = ["PythonProfileModes", "StepPhase"]
+__all__ = ["PythonProfileModes", "PythonProfilerName", "StepPhase", "cProfileTimer"]
 
 
 class PythonProfileModes(IntEnum):
@@ -25,6 +26,22 @@ class StepPhase(Enum):
     END = "end"
 
 
+class PythonProfilerName(Enum):
+    """What made a Python profile."""
+
+    CPROFILE = "cprofile"
+    PYINSTRUMENT = "pyinstrument"
+
+
+class cProfileTimer(Enum):
+    """Which time cProfile counts."""
+
+    TOTAL_TIME = "total_time"
+    CPU_TIME = "cpu_time"
+    OFF_CPU_TIME = "off_cpu_time"
+    DEFAULT = "default"
+
+
 _MODES = {"train": PythonProfileModes.TRAIN, "eval": PythonProfileModes.EVAL, "predict": PythonProfileModes.PREDICT,
           "global": PythonProfileModes.GLOBAL, "prestepzero": PythonProfileModes.PRE_STEP_ZERO,
           "posthookclose": PythonProfileModes.POST_HOOK_CLOSE}
@@ -40,3 +57,25 @@ def str_to_python_profile_mode(mode_str: str) -> PythonProfileModes:
 def python_profile_mode_to_str(mode: PythonProfileModes) -> str:
     """The same the other way round."""
     return next(name for name, value in _MODES.items() if value == mode)
+
+
+def mode_keys_to_python_profile_mode(mode: Enum) -> PythonProfileModes:
+    """The mode of the same number, of an enumeration of another package."""
+    return PythonProfileModes(mode.value)
+
+
+def total_time() -> float:
+    """Seconds that passed, from a moment of no meaning."""
+    return os.times().elapsed
+
+
+def cpu_time() -> float:
+    """Seconds of processors that this process took, in itself and in the system for it."""
+    times = os.times()
+    return times.user + times.system
+
+
+def off_cpu_time() -> float:
+    """Seconds that passed without a processor being taken."""
+    times = os.times()
+    return times.elapsed - (times.user + times.system)

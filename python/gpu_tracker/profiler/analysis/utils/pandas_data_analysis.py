@@ -17,6 +17,7 @@ __all__ = ["JobStats", "PandasFrameAnalysis", "Resource", "StatsBy"]
 
 _SAMPLES = ("timestamp_us", "value", "system_metric", "dimension", "nodeID", "type")
 _EVENTS = ("start_time_us", "end_time_us", "framework_metric", "step", "process", "nodeID")
+_RANGES = ((90, 100), (10, 90), (0, 10))  # percent
 _STATISTICS = ("mean", "min", "max", "p50", "p95", "p99")
 
 
@@ -46,9 +47,12 @@ class JobStats(dict[str, Any]):
         return "\n".join(f"{key:<{width}}  {value}" for key, value in self.items())
 
 
-def _resources(given: Resource | Sequence[Resource] | None, default: Sequence[Resource]) -> list[Resource]:
-    if given is None:
+def _resources(given: Resource | Sequence[Resource] | None, default: Sequence[Resource],
+               empty_is_default: bool = False) -> list[Resource]:
+    if given is None or (isinstance(given, Sequence) and not given and empty_is_default):
         return list(default)
+    if isinstance(given, Sequence) and not given:
+        raise ValueError("resource: at least one, or None for all")
     return [Resource(item) for item in ([given] if isinstance(given, (Resource, str)) else given)]
 
 
@@ -197,7 +201,7 @@ class PandasFrameAnalysis:
 
     def get_device_usage_stats(self, device: Resource | Sequence[Resource] | None = None,
                                utilization_ranges: Sequence[tuple[float, float]] | None = None) -> DataFrame:
-        """How many samples of devices lie in ranges of use: a column for each range.
+        """How many samples of devices lie in ranges of use: a column for each range, from the lowest.
 
         Args:
             device: Only these; None for CPU and GPU.
@@ -206,18 +210,17 @@ class PandasFrameAnalysis:
         """
         table = self.get_device_usage_stats_table(device, utilization_ranges)
         frame = _frames.frame(table)
-        ranges = list(utilization_ranges or ((90, 100), (10, 90), (0, 10)))
-        frame.columns = [*table.column_names[:3], *ranges]
+        frame.columns = [*table.column_names[:2], *sorted(utilization_ranges or _RANGES), table.column_names[-1]]
         return frame
 
     def get_device_usage_stats_table(self, device: Resource | Sequence[Resource] | None = None,
                                      utilization_ranges: Sequence[tuple[float, float]] | None = None) -> Table:
         """The same as a `Table`, which needs no pandas; ranges are called "90-100"."""
-        wanted = [item.value for item in _resources(device, (Resource.CPU, Resource.GPU))]
+        wanted = [item.value for item in _resources(device, (Resource.CPU, Resource.GPU), empty_is_default=True)]
         if utilization_ranges is not None and (not utilization_ranges or any(len(pair) != 2 for pair in utilization_ranges)):
             raise ValueError("utilization_ranges: pairs of percent, such as [(90, 100), (10, 90), (0, 10)]")
-        ranges = utilization_ranges or ((90, 100), (10, 90), (0, 10))
-        names = [f"{low:g}-{high:g}" for low, high in ranges]
+        names = [f"{low:g}-{high:g}" for low, high in utilization_ranges or _RANGES]
+        shown = [f"{low:g}-{high:g}" for low, high in sorted(utilization_ranges or _RANGES)]
         table = self._report("devices", ranges=",".join(names))["devices"]
         counts: dict[tuple[str, str, str], dict[str, int]] = {}
         for kind, node, dimension, name, samples in zip(*(table[column] for column in (
@@ -225,7 +228,9 @@ class PandasFrameAnalysis:
             if any(item in kind for item in wanted):
                 counts.setdefault((kind, node, dimension), {})[name] = samples
         columns = {key: [row[i] for row in counts] for i, key in enumerate(("type", "nodeID", "dimension"))}
-        return Table({**columns, **{name: [row[name] for row in counts.values()] for name in names}})
+        return Table({"type": columns["type"], "nodeID": columns["nodeID"],
+                      **{name: [row[name] for row in counts.values()] for name in shown},
+                      "dimension": columns["dimension"]})
 
     def get_training_phase_intervals(self, phase: str | Sequence[str] | None = None,
                                      each_step: bool = False) -> DataFrame:
@@ -249,4 +254,8 @@ class PandasFrameAnalysis:
 
 
 def _phases(phase: str | Sequence[str] | None) -> list[str] | None:
-    return [phase] if isinstance(phase, str) else list(phase) if phase is not None else None
+    if phase is None or isinstance(phase, str):
+        return [phase] if phase is not None else None
+    if not isinstance(phase, Sequence) or not phase:
+        raise ValueError(f"phase {phase!r}: it is a name, or a list of names; None for all")
+    return list(phase)

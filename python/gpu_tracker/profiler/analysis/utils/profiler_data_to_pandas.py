@@ -37,8 +37,22 @@ def nanoseconds(us: float) -> int:
     return min(max(whole * 1000 + round((us - whole) * 1000), _ALWAYS[0]), _ALWAYS[1])
 
 
+def _given(value: Any, name: str) -> Any:
+    """The value, which is not None."""
+    if value is None:
+        raise ValueError(f"{name} is None")
+    return value
+
+
+def _moments(given: Sequence[Moment] | None, name: str) -> list[int]:
+    """At least one moment, in nanoseconds since the epoch."""
+    if not _given(given, name):
+        raise ValueError(f"{name} is empty: it takes at least one moment")
+    return [microseconds(moment) * 1000 for moment in given or ()]
+
+
 def _query(start: int, end: int, names: Iterable[str], by_step: bool = False, are_patterns: bool = False) -> _Query:
-    return start, end, by_step, list(names) or None, are_patterns
+    return start, end, by_step, list(_given(names, "the list of selected metrics")) or None, are_patterns
 
 
 class PandasFrame:
@@ -132,7 +146,7 @@ class PandasFrame:
         Three dicts: of processes, as shares of the largest; of events other than steps, in microseconds; of training
         phases, in microseconds.
         """
-        moments = [microseconds(moment) * 1000 for moment in timestep_list]
+        moments = _moments(timestep_list, "timestep_list")
         rows = self._overlaps([(moment, moment) for moment in moments], selected_framework_metrics)
         by_process = _sums((process, us) for process, _, us in rows)
         return (_shares({key: us for key, us in by_process.items() if "Step" not in key}),
@@ -152,10 +166,11 @@ class PandasFrame:
 
         Two dicts without steps: of processes and of events, both as shares of the largest.
         """
-        if len(begin_timestep_list) != len(end_timestep_list):
-            raise ValueError(f"{len(begin_timestep_list)} begins and {len(end_timestep_list)} ends of spans")
-        spans = [(microseconds(begin) * 1000, microseconds(end) * 1000)
-                 for begin, end in zip(begin_timestep_list, end_timestep_list)]
+        begins = _moments(begin_timestep_list, "begin_timestep_list")
+        ends = _moments(end_timestep_list, "end_timestep_list")
+        if len(begins) != len(ends):
+            raise ValueError(f"{len(begins)} begins and {len(ends)} ends of spans")
+        spans = list(zip(begins, ends))
         rows = [row for row in self._overlaps(spans, selected_framework_metrics) if "Step" not in row[1]]
         return (_shares(_sums((process, us) for process, _, us in rows)),
                 _shares(_sums((name, us) for _, name, us in rows)))
@@ -186,7 +201,8 @@ class PandasFrame:
             get_framework_metrics: Whether events are wanted.
             get_system_metrics: Whether system metrics are wanted.
         """
-        start, end = nanoseconds(start_time_us), nanoseconds(end_time_us)
+        start, end = (nanoseconds(_given(bound, name)) for bound, name in (
+            (start_time_us, "start_time_us"), (end_time_us, "end_time_us")))
         return self._tables(_query(start, end, selected_system_metrics) if get_system_metrics else None,
                             _query(start, end, selected_framework_metrics) if get_framework_metrics else None,
                             cache_metrics)
@@ -200,7 +216,7 @@ class PandasFrame:
             end_step: The last step.
             cache_metrics: Return also what earlier calls with this have asked for.
         """
-        query = _query(int(start_step), int(end_step), (), by_step=True)
+        query = _query(int(_given(start_step, "start_step")), int(_given(end_step, "end_step")), (), by_step=True)
         return self._tables(query, query, cache_metrics)
 
 

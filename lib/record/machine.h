@@ -1,0 +1,19 @@
+/* What is constant during a run: the machine, and what the job was given, by the control groups that it lies in and by the scheduler
+ * that started it, as its environment tells. Sources: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES", qsub(1B) of PBS and Torque, bsub(1)
+ * of LSF. */
+#ifndef GT_RECORD_MACHINE_H
+#define GT_RECORD_MACHINE_H
+
+#include "base/root.h"
+#include "collect/cgroup/limits.h"
+#include "sample/sample.h"
+
+struct gt_recorder;
+
+/* Fill recorder->machine, and find the groups of the job. For gt_recorder_open. */
+int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error);
+
+/* Fill in scheduler and limits of `machine`, whose cores, memory, start and pid are known, and of whose job these are the groups. */
+void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups);
+
+#endif

@@ -1,0 +1,38 @@
+"""Readers of the timelines that SMDebug's folders hold, one for each kind."""
+from __future__ import annotations
+
+from .trace_event_file_parser import TraceEventParser
+
+__all__ = ["HorovodProfilerEvents", "SMDataParallelProfilerEvents", "SMProfilerEvents", "TensorboardProfilerEvents"]
+
+
+class SMProfilerEvents(TraceEventParser):
+    """Events of SMDebug's own timelines: pythontimeline.json and model_timeline.json.
+
+    Args:
+        type: What its events tell as their `file_type`.
+    """
+
+    def __init__(self, type: str = "PythontimelineMetrics") -> None:
+        super().__init__(type)
+
+
+class TensorboardProfilerEvents(TraceEventParser):
+    """Events of TensorFlow's trace.json.gz."""
+
+    def __init__(self) -> None:
+        super().__init__("TFProfilerMetrics")
+
+
+class HorovodProfilerEvents(TraceEventParser):
+    """Events of Horovod's timelines."""
+
+    def __init__(self) -> None:
+        super().__init__("HorovodMetrics")
+
+
+class SMDataParallelProfilerEvents(TraceEventParser):
+    """Events of SMDataParallel's timelines."""
+
+    def __init__(self) -> None:
+        super().__init__("SMDataParallelMetrics")
