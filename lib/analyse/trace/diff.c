@@ -165,7 +165,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct pair *pair = NULL;
     struct gt_table *table = gt_analysis_table(
         root, "differences", "Differences",
-        "text:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
+        "kernel:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
         "number:difference_us number:difference_percent number:p number:p_holm");
     int status = 0;
     for (int i = 0; i < 2 && status >= 0; i++) {
