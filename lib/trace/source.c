@@ -440,7 +440,8 @@ static void begin_file(struct gt_reading *reading)
     struct gt_trace *trace = reading->trace;
     struct gt_trace_file *file = gt_reading_file(reading);
     forget_counts(file);
-    for (size_t i = 0; i < trace->file_count; i++)
+    for (size_t i = trace->file_count;
+         i-- > 0 && trace->file[i].part_of != GT_TRACE_NONE;) /* parts stand behind files */
         if (trace->file[i].part_of == reading->file)
             forget_counts(&trace->file[i]);
     for (uint32_t i = 0; i < file->tracks; i++)
