@@ -55,11 +55,17 @@ struct gt_process {
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
     struct gt_heritage heritage;
     double mark,
-        mark_before;  /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
-    int64_t met_ns;   /* monotonic: when it was first read */
-    int64_t alone_ns; /* monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not */
-    uint32_t peak;    /* see sample/job_peak.h */
-    uint32_t version; /* another whenever something that is accounted for has changed, from 1 on */
+        mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
+    int64_t met_ns;  /* monotonic: when it was first read */
+    int64_t
+        alone_ns; /* monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not */
+    struct {
+        bool was_asked, was_forked;    /* at all; it had not executed a program then */
+        double ram;                    /* its resident set then */
+        int group;                     /* number + 1; 0: none that the job made */
+    } made;                            /* see record/made_groups.h */
+    uint32_t peak;                     /* see sample/job_peak.h */
+    uint32_t version;                  /* another whenever something that is accounted for has changed, from 1 on */
     double value[GT_PROCESS_METRICS];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_PROCESS_METRICS]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
     struct gt_ledger ledger;           /* kept by sample/account.c */
