@@ -102,7 +102,7 @@ static bool is_same(const struct gt_past_run *run, const char *command, const ch
 double gt_past_runs_usual(const char *command, const char *folder, const char *host)
 {
     char path[PATH_MAX];
-    double elapsed[USUAL];
+    double elapsed[USUAL] = {0};
     size_t count = 0;
     struct gt_past_runs runs = {0};
     struct gt_past_run like = {.command = (char *)command, .folder = (char *)folder, .host = (char *)host};

@@ -363,6 +363,8 @@ static enum outcome cut_event(struct gt_scan *scan, struct gt_batch *batch, size
     if (c == '{') {
         size_t left = batch->length - *at;
         size_t end = gt_scan_object_end(batch->text, *at, left < LONG_EVENT ? batch->length : *at + LONG_EVENT);
+        if (!end && left < LONG_EVENT && !scan->at_end)
+            return NEEDS_MORE; /* as much is looked at, whatever is read at a time */
         if (!end)
             return cut_long_event(scan, batch, at);
         struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = end - *at};
@@ -477,8 +479,14 @@ static enum outcome skip_member(struct gt_scan *scan, struct gt_batch *batch, si
 static enum outcome cut_outside(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
 {
     char c = batch->text[*at];
-    bool is_event = c == '{' && (scan->place == BEHIND ? !scan->in_object
-                                                       : gt_torn_look_at(batch->text, *at, batch->length).has_phase);
+    struct gt_torn_look look = {0};
+    if (c == '{' && scan->place == AT_START) {
+        size_t left = batch->length - *at;
+        look = gt_torn_look_at(batch->text, *at, left < LONG_EVENT ? batch->length : *at + LONG_EVENT);
+        if (!look.has_phase && !look.is_torn && !look.end && left < LONG_EVENT && !scan->at_end)
+            return NEEDS_MORE;
+    }
+    bool is_event = c == '{' && (scan->place == BEHIND ? !scan->in_object : look.has_phase);
     if (c == '[' || is_event) { /* a list, or events that stand line by line */
         scan->place = IN_EVENTS;
         scan->has_list = true;

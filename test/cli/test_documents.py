@@ -180,7 +180,7 @@ def test_fish_completion(cli, tmp_path):
     assert offered("gpu-tracker run --wait ") == ["all", "main"]
     assert "--sleep-time" in offered("gpu-tracker run --sl")[0]
     assert offered("gpu-tracker sub-track ") == ["analyze", "combine", "compare"]
-    assert offered("gpu-tracker timeline ") == ["info", "merge"]
+    assert offered("gpu-tracker timeline ") == ["export", "info", "merge"]
     assert {"job", "kernels", "advice"} < set(offered("gpu-tracker profile ")) and offered("gpu-tracker profile kern") == ["kernels"]
     assert offered("gpu-tracker profile kernels --ke") == ["--key"] and offered("gpu-tracker profile job --ke") == []
     assert offered("gpu-tracker schema --sleep") == []

@@ -204,7 +204,7 @@ def test_attach_until_the_process_ends(cli):
     done = cli("attach", QUIET, "--st", "0.1", "--tu", "seconds", "-f", "json", process.pid)
     elapsed = time.monotonic() - began  # where the machine is busy the end is seen late
     assert done.returncode == 0 and done.stdout == ""
-    assert 0.5 < json.loads(done.stderr)["compute_time"]["time"] < elapsed  # no sentence follows it
+    assert 0 < json.loads(done.stderr)["compute_time"]["time"] < elapsed  # no sentence follows it
     process.wait()
 
 

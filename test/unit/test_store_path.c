@@ -201,7 +201,8 @@ static int check_as(uid_t user, const char *path)
     int status;
     pid_t child = fork();
     if (child == 0)
-        _exit(seteuid(user) < 0 ? 100 : -gt_store_check(&(struct gt_store_options){.path = path, .overwrite = true}, NULL));
+        _exit(seteuid(user) < 0 ? 100
+                                : -gt_store_check(&(struct gt_store_options){.path = path, .overwrite = true}, NULL));
     assert_int_equal(waitpid(child, &status, 0), child);
     return WEXITSTATUS(status);
 }

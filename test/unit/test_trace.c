@@ -249,6 +249,31 @@ static void a_torn_event_costs_itself(void **state)
     gt_trace_close(first);
 }
 
+/* One event of five ends at each of its bytes. */
+static void an_event_may_be_torn_anywhere(void **state)
+{
+    static const char whole[] = "{\"ph\":\"X\",\"name\":\"op {1}\",\"pid\":1,\"tid\":2,\"ts\":1.5,\"dur\":3,"
+                                "\"args\":{\"dims\":[[1,2],[3]],\"k\":\"a\\\"b\",\"list\":[{\"a\":1},{\"b\":2}]}}";
+    static const size_t blocks[] = {0, 16, 61, 300};
+    char text[6 * sizeof whole];
+    for (int cut = 1; cut < (int)sizeof whole - 1; cut++) {
+        snprintf(text, sizeof text, "{\"traceEvents\":[\n%s,\n%s,\n%.*s,\n%s,\n%s\n]}", whole, whole, cut, whole, whole,
+                 whole);
+        const char *path = trace_write_text(*state, "torn.json", text);
+        uint64_t lost = 0;
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+            struct gt_trace_options options = GT_TRACE_OPTIONS;
+            options.block = blocks[i];
+            struct gt_trace *trace = trace_load(path, &options);
+            assert_int_equal(trace->events.count, 4);
+            assert_int_equal(trace->file[0].damage.bad_events, 1);
+            lost = i ? lost : trace->file[0].damage.lost_bytes;
+            assert_int_equal(trace->file[0].damage.lost_bytes, lost);
+            gt_trace_close(trace);
+        }
+    }
+}
+
 /* Nothing but torn events costs no more time than as much text that is whole. */
 static void salvage_is_linear(void **state)
 {
@@ -459,6 +484,7 @@ int main(void)
         TEST(whole_events_of_a_cut_file_are_kept),
         TEST(damage_is_passed_over_and_counted),
         TEST(a_torn_event_costs_itself),
+        TEST(an_event_may_be_torn_anywhere),
         TEST(salvage_is_linear),
         TEST(lines_of_events_are_read_and_no_lists_refused),
         TEST(gzip_is_read_member_after_member),

@@ -224,10 +224,8 @@ static void gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats(
     static const struct {
         const char *format, *has;
     } formats[] = {
-        {"text", "\n   Descendants: 0.0\n"},
-        {"json", "\"descendants\": 0.0,"},
-        {"csv", "max_gpu_ram.descendants,,\n"},
-        {"markdown", "| Descendants | n/a |"},
+        {"text", "\n   Descendants: 0.0\n"},      {"json", "\"descendants\": 0.0,"},
+        {"csv", "max_gpu_ram.descendants,,\n"},   {"markdown", "| Descendants | n/a |"},
         {"html", "Max GPU RAM, GPU utilization"},
     };
     struct run run;

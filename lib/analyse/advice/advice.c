@@ -241,8 +241,8 @@ static void judge_function(struct gt_adviser *adviser, const struct gt_function_
         gt_buffer_printf(&calls, " in %.0f calls", sum->figure[GT_TOTAL_CALLS]);
     gt_advise(adviser, (struct gt_gain){share, seconds * 1e6}, "functions",
               "%.0f %% of the %stime in %s itself (%.3g of %.3g s%s, by %s)%s", share, is_python ? "Python " : "",
-              gt_function_title(adviser->input, sum, &title), seconds, total, calls.length ? calls.data : "",
-              name, caller.length ? caller.data : "");
+              gt_function_title(adviser->input, sum, &title), seconds, total, calls.length ? calls.data : "", name,
+              caller.length ? caller.data : "");
     gt_buffer_release(&title);
     gt_buffer_release(&caller);
     gt_buffer_release(&calls);

@@ -217,7 +217,8 @@ static int fill(const struct gt_sorted_text *sorted, struct run *run, size_t wan
 {
     if (run->length - run->at >= wanted)
         return 0;
-    memmove(run->block, run->block + run->at, run->length - run->at);
+    if (run->at && run->length > run->at)
+        memmove(run->block, run->block + run->at, run->length - run->at);
     run->length -= run->at;
     run->at = 0;
     size_t room = wanted > block ? wanted : block;

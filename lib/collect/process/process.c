@@ -499,7 +499,8 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
     if (shares_memory(process, parent, root))
         process->alone_ns = 0;
     else if (!process->alone_ns)
-        process->alone_ns = now_ns; /* or it executes another program just now, and has yet to lose the mark of a fork */
+        process->alone_ns =
+            now_ns; /* or it executes another program just now, and has yet to lose the mark of a fork */
     process->is_worker = process->alone_ns && now_ns - process->alone_ns >= LAUNCH_NS;
 }
 
