@@ -65,16 +65,6 @@ bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char
     return false;
 }
 
-const char *gt_advice_bytes(double bytes, char text[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
-        bytes /= 1024;
-    snprintf(text, 32, unit && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-    return text;
-}
-
 /* ---- data loaders ---- */
 
 /* Keys: node, part. */

@@ -35,8 +35,6 @@ __attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser,
                                                      const char *format, ...);
 /* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part);
-/* Writes "1.5 GiB", and returns it. */
-const char *gt_advice_bytes(double bytes, char text[32]);
 
 /* The rules read these arguments of events. */
 #define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers", GT_COLLECTIVE_ARGUMENTS
