@@ -22,8 +22,6 @@
 #include "settings.h"
 #include "signals.h"
 
-extern const struct command command_attach;
-
 enum { SETTLE_US = 200, PARENT_MS = 2000 };
 static const int64_t BACKUP_PERIOD_NS = 1000000000;
 

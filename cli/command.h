@@ -1,4 +1,4 @@
-/* A command of gpu-tracker: one file cmd_<entry>.c with a const entry, and one line in command.def. */
+/* A command of gpu-tracker: a const entry in one of the files cmd_*.c, and one line in command.def. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -31,6 +31,10 @@ struct command {
     /* Returns the exit status; has said what went wrong. */
     int (*run)(const struct options *options, int count, char **operands);
 };
+
+#define COMMAND(bit, entry, group) extern const struct command command_##entry;
+#include "command.def"
+#undef COMMAND
 
 /* Command number i of command.def. */
 enum command_number {
