@@ -8,7 +8,7 @@
 enum { GT_OCCUPANCY_STEPS = 800 };
 
 /* Seconds. A GPU may be starved while it is idle. */
-struct gt_gpu_time {
+struct gt_gpu_use_time {
     double known;   /* in which its use is known */
     double idle;    /* below 5 % */
     double starved; /* below 30 % while the job kept at least one core busy */
@@ -22,8 +22,8 @@ struct gt_occupancy {
     double window_cpu;                /* NaN: not known */
     double windowed;                  /* seconds in windows */
     double cores[GT_OCCUPANCY_STEPS]; /* seconds of windows with so many cores busy */
-    struct gt_gpu_time all_gpus;      /* their mean use: all that recordings without detail tell */
-    struct gt_gpu_time *gpu;
+    struct gt_gpu_use_time all_gpus;  /* their mean use: all that recordings without detail tell */
+    struct gt_gpu_use_time *gpu;
     size_t gpus;
 };
 
