@@ -233,8 +233,8 @@ int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error);
 /* Report how memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
- * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a fact of the
- * recording. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
+ * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a static
+ * field of the recording that is a number. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
 int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
                          struct gt_report **ret, struct gt_error *error);
 /* Join a CSV file of moments, one in each row, with what a recording has at them, interpolated: accuracy of each epoch against

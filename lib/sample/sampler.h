@@ -75,7 +75,7 @@ void gt_sampler_close(struct gt_sampler *sampler);
 /* The machine without a job: `pid`, `memory` and `cgroup` of the options say nothing. */
 int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_options *options,
                             struct gt_error *error);
-/* Read the machine, and with `everyone` (NULL: without) all its processes. Those that vanished stay in the tree, with is_gone, until
+/* Read the machine, and into `processes` (NULL: without) all its processes. Those that vanished stay in the tree, with is_gone, until
  * gt_sampler_settle_machine. */
 int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *processes, struct gt_error *error);
 void gt_sampler_settle_machine(struct gt_sampler *sampler);
