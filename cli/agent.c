@@ -74,7 +74,7 @@ static int tell_failure(const struct agent *agent, int code, const char *sentenc
     return tell_error(agent, &error);
 }
 
-static void warn(void *context, const char *sentence)
+static void send_warning(void *context, const char *sentence)
 {
     tell(context, AGENT_WARNING, sentence, strlen(sentence));
 }
@@ -109,7 +109,7 @@ static void save_backup(struct agent *agent)
         return;
     agent->next_backup = now + BACKUP_PERIOD_NS;
     if (gt_tracker_report(agent->tracker, &report, NULL) >= 0 && output_report(&agent->backup, report) != 0) {
-        warn(agent, "the file for interrupted results cannot be written; there will be none");
+        send_warning(agent, "the file for interrupted results cannot be written; there will be none");
         agent->backup.path = NULL;
     }
     gt_report_free(report);
@@ -128,7 +128,7 @@ static int conclude(struct agent *agent)
     }
     int status = gt_tracker_finish(agent->tracker, &error);
     if (status < 0) {
-        warn(agent, error.text);
+        send_warning(agent, error.text);
         error = (struct gt_error){0};
     }
     status = gt_tracker_report(agent->tracker, &report, &error);
@@ -154,7 +154,7 @@ static double value(const struct agent *agent, enum gt_scope scope, const char *
 static void note_sample(struct agent *agent, int status, const struct gt_error *error)
 {
     if (status < 0)
-        warn(agent, error->text);
+        send_warning(agent, error->text);
     agent->has_ended = status <= 0;
     agent->gpu_ram_peak = fmax(agent->gpu_ram_peak, value(agent, GT_SCOPE_COMBINED, "gpu_ram"));
 }
@@ -250,7 +250,7 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
                         struct gt_error *error)
 {
     struct gt_tracker_options settings = settings_tracker(options);
-    settings.warn = warn;
+    settings.warn = send_warning;
     settings.context = agent;
     settings.measurement_period = agent->measurement_period;
     if (agent->is_experiment && !options->tracking_file)

@@ -24,7 +24,7 @@ struct gt_exporter_options {
     size_t size;
     const pid_t *pids; /* these processes, each with its descendants, are a job each */
     size_t pid_count;
-    int everyone;      /* or: all processes of the machine, grouped by user, job and program */
+    int all_processes; /* or: all processes of the machine, grouped by user, job and program */
     int slurm;         /* or: the jobs of Slurm. None of the three: the machine and its GPUs alone */
     int most;          /* groups or jobs with figures of their own, all further in one called "other"; 0: 100 */
     double sleep_time; /* seconds between samples, from 0.001: sooner scrapes get the same text; 0: 1.0 */

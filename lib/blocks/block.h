@@ -57,9 +57,9 @@ struct gt_block_file {
     dev_t device;
     ino_t inode;
     const struct gt_block_writer *writer;
-    void *state;                          /* the writer's */
-    int failed;                           /* 0, or the negative errno that ended the writing */
-    _Atomic(struct gt_block_file *) heir; /* in a forked child: the child's file in its stead */
+    void *state;                                /* the writer's */
+    int failed;                                 /* 0, or the negative errno that ended the writing */
+    _Atomic(struct gt_block_file *) child_file; /* in a forked child: the child's file in its stead */
 };
 
 struct gt_block_writer {

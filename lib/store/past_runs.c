@@ -120,7 +120,7 @@ static int open_to_write(sqlite3 **ret, const char *path, struct gt_error *error
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-static void bind(sqlite3_stmt *insert, int position, const struct column *column, const struct gt_past_run *run)
+static void bind_run(sqlite3_stmt *insert, int position, const struct column *column, const struct gt_past_run *run)
 {
     const void *place = (const char *)run + column->offset;
     const char *text = column->kind == TEXT ? *(char *const *)place : NULL;
@@ -146,7 +146,7 @@ static int insert_row(sqlite3 *database, const char *path, const struct gt_past_
     int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", path)
                             : gt_sqlite_prepare(&insert, database, path, sql.data, error);
     for (size_t i = 0; !status && i < COLUMNS; i++)
-        bind(insert, (int)i + 1, &columns[i], run);
+        bind_run(insert, (int)i + 1, &columns[i], run);
     if (!status)
         status = gt_sqlite_step(insert, database, path, error);
     sqlite3_finalize(insert);

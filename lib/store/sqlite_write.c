@@ -33,7 +33,7 @@ static int sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char
     return status;
 }
 
-static void bind(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
+static void bind_life(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
 {
     if (field->kind != GT_FIELD_TEXT)
         gt_sqlite_bind_number(insert, position, gt_life_number(field, life), field->kind == GT_FIELD_INTEGER);
@@ -50,7 +50,7 @@ static int sqlite_lives_write(sqlite3_stmt *insert, const char *path, const stru
     int status = 0;
     for (size_t k = 0; !status && k < count; k++) {
         for (size_t i = 0; i < gt_life_field_count; i++)
-            bind(insert, (int)i + 1, &gt_life_fields[i], &life[k]);
+            bind_life(insert, (int)i + 1, &gt_life_fields[i], &life[k]);
         status = gt_sqlite_step(insert, sqlite3_db_handle(insert), path, error);
     }
     return status;

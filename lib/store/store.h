@@ -17,8 +17,8 @@ struct gt_attribution;
 struct gt_store_readings {
     const struct gt_sampler *sampler;
     const struct gt_attribution *attribution;
-    double seconds; /* that a record tells of at least */
-    bool everyone;  /* all processes on GPUs count as the job's */
+    double seconds;     /* that a record tells of at least */
+    bool all_gpu_users; /* all processes on GPUs count as the job's */
     /* May be NULL: records are handed over as JSON, and there is no folder. */
     int (*record)(void *context, const char *metrics);
     void *context;
