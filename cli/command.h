@@ -58,7 +58,7 @@ extern const enum command_group command_groups[COMMAND_COUNT];
 /* The command that the first words name, the longest name first; *used says how many words that were. NULL: none. */
 const struct command *command_find(int count, char *const *words, int *used);
 int command_number(const struct command *command);
-/* Is it the first word of commands with names of two words ("sub-track")? */
+/* Returns true for the first word of commands with names of two words ("sub-track"). */
 bool command_is_group(const char *word);
 
 #endif

@@ -143,6 +143,7 @@ int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error
 
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */
 int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error);
+
 /* The end of a run. */
 enum gt_run_until {
     GT_UNTIL_MAIN_ENDS, /* the main process has ended */
@@ -177,8 +178,10 @@ enum { GT_RUN_FDS = 8 };
  * for. 1: the end that `until` names has come; 0: a hook ended the run. A tracker of NULL samples nothing, and the rest is done. */
 int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *options, struct gt_error *error);
 
-/* Do the same in a thread of the library, until stop or until the job has ended. */
+/* Do the same in a thread of the library, until stop or until the job has ended. -EINVAL: it runs already, or has
+ * finished. */
 int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error);
+/* End that thread and wait for it. Returns the error with which it ended by itself, if it did; 0 where none was started. */
 int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error);
 
 /* Get the latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
@@ -206,6 +209,8 @@ int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
 int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
 /* Make the report of the run so far, or of the finished run. Free with gt_report_free. */
 int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error);
+/* End the thread, and free everything. Without gt_tracker_finish the recording has no final figures, as that of a tracker that was
+ * killed; reports of it can be made all the same. */
 void gt_tracker_close(struct gt_tracker *tracker);
 
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
@@ -216,7 +221,8 @@ struct gt_recording_options {
     const char *power_meter; /* as of a tracker: the meter ran beside the recording; NULL: as recorded */
     int page;                /* keep what HTML pages draw: each sample, each GPU, blocks and processes over time */
 };
-/* Make the report of a recording, also of one whose tracker was killed, or that the original gpu_tracker made. `options` may be NULL. */
+/* Make the report of a recording, also of one whose tracker was killed, or that the original gpu_tracker made. `options` may be NULL.
+ * -ENOENT: there is no such file; -EINVAL: it is no recording, or an option is wrong; -EBADMSG names a row that cannot be read. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error);
 /* Rules say when a run fails: FIGURE>LIMIT or FIGURE<LIMIT, where a figure is memory, time, energy or cpu (cores busy in the mean) and a

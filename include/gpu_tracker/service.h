@@ -36,11 +36,14 @@ struct gt_exporter_options {
 };
 
 struct gt_exporter;
+/* Follow the jobs and open the collectors. -EINVAL names the option that is wrong; -ESRCH, -EPERM and -EACCES a process as
+ * gt_tracker_open does. */
 int gt_exporter_open(struct gt_exporter **ret, const struct gt_exporter_options *options, struct gt_error *error);
 /* Get the text of now, which is borrowed until the next call. It takes a sample unless the last one is younger than sleep_time. 1: the
  * text differs from the last one in this form; 0: it is the same. */
 int gt_exporter_text(struct gt_exporter *exporter, enum gt_exposition form, const char **ret, size_t *length,
                      struct gt_error *error);
+/* Free everything, the text included. */
 void gt_exporter_close(struct gt_exporter *exporter);
 
 #endif

@@ -107,7 +107,7 @@ void gt_block_parent(pid_t pid);
 
 /* `pid` started this process as a part of its own program, by other means than fork. */
 void gt_family_declare_parent(pid_t pid);
-/* Is this process known to be a part that another one started or forked? */
+/* Returns true where this process is known to be a part that another one started or forked. */
 bool gt_family_is_child(void);
 
 /* Remember in the file that this process makes it; quiet where the file system cannot. */

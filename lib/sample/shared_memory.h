@@ -1,4 +1,4 @@
-/* What the processes' resident sets and the last walk over their memory say about the memory that they have together.
+/* The memory that processes have together is estimated from their resident sets and the last walk over their memory.
  *
  * A walk is a moment in the past; resident sets are read at every look. Each walked process has private memory, which changes
  * with its anonymous resident memory since, and shared memory; the shared memory of a scope is its union at the walk, never less
