@@ -181,7 +181,7 @@ static void next_window(struct agent *agent)
         .gpu_ram_peak = agent->gpu_ram_peak,
         .descendants_ram = value(agent, GT_SCOPE_COMBINED, "ram") - value(agent, GT_SCOPE_MAIN, "ram"),
     };
-    gt_tracker_drawn(agent->tracker, &window.energy);
+    gt_tracker_take_energy(agent->tracker, &window.energy);
     agent->gpu_ram_peak = window.gpu_ram;
     tell(agent, AGENT_WINDOW, &window, sizeof window);
 }

@@ -189,18 +189,18 @@ double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, i
 
 /* Joules that processors, memory and GPUs drew in a stretch of time, those that tell, and whose they were. NaN: not known.
  * Errors are bounds, see docs/energy.md. */
-struct gt_drawn {
+struct gt_energy_drawn {
     double total, job, other, idle, unattributed; /* the total is the sum of the others */
     double error, job_error;                      /* +-, of the total and of the job's part */
     int is_estimated;                             /* by a model of the user's, as a whole or in part */
 };
-/* Get the energy drawn between the sample of the last call, or the begin of tracking, and the latest sample. */
-void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret);
+/* Take the energy drawn up to the latest sample since the one of the last call, or since tracking began: the next call begins there. */
+void gt_tracker_take_energy(struct gt_tracker *tracker, struct gt_energy_drawn *ret);
 /* List the pids of the job that live now, the main process first while it lives. Returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
 
 /* Get the path of the tracking file, its placeholders filled in; NULL without one. The file is there from the first sample on. */
-const char *gt_tracker_recording(const struct gt_tracker *tracker);
+const char *gt_tracker_recording_path(const struct gt_tracker *tracker);
 
 /* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
 int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
@@ -273,12 +273,12 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
                    struct gt_error *error);
 /* Tell how many columns a terminal has: text breaks wide cells of tables to fit, and the summary is drawn for it. 0, as at first: tables
  * are never broken, the summary has 78. */
-void gt_report_width(struct gt_report *report, size_t columns);
+void gt_report_set_width(struct gt_report *report, size_t columns);
 /* Tell how many bytes of an HTML page the samples that can be zoomed into may take. 0, as at first: 4.5 million. */
-void gt_report_page_size(struct gt_report *report, size_t bytes);
+void gt_report_set_page_size(struct gt_report *report, size_t bytes);
 /* Choose how the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no warnings. */
 enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4, GT_STYLE_ORIGINAL = 8 };
-void gt_report_style(struct gt_report *report, unsigned style);
+void gt_report_set_style(struct gt_report *report, unsigned style);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
  * characters or other bytes are shown escaped by text, markdown and html; json, csv and pickle keep them, with U+FFFD for what is not
  * UTF-8. Sentences of errors and warnings hold them as they are: see gt_text_show. In

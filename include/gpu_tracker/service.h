@@ -11,7 +11,7 @@
  * user's, and then gives up all privileges: it opens the energy counters and, with `events`, the kernel's records about processes.
  * Trackers, exporters and doctors of this process use them from then on. In such a program no library is opened by a path. 1: the program
  * is one; 0: it is not, and nothing was done. */
-int gt_open_early(int events);
+int gt_privileged_open(int events);
 
 /* The path at which trackers look for a relay for energy counters (docs/energy-relay.md). */
 #define GT_ENERGY_RELAY_SOCKET "/run/gpu-tracker/energy.sock"

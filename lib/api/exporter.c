@@ -209,7 +209,7 @@ static int exporter_note_power(struct gt_exporter *exporter)
 {
     double now = (double)exporter->sample.monotonic_ns / 1e9, since = exporter->energy.time;
     struct gt_energy_reading reading;
-    struct gt_drawn drawn;
+    struct gt_energy_drawn drawn;
     gt_energy_reading_clear(&reading);
     reading.device[GT_ENERGY_CPU].total = exporter->system[GT_CPU_ENERGY];
     reading.device[GT_ENERGY_CPU].job = of_jobs(exporter, GT_CPU_ENERGY);
@@ -219,7 +219,7 @@ static int exporter_note_power(struct gt_exporter *exporter)
     }
     exporter->job_joules = reading.device[GT_ENERGY_CPU].job;
     int status = gt_energy_curve_add(&exporter->energy, now, &reading);
-    gt_energy_curve_drawn(&exporter->energy, &drawn);
+    gt_energy_curve_take(&exporter->energy, &drawn);
     exporter->cpu_watts = drawn.total / (now - since);
     exporter->job_watts = drawn.job / (now - since);
     return status;

@@ -314,9 +314,9 @@ double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope
     return recorder->sample.row_count ? recorder->sample.row[scope].value[metric] : NAN;
 }
 
-void gt_recorder_drawn(struct gt_recorder *recorder, struct gt_drawn *ret)
+void gt_recorder_take_energy(struct gt_recorder *recorder, struct gt_energy_drawn *ret)
 {
-    gt_energy_curve_drawn(&recorder->energy, ret);
+    gt_energy_curve_take(&recorder->energy, ret);
 }
 
 size_t gt_recorder_processes(const struct gt_recorder *recorder, pid_t *pids, size_t capacity)

@@ -30,7 +30,7 @@ struct gt_recorder {
     struct gt_summary summary;
     struct gt_machine machine;
     struct gt_store *store;
-    struct gt_energy_curve energy; /* since gt_recorder_drawn was called */
+    struct gt_energy_curve energy; /* since gt_recorder_take_energy was called */
     struct gt_sample sample;       /* the latest; its rows belong to the combiner */
     struct gt_outcome outcome;     /* once finished */
     bool is_finished;
@@ -74,7 +74,7 @@ void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes);
 /* Returns the latest value of a metric; once finished the final one. */
 double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric);
 /* Take the energy from the sample of the last call to the latest one. */
-void gt_recorder_drawn(struct gt_recorder *recorder, struct gt_drawn *ret);
+void gt_recorder_take_energy(struct gt_recorder *recorder, struct gt_energy_drawn *ret);
 /* List the pids of the job that live now, the main process first while it lives. Returns how many there are. */
 size_t gt_recorder_processes(const struct gt_recorder *recorder, pid_t *pids, size_t capacity);
 /* Returns true for a process of the job, also for one that no reading has met yet. */
