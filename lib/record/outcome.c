@@ -14,7 +14,7 @@ void gt_outcome_release(struct gt_outcome *outcome)
 }
 
 /* See gt_sampler_read_last. */
-static void final_laggards(const struct gt_sampler *sampler, struct gt_outcome *outcome)
+static void final_late_metrics(const struct gt_sampler *sampler, struct gt_outcome *outcome)
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
         const struct gt_sampler_source *source = &sampler->source[i];
@@ -49,7 +49,7 @@ static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outc
         if (!isnan(recorder->sampler.frame.system[whole[i]]))
             outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.frame.system[whole[i]];
     outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&recorder->sampler);
-    final_laggards(&recorder->sampler, outcome);
+    final_late_metrics(&recorder->sampler, outcome);
 }
 
 static void final_packages(const struct gt_recorder *recorder, struct gt_outcome *outcome)

@@ -1,7 +1,7 @@
 /* Counters of a job whose processes come and go.
  *
  * The kernel hands the CPU time, faults and bytes of a child to the parent that waits for it. So the job has used
- *     sum over living members (own + taken over from waited-for children + lost - base) + those that ended without heir.
+ *     sum over living members (own + taken over from waited-for children + lost - base) + those that ended without a parent in it.
  * All that vanished children had used must show up in what their parent has taken over since it was admitted; what does
  * not was lost by the kernel (a parent that ignores SIGCHLD) and is kept here. Both are running totals, so neither clock
  * ticks nor the order of readings add up to an error. What wait4 says of a child (gt_account_reaped) is exact and takes the
