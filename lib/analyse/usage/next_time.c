@@ -17,8 +17,13 @@ static const double CORES_EXACTNESS = 1.011; /* of steps in aggregate/occupancy.
 
 void gt_next_time_init(struct gt_next_time *next)
 {
-    *next = (struct gt_next_time){
-        .memory = NAN, .cores = NAN, .gpus = NAN, .gpu_ram = NAN, .seconds = NAN, .killed_at = NAN, .throttled_at = NAN};
+    *next = (struct gt_next_time){.memory = NAN,
+                                  .cores = NAN,
+                                  .gpus = NAN,
+                                  .gpu_ram = NAN,
+                                  .seconds = NAN,
+                                  .killed_at = NAN,
+                                  .throttled_at = NAN};
 }
 
 /* ---- What a run tells -------------------------------------------------------------------------------------------- */

@@ -12,10 +12,10 @@ struct gt_next_time {
     double gpus;    /* 0: none was used */
     double gpu_ram; /* bytes, of the card that had the most in use */
     double seconds;
-    double killed_at;   /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
+    double killed_at;    /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
     double throttled_at; /* cores of the quota that held a run back, which then cannot tell; NaN: none was */
-    bool is_by_core;    /* Slurm was asked for memory for each core */
-    bool is_unfinished; /* the recording of a run is: its tracker was killed, or goes on */
+    bool is_by_core;     /* Slurm was asked for memory for each core */
+    bool is_unfinished;  /* the recording of a run is: its tracker was killed, or goes on */
 };
 
 void gt_next_time_init(struct gt_next_time *next);
