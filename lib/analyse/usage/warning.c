@@ -212,7 +212,7 @@ static bool throttled(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double share = usage->outcome->events.throttled_periods, cores = gt_usage_given(usage, GT_LIMIT_CORES);
     char percent[GT_HUMAN_SIZE], number[GT_HUMAN_SIZE];
-    if (!(share > 0.05))
+    if (!(share > GT_THROTTLED_SHARE))
         return false;
     warning->value = share;
     if (isnan(cores))
