@@ -70,7 +70,8 @@ def test_what_perfettos_library_wrote(events):
 
 
 def test_names_given_anew(events):
-    name = lambda text, cleared=0: packet(field(10, 5), field(13, cleared), field(12, field(2, field(1, 1) + field(2, text))))
+    def name(text, cleared=0):
+        return packet(field(10, 5), field(13, cleared), field(12, field(2, field(1, 1) + field(2, text))))
     rows = events(THREAD + name("old", 1) + event(3, 10, field(10, 1)) + name("new", 1) + event(3, 20, field(10, 1))
                   + packet(field(10, 5), field(41, 1)) + event(3, 30, field(10, 1)))
     assert [row[0] for row in rows] == ["old", "new", ""]
