@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 #include "base/utf8.h"
-#include "report/function_name.h"
+#include "base/function_name.h"
 
 static const struct gt_node *seen(const struct gt_node *node)
 {
@@ -81,7 +81,7 @@ static void add_text(struct gt_buffer *out, const char *text)
 static void add_function(struct gt_buffer *out, const struct gt_grid *grid, const char *name)
 {
     struct gt_buffer text = {0};
-    gt_function_name(&text, name ? name : "", gt_report_style_of(grid->report) & GT_STYLE_ASCII ? "..." : "…");
+    gt_function_name(&text, name ? name : "", gt_report_style(grid->report) & GT_STYLE_ASCII ? "..." : "…");
     add_text(out, text.data);
     out->failed = out->failed ? out->failed : text.failed;
     gt_buffer_release(&text);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/function_name.h"
+#include "base/function_name.h"
 
 static void assert_name(const char *name, const char *wanted)
 {

@@ -125,13 +125,13 @@ static void test_functions_name_cards(void **state)
         gt_table_text(table, types[i]);
         gt_table_integer(table, 1234567 + i);
     }
-    gt_report_width(report, 80);
+    gt_report_set_width(report, 80);
     assert_writes(report, "text",
                   "Rows:\n"
                   "   type       count  name\n"
                   "   compute  1234567  f<1, g<…>>\n"
                   "   memory   1234568  h\n");
-    gt_report_width(report, 19);
+    gt_report_set_width(report, 19);
     assert_writes(report, "text",
                   "Rows:\n"
                   "   f<1, g<…>>\n"

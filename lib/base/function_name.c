@@ -1,4 +1,4 @@
-#include "report/function_name.h"
+#include "base/function_name.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Names of functions in C++ as people read them. */
-#ifndef GT_REPORT_FUNCTION_NAME_H
-#define GT_REPORT_FUNCTION_NAME_H
+#ifndef GT_BASE_FUNCTION_NAME_H
+#define GT_BASE_FUNCTION_NAME_H
 
 #include "base/buffer.h"
 
