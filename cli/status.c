@@ -28,7 +28,7 @@ enum { LINE_SIZE = 2048, LEAST_ROWS = 4, REFRESH_NS = 500000000 };
 
 /* ---- The terminal ------------------------------------------------------------------------------------------------ */
 
-static void send(const char *text)
+static void put(const char *text)
 {
     gt_file_write_all(STDERR_FILENO, text, strlen(text));
 }
@@ -78,9 +78,9 @@ static void reserve(struct status *status, int rows)
 {
     char text[64];
     if (status->rows)
-        send("\033[J");
+        put("\033[J");
     snprintf(text, sizeof text, "\033D\033[A" KEEP_CURSOR "\033[1;%dr" PUT_CURSOR_BACK, rows - 1);
-    send(text);
+    put(text);
     status->rows = rows;
     if (status->guard >= 0 && write(status->guard, "+", 1) < 0)
         status->guard = -1;
@@ -93,7 +93,7 @@ static void give_back(struct status *status, bool clears)
     if (!status->rows)
         return;
     snprintf(text, sizeof text, KEEP_CURSOR WHOLE_SCREEN "\033[%d;1H\033[2K" PUT_CURSOR_BACK, status->rows);
-    send(clears ? text : KEEP_CURSOR WHOLE_SCREEN PUT_CURSOR_BACK);
+    put(clears ? text : KEEP_CURSOR WHOLE_SCREEN PUT_CURSOR_BACK);
     if (status->guard >= 0 && write(status->guard, "-", 1) < 0)
         status->guard = -1;
     status->rows = 0;
@@ -167,7 +167,7 @@ void status_begin(struct status *status, const struct gt_tracker *tracker, const
         return;
     }
     if (status->has_title)
-        send("\033[22;2t"); /* the title that the window has */
+        put("\033[22;2t"); /* the title that the window has */
     status->next_ns = gt_clock_ns(CLOCK_MONOTONIC) + REFRESH_NS;
 }
 
@@ -181,7 +181,7 @@ static void draw_line(const struct status *status, const char *line)
     double share = gt_status_share(status->line);
     if (status->has_taskbar && !isnan(share))
         snprintf(text + used, sizeof text - used, "\033]9;4;1;%.0f" TEXT_END, share * 100);
-    send(text); /* at once: nothing of the job's comes in between */
+    put(text); /* at once: nothing of the job's comes in between */
 }
 
 /* Is the screen the job's own by now? */
@@ -214,9 +214,9 @@ void status_draw(struct status *status, int64_t now_ns)
 static void restore_title(const struct status *status)
 {
     if (status->has_title && status->line)
-        send("\033]2;" TEXT_END "\033[23;2t");
+        put("\033]2;" TEXT_END "\033[23;2t");
     if (status->has_taskbar && status->line)
-        send("\033]9;4;0" TEXT_END);
+        put("\033]9;4;0" TEXT_END);
 }
 
 void status_leave(struct status *status)

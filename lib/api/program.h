@@ -69,7 +69,7 @@ struct gt_live;
 int gt_live_open(struct gt_live **ret, const char *path, struct gt_error *error);
 /* Read what is new. The first call reads all there is. */
 int gt_live_update(struct gt_live *live, struct gt_error *error);
-/* Has the job ended, and its recording with it? */
+/* Returns 1 where the job has ended, and its recording with it, else 0. */
 int gt_live_has_ended(const struct gt_live *live);
 /* The page as of the last update, which asks the address `feed` for states. Free with free(). */
 int gt_live_page(struct gt_live *live, const char *feed, char **ret, size_t *length, struct gt_error *error);

@@ -134,12 +134,12 @@ int gt_report_choose_table(struct gt_report *report, const char *name, char **re
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
 const struct gt_node *gt_report_page_top(const struct gt_report *report);
-size_t gt_report_page_size_of(const struct gt_report *report); /* see gt_report_page_size; 0: not told */
+size_t gt_report_page_size(const struct gt_report *report); /* see gt_report_set_page_size; 0: not told */
 /* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
 int gt_report_feed(struct gt_report *report, const char *address);
 const char *gt_report_feed_of(const struct gt_report *report); /* NULL: there is none */
-size_t gt_report_width_of(const struct gt_report *report);     /* see gt_report_width; 0: any */
-unsigned gt_report_style_of(const struct gt_report *report);   /* see gt_report_style */
+size_t gt_report_width(const struct gt_report *report);        /* see gt_report_set_width; 0: any */
+unsigned gt_report_style(const struct gt_report *report);      /* see gt_report_set_style */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);

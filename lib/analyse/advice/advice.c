@@ -65,16 +65,6 @@ bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char
     return false;
 }
 
-const char *gt_advice_bytes(double bytes, char text[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
-        bytes /= 1024;
-    snprintf(text, 32, unit && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-    return text;
-}
-
 /* ---- data loaders ---- */
 
 /* Keys: node, part. */
@@ -500,8 +490,8 @@ static void advise_host_samples(struct gt_adviser *adviser)
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
 static void (*const rules[])(struct gt_adviser *adviser) = {
-    gt_advise_idle,       gt_advise_uses,     gt_advise_launches,  gt_advise_memory, advise_loader,
-    gt_advise_stragglers, advise_gpu_samples, advise_host_samples, advise_functions,
+    gt_advise_idle, gt_advise_uses,       gt_advise_launches, gt_advise_api,       gt_advise_memory,
+    advise_loader,  gt_advise_stragglers, advise_gpu_samples, advise_host_samples, advise_functions,
 };
 
 static int compare_gains(double a, double b)

@@ -35,8 +35,6 @@ __attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser,
                                                      const char *format, ...);
 /* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part);
-/* Writes "1.5 GiB", and returns it. */
-const char *gt_advice_bytes(double bytes, char text[32]);
 
 /* The rules read these arguments of events. */
 #define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers", GT_COLLECTIVE_ARGUMENTS
@@ -49,6 +47,7 @@ void gt_adviser_release(struct gt_adviser *adviser);
 void gt_advise_idle(struct gt_adviser *adviser);       /* why GPUs stood still */
 void gt_advise_uses(struct gt_adviser *adviser);       /* communication and copies that nothing hides */
 void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than their launch; full queues */
+void gt_advise_api(struct gt_adviser *adviser);        /* calls that make the host or the GPU wait */
 void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
 void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
 /* Does the same by who comes last to collectives. Returns false where these do not tell it. */

@@ -10,6 +10,7 @@
 #include "analyse/trace/lists.h"
 #include "analyse/trace/steps.h"
 #include "base/number.h"
+#include "schema/human.h"
 
 /* ---- work ---- */
 
@@ -216,13 +217,13 @@ static void write_holders(struct device *device, size_t to, struct gt_buffer *ou
 {
     struct gt_memory_holder *holder = NULL;
     size_t count = 0;
-    char bytes[32];
+    char bytes[GT_HUMAN_SIZE];
     int status = gt_memory_holders(device->change, device->from, to, &holder, &count);
     gt_buffer_text(out, "");
     for (size_t i = 0; i < count && i < LARGEST; i++) {
         const char *owner = gt_analysis_text(device->adviser->input, holder[i].owner);
         gt_buffer_printf(out, "%s%s (%s)", i ? ", " : ", held by ", owner ? owner : "no operator",
-                         gt_advice_bytes(holder[i].bytes, bytes));
+                         gt_human_bytes(bytes, holder[i].bytes));
     }
     free(holder);
     device->adviser->status = status < 0 ? status : out->failed ? out->failed : device->adviser->status;
@@ -241,7 +242,7 @@ static void judge_reserved(struct device *device)
 {
     double reserved = 0, allocated = device->change[device->peak].allocated;
     double whole = capacity(device->adviser->input, device->change[device->from].node);
-    char a[32], b[32];
+    char a[GT_HUMAN_SIZE], b[GT_HUMAN_SIZE];
     struct gt_buffer holders = {0};
     for (size_t i = device->from; i < device->to; i++)
         reserved = fmax(reserved, device->change[i].reserved);
@@ -250,13 +251,13 @@ static void judge_reserved(struct device *device)
         gt_advise(
             device->adviser, GT_NO_GAIN, "memory",
             "%s: %s reserves up to %s of its %s (%.0f %%)%s: little is left before it runs out of memory; smaller batches, checkpointing of activations",
-            device->node, device->name, gt_advice_bytes(reserved, a), gt_advice_bytes(whole, b),
+            device->node, device->name, gt_human_bytes(a, reserved), gt_human_bytes(b, whole),
             gt_percent(reserved, whole), holders.length ? holders.data : "");
     if (reserved - allocated >= NOTEWORTHY && gt_percent(reserved - allocated, reserved) >= UNUSED)
         gt_advise(
             device->adviser, GT_NO_GAIN, "memory",
             "%s: %s reserves up to %s for at most %s allocated (%.0f %% for nothing): memory is in fragments; expandable segments (PYTORCH_CUDA_ALLOC_CONF), fewer different sizes",
-            device->node, device->name, gt_advice_bytes(reserved, a), gt_advice_bytes(allocated, b),
+            device->node, device->name, gt_human_bytes(a, reserved), gt_human_bytes(b, allocated),
             gt_percent(reserved - allocated, reserved));
     gt_buffer_release(&holders);
 }
@@ -298,15 +299,14 @@ static void judge_growth(struct device *device, const struct gt_spans *steps)
     }
     if (ends < FEWEST_STEPS || 5 * rises < 4 * (ends - 1) || gt_percent(last - first, first) < GROWN)
         return;
-    char a[32], b[32], each[32];
+    char a[GT_HUMAN_SIZE], b[GT_HUMAN_SIZE], each[GT_HUMAN_SIZE];
     struct gt_buffer holders = {0};
     write_holders(device, latest + 1, &holders);
     gt_advise(
         device->adviser, GT_NO_GAIN, "memory",
         "%s: %s: allocated memory grows by %s a step, from %s after step %d to %s after step %d%s: something of each step is kept (losses with their graphs, lists, caches)",
-        device->node, device->name, gt_advice_bytes((last - first) / (double)(ends - 1), each),
-        gt_advice_bytes(first, a), (int)first_step, gt_advice_bytes(last, b), (int)last_step,
-        holders.length ? holders.data : "");
+        device->node, device->name, gt_human_bytes(each, (last - first) / (double)(ends - 1)), gt_human_bytes(a, first),
+        (int)first_step, gt_human_bytes(b, last), (int)last_step, holders.length ? holders.data : "");
     gt_buffer_release(&holders);
 }
 
