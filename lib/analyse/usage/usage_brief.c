@@ -105,7 +105,7 @@ static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metr
 static void describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
 {
     char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
-    double limit = gt_usage_memory_limit(usage), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
+    double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
     double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
     if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && met > 0)
         snprintf(words, size, "peak, at the limit of %s", gt_human_round_bytes(whole, met));
