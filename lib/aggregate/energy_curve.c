@@ -496,7 +496,7 @@ static void forget_guess(struct gt_device_curve *device)
     device->guessed = SIZE_MAX;
 }
 
-void gt_energy_curve_drawn(struct gt_energy_curve *curve, struct gt_drawn *ret)
+void gt_energy_curve_take(struct gt_energy_curve *curve, struct gt_energy_drawn *ret)
 {
     const struct gt_time_stretch stretch = {curve->since, curve->time};
     struct gt_spent sum[GT_ENERGY_PARTS];
@@ -514,14 +514,14 @@ void gt_energy_curve_drawn(struct gt_energy_curve *curve, struct gt_drawn *ret)
         }
         forget_guess(device);
     }
-    *ret = (struct gt_drawn){.total = sum[GT_ENERGY_TOTAL].joules,
-                             .job = sum[GT_ENERGY_JOB].joules,
-                             .other = sum[GT_ENERGY_OTHER].joules,
-                             .idle = sum[GT_ENERGY_IDLE].joules,
-                             .unattributed = sum[GT_ENERGY_UNATTRIBUTED].joules,
-                             .error = sum[GT_ENERGY_TOTAL].error,
-                             .job_error = sum[GT_ENERGY_JOB].error,
-                             .is_estimated = sum[GT_ENERGY_TOTAL].is_estimated};
+    *ret = (struct gt_energy_drawn){.total = sum[GT_ENERGY_TOTAL].joules,
+                                    .job = sum[GT_ENERGY_JOB].joules,
+                                    .other = sum[GT_ENERGY_OTHER].joules,
+                                    .idle = sum[GT_ENERGY_IDLE].joules,
+                                    .unattributed = sum[GT_ENERGY_UNATTRIBUTED].joules,
+                                    .error = sum[GT_ENERGY_TOTAL].error,
+                                    .job_error = sum[GT_ENERGY_JOB].error,
+                                    .is_estimated = sum[GT_ENERGY_TOTAL].is_estimated};
     if (!isnan(curve->time))
         curve->since = curve->time;
 }

@@ -380,6 +380,29 @@ static void who_comes_last_to_collectives_is_named(void **state)
     struct gt_report *report = advise(trace);
     assert_says(
         report,
+        "rank 2 makes the others wait 40.0 % of the time: it comes last to 1 of 1 collectives, there on average 40.0 us "
+        "behind the median of the others; its kernels are 80 % slower (on average 90.0 us, the others' 50.0 us)",
+        40, "collectives, stragglers");
+    gt_report_free(report);
+}
+
+/* The collectives differ, so their arrivals tell nothing. */
+static void who_communicates_least_is_named_where_collectives_do_not_match(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ncclDevKernel_AllReduce", "ncclDevKernel_AllGather",
+                                        "ncclDevKernel_ReduceScatter"};
+    struct gt_trace *trace = traces_new();
+    for (int rank = 0; rank < 3; rank++) {
+        char node[24];
+        int length = rank == 2 ? 90 : 50;
+        snprintf(node, sizeof node, "rank %d", rank);
+        add(trace, node, "kernel", "gemm", 0, length, 0);
+        add(trace, node, "kernel", names[rank], length, 100 - length, 0);
+    }
+    struct gt_report *report = advise(trace);
+    assert_says(
+        report,
         "rank 2 comes last to collectives: it spends 10.0 us in communication, the median of the other 2 ranks 50.0 us",
         40, "stragglers, breakdown");
     gt_report_free(report);
@@ -494,6 +517,7 @@ int main(void)
         cmocka_unit_test(making_iterators_is_told),
         cmocka_unit_test(stragglers_are_named),
         cmocka_unit_test(who_comes_last_to_collectives_is_named),
+        cmocka_unit_test(who_communicates_least_is_named_where_collectives_do_not_match),
         cmocka_unit_test(samples_are_judged),
         cmocka_unit_test(hot_functions_are_named),
     };

@@ -1,9 +1,11 @@
 /* Rules over GPUs: their work, their memory, and the ranks that others wait for. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
 #include "analyse/trace/gpu.h"
+#include "analyse/trace/host_waits.h"
 #include "analyse/trace/operators.h"
 #include "analyse/trace/lists.h"
 #include "analyse/trace/steps.h"
@@ -12,9 +14,28 @@
 
 /* ---- work ---- */
 
+struct idle_rule {
+    struct gt_adviser *adviser;
+    struct gt_host_waits waits;
+};
+
+/* " (41 % of that in aten::item)" */
+static const char *owner_of(const struct idle_rule *rule, uint32_t node, char *text, size_t size)
+{
+    const struct gt_host_wait *wait = gt_host_wait_of(&rule->waits, node);
+    const char *name = wait ? gt_analysis_text(rule->adviser->input, wait->owner) : NULL;
+    *text = '\0';
+    if (wait)
+        snprintf(text, size, name ? " (%.0f %% of that in %.100s)" : " (%.0f %% of that between operators)",
+                 100 * wait->share, name);
+    return text;
+}
+
 static void judge_idle(void *context, const struct gt_idle_time *time)
 {
-    struct gt_adviser *adviser = context;
+    struct idle_rule *rule = context;
+    struct gt_adviser *adviser = rule->adviser;
+    char owner[160];
     const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
     const char *device = gt_gpu_device(adviser->input, time->span);
     double loading = (double)time->loading, host = (double)time->idle[GT_IDLE_HOST] - loading;
@@ -27,8 +48,9 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
         node, device, share, gt_percent(loading, idle));
     gt_advise(
         adviser, gt_gain_of(host, whole), "idle, operators",
-        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work: fewer synchronizations (.item(), .cpu()), %s",
-        node, device, share, gt_percent(host, idle), has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
+        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
+        node, device, share, gt_percent(host, idle), owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner),
+        has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     gt_advise(
         adviser, gt_gain_of(other, whole), "idle",
         "%s: GPU %s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
@@ -38,12 +60,16 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
 void gt_advise_idle(struct gt_adviser *adviser)
 {
     struct gt_spans spans = {0};
-    adviser->status = gt_gpu_spans(adviser->input, &spans);
+    struct idle_rule rule = {.adviser = adviser};
+    adviser->status = gt_host_waits_find(adviser->input, &rule.waits);
+    if (adviser->status >= 0)
+        adviser->status = gt_gpu_spans(adviser->input, &spans);
     if (adviser->status >= 0) {
-        int status = gt_idle_walk(adviser->input, &spans, 2, judge_idle, adviser);
+        int status = gt_idle_walk(adviser->input, &spans, 2, judge_idle, &rule);
         adviser->status = status < 0 ? status : adviser->status;
     }
     gt_spans_release(&spans);
+    gt_host_waits_release(&rule.waits);
 }
 
 void gt_advise_uses(struct gt_adviser *adviser)
@@ -422,6 +448,8 @@ static void judge_communication(struct gt_adviser *adviser)
 
 void gt_advise_stragglers(struct gt_adviser *adviser)
 {
+    if (gt_advise_arrivals(adviser) || adviser->status < 0)
+        return;
     judge_steps(adviser);
     if (adviser->status >= 0)
         judge_communication(adviser);

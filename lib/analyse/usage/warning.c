@@ -36,10 +36,12 @@ double gt_usage_given(const struct gt_usage *usage, enum gt_limit_kind kind)
     return value > 0 ? value : NAN;
 }
 
-/* A group that the job made, or one above, may have killed it with much less. */
+/* A group above, or one that the job made and nobody saw, may have killed it with much less. */
 double gt_usage_memory_limit_met(const struct gt_usage *usage)
 {
-    double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
+    double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), met = usage->outcome->events.limit_met;
+    if (met > 0)
+        return met;
     return fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= limit / 2 ? limit : NAN;
 }
 
@@ -57,6 +59,8 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
     double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
     if (events->oom_kills > 0)
         return GT_MEMORY_RAN_OUT;
+    if (events->limit_met > 0)
+        return GT_MEMORY_PROBABLY_RAN_OUT;
     bool is_at_limit = fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= AT_LIMIT * limit;
     return was_killed(usage) && (events->oom_kills_above > 0 || is_at_limit) ? GT_MEMORY_PROBABLY_RAN_OUT
                                                                              : GT_MEMORY_SUFFICED;
@@ -203,7 +207,7 @@ static bool throttled(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double share = usage->outcome->events.throttled_periods, cores = gt_usage_given(usage, GT_LIMIT_CORES);
     char percent[GT_HUMAN_SIZE], number[GT_HUMAN_SIZE];
-    if (!(share > 0.05))
+    if (!(share > GT_THROTTLED_SHARE))
         return false;
     warning->value = share;
     if (isnan(cores))
@@ -288,21 +292,21 @@ static bool uses_gpus(const struct gt_usage *usage)
 
 /* A share of the time of a GPU that is remarkable above `least`. */
 struct gpu_rule {
-    double (*share)(const struct gt_gpu_time *time);
+    double (*share)(const struct gt_gpu_use_time *time);
     double least;
 };
 
-static double idle_share(const struct gt_gpu_time *time)
+static double idle_share(const struct gt_gpu_use_time *time)
 {
     return time->idle / time->known;
 }
 
-static double starved_share(const struct gt_gpu_time *time)
+static double starved_share(const struct gt_gpu_use_time *time)
 {
     return idle_share(time) > 0.9 ? 0 : time->starved / time->known; /* the one is told as the other */
 }
 
-static double slowed_share(const struct gt_gpu_time *time)
+static double slowed_share(const struct gt_gpu_use_time *time)
 {
     return time->slowed / time->told;
 }
@@ -363,7 +367,7 @@ static bool gpu_slowed(const struct gt_usage *usage, struct gt_warning *warning)
     double share = name_gpus(usage, (struct gpu_rule){slowed_share, 0.05}, names, sizeof names, &worst);
     if (isnan(share) || !uses_gpus(usage))
         return false;
-    const struct gt_gpu_time *time = &usage->summary->occupancy.gpu[worst];
+    const struct gt_gpu_use_time *time = &usage->summary->occupancy.gpu[worst];
     warning->value = share;
     say(warning, "%s slowed down for %s of the time, by %s", names, gt_human_percent(percent, share),
         time->hot > time->powered_down ? "heat"

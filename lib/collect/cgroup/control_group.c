@@ -98,6 +98,12 @@ bool gt_control_group_up(struct gt_control_group *group)
     return true;
 }
 
+bool gt_control_group_holds(const struct gt_control_group *group, const struct gt_control_group *below)
+{
+    size_t length = strlen(group->path);
+    return !strncmp(group->path, below->path, length) && (!below->path[length] || below->path[length] == '/');
+}
+
 ssize_t gt_control_group_read(const struct gt_root *root, const struct gt_control_group *group, const char *name,
                               char *text, size_t size)
 {
