@@ -452,6 +452,36 @@ def test_tables_fit_the_screen(operators, comparison, cli, tmp_path, width):
         assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
 
 
+@needs_browser
+def test_titles_stand_before_the_cells_of_cards(cli, tmp_path):
+    """Once for each column, and a name in one ends neither its string nor the style."""
+    command = "for i in $(seq 300); do env true; done"
+    assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=run.sqlite", "--", "sh", "-c", command).returncode == 0
+    assert cli("report", "run.sqlite", "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("Begin (seconds)") == 2
+    with Browser(tmp_path / "page.html", width=400) as shown:
+        cells = "[...document.querySelectorAll('.scroll')].filter(box => box.textContent.includes('Begin (seconds)')).pop()"
+        cells += ".querySelectorAll('tbody tr:last-child td')"
+        said = shown.value(f"[...{cells}].map(cell => getComputedStyle(cell, '::before').content)")
+        assert '"Begin (seconds)"' in said and shown.said == []
+
+
+@needs_browser
+def test_titles_of_columns_cannot_leave_the_style(cli, tmp_path):
+    name = 'a"}</style><img/src/onerror>\\'
+    for session in "b", "a":
+        record(tmp_path / f"{session}.csv", rows_of(20))
+    words = [word for number in range(3) for word in ("-m", f"{name}{number}=b.csv")]
+    assert cli("sub-track", "compare", *words, "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "<img" not in page.split('<script type="application/json"')[0]
+    with Browser(tmp_path / "page.html", width=400) as shown:
+        assert shown.value("document.querySelectorAll('img').length") == 0 and shown.said == []
+        contents = shown.value("[...document.querySelectorAll('.c1 td, .c2 td, .c3 td')].map(cell => getComputedStyle(cell, '::before').content)")
+        assert any("</style>" in content for content in contents), contents
+
+
 def test_limits_are_told_in_still_pictures(page_of, cli):
     page = page_of(rows_of(50, peak=20))
     still = page.split('<script type="application/json"')[0]
