@@ -150,6 +150,9 @@ enum gt_state {
     GT_BROKEN, /* it is here and does not work: `reason` says how */
 };
 
+/* The sources of energy that is not measured begin with this: a recording keeps of them only the name. */
+#define GT_ESTIMATED_SOURCE "estimated"
+
 struct gt_availability {
     enum gt_state state;
     char source[128]; /* "NVML 12.580.159 (libnvidia-ml.so.1)", "/proc/PID/statm" */

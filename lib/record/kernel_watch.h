@@ -1,5 +1,5 @@
-/* What the kernel does to a job for using more than it was given, from the begin of its tracking on; and its largest process, which
- * the kernel kills first. */
+/* A kernel watch counts how often the kernel killed or throttled processes of a job for using more than it was given, from the begin
+ * of its tracking on, and remembers its largest process, which the kernel kills first. */
 #ifndef GT_RECORD_KERNEL_WATCH_H
 #define GT_RECORD_KERNEL_WATCH_H
 
@@ -19,8 +19,9 @@ struct gt_kernel_watch {
 
 /* Count from now on; `groups` have been found. */
 void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root);
-/* After each look at the processes. */
+/* Find the largest process; called after each look at the processes. */
 void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree);
+/* Fill *ret with what has happened since the begin. */
 void gt_kernel_watch_read(struct gt_kernel_watch *watch, const struct gt_tree *tree, struct gt_kernel_events *ret);
 
 #endif

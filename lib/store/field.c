@@ -180,16 +180,16 @@ void gt_field_set_number(const struct gt_field *field, void *object, double valu
     }
 }
 
-int gt_field_find(const struct gt_field *facts, size_t count, const char *name)
+int gt_field_find(const struct gt_field *fields, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
-        if (!strcmp(facts[i].name, name))
+        if (!strcmp(fields[i].name, name))
             return (int)i;
     return -ENOENT;
 }
 
-int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *field, const char *text, const char *path,
-                         struct gt_error *error)
+int gt_machine_field_read(struct gt_machine *machine, const struct gt_field *field, const char *text, const char *path,
+                          struct gt_error *error)
 {
     if (field->kind == GT_FIELD_TEXT) {
         gt_field_set_text(field, machine, text ? text : "");

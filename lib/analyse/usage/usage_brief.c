@@ -389,7 +389,7 @@ static void quote(char *ret, size_t size, const char *path)
     gt_buffer_release(&quoted);
 }
 
-/* Where a scheduler has to be asked. After a kill for memory, or of the tracker, nobody knows how much it takes. */
+/* Where a scheduler has to be asked, or a limit hid how much it takes. After the tracker was killed nobody knows that either. */
 static void add_request(const struct gt_usage *usage, struct gt_node *brief)
 {
     struct gt_next_time next;
@@ -401,7 +401,9 @@ static void add_request(const struct gt_usage *usage, struct gt_node *brief)
         gt_buffer_printf(&heading, "next time: %s. Try", doubt.data);
     else
         gt_buffer_text(&heading, "next time, from this one run:");
-    if (gt_next_time_request(&request, &next, usage->machine->scheduler) == 0 && request.data && heading.data)
+    if (gt_next_time_request(&request, &next, usage->machine->scheduler) < 0)
+        gt_next_time_try(&request, &next);
+    if (request.data && heading.data)
         gt_brief_request(brief, heading.data, request.data);
     gt_buffer_release(&heading);
     gt_buffer_release(&doubt);

@@ -212,7 +212,7 @@ static bool throttled(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double share = usage->outcome->events.throttled_periods, cores = gt_usage_given(usage, GT_LIMIT_CORES);
     char percent[GT_HUMAN_SIZE], number[GT_HUMAN_SIZE];
-    if (!(share > 0.05))
+    if (!(share > GT_THROTTLED_SHARE))
         return false;
     warning->value = share;
     if (isnan(cores))
@@ -297,21 +297,21 @@ static bool uses_gpus(const struct gt_usage *usage)
 
 /* A share of the time of a GPU that is remarkable above `least`. */
 struct gpu_rule {
-    double (*share)(const struct gt_gpu_time *time);
+    double (*share)(const struct gt_gpu_use_time *time);
     double least;
 };
 
-static double idle_share(const struct gt_gpu_time *time)
+static double idle_share(const struct gt_gpu_use_time *time)
 {
     return time->idle / time->known;
 }
 
-static double starved_share(const struct gt_gpu_time *time)
+static double starved_share(const struct gt_gpu_use_time *time)
 {
     return idle_share(time) > 0.9 ? 0 : time->starved / time->known; /* the one is told as the other */
 }
 
-static double slowed_share(const struct gt_gpu_time *time)
+static double slowed_share(const struct gt_gpu_use_time *time)
 {
     return time->slowed / time->told;
 }
@@ -372,7 +372,7 @@ static bool gpu_slowed(const struct gt_usage *usage, struct gt_warning *warning)
     double share = name_gpus(usage, (struct gpu_rule){slowed_share, 0.05}, names, sizeof names, &worst);
     if (isnan(share) || !uses_gpus(usage))
         return false;
-    const struct gt_gpu_time *time = &usage->summary->occupancy.gpu[worst];
+    const struct gt_gpu_use_time *time = &usage->summary->occupancy.gpu[worst];
     warning->value = share;
     say(warning, "%s slowed down for %s of the time, by %s", names, gt_human_percent(percent, share),
         time->hot > time->powered_down ? "heat"

@@ -23,6 +23,8 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage);
 double gt_usage_memory_limit(const struct gt_usage *usage);
 /* The same; NaN, too, where the job stayed far below it and thus was killed somewhere else. */
 double gt_usage_memory_limit_met(const struct gt_usage *usage);
+/* Of the periods of a quota: as many that the job was held back. */
+#define GT_THROTTLED_SHARE 0.05
 /* What the job was given, NaN: nobody says. */
 double gt_usage_given(const struct gt_usage *usage, enum gt_limit_kind kind);
 
