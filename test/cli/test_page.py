@@ -304,8 +304,8 @@ def test_a_dot_is_a_sample_and_a_greater_peak_stands_beside_it(cli, tmp_path):
         assert page.value("said.some(text => /^largest sample 1\\d\\d MB, peak 3\\d\\d MB$/.test(text))"), page.value("said.join()")
 
 
-MANY = ("main_ram", "combined_ram", "descendants_ram", "combined_gpu_ram", "gpu_sum_utilization_percent", "cpu_combined_sum_utilization_percent",
-        "cpu_system_sum_utilization_percent", "system_gpu_power", "combined_read_bytes", "combined_written_bytes", "timestamp", "monotonic")
+MANY = ("main_ram", "combined_ram", "descendants_ram", "combined_gpu_ram", "gpu_sum_utilization_percent",
+        "cpu_combined_sum_utilization_percent", "cpu_system_sum_utilization_percent", "system_gpu_power", "combined_read_bytes", "combined_written_bytes", "timestamp", "monotonic")
 
 
 @pytest.fixture
@@ -334,7 +334,8 @@ def test_charts_of_many_samples_are_soon_drawn(many):
     assert least(seconds, 2) < 2
 
 
-PAINTED = """(title => { const figure = [...document.querySelectorAll('figure.moves')].find(one => one.querySelector('figcaption').textContent.startsWith(title));
+PAINTED = """(title => { const figures = [...document.querySelectorAll('figure.moves')];
+    const figure = figures.find(one => one.querySelector('figcaption').textContent.startsWith(title));
     const canvas = figure.querySelector('canvas'); if (!canvas) return 0;
     const all = canvas.getContext('2d').getImageData(canvas.width / 2, 0, 8, canvas.height).data; let count = 0;
     for (let i = 3; i < all.length; i += 4) count += all[i] > 40 && all[i] < 80; return count / 8 / canvas.height })"""
@@ -478,7 +479,8 @@ def test_titles_of_columns_cannot_leave_the_style(cli, tmp_path):
     assert "<img" not in page.split('<script type="application/json"')[0]
     with Browser(tmp_path / "page.html", width=400) as shown:
         assert shown.value("document.querySelectorAll('img').length") == 0 and shown.said == []
-        contents = shown.value("[...document.querySelectorAll('.c1 td, .c2 td, .c3 td')].map(cell => getComputedStyle(cell, '::before').content)")
+        cells = "[...document.querySelectorAll('.c1 td, .c2 td, .c3 td')]"
+        contents = shown.value(cells + ".map(cell => getComputedStyle(cell, '::before').content)")
         assert any("</style>" in content for content in contents), contents
 
 
