@@ -305,7 +305,8 @@ def test_a_dot_is_a_sample_and_a_greater_peak_stands_beside_it(cli, tmp_path):
 
 
 MANY = ("main_ram", "combined_ram", "descendants_ram", "combined_gpu_ram", "gpu_sum_utilization_percent",
-        "cpu_combined_sum_utilization_percent", "cpu_system_sum_utilization_percent", "system_gpu_power", "combined_read_bytes", "combined_written_bytes", "timestamp", "monotonic")
+        "cpu_combined_sum_utilization_percent", "cpu_system_sum_utilization_percent", "system_gpu_power",
+        "combined_read_bytes", "combined_written_bytes", "timestamp", "monotonic")
 
 
 @pytest.fixture
