@@ -361,7 +361,7 @@ static size_t name_largest(const struct gt_usage *usage, char *words, size_t siz
         count++;
     }
     if (count == NAMED && have_shared(usage, named[0], named[1]))
-        length += (size_t)snprintf(words + length, size - length, " (shared in both)");
+        length += (size_t)snprintf(words + length, size - length, ", partly shared");
     return length;
 }
 
