@@ -22,8 +22,6 @@
 #include "settings.h"
 #include "signals.h"
 
-extern const struct command command_attach;
-
 enum { SETTLE_US = 200, PARENT_MS = 2000 };
 static const int64_t BACKUP_PERIOD_NS = 1000000000;
 
@@ -76,7 +74,7 @@ static int tell_failure(const struct agent *agent, int code, const char *sentenc
     return tell_error(agent, &error);
 }
 
-static void warn(void *context, const char *sentence)
+static void send_warning(void *context, const char *sentence)
 {
     tell(context, AGENT_WARNING, sentence, strlen(sentence));
 }
@@ -111,7 +109,7 @@ static void save_backup(struct agent *agent)
         return;
     agent->next_backup = now + BACKUP_PERIOD_NS;
     if (gt_tracker_report(agent->tracker, &report, NULL) >= 0 && output_report(&agent->backup, report) != 0) {
-        warn(agent, "the file for interrupted results cannot be written; there will be none");
+        send_warning(agent, "the file for interrupted results cannot be written; there will be none");
         agent->backup.path = NULL;
     }
     gt_report_free(report);
@@ -130,7 +128,7 @@ static int conclude(struct agent *agent)
     }
     int status = gt_tracker_finish(agent->tracker, &error);
     if (status < 0) {
-        warn(agent, error.text);
+        send_warning(agent, error.text);
         error = (struct gt_error){0};
     }
     status = gt_tracker_report(agent->tracker, &report, &error);
@@ -156,7 +154,7 @@ static double value(const struct agent *agent, enum gt_scope scope, const char *
 static void note_sample(struct agent *agent, int status, const struct gt_error *error)
 {
     if (status < 0)
-        warn(agent, error->text);
+        send_warning(agent, error->text);
     agent->has_ended = status <= 0;
     agent->gpu_ram_peak = fmax(agent->gpu_ram_peak, value(agent, GT_SCOPE_COMBINED, "gpu_ram"));
 }
@@ -183,7 +181,7 @@ static void next_window(struct agent *agent)
         .gpu_ram_peak = agent->gpu_ram_peak,
         .descendants_ram = value(agent, GT_SCOPE_COMBINED, "ram") - value(agent, GT_SCOPE_MAIN, "ram"),
     };
-    gt_tracker_drawn(agent->tracker, &window.energy);
+    gt_tracker_take_energy(agent->tracker, &window.energy);
     agent->gpu_ram_peak = window.gpu_ram;
     tell(agent, AGENT_WINDOW, &window, sizeof window);
 }
@@ -252,7 +250,7 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
                         struct gt_error *error)
 {
     struct gt_tracker_options settings = settings_tracker(options);
-    settings.warn = warn;
+    settings.warn = send_warning;
     settings.context = agent;
     settings.measurement_period = agent->measurement_period;
     if (agent->is_experiment && !options->tracking_file)

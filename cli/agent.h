@@ -41,10 +41,10 @@ enum agent_request {
 
 /* NaN where not measured. */
 struct agent_window {
-    double gpu_ram;         /* bytes, of the job, now */
-    double gpu_ram_peak;    /* bytes, the largest sample of the window */
-    double descendants_ram; /* bytes that the descendants need on top of the tracked process, now */
-    struct gt_drawn energy; /* in the window */
+    double gpu_ram;                /* bytes, of the job, now */
+    double gpu_ram_peak;           /* bytes, the largest sample of the window */
+    double descendants_ram;        /* bytes that the descendants need on top of the tracked process, now */
+    struct gt_energy_drawn energy; /* in the window */
 };
 
 /* What the job uses at one moment, in base units; NaN where not measured. */

@@ -248,8 +248,6 @@ void help_print_overview(FILE *out)
 
 /* ---- the command ---- */
 
-extern const struct command command_execute;
-
 static int run(const struct options *options, int count, char **operands)
 {
     (void)options;

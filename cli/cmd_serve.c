@@ -22,7 +22,7 @@ static int exporter_text(void *context, int form, const char **text, size_t *len
     return status;
 }
 
-static void warn(void *context, const char *sentence)
+static void print_warning(void *context, const char *sentence)
 {
     const struct options *options = context;
     if (!options->disable_logs)
@@ -56,7 +56,7 @@ static int open_exporter(struct gt_exporter **ret, const struct options *options
         return status;
     settings.pids = pids;
     settings.pid_count = options->pid.count;
-    settings.everyone = options->everyone;
+    settings.all_processes = options->all_processes;
     settings.slurm = options->slurm;
     settings.most = options->max_jobs;
     settings.sleep_time = options->sleep_time;
@@ -66,7 +66,7 @@ static int open_exporter(struct gt_exporter **ret, const struct options *options
     settings.idle = options->idle;
     settings.machine_root = options->root;
     settings.libraries = options->library.value;
-    settings.warn = warn;
+    settings.warn = print_warning;
     settings.context = (void *)options;
     status = gt_exporter_open(ret, &settings, &error);
     free(pids);

@@ -2,10 +2,6 @@
 
 #include <string.h>
 
-#define COMMAND(bit, entry, group) extern const struct command command_##entry;
-#include "command.def"
-#undef COMMAND
-
 const struct command *const commands[COMMAND_COUNT] = {
 #define COMMAND(bit, entry, group) &command_##entry,
 #include "command.def"

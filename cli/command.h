@@ -1,4 +1,4 @@
-/* A command of gpu-tracker: one file cmd_<entry>.c with a const entry, and one line in command.def. */
+/* A command of gpu-tracker: a const entry in one of the files cmd_*.c, and one line in command.def. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -32,6 +32,10 @@ struct command {
     int (*run)(const struct options *options, int count, char **operands);
 };
 
+#define COMMAND(bit, entry, group) extern const struct command command_##entry;
+#include "command.def"
+#undef COMMAND
+
 /* Command number i of command.def. */
 enum command_number {
 #define COMMAND(bit, entry, group) COMMAND_##bit,
@@ -54,7 +58,7 @@ extern const enum command_group command_groups[COMMAND_COUNT];
 /* The command that the first words name, the longest name first; *used says how many words that were. NULL: none. */
 const struct command *command_find(int count, char *const *words, int *used);
 int command_number(const struct command *command);
-/* Is it the first word of commands with names of two words ("sub-track")? */
+/* Returns true for the first word of commands with names of two words ("sub-track"). */
 bool command_is_group(const char *word);
 
 #endif

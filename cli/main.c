@@ -106,8 +106,6 @@ static int inputs_check(const struct options *options, const struct command *com
 
 /* ---- the program ---- */
 
-extern const struct command command_execute, command_run, command_block, command_attach, command_doctor;
-
 /* A descriptor 0, 1 or 2 that was closed must not become one of ours. */
 static void occupy_standard_streams(void)
 {

@@ -275,9 +275,9 @@ static int output_rendered(const struct output *output, char *text, size_t lengt
 
 int output_report(const struct output *output, struct gt_report *report)
 {
-    gt_report_width(report, columns_of(output));
-    gt_report_page_size(report, output->page_size);
-    gt_report_style(report, style_of(output));
+    gt_report_set_width(report, columns_of(output));
+    gt_report_set_page_size(report, output->page_size);
+    gt_report_set_style(report, style_of(output));
     struct gt_error error = {0};
     char *text = NULL;
     size_t length = 0;

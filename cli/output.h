@@ -9,7 +9,7 @@ struct output {
     const char *format;
     const char *path; /* NULL: `fd` */
     int fd;
-    size_t page_size; /* see gt_report_page_size */
+    size_t page_size; /* see gt_report_set_page_size */
     const char *plot; /* charts that are drawn as a picture, of the kind `format`; NULL: there is none */
     bool is_brief;    /* nobody asked for more than the summary */
     bool as_original;

@@ -48,7 +48,7 @@ static int drop(bool executes)
 
 int privilege_drop(bool follows_processes, bool executes)
 {
-    if (!gt_open_early(follows_processes))
+    if (!gt_privileged_open(follows_processes))
         return 0;
     int status = drop(executes);
     if (status == 0)

@@ -31,7 +31,7 @@ enum { LINE_SIZE = 2048, LEAST_ROWS = 4, REFRESH_NS = 500000000 };
 
 /* ---- The terminal ------------------------------------------------------------------------------------------------ */
 
-static void send(const char *text)
+static void put(const char *text)
 {
     gt_file_write_all(STDERR_FILENO, text, strlen(text));
 }
@@ -88,9 +88,9 @@ static void reserve(struct status *status, int rows)
 {
     char text[64];
     if (status->rows)
-        send("\033[J");
+        put("\033[J");
     snprintf(text, sizeof text, "\033D\033[A" KEEP_CURSOR "\033[1;%dr" PUT_CURSOR_BACK, rows - 1);
-    send(text);
+    put(text);
     status->rows = rows;
     tell_guard(status, '+');
 }
@@ -102,7 +102,7 @@ static void take_title(struct status *status)
     status->is_titled = true;
     tell_guard(status, 'T');
     if (status->has_title)
-        send(KEEP_TITLE);
+        put(KEEP_TITLE);
 }
 
 static void restore_title(struct status *status)
@@ -110,9 +110,9 @@ static void restore_title(struct status *status)
     if (!status->is_titled)
         return;
     if (status->has_title)
-        send(PUT_TITLE_BACK);
+        put(PUT_TITLE_BACK);
     if (status->has_taskbar)
-        send(NO_TASKBAR);
+        put(NO_TASKBAR);
     status->is_titled = false;
     tell_guard(status, 't');
 }
@@ -124,7 +124,7 @@ static void give_back(struct status *status, bool clears)
     if (!status->rows)
         return;
     snprintf(text, sizeof text, KEEP_CURSOR WHOLE_SCREEN "\033[%d;1H\033[2K" PUT_CURSOR_BACK, status->rows);
-    send(clears ? text : KEEP_CURSOR WHOLE_SCREEN PUT_CURSOR_BACK);
+    put(clears ? text : KEEP_CURSOR WHOLE_SCREEN PUT_CURSOR_BACK);
     tell_guard(status, '-');
     status->rows = 0;
 }
@@ -152,11 +152,11 @@ static void keep_guard(const struct status *status, int terminal, int pipe)
         is_titled = told == 'T' || (is_titled && told != 't');
     }
     if (is_reserved)
-        send(whole);
+        put(whole);
     if (is_titled && status->has_title)
-        send(PUT_TITLE_BACK);
+        put(PUT_TITLE_BACK);
     if (is_titled && status->has_taskbar)
-        send(NO_TASKBAR);
+        put(NO_TASKBAR);
     _exit(0);
 }
 
@@ -217,7 +217,7 @@ static void draw_line(struct status *status, const char *line)
     double share = gt_status_share(status->line);
     if (status->has_taskbar && !isnan(share))
         snprintf(text + used, sizeof text - used, "\033]9;4;1;%.0f" TEXT_END, share * 100);
-    send(text); /* at once: nothing of the job's comes in between */
+    put(text); /* at once: nothing of the job's comes in between */
 }
 
 /* Is the screen the job's own by now? */

@@ -353,7 +353,7 @@ static char *command_text(char **words)
 
 static int watch(struct track *track, const struct options *options, char **words)
 {
-    jobs_announce(track->watch.tracker ? gt_tracker_recording(track->watch.tracker) : NULL);
+    jobs_announce(track->watch.tracker ? gt_tracker_recording_path(track->watch.tracker) : NULL);
     status_begin(&track->watch.status, track->watch.tracker, *track->blocks ? track->blocks : NULL,
                  options->no_history ? NULL : words);
     prctl(PR_SET_TIMERSLACK, 1ul);

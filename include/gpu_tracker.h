@@ -143,6 +143,7 @@ int gt_tracker_add(struct gt_tracker *tracker, pid_t pid, struct gt_error *error
 
 /* Take one sample now and record it. 1: taken; 0: the main process has ended and no descendant lives. */
 int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error);
+
 /* The end of a run. */
 enum gt_run_until {
     GT_UNTIL_MAIN_ENDS, /* the main process has ended */
@@ -177,8 +178,10 @@ enum { GT_RUN_FDS = 8 };
  * for. 1: the end that `until` names has come; 0: a hook ended the run. A tracker of NULL samples nothing, and the rest is done. */
 int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *options, struct gt_error *error);
 
-/* Do the same in a thread of the library, until stop or until the job has ended. */
+/* Do the same in a thread of the library, until stop or until the job has ended. -EINVAL: it runs already, or has
+ * finished. */
 int gt_tracker_start(struct gt_tracker *tracker, struct gt_error *error);
+/* End that thread and wait for it. Returns the error with which it ended by itself, if it did; 0 where none was started. */
 int gt_tracker_stop(struct gt_tracker *tracker, struct gt_error *error);
 
 /* Get the latest value of a metric in base units, NaN when not measured. `scope` is one of the first four. */
@@ -186,18 +189,18 @@ double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, i
 
 /* Joules that processors, memory and GPUs drew in a stretch of time, those that tell, and whose they were. NaN: not known.
  * Errors are bounds, see docs/energy.md. */
-struct gt_drawn {
+struct gt_energy_drawn {
     double total, job, other, idle, unattributed; /* the total is the sum of the others */
     double error, job_error;                      /* +-, of the total and of the job's part */
     int is_estimated;                             /* by a model of the user's, as a whole or in part */
 };
-/* Get the energy drawn between the sample of the last call, or the begin of tracking, and the latest sample. */
-void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret);
+/* Take the energy drawn up to the latest sample since the one of the last call, or since tracking began: the next call begins there. */
+void gt_tracker_take_energy(struct gt_tracker *tracker, struct gt_energy_drawn *ret);
 /* List the pids of the job that live now, the main process first while it lives. Returns how many there are. */
 size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_t capacity);
 
 /* Get the path of the tracking file, its placeholders filled in; NULL without one. The file is there from the first sample on. */
-const char *gt_tracker_recording(const struct gt_tracker *tracker);
+const char *gt_tracker_recording_path(const struct gt_tracker *tracker);
 
 /* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
 int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
@@ -206,6 +209,8 @@ int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
 int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
 /* Make the report of the run so far, or of the finished run. Free with gt_report_free. */
 int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error);
+/* End the thread, and free everything. Without gt_tracker_finish the recording has no final figures, as that of a tracker that was
+ * killed; reports of it can be made all the same. */
 void gt_tracker_close(struct gt_tracker *tracker);
 
 /* ---- Reports ------------------------------------------------------------------------------------------------- */
@@ -216,7 +221,8 @@ struct gt_recording_options {
     const char *power_meter; /* as of a tracker: the meter ran beside the recording; NULL: as recorded */
     int page;                /* keep what HTML pages draw: each sample, each GPU, blocks and processes over time */
 };
-/* Make the report of a recording, also of one whose tracker was killed, or that the original gpu_tracker made. `options` may be NULL. */
+/* Make the report of a recording, also of one whose tracker was killed, or that the original gpu_tracker made. `options` may be NULL.
+ * -ENOENT: there is no such file; -EINVAL: it is no recording, or an option is wrong; -EBADMSG names a row that cannot be read. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error);
 /* Rules say when a run fails: FIGURE>LIMIT or FIGURE<LIMIT, where a figure is memory, time, energy or cpu (cores busy in the mean) and a
@@ -227,14 +233,13 @@ int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
 int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
                        void *context, struct gt_error *error);
-/* Say what to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is "slurm", "k8s", "pbs" or
- * "docker".
- * *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
+/* Say what to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is "slurm", "k8s", "pbs", "lsf"
+ * or "docker". *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error);
 /* Report how memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
- * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a fact of the
- * recording. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
+ * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a static
+ * field of the recording that is a number. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
 int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
                          struct gt_report **ret, struct gt_error *error);
 /* Join a CSV file of moments, one in each row, with what a recording has at them, interpolated: accuracy of each epoch against
@@ -267,12 +272,12 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
                    struct gt_error *error);
 /* Tell how many columns a terminal has: text breaks wide cells of tables to fit, and the summary is drawn for it. 0, as at first: tables
  * are never broken, the summary has 78. */
-void gt_report_width(struct gt_report *report, size_t columns);
+void gt_report_set_width(struct gt_report *report, size_t columns);
 /* Tell how many bytes of an HTML page the samples that can be zoomed into may take. 0, as at first: 4.5 million. */
-void gt_report_page_size(struct gt_report *report, size_t bytes);
+void gt_report_set_page_size(struct gt_report *report, size_t bytes);
 /* Choose how the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no warnings. */
 enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4, GT_STYLE_ORIGINAL = 8 };
-void gt_report_style(struct gt_report *report, unsigned style);
+void gt_report_set_style(struct gt_report *report, unsigned style);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
  * characters or other bytes are shown escaped by text, markdown and html; json, csv and pickle keep them, with U+FFFD for what is not
  * UTF-8. Sentences of errors and warnings hold them as they are: see gt_text_show. In

@@ -115,7 +115,7 @@ static PyObject *watts(PyObject *self, PyObject *name)
     return PyFloat_FromDouble(value);
 }
 
-static PyObject *times(PyObject *self, PyObject *unused)
+static PyObject *get_times(PyObject *self, PyObject *unused)
 {
     (void)unused;
     double seconds, time = gt_energy_sample_time(sample_of(self), &seconds);
@@ -138,7 +138,7 @@ static PyMethodDef sample_methods[] = {
     {"average_power", average_power, METH_VARARGS,
      "average_power($self, zone, unit, /)\n--\n\nThe same for each second of a difference."},
     {"watts", watts, METH_O, "watts($self, name, /)\n--\n\nOf intel_power, psys_power, ..., in a difference."},
-    {"times", times, METH_NOARGS,
+    {"times", get_times, METH_NOARGS,
      "times($self, /)\n--\n\n(seconds since the epoch, seconds between two samples or NaN)"},
     {NULL, NULL, 0, NULL},
 };

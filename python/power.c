@@ -460,7 +460,7 @@ static PyObject *power_source(PyObject *module, PyObject *arguments)
 
 PyMethodDef core_power_methods[] = {
     {"measure_power", measure_power, METH_VARARGS,
-     "measure_power(pids, seconds, machine_root, everyone, /)\n--\n\nThe metrics of a record over so many seconds from now, as JSON."},
+     "measure_power(pids, seconds, machine_root, all_gpu_users, /)\n--\n\nThe metrics of a record over so many seconds from now, as JSON."},
     {"power_source", power_source, METH_VARARGS,
      "power_source(device, machine_root, /)\n--\n\nWhether power of the \"cpu\" or the \"gpu\" can be measured, and a sentence."},
     {NULL, NULL, 0, NULL},

@@ -170,7 +170,7 @@ static PyObject *window_of(const char *data, size_t length)
     struct agent_window window = {NAN, NAN, NAN, {NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0}};
     if (length == sizeof window)
         memcpy(&window, data, sizeof window);
-    const struct gt_drawn *energy = &window.energy;
+    const struct gt_energy_drawn *energy = &window.energy;
     return Py_BuildValue("(s(ddd(dddddddO)))", "window", window.gpu_ram, window.gpu_ram_peak, window.descendants_ram,
                          energy->total, energy->job, energy->other, energy->idle, energy->unattributed, energy->error,
                          energy->job_error, energy->is_estimated ? Py_True : Py_False);

@@ -71,6 +71,8 @@ struct gt_blocks_options {
     void *context;
     int page; /* keep what HTML pages draw: each sample and each GPU over time */
 };
+/* -ENOENT: there is no such file, or there are no blocks; -EINVAL: a file is of another kind, or an option is wrong; -EBADMSG names a
+ * row that cannot be read. */
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error);
 
 /* Make one sub-tracking file of several, or of all in a folder. -EEXIST without `overwrite`. */

@@ -28,11 +28,12 @@ struct gt_merge_request {
     int overwrite;
 };
 
-/* Report what files and folders hold. */
+/* Report what files and folders hold. -ENOENT: there is no such path; -EINVAL: a file is of no known format, or the request is wrong. */
 int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
                      struct gt_report **ret, struct gt_error *error);
 /* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report says what went into it. Returns 1
- * where there was nothing to merge: the file is an empty list. */
+ * where there was nothing to merge: the file is an empty list. Errors are those of gt_timeline_info; -EEXIST: there is such an output
+ * and `overwrite` is 0. */
 int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error);
 
@@ -42,7 +43,8 @@ struct gt_export_request {
     int overwrite;
 };
 
-/* Write them in another form; the report says what went into the file. */
+/* Write them in another form; the report says what went into the file. Errors as of gt_timeline_merge; -EINVAL also for an output of
+ * another suffix. */
 int gt_timeline_export(const char *const *paths, size_t count, const struct gt_trace_request *request,
                        const struct gt_export_request *what, struct gt_report **ret, struct gt_error *error);
 

@@ -1,5 +1,6 @@
-/* From one reading of everything to one sample: rows for the system, the main process, its descendants, both together,
- * each GPU, and each process when detail is wanted. Rates and running peaks are computed here, and nowhere else. */
+/* The combiner makes one sample of one reading of everything: rows for the system, the main process, its descendants, both together,
+ * each GPU, and each process when detail is wanted. It computes the running peaks, and rates from counters by struct gt_rate, which
+ * groups of jobs use as well. */
 #ifndef GT_AGGREGATE_COMBINE_H
 #define GT_AGGREGATE_COMBINE_H
 
@@ -24,17 +25,15 @@ struct gt_rate {
     int64_t at_ns; /* end of the last interval, CLOCK_MONOTONIC; 0: none yet */
 };
 
-/* Mean number of cores in use since the last call; NaN in the first call or when nothing was measured. A call less than
+/* Returns the mean number of cores in use since the last call; NaN in the first call or when nothing was measured. A call less than
  * `shortest_ns` after the last interval's end returns NaN and lets the interval go on. */
 double gt_rate_next(struct gt_rate *rate, double counter, int64_t now_ns, int64_t shortest_ns, double ceiling);
 
-/* Origins of figures that are made of readings, where no collector gives them as they are. */
-
-/* NULL: a collector gives it. */
+/* Returns the origin of a figure that the combiner makes of readings; NULL: a collector gives it as it is. */
 const struct gt_origin *gt_combined_origin(enum gt_metric_id metric);
-/* The way a part of a device's energy was found, beside the source of the counter; NULL: it is as counted. */
+/* Returns the way a part of a device's energy was found, beside the source of the counter; NULL: it is as counted. */
 const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool by_package);
-/* The counter that a part of a device's energy is taken from; any other metric is its own. */
+/* Returns the counter that a part of a device's energy is taken from; any other metric is its own. */
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
 /* What the living processes have together: [scope], NaN where none tells. */
@@ -74,11 +73,11 @@ struct gt_combine_options {
 
 void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_options *options);
 void gt_combine_release(struct gt_combiner *combine);
-/* `ret` is borrowed until the next call. -ENOMEM. */
+/* Make the sample; its rows are borrowed until the next call. -ENOMEM. */
 int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret);
-/* Only what is kept from reading to reading, running peaks and energy, for readings that are not recorded. -ENOMEM. */
+/* Bring up to date only what is kept from reading to reading, running peaks and energy, for readings that are not recorded. -ENOMEM. */
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler);
-/* After gt_sampler_look: peaks alone. */
+/* Bring the peaks alone up to date, after gt_sampler_look. */
 void gt_combine_look(struct gt_combiner *combine, const struct gt_sampler *sampler);
 
 #endif

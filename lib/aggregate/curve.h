@@ -1,4 +1,5 @@
-/* Several quantities over time, linear between two points. */
+/* A curve holds several quantities over time, linear between two points. Times are seconds, values in the base units of whoever adds
+ * them. */
 #ifndef GT_AGGREGATE_CURVE_H
 #define GT_AGGREGATE_CURVE_H
 
@@ -13,16 +14,16 @@ struct gt_curve {
 };
 
 void gt_curve_init(struct gt_curve *curve, size_t width);
-/* Points may come in any order; one without a time is left out. 0 or -ENOMEM. */
+/* Add a point. Points may come in any order; one whose time is NaN is left out. 0 or -ENOMEM. */
 int gt_curve_add(struct gt_curve *curve, double time, const double *values);
-/* After the last point, before the first question. */
+/* Sort the points; called after the last one, before the first question. */
 void gt_curve_finish(struct gt_curve *curve);
 double gt_curve_time(const struct gt_curve *curve, size_t point);
 double gt_curve_value(const struct gt_curve *curve, size_t point, size_t quantity);
 void gt_curve_remove(struct gt_curve *curve, size_t point);
-/* The number of points at or before `time`. */
+/* Returns the number of points at or before `time`. */
 size_t gt_curve_find(const struct gt_curve *curve, double time);
-/* Linear between the points around `time`; NaN before the first and after the last, and where one of them is missing. */
+/* Returns the value at `time`, linear between the points around it; NaN before the first and after the last, and where one of them is missing. */
 double gt_curve_at(const struct gt_curve *curve, double time, size_t quantity);
 void gt_curve_release(struct gt_curve *curve);
 

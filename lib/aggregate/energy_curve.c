@@ -7,10 +7,11 @@
 
 #include "aggregate/attribute.h"
 #include "base/number.h"
+#include "collect/collector.h"
 
 bool gt_energy_is_estimated(const struct gt_energy_source *source)
 {
-    return !strncmp(source->name, "estimated", strlen("estimated"));
+    return !strncmp(source->name, GT_ESTIMATED_SOURCE, strlen(GT_ESTIMATED_SOURCE));
 }
 
 /* Joules that were drawn in `seconds` between two readings are behind by so many together; NaN: not known. */
@@ -495,7 +496,7 @@ static void forget_guess(struct gt_device_curve *device)
     device->guessed = SIZE_MAX;
 }
 
-void gt_energy_curve_drawn(struct gt_energy_curve *curve, struct gt_drawn *ret)
+void gt_energy_curve_take(struct gt_energy_curve *curve, struct gt_energy_drawn *ret)
 {
     const struct gt_time_stretch stretch = {curve->since, curve->time};
     struct gt_spent sum[GT_ENERGY_PARTS];
@@ -513,14 +514,14 @@ void gt_energy_curve_drawn(struct gt_energy_curve *curve, struct gt_drawn *ret)
         }
         forget_guess(device);
     }
-    *ret = (struct gt_drawn){.total = sum[GT_ENERGY_TOTAL].joules,
-                             .job = sum[GT_ENERGY_JOB].joules,
-                             .other = sum[GT_ENERGY_OTHER].joules,
-                             .idle = sum[GT_ENERGY_IDLE].joules,
-                             .unattributed = sum[GT_ENERGY_UNATTRIBUTED].joules,
-                             .error = sum[GT_ENERGY_TOTAL].error,
-                             .job_error = sum[GT_ENERGY_JOB].error,
-                             .is_estimated = sum[GT_ENERGY_TOTAL].is_estimated};
+    *ret = (struct gt_energy_drawn){.total = sum[GT_ENERGY_TOTAL].joules,
+                                    .job = sum[GT_ENERGY_JOB].joules,
+                                    .other = sum[GT_ENERGY_OTHER].joules,
+                                    .idle = sum[GT_ENERGY_IDLE].joules,
+                                    .unattributed = sum[GT_ENERGY_UNATTRIBUTED].joules,
+                                    .error = sum[GT_ENERGY_TOTAL].error,
+                                    .job_error = sum[GT_ENERGY_JOB].error,
+                                    .is_estimated = sum[GT_ENERGY_TOTAL].is_estimated};
     if (!isnan(curve->time))
         curve->since = curve->time;
 }

@@ -83,7 +83,7 @@ double gt_energy_curve_at(const struct gt_energy_curve *curve, enum gt_energy_de
 void gt_energy_curve_follow(struct gt_energy_curve *curve, const struct gt_machine *machine, double since);
 /* The joules of all devices since then, up to the latest sample. Power after a counter's last move is taken to be as before it, for one
  * refresh at most. */
-void gt_energy_curve_drawn(struct gt_energy_curve *curve, struct gt_drawn *ret);
+void gt_energy_curve_take(struct gt_energy_curve *curve, struct gt_energy_drawn *ret);
 
 /* Add one figure to another, either of which may be unknown. */
 void gt_spent_add(struct gt_spent *sum, struct gt_spent part);

@@ -55,7 +55,7 @@ static void add_cores(struct gt_occupancy *occupancy, const struct gt_sample *sa
     }
 }
 
-static void add_gpu(struct gt_gpu_time *gpu, double use, double throttle, double cores, double seconds)
+static void add_gpu(struct gt_gpu_use_time *gpu, double use, double throttle, double cores, double seconds)
 {
     if (!isnan(use)) {
         gpu->known += seconds;
@@ -81,7 +81,7 @@ static int add_gpus(struct gt_occupancy *occupancy, const struct gt_sample *samp
         while (occupancy->gpus <= (size_t)row->device) {
             if (!GT_GROW_BY_ONE(occupancy->gpu, occupancy->gpus))
                 return -ENOMEM;
-            occupancy->gpu[occupancy->gpus++] = (struct gt_gpu_time){0};
+            occupancy->gpu[occupancy->gpus++] = (struct gt_gpu_use_time){0};
         }
         add_gpu(&occupancy->gpu[row->device], row->value[GT_GPU_UTILIZATION], row->value[GT_GPU_THROTTLE], cores,
                 seconds);

@@ -33,7 +33,7 @@ static void open_counters(const struct gt_root *root)
     free(frame);
 }
 
-int gt_open_early(int events)
+int gt_privileged_open(int events)
 {
     struct gt_root root;
     if (!getauxval(AT_SECURE))

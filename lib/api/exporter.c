@@ -209,7 +209,7 @@ static int exporter_note_power(struct gt_exporter *exporter)
 {
     double now = (double)exporter->sample.monotonic_ns / 1e9, since = exporter->energy.time;
     struct gt_energy_reading reading;
-    struct gt_drawn drawn;
+    struct gt_energy_drawn drawn;
     gt_energy_reading_clear(&reading);
     reading.device[GT_ENERGY_CPU].total = exporter->system[GT_CPU_ENERGY];
     reading.device[GT_ENERGY_CPU].job = of_jobs(exporter, GT_CPU_ENERGY);
@@ -219,7 +219,7 @@ static int exporter_note_power(struct gt_exporter *exporter)
     }
     exporter->job_joules = reading.device[GT_ENERGY_CPU].job;
     int status = gt_energy_curve_add(&exporter->energy, now, &reading);
-    gt_energy_curve_drawn(&exporter->energy, &drawn);
+    gt_energy_curve_take(&exporter->energy, &drawn);
     exporter->cpu_watts = drawn.total / (now - since);
     exporter->job_watts = drawn.job / (now - since);
     return status;
@@ -257,7 +257,7 @@ static int64_t now_of(const struct gt_exporter *exporter)
 
 static int check(struct gt_exporter_options *options, struct gt_error *error)
 {
-    if ((options->pid_count > 0) + (options->everyone != 0) + (options->slurm != 0) > 1)
+    if ((options->pid_count > 0) + (options->all_processes != 0) + (options->slurm != 0) > 1)
         return gt_error_set(error, EINVAL, "single processes, all processes and Slurm's jobs exclude each other");
     if (options->most < 0 || options->most > GREATEST_MOST)
         return gt_error_set(error, EINVAL,
@@ -417,7 +417,7 @@ static int open_machine(struct gt_exporter *exporter, struct gt_error *error)
                                              .idle = (enum gt_idle)idle,
                                              .start_ns = now_of(exporter),
                                          });
-    exporter->has_crowd = options->everyone || options->slurm;
+    exporter->has_crowd = options->all_processes || options->slurm;
     if (exporter->has_crowd &&
         gt_job_groups_init(&exporter->groups, options->slurm, (size_t)options->most, exporter->combiner.core_count,
                            exporter->sampler.frame.device_count) < 0)
@@ -454,7 +454,7 @@ static int sample_machine(struct gt_exporter *exporter, struct gt_error *error)
     if (exporter->has_crowd)
         gt_job_groups_show(&exporter->groups, sampler, &exporter->combiner.attribution);
     memcpy(exporter->system, exporter->sample.row[GT_SCOPE_SYSTEM].value, sizeof exporter->system);
-    if (!exporter->options.everyone)
+    if (!exporter->options.all_processes)
         drop_parts(exporter->system);
     return 0;
 }

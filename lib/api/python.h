@@ -4,6 +4,7 @@
 
 #include "analyse/blocks/results.h"
 #include "base/table.h"
+#include "collect/energy/energy_sample.h"
 #include "gpu_tracker.h"
 #include "trace/trace.h"
 
@@ -25,29 +26,6 @@ int gt_blocks_pairs(const char *const *files, const char *name, struct gt_table 
 
 /* Turn a request for traces into the readers' options; NULL asks for everything. -EINVAL names the bound that is none. */
 int gt_trace_request_read(const struct gt_trace_request *request, struct gt_trace_options *ret, struct gt_error *error);
-
-/* The energy counters of the processors at one moment, or what they counted between two. */
-struct gt_energy_sample;
-
-/* Read the counters. -EACCES and -ENODEV come with the reason why there are none. */
-int gt_energy_sample_take(struct gt_energy_sample **ret, const char *machine_root, struct gt_error *error);
-/* Subtract the earlier sample from the later one, wraps taken into account. The difference is a sample, too. */
-int gt_energy_sample_between(struct gt_energy_sample **ret, const struct gt_energy_sample *earlier,
-                             const struct gt_energy_sample *later, struct gt_error *error);
-void gt_energy_sample_free(struct gt_energy_sample *sample);
-
-/* Zones contain each other, so their joules are not to be added. */
-struct gt_energy_zone {
-    const char *name; /* "package-0", "package-0/dram", "psys" */
-    double joules;    /* as the counter stands, or between the two samples; NaN: it could not be read */
-};
-/* Get zone number `index`. Returns 0 or -ENOENT. */
-int gt_energy_sample_zone(const struct gt_energy_sample *sample, size_t index, struct gt_energy_zone *ret);
-/* Returns seconds since the epoch, and in *ret_seconds those between the two samples, NaN for one. */
-double gt_energy_sample_time(const struct gt_energy_sample *sample, double *ret_seconds);
-/* Returns the watts of a difference: "intel_power" (all packages), "psys_power", "cpu_power" (their cores), "dram_power",
- * "uncore_power"; NaN without such a zone. */
-double gt_energy_sample_watts(const struct gt_energy_sample *sample, const char *name);
 
 /* Returns 1 where energy of the processors ("cpu") or power of GPUs ("gpu") can be measured here, else 0. *ret (free with free())
  * names the source, or what stands in the way and what would help. */

@@ -188,7 +188,7 @@ static double last_time(const struct gt_block_event_list *list, bool monotonic)
     return last;
 }
 
-static int read_borders(struct gt_block_event_list *list, const char *const *files, struct gt_error *error)
+static int read_events(struct gt_block_event_list *list, const char *const *files, struct gt_error *error)
 {
     int status = 0;
     for (; status >= 0 && *files; files++)
@@ -209,7 +209,7 @@ int gt_blocks_calls(const char *const *files, struct gt_table **ret, struct gt_e
 {
     struct gt_block_event_list list = {0};
     struct gt_intervals intervals = {0};
-    int status = read_borders(&list, files, error);
+    int status = read_events(&list, files, error);
     if (status >= 0)
         status = pair(&intervals, &list, error);
     if (status >= 0) {
@@ -289,7 +289,7 @@ int gt_blocks_pairs(const char *const *files, const char *name, struct gt_table 
 {
     struct gt_block_event_list list = {0};
     struct gt_intervals intervals = {0};
-    int status = read_borders(&list, files, error);
+    int status = read_events(&list, files, error);
     if (status >= 0) {
         keep_block(&list, name);
         status = pair(&intervals, &list, error);

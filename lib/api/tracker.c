@@ -275,9 +275,9 @@ double gt_tracker_value(const struct gt_tracker *tracker, enum gt_scope scope, i
     return value;
 }
 
-void gt_tracker_drawn(struct gt_tracker *tracker, struct gt_drawn *ret)
+void gt_tracker_take_energy(struct gt_tracker *tracker, struct gt_energy_drawn *ret)
 {
-    gt_recorder_drawn(lock(tracker), ret);
+    gt_recorder_take_energy(lock(tracker), ret);
     unlock(tracker);
 }
 
@@ -288,7 +288,7 @@ size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_
     return count;
 }
 
-const char *gt_tracker_recording(const struct gt_tracker *tracker)
+const char *gt_tracker_recording_path(const struct gt_tracker *tracker)
 {
     return tracker->options.tracking_file ? tracker->recorder.path : NULL;
 }

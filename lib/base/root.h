@@ -61,7 +61,7 @@ void gt_early_end(void);
 void gt_early_keep(const char *name, int fd);
 /* Returns a duplicate of the kept descriptor, for the caller to close, -ENOENT, or the errno of the duplication. */
 int gt_early_open(const char *name);
-/* Is one kept whose name begins with `prefix`? */
+/* Returns true where one is kept whose name begins with `prefix`. */
 bool gt_early_has(const char *prefix);
 
 #endif

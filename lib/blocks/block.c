@@ -419,7 +419,7 @@ static struct gt_block_file *standard_file(void)
 
 /* ---- after fork ---- */
 
-static struct gt_block_file *open_heir(struct gt_block_file *parents)
+static struct gt_block_file *open_child_file(struct gt_block_file *parents)
 {
     struct gt_block_file *file = find_path(process->files, parents->path);
     int status = parents->failed; /* in this process: its parent's memory is its own */
@@ -430,19 +430,19 @@ static struct gt_block_file *open_heir(struct gt_block_file *parents)
     return file;
 }
 
-static struct gt_block_file *heir_of(struct gt_block_file *file)
+static struct gt_block_file *child_file_of(struct gt_block_file *file)
 {
     if (!file->is_shared)
         return standard_file();
     uint64_t identity = atomic_load_explicit(&process->identity, memory_order_relaxed);
-    struct gt_block_file *heir = atomic_load_explicit(&file->heir, memory_order_acquire);
-    if (heir && heir->identity == identity)
-        return heir;
+    struct gt_block_file *child_file = atomic_load_explicit(&file->child_file, memory_order_acquire);
+    if (child_file && child_file->identity == identity)
+        return child_file;
     pthread_mutex_lock(&process->mutex);
-    heir = open_heir(file);
-    atomic_store_explicit(&file->heir, heir, memory_order_release);
+    child_file = open_child_file(file);
+    atomic_store_explicit(&file->child_file, child_file, memory_order_release);
     pthread_mutex_unlock(&process->mutex);
-    return heir;
+    return child_file;
 }
 
 /* ---- what became of a file ---- */
@@ -453,8 +453,8 @@ static const struct gt_block_file *current_of(const struct gt_block_file *file)
         return NULL;
     if (!file)
         return standard_file();
-    /* The heir is remembered in the file, which is the library's to change. */
-    return file->identity == atomic_load(&process->identity) ? file : heir_of((struct gt_block_file *)file);
+    /* The child's file is remembered in the file, which is the library's to change. */
+    return file->identity == atomic_load(&process->identity) ? file : child_file_of((struct gt_block_file *)file);
 }
 
 const char *gt_block_file_path(const struct gt_block_file *file)
@@ -569,7 +569,7 @@ struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name, 
     if (!thread)
         return (struct gt_block){.name = name};
     if (file->identity != thread->identity)
-        file = heir_of(file);
+        file = child_file_of(file);
     struct gt_block block = begin_in(thread, file, name, total);
     leave(thread);
     return block;

@@ -57,9 +57,9 @@ struct gt_block_file {
     dev_t device;
     ino_t inode;
     const struct gt_block_writer *writer;
-    void *state;                          /* the writer's */
-    int failed;                           /* 0, or the negative errno that ended the writing */
-    _Atomic(struct gt_block_file *) heir; /* in a forked child: the child's file in its stead */
+    void *state;                                /* the writer's */
+    int failed;                                 /* 0, or the negative errno that ended the writing */
+    _Atomic(struct gt_block_file *) child_file; /* in a forked child: the child's file in its stead */
 };
 
 struct gt_block_writer {
@@ -107,7 +107,7 @@ void gt_block_parent(pid_t pid);
 
 /* `pid` started this process as a part of its own program, by other means than fork. */
 void gt_family_declare_parent(pid_t pid);
-/* Is this process known to be a part that another one started or forked? */
+/* Returns true where this process is known to be a part that another one started or forked. */
 bool gt_family_is_child(void);
 
 /* Remember in the file that this process makes it; quiet where the file system cannot. */

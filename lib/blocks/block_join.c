@@ -331,7 +331,7 @@ static void count_edge(struct gt_block_join *join, const struct edge *edge, doub
     use_samples(block, first, join->samples);
 }
 
-/* The borders that lie between the sample before and this one, number sweep->samples. */
+/* The edges that lie between the sample before and this one, number join->samples. */
 static void count_edges_until(struct gt_block_join *join, double limit, double time, const double *counters)
 {
     while (join->counted_start < join->stretches && join->start[join->counted_start].time <= limit)

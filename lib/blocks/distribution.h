@@ -31,10 +31,10 @@ struct gt_distribution {
     struct gt_distribution_page **page; /* counts of those that have left it, by rising value */
 };
 
-/* A spread begins as all zero. NaN is not counted. 0 or -ENOMEM. */
+/* Add a value. A distribution begins as all zero. NaN is not counted. 0 or -ENOMEM. */
 int gt_distribution_add(struct gt_distribution *distribution, double value);
 uint64_t gt_distribution_count(const struct gt_distribution *distribution);
-/* All NaN while the spread is empty. */
+/* All return NaN while the distribution is empty. */
 double gt_distribution_min(const struct gt_distribution *distribution);
 double gt_distribution_max(const struct gt_distribution *distribution);
 double gt_distribution_mean(const struct gt_distribution *distribution);

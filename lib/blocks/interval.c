@@ -139,14 +139,14 @@ static void pair_group(struct pairing *pairing, struct gt_block_event *group, si
     pair_by_time(pairing, group, count, open);
 }
 
-int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *borders, size_t count)
+int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *events, size_t count)
 {
     struct pairing pairing = {0};
     size_t starts = 0;
     bool has_monotonic = count > 0;
     for (size_t i = 0; i < count; i++) {
-        starts += borders[i].position == GT_START;
-        has_monotonic &= !isnan(borders[i].monotonic);
+        starts += events[i].position == GT_START;
+        has_monotonic &= !isnan(events[i].monotonic);
     }
     pairing.interval = calloc(starts + 1, sizeof *pairing.interval);
     size_t *open = calloc(starts + 1, sizeof *open);
@@ -156,11 +156,11 @@ int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *borders, 
         return -ENOMEM;
     }
     if (count)
-        qsort(borders, count, sizeof *borders, compare_borders);
+        qsort(events, count, sizeof *events, compare_borders);
     for (size_t first = 0, i = 0; first < count; first = i) {
-        for (i = first + 1; i < count && compare_groups(&borders[i], &borders[first]) == 0;)
+        for (i = first + 1; i < count && compare_groups(&events[i], &events[first]) == 0;)
             i++;
-        pair_group(&pairing, borders + first, i - first, open);
+        pair_group(&pairing, events + first, i - first, open);
     }
     free(open);
     *ret = (struct gt_intervals){pairing.interval, pairing.count, pairing.orphans, pairing.orphan, has_monotonic};

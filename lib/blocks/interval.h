@@ -42,7 +42,7 @@ struct gt_interval {
     double clock_start, clock_stop; /* monotonic clock, NaN without */
     double cpu_start, cpu_stop;     /* CPU clock of the process, NaN when not recorded */
     double elapsed, self;           /* seconds, NaN when not known */
-    uint64_t timepoints;            /* samples inside, filled in by the sweep */
+    uint64_t timepoints;            /* samples inside, filled in by the join */
 };
 
 struct gt_intervals {
@@ -53,8 +53,8 @@ struct gt_intervals {
     bool has_monotonic;           /* every row has that clock */
 };
 
-/* Sorts `borders` on its way. 0 or -ENOMEM. */
-int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *borders, size_t count);
+/* Pair `events`, which are sorted on the way. 0 or -ENOMEM. */
+int gt_intervals_pair(struct gt_intervals *ret, struct gt_block_event *events, size_t count);
 /* Close what never ended at `end` (seconds since the epoch; on the monotonic clock `clock_end`), and compute elapsed and
  * self times. Sorts the intervals by file, process, thread and start. 0 or -ENOMEM. */
 int gt_intervals_close(struct gt_intervals *intervals, double end, double clock_end);

@@ -1,4 +1,4 @@
-/* What is said while a job runs of an energy counter that is away for a time, and comes back. */
+/* A gap watch tells users while a job runs that an energy counter is away, and that it has come back. */
 #ifndef GT_RECORD_GAP_WATCH_H
 #define GT_RECORD_GAP_WATCH_H
 

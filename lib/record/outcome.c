@@ -14,7 +14,7 @@ void gt_outcome_release(struct gt_outcome *outcome)
 }
 
 /* See gt_sampler_read_last. */
-static void final_laggards(const struct gt_sampler *sampler, struct gt_outcome *outcome)
+static void final_late_metrics(const struct gt_sampler *sampler, struct gt_outcome *outcome)
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
         const struct gt_sampler_source *source = &sampler->source[i];
@@ -49,7 +49,7 @@ static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outc
         if (!isnan(recorder->sampler.frame.system[whole[i]]))
             outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.frame.system[whole[i]];
     outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&recorder->sampler);
-    final_laggards(&recorder->sampler, outcome);
+    final_late_metrics(&recorder->sampler, outcome);
 }
 
 static void final_packages(const struct gt_recorder *recorder, struct gt_outcome *outcome)
@@ -83,7 +83,7 @@ static void final_peak_facts(const struct gt_recorder *recorder, struct gt_outco
             .counted = peak->counted,
         };
     }
-    outcome->peak_untold = (double)job->untold;
+    outcome->peak_untold = job->largest_waited > 0 ? 0 : (double)job->untold;
 }
 
 static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *outcome)

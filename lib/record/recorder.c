@@ -22,7 +22,7 @@ static double cpu_seconds(clockid_t clock)
     return (double)gt_clock_ns(clock) / 1e9;
 }
 
-static void warn(const struct gt_recorder *recorder, const char *sentence)
+static void warn_caller(const struct gt_recorder *recorder, const char *sentence)
 {
     gt_warn(recorder->options.warn, recorder->options.context, "%s", sentence);
 }
@@ -108,13 +108,14 @@ static void warn_of_sources(const struct gt_recorder *recorder)
     char sentence[600];
     for (size_t i = 0; i < recorder->sampler.source_count; i++)
         if (gt_sampler_complaint(&recorder->sampler, i, sentence, sizeof sentence))
-            warn(recorder, sentence);
+            warn_caller(recorder, sentence);
     if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm)
-        warn(recorder, "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
+        warn_caller(recorder,
+                    "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
     const struct gt_tracker_options *options = recorder->options.tracker;
     bool expects_gpu = options->gpu_brand || options->gpu_uuids;
     if (expects_gpu && !recorder->sampler.frame.device_count)
-        warn(recorder, "No GPU was found: GPU figures are not measured");
+        warn_caller(recorder, "No GPU was found: GPU figures are not measured");
 }
 
 int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
@@ -174,7 +175,7 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
         .sampler = &recorder->sampler,
         .attribution = &recorder->combiner.attribution,
         .seconds = options->measurement_period,
-        .everyone = options->all_gpu_users != 0,
+        .all_gpu_users = options->all_gpu_users != 0,
         .record = options->record,
         .context = options->context,
     };
@@ -191,14 +192,14 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
 static int store_sample(struct gt_recorder *recorder, struct gt_error *error)
 {
     if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
-        warn(recorder, recorder->store_failure.text); /* the job is measured all the same */
+        warn_caller(recorder, recorder->store_failure.text); /* the job is measured all the same */
     if (!recorder->store)
         return 0;
     int status = gt_store_write(recorder->store, &recorder->sample, error);
     const char *trouble = status >= 0 ? gt_store_trouble(recorder->store) : NULL;
     if (trouble && strcmp(trouble, recorder->store_trouble) != 0) {
         snprintf(recorder->store_trouble, sizeof recorder->store_trouble, "%s", trouble);
-        warn(recorder, trouble);
+        warn_caller(recorder, trouble);
     }
     return status;
 }
@@ -214,7 +215,7 @@ static void warn_of_gaps(struct gt_recorder *recorder, bool is_end)
         if (attribution->energy[i].is_measured &&
             gt_gap_watch_look(&recorder->gap_watch[i], names[i], coverage, attribution->now_ns, is_end, sentence,
                               sizeof sentence))
-            warn(recorder, sentence);
+            warn_caller(recorder, sentence);
     }
 }
 
@@ -247,7 +248,7 @@ static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_erro
     if (status < 0)
         return status;
     if (recorder->sampler.trouble.code) {
-        warn(recorder, recorder->sampler.trouble.text);
+        warn_caller(recorder, recorder->sampler.trouble.text);
         recorder->sampler.trouble = (struct gt_error){0};
     }
     note_end(recorder);
@@ -313,9 +314,9 @@ double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope
     return recorder->sample.row_count ? recorder->sample.row[scope].value[metric] : NAN;
 }
 
-void gt_recorder_drawn(struct gt_recorder *recorder, struct gt_drawn *ret)
+void gt_recorder_take_energy(struct gt_recorder *recorder, struct gt_energy_drawn *ret)
 {
-    gt_energy_curve_drawn(&recorder->energy, ret);
+    gt_energy_curve_take(&recorder->energy, ret);
 }
 
 size_t gt_recorder_processes(const struct gt_recorder *recorder, pid_t *pids, size_t capacity)

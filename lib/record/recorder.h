@@ -30,7 +30,7 @@ struct gt_recorder {
     struct gt_summary summary;
     struct gt_machine machine;
     struct gt_store *store;
-    struct gt_energy_curve energy; /* since gt_recorder_drawn was called */
+    struct gt_energy_curve energy; /* since gt_recorder_take_energy was called */
     struct gt_sample sample;       /* the latest; its rows belong to the combiner */
     struct gt_outcome outcome;     /* once finished */
     bool is_finished;
@@ -50,10 +50,12 @@ struct gt_recorder {
     int exit_status;                      /* -1: unknown */
 };
 
-/* The path of the tracking file, its placeholders filled in; that of a folder of experiments ends in "/". */
+/* Get the path of the tracking file, its placeholders filled in; that of a folder of experiments ends in "/". Returns 0, or
+ * gt_store_path's errors. */
 int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *ret, size_t size,
                      struct gt_error *error);
-/* Follow process `pid` and its descendants from now on; `is_own`: it is the calling process. On failure there is nothing to close. */
+/* Follow process `pid` and its descendants from now on; `is_own`: it is the calling process. Returns gt_sampler_open's errors, and those
+ * of the tracking file's place; then there is nothing to close. */
 int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const struct gt_recorder_options *options,
                      struct gt_error *error);
 /* Free everything; without gt_recorder_finish the recording stays as that of a tracker that was killed. */
@@ -64,26 +66,27 @@ int64_t gt_recorder_now(const struct gt_recorder *recorder);
 int gt_recorder_read(struct gt_recorder *recorder, bool is_sample, struct gt_error *error);
 /* Read the processes and their memory, for peaks; *cpu_ns is the CPU time that it took. Results as of gt_recorder_read. */
 int gt_recorder_look(struct gt_recorder *recorder, int64_t *cpu_ns, struct gt_error *error);
-/* wait4 told of a child of the calling process. */
+/* Take in what wait4 told of a child of the calling process. */
 void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status, const struct rusage *usage);
-/* The largest resident memory of the main process, bytes, as it knows itself. */
+/* Take in the largest resident memory of the main process, bytes, as it knows itself. */
 void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes);
 
-/* The latest value of a metric; once finished the final one. */
+/* Returns the latest value of a metric; once finished the final one. */
 double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric);
-/* The energy from the sample of the last call to the latest one. */
-void gt_recorder_drawn(struct gt_recorder *recorder, struct gt_drawn *ret);
-/* Pids of the job that live now, the main process first while it lives; returns how many there are. */
+/* Take the energy from the sample of the last call to the latest one. */
+void gt_recorder_take_energy(struct gt_recorder *recorder, struct gt_energy_drawn *ret);
+/* List the pids of the job that live now, the main process first while it lives. Returns how many there are. */
 size_t gt_recorder_processes(const struct gt_recorder *recorder, pid_t *pids, size_t capacity);
-/* True for a process of the job, also for one that no reading has met yet. */
+/* Returns true for a process of the job, also for one that no reading has met yet. */
 bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid);
 
-/* The figures so far, as a finished run has them. */
+/* Fill *ret, which is zeroed or an earlier outcome, with the figures so far, as a finished run has them. Returns 0 or -ENOMEM. */
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error);
 void gt_outcome_release(struct gt_outcome *outcome);
-/* False where none was asked for, or its file could not be made. */
+/* Returns false where none was asked for, or its file could not be made. */
 bool gt_recorder_has_recording(const struct gt_recorder *recorder);
-/* The final reading and figures, and the recording closed with them. */
+/* Take the final reading, and close the recording with the final figures. Returns 0, or the error with which the recording could not be
+ * begun or completed; where the figures themselves could be made the recorder is finished all the same. */
 int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error);
 
 #endif

@@ -236,7 +236,7 @@ static void put_data(struct page *page)
     page->charts.series = page->series;
     if (page->charts.count > MOST_CHARTS)
         page->charts.count = MOST_CHARTS;
-    gt_page_data(page->out, &page->charts, gt_report_page_size_of(page->report));
+    gt_page_data(page->out, &page->charts, gt_report_page_size(page->report));
 }
 
 static void put_scripts(struct page *page)

@@ -124,27 +124,27 @@ void gt_report_layout(struct gt_report *report, enum gt_layout layout)
     report->layout = layout;
 }
 
-void gt_report_width(struct gt_report *report, size_t columns)
+void gt_report_set_width(struct gt_report *report, size_t columns)
 {
     report->width = columns;
 }
 
-void gt_report_style(struct gt_report *report, unsigned style)
+void gt_report_set_style(struct gt_report *report, unsigned style)
 {
     report->style = style;
 }
 
-unsigned gt_report_style_of(const struct gt_report *report)
+unsigned gt_report_style(const struct gt_report *report)
 {
     return report->style;
 }
 
-size_t gt_report_width_of(const struct gt_report *report)
+size_t gt_report_width(const struct gt_report *report)
 {
     return report->width;
 }
 
-void gt_report_page_size(struct gt_report *report, size_t bytes)
+void gt_report_set_page_size(struct gt_report *report, size_t bytes)
 {
     report->page_size = bytes;
 }
@@ -161,7 +161,7 @@ const char *gt_report_feed_of(const struct gt_report *report)
     return report->feed;
 }
 
-size_t gt_report_page_size_of(const struct gt_report *report)
+size_t gt_report_page_size(const struct gt_report *report)
 {
     return report->page_size;
 }

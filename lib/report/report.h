@@ -126,15 +126,20 @@ int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struc
 int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_json_value *object,
                       struct gt_error *error);
 
+/* Keeps one table at the top of a report, and why it is empty: that with this key, or the first where `name` is NULL. *rest gets
+ * a sentence about the others (free it), or NULL. Returns 0, also where there is no table and none was asked for; -EINVAL
+ * names the tables there are. */
+int gt_report_choose_table(struct gt_report *report, const char *name, char **rest, struct gt_error *error);
+
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
 const struct gt_node *gt_report_page_top(const struct gt_report *report);
-size_t gt_report_page_size_of(const struct gt_report *report); /* see gt_report_page_size; 0: not told */
+size_t gt_report_page_size(const struct gt_report *report); /* see gt_report_set_page_size; 0: not told */
 /* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
 int gt_report_feed(struct gt_report *report, const char *address);
 const char *gt_report_feed_of(const struct gt_report *report); /* NULL: there is none */
-size_t gt_report_width_of(const struct gt_report *report);     /* see gt_report_width; 0: any */
-unsigned gt_report_style_of(const struct gt_report *report);   /* see gt_report_style */
+size_t gt_report_width(const struct gt_report *report);        /* see gt_report_set_width; 0: any */
+unsigned gt_report_style(const struct gt_report *report);      /* see gt_report_set_style */
 enum gt_layout gt_report_layout_of(const struct gt_report *report);
 enum gt_node_kind gt_node_kind(const struct gt_node *node);
 unsigned gt_node_flag_bits(const struct gt_node *node);

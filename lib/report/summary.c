@@ -296,8 +296,8 @@ static bool put_several(struct page *page, const struct gt_node *root)
 static int write_summary(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     const struct gt_node *root = gt_report_top(report), *brief = gt_brief_of(root);
-    size_t width = gt_report_width_of(report);
-    unsigned style = gt_report_style_of(report);
+    size_t width = gt_report_width(report);
+    unsigned style = gt_report_style(report);
     struct page page = {
         .out = out,
         .width = width == 0 || width > WIDEST ? WIDEST

@@ -114,7 +114,7 @@ static void put_series_line(struct text *text, const struct gt_node *series, siz
     size_t count = gt_series_points(series, line, &point), indent = (size_t)level * strlen(text->indent);
     gt_utf8_show(&shown, gt_series_line_title(series, line));
     gt_buffer_printf(&shown, ": %zu points", count);
-    size_t width = text->is_on_screen ? gt_report_width_of(text->report) : SIZE_MAX;
+    size_t width = text->is_on_screen ? gt_report_width(text->report) : SIZE_MAX;
     put_indent(text, level);
     gt_screen_text(text->out, shown.data ? shown.data : "", indent, indent, width);
     text->out->failed = text->out->failed ? text->out->failed : shown.failed;
@@ -171,7 +171,7 @@ static int put_body(struct text *text, const struct gt_node *node, int level)
 
 static bool is_left_out(const struct text *text, const struct gt_node *node)
 {
-    bool is_ours = gt_node_flag_bits(node) & GT_NOT_IN_ORIGINAL && gt_report_style_of(text->report) & GT_STYLE_ORIGINAL;
+    bool is_ours = gt_node_flag_bits(node) & GT_NOT_IN_ORIGINAL && gt_report_style(text->report) & GT_STYLE_ORIGINAL;
     bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
     return is_picture || is_ours || gt_node_flag_bits(node) & GT_NOT_IN_TEXT;
 }
@@ -203,7 +203,7 @@ static void put_fact(struct text *text, const struct gt_node *fact, int level)
         gt_buffer_char(text->out, '\n');
         return;
     }
-    size_t indent = (size_t)level * strlen(text->indent), width = gt_report_width_of(text->report);
+    size_t indent = (size_t)level * strlen(text->indent), width = gt_report_width(text->report);
     put_value(text, &value, fact);
     gt_screen_text(text->out, value.data ? value.data : "", indent + gt_utf8_columns(gt_node_title(fact)) + 2,
                    indent + strlen(text->indent), width);
@@ -236,7 +236,7 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
 static int write_text(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     bool analysis = gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS;
-    bool is_on_screen = gt_report_width_of(report) && !(gt_report_style_of(report) & GT_STYLE_ORIGINAL);
+    bool is_on_screen = gt_report_width(report) && !(gt_report_style(report) & GT_STYLE_ORIGINAL);
     bool pandas = analysis && !is_on_screen;
     struct text text = {report, out, pandas ? "\t" : "   ", pandas, is_on_screen};
     int status = put_body(&text, gt_report_top(report), 0);

@@ -74,7 +74,7 @@ static double legacy(const struct gt_process *process, int k)
     return inclusive(process, k) + lost(process, k);
 }
 
-static void end_without_heir(struct gt_account *account, const struct gt_process *process)
+static void end_without_parent(struct gt_account *account, const struct gt_process *process)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
         account->ended[k] += legacy(process, k) - process->ledger.base[k];
@@ -87,13 +87,13 @@ static int younger_first(const void *a, const void *b)
     return p->start < q->start ? 1 : p->start > q->start ? -1 : GT_ORDER(q->pid, p->pid);
 }
 
-static void leave_to(struct gt_process *heir, const struct gt_process *child)
+static void leave_to(struct gt_process *parent, const struct gt_process *child)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++) {
-        heir->ledger.left[k] += legacy(child, k);
-        heir->ledger.base[k] += child->ledger.base[k];
+        parent->ledger.left[k] += legacy(child, k);
+        parent->ledger.base[k] += child->ledger.base[k];
     }
-    heir->version++;
+    parent->version++;
 }
 
 static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
@@ -115,12 +115,12 @@ static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct
         if (parent && parent != gone[i])
             leave_to(parent, gone[i]);
         else
-            end_without_heir(account, gone[i]);
+            end_without_parent(account, gone[i]);
     }
 }
 
 /* The parents of vanished members must be read after that. One may turn out to have vanished, too. */
-static void read_heirs(struct gt_tree *tree)
+static void read_parents(struct gt_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
         struct gt_process *parent = tree->process[i]->is_gone ? gt_tree_find(tree, tree->process[i]->parent) : NULL;
@@ -128,14 +128,14 @@ static void read_heirs(struct gt_tree *tree)
             continue;
         parent->is_fresh = true;
         if (gt_process_read_slowly(parent, tree->root) < 0)
-            i = (size_t)-1; /* it has an heir, too: start again */
+            i = (size_t)-1; /* its parent is to be read, too: start again */
     }
 }
 
 static void settle(struct gt_account *account, struct gt_tree *tree)
 {
     size_t ended = 0;
-    read_heirs(tree);
+    read_parents(tree);
     for (size_t i = 0; i < tree->count; i++)
         ended += tree->process[i]->is_gone;
     if (ended) {
@@ -182,9 +182,18 @@ static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNT
     process->version++;
 }
 
-/* wait4's maximum is that of the largest single process among the child and the children it waited for. It starts at the
- * memory of the process that forked the child, so the main process's tells something only above our own (of this program: our own
- * ru_maxrss is of what executed it, too), and that of a descendant only above what any process of the job is known to have had. */
+/* What a process that is held back may still touch before it executes its program. */
+static const double BEFORE_EXECUTION = 256 * 1024;
+
+/* wait4's maximum is that of the largest single process among the child and the children it waited for. It starts at what the child
+ * had before it executed its program, so the main process's tells something only above that (or above our own mark where it was not
+ * held back; our own ru_maxrss is of what executed us, too), and that of a descendant only above what any process of the job is known to
+ * have had. A program that had less is taken to have had what wait4 tells: it is more by at most what the child had. */
+static double floor_of(const struct gt_account *account)
+{
+    return account->main_mark_held > 0 ? account->main_mark_held + BEFORE_EXECUTION : gt_own_mark();
+}
+
 static void note_peak(struct gt_account *account, const struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
                       const struct rusage *usage)
 {
@@ -194,12 +203,15 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, st
         gt_job_peak_limit(peak, process->peak, bytes);
     bool waited_for_none = process && process->is_zombie &&
                            process->reaped[GT_MINOR_FAULTS] + process->reaped[GT_MAJOR_FAULTS] == 0;
+    if (pid == tree->main)
+        gt_job_peak_waited(peak, bytes);
     if (pid == tree->main && waited_for_none)
         account->main_bound = bytes;
     if (pid != tree->main) {
         if (bytes > peak->largest_mark)
             gt_job_peak_certain(peak, GT_PEAK_DESCENDANTS, bytes);
-    } else if (!(bytes > gt_own_mark())) {
+    } else if (!(bytes > floor_of(account))) {
+        account->main_about = waited_for_none && account->main_mark_held > 0 ? bytes : 0;
         return;
     }
     gt_job_peak_certain(peak, GT_PEAK_COMBINED, bytes);
@@ -237,7 +249,7 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
     make_exact(process, exact);
     process->is_fresh = true; /* it cannot be read any more, and need not */
     settle(account, tree);
-    end_without_heir(account, process);
+    end_without_parent(account, process);
     forget(tree, process);
 }
 

@@ -1,7 +1,7 @@
 /* Counters of a job whose processes come and go.
  *
  * The kernel hands the CPU time, faults and bytes of a child to the parent that waits for it. So the job has used
- *     sum over living members (own + taken over from waited-for children + lost - base) + those that ended without heir.
+ *     sum over living members (own + taken over from waited-for children + lost - base) + those that ended without a parent in it.
  * All that vanished children had used must show up in what their parent has taken over since it was admitted; what does
  * not was lost by the kernel (a parent that ignores SIGCHLD) and is kept here. Both are running totals, so neither clock
  * ticks nor the order of readings add up to an error. What wait4 says of a child (gt_account_reaped) is exact and takes the
@@ -24,6 +24,8 @@ struct gt_account {
     bool is_lone;                /* the main process had no descendants but samplers of trackers, which are left out */
     double main_bound;           /* no less than that, in any case; 0 unknown */
     double main_mark_before;     /* its mark when tracking began, if it is older; 0 */
+    double main_mark_held;       /* its mark while it was held back before its program, bytes; 0 it was not */
+    double main_about;           /* its high-water mark or little more, bytes; 0 unknown */
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     double
         left_out; /* seconds of processes that turned out to be no part of the job, though a member waited for them */

@@ -28,7 +28,7 @@ struct gt_energy {
     double job, other, idle, unattributed;
 };
 double gt_energy_part(const struct gt_energy *energy, enum gt_energy_part part);
-/* All parts are known. Recordings of other tools may have a total alone. */
+/* Returns true where all parts are known. Recordings of other tools may have a total alone. */
 bool gt_energy_is_divided(const struct gt_energy *energy);
 
 /* NaN: not known. */
@@ -40,18 +40,20 @@ struct gt_energy_reading {
     double platform, wall;               /* joules of what the devices are a part of */
 };
 
-/* Nothing is known. */
+/* Make it one of which nothing is known. */
 void gt_energy_reading_clear(struct gt_energy_reading *reading);
-/* The columns of the machine's row and of the job's as a reading. */
+/* Read it from the columns of the machine's row and of the job's. */
 void gt_energy_reading_take(struct gt_energy_reading *ret, const double *system, const double *job);
-/* The devices that are measured as columns. */
+/* Write the devices that are measured into those columns. */
 void gt_energy_reading_show(const struct gt_energy_reading *reading, double *system, double *job);
-/* A reading is taken from columns of this metric. */
+/* Returns true where gt_energy_reading_take reads the columns of this metric. */
 bool gt_energy_reading_uses(enum gt_metric_id metric);
 /* Replace in `last` what is known in `now`. */
 void gt_energy_reading_update(struct gt_energy_reading *last, const struct gt_energy_reading *now);
-/* The device and the part that a column of a scope tells; false: another column. The column of all devices (GT_ENERGY) tells of
- * GT_ENERGY_DEVICES. */
+/* Returns the device of which a metric tells joules, GT_ENERGY_DEVICES for another metric and that of all devices. */
+enum gt_energy_device gt_energy_device_of(enum gt_metric_id metric);
+/* Find the device and the part that a column of a scope tells. Returns false for other columns. The column of all devices
+ * (GT_ENERGY) tells of GT_ENERGY_DEVICES. */
 bool gt_energy_column(enum gt_scope scope, enum gt_metric_id metric, enum gt_energy_device *device,
                       enum gt_energy_part *part);
 

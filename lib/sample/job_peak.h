@@ -42,17 +42,17 @@ struct gt_peak_bound {
 
 #define GT_PEAK_NONE UINT32_MAX
 
-/* A process begins now. *ret is its handle. 0 or -ENOMEM. */
+/* Begin a process now. *ret is its handle. 0 or -ENOMEM. */
 int gt_peak_bound_begin(struct gt_peak_bound *bound, uint32_t *ret);
-/* Its mark is at least so many bytes. */
+/* Raise its mark to so many bytes, if it is lower. */
 void gt_peak_bound_raise(struct gt_peak_bound *bound, uint32_t process, double mark);
-/* It ends now; its mark may still be raised. 0 or -ENOMEM, with which it goes on. */
+/* End it now; its mark may still be raised. 0 or -ENOMEM, with which it goes on. */
 int gt_peak_bound_end(struct gt_peak_bound *bound, uint32_t process);
-/* Its mark is final, and the handle is given back; it has ended. */
+/* Give back the handle of a process that has ended and whose mark is final. */
 void gt_peak_bound_settle(struct gt_peak_bound *bound, uint32_t process);
-/* As if it had never been. */
+/* Forget it, as if it had never been. */
 void gt_peak_bound_drop(struct gt_peak_bound *bound, uint32_t process);
-/* Bytes. Costs a step for each process that is not settled. */
+/* Returns the bound in bytes. It costs a step for each process that is not settled. */
 double gt_peak_bound_value(const struct gt_peak_bound *bound);
 void gt_peak_bound_release(struct gt_peak_bound *bound);
 
@@ -77,9 +77,13 @@ struct gt_job_peak {
     uint32_t free; /* 1 + the first unused one; 0: none */
     bool has_main;
     uint64_t looks;
-    double largest_file; /* bytes of files in any process that was looked at */
-    double largest_mark; /* the largest that any had at a look */
-    uint64_t untold;     /* processes that ended and whose final mark is not known */
+    double largest_file;                  /* bytes of files in any process that was looked at */
+    double largest_mark;                  /* the largest that any had at a look */
+    uint64_t untold;                      /* processes that ended and whose final mark is not known */
+    struct gt_peak_bound untold_together; /* how many of them lived at the same time */
+    double least_untold; /* the smallest mark that looks had of any of them, bytes; 0: some were never seen */
+    double
+        largest_waited; /* no process that the main process or its children waited for had more, bytes; 0: not known */
 };
 
 /* What a look says of a process. */
@@ -92,29 +96,35 @@ struct gt_peak_look {
 };
 
 void gt_job_peak_release(struct gt_job_peak *peak);
-/* A process begins, the first of them the main process; `parent` is the handle of the one that forked it, or GT_PEAK_NONE. *ret is
+/* The life of a process, in this order: begin; at each look of the sampler look once, and then seen for each process; end, by the
+ * membership, when it has ended; tell, when its exit record comes, perhaps several times; settle. Marks are high-water marks in
+ * bytes. */
+
+/* Begin a process, the first of them the main process; `parent` is the handle of the one that forked it, or GT_PEAK_NONE. *ret is
  * its handle. 0 or -ENOMEM. */
 int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t parent, uint32_t *ret);
-/* A look: first what it says of the scopes, then of each process. */
+/* Take in a look: first what it says of the scopes, then of each process. */
 void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
                       const struct gt_scope_memory *combined);
 void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, const struct gt_peak_look *look);
-/* It has had this since tracking began, as is known otherwise. */
+/* Raise its mark to what it has had since tracking began, as the main process knows itself. */
 void gt_job_peak_rise(struct gt_job_peak *peak, uint32_t member, double mark);
-/* The process ends now; `is_forked`: it never executed a program, as far as is known. Its mark may be told, and told again, until it
- * is settled. */
+/* End it now; `is_forked`: it never executed a program, as far as is known. */
 void gt_job_peak_end(struct gt_job_peak *peak, uint32_t member, bool is_forked);
-/* The kernel's final word on its mark; `is_forked`: it never executed a program. */
+/* Take in the mark of its exit record; `is_forked`: it never executed a program. */
 void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t member, double mark, bool is_forked);
-/* The scope has had at least this, as the kernel told otherwise. */
+/* Raise what a scope (GT_PEAK_DESCENDANTS, GT_PEAK_COMBINED) certainly came to, in bytes, as wait4 told the accounting. */
 void gt_job_peak_certain(struct gt_job_peak *peak, int scope, double bytes);
-/* The mark of the process is not above this; that of a process it waited for may be. */
+/* Bound the mark of a process from above, as wait4 told the accounting; that of a process it waited for may be higher. */
 void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t member, double mark);
-/* Nothing more will be told. `is_told`: that was the kernel's last word on its mark. The handle is given back. */
+/* Bound what looks missed of processes whose final mark nobody told: at the end of the main process wait4 told that neither it nor any
+ * process that was waited for had more than this. */
+void gt_job_peak_waited(struct gt_job_peak *peak, double bytes);
+/* Give the handle back: nothing more will be told. `is_told`: its exit record has come. */
 void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t member, bool is_told);
-/* It was no part of the job, as if it had never been. */
+/* Forget a process that was no part of the job, as if it had never been. */
 void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t member);
-/* The upper bound, bytes. */
+/* Returns the upper bound of a scope, bytes. */
 double gt_job_peak_most(const struct gt_job_peak *peak, int scope);
 
 #endif

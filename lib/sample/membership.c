@@ -136,7 +136,7 @@ static void add_record(struct gt_exit_record *sum, const struct gt_exit_record *
         sum->peak_rss = record->peak_rss;
 }
 
-static void raise(size_t *peak, size_t value)
+static void raise_to(size_t *peak, size_t value)
 {
     if (value > *peak)
         *peak = value;
@@ -147,10 +147,10 @@ static void note_peaks(struct gt_membership *membership)
     struct gt_membership_counts *counts = &membership->counts;
     const struct entry *main = find(membership, membership->main);
     size_t main_threads = main ? main->member.threads : 0;
-    raise(&counts->processes_peak, counts->processes);
-    raise(&counts->threads_peak, counts->threads);
-    raise(&counts->main_threads_peak, main_threads);
-    raise(&counts->descendant_threads_peak, counts->threads - main_threads);
+    raise_to(&counts->processes_peak, counts->processes);
+    raise_to(&counts->threads_peak, counts->threads);
+    raise_to(&counts->main_threads_peak, main_threads);
+    raise_to(&counts->descendant_threads_peak, counts->threads - main_threads);
 }
 
 /* ---- Beginnings and ends ----------------------------------------------------------------------------------------- */
@@ -329,8 +329,8 @@ static void lower_peaks(struct gt_membership_counts *counts, const struct entry 
     lower(&counts->threads_peak, before->threads_peak, has_ended ? end->threads_peak : SIZE_MAX, threads);
     lower(&counts->descendant_threads_peak, before->descendant_threads_peak,
           has_ended ? end->descendant_threads_peak : SIZE_MAX, threads);
-    raise(&counts->threads_peak, counts->main_threads_peak);
-    raise(&counts->threads_peak, counts->descendant_threads_peak);
+    raise_to(&counts->threads_peak, counts->main_threads_peak);
+    raise_to(&counts->threads_peak, counts->descendant_threads_peak);
     counts->started--;
 }
 

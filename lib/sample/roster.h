@@ -1,4 +1,4 @@
-/* Who belonged to the job: every process by name, from its beginning to its end.
+/* A roster lists who belonged to the job: every process by name, from its beginning to its end.
  *
  * Two sources: the processes of the tree, each time they are read; and the kernel's events, where they may be had, which also tell of
  * processes that lived between two readings, with exact moments, and by exit records with their last name, their CPU time and peak. */

@@ -53,29 +53,35 @@ struct gt_sampler_options {
     const char *slurm_job, *mark; /* see collect/cgroup/slurm.h; NULL: no job of Slurm */
 };
 
+/* Follow a process and open the collectors. -ESRCH: there is no such process; -EACCES, -EPERM: it may not be read; -ENOTSUP: it is
+ * of another PID namespace; -ENOMEM; -EINVAL names an option. Collectors that fail are no error: source[].availability tells. */
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);
-/* Read everything into sampler->frame, waiting at most `patience_ns` for a walk over the memory. Vanished processes are settled and dropped. */
+/* Read everything into sampler->frame, waiting at most `patience_ns` for a walk over the memory. Vanished processes are settled and
+ * dropped. Returns 0, -ENOMEM, or the error with which the processes cannot be listed; what a collector cannot read goes to
+ * sampler->trouble. */
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error);
-/* Read only who lives and what memory they have, for peaks: cheap enough to do soon after each birth. */
+/* Read only who lives and what memory they have, for peaks: cheap enough to do soon after each birth. Results as of
+ * gt_sampler_read. */
 int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error);
-/* After the last of them: bring the counters up to date that rows read less often. */
+/* Bring up to date, after the last reading, the counters that rows read less often. */
 void gt_sampler_read_last(struct gt_sampler *sampler);
-/* Processes of the job that were heard of or found so far: when it grows, one was born. */
+/* Returns the number of processes of the job that were heard of or found so far: when it grows, one was born. */
 uint64_t gt_sampler_born(const struct gt_sampler *sampler);
-/* wait4 told of a child of the tracker: see gt_account_reaped. */
+/* Take in what wait4 told of a child of the tracker: see gt_account_reaped. */
 void gt_sampler_reaped(struct gt_sampler *sampler, pid_t pid, const struct rusage *usage);
-/* The largest resident memory of the main process, as it knows itself. */
+/* Take in the largest resident memory of the main process, bytes, as it knows itself. */
 void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes);
-/* Processes the job has consisted of so far, as far as they were seen. */
+/* Returns the number of processes the job has consisted of so far, as far as they were seen. */
 double gt_sampler_started(const struct gt_sampler *sampler);
-/* Between readings, when gt_job_finder_fd is readable. */
+/* Take in the kernel's events between readings, when gt_job_finder_fd is readable. Returns 0, or the error of reading them; where some
+ * were lost the next reading searches for all processes. */
 int gt_sampler_drain(struct gt_sampler *sampler, struct gt_error *error);
 void gt_sampler_close(struct gt_sampler *sampler);
 
 /* The machine without a job: `pid`, `memory` and `cgroup` of the options say nothing. */
 int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_options *options,
                             struct gt_error *error);
-/* Read the machine, and with `everyone` (NULL: without) all its processes. Those that vanished stay in the tree, with is_gone, until
+/* Read the machine, and into `processes` (NULL: without) all its processes. Those that vanished stay in the tree, with is_gone, until
  * gt_sampler_settle_machine. */
 int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes *processes, struct gt_error *error);
 void gt_sampler_settle_machine(struct gt_sampler *sampler);

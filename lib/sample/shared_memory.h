@@ -1,4 +1,4 @@
-/* What the processes' resident sets and the last walk over their memory say about the memory that they have together.
+/* The memory that processes have together is estimated from their resident sets and the last walk over their memory.
  *
  * A walk is a moment in the past; resident sets are read at every look. Each walked process has private memory, which changes
  * with its anonymous resident memory since, and shared memory; the shared memory of a scope is its union at the walk, never less
@@ -63,7 +63,7 @@ struct gt_shared_memory {
 
 /* Take over which processes live and their resident sets. -ENOMEM. */
 int gt_shared_memory_follow(struct gt_shared_memory *sharing, const struct gt_frame *frame, int64_t now_ns);
-/* The list for a walk of all processes, or of those that have had none; `process` has room for overlap->count. */
+/* The list for a walk of all processes, or of those that have had none; `process` has room for sharing->count. */
 size_t gt_shared_memory_ask(struct gt_shared_memory *sharing, struct gt_memory_process *process, bool only_new);
 /* Take over a walk; `is_whole`: of all processes, so that `totals` is the union. Processes may not be walked again for `pause`
  * times what it took. */

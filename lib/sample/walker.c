@@ -188,33 +188,34 @@ static void harvest(struct gt_walker *walker, int64_t patience_ns)
     }
 }
 
-struct outlook {
-    bool has_new;     /* a process that was never walked, and may be */
-    bool has_changed; /* what the last walk said is out of date */
-    bool has_stirred; /* it may be */
+/* How much there is for a walk to do. */
+struct walk_need {
+    bool has_new;          /* a process that was never walked, and may be */
+    bool has_changed;      /* what the last walk said is out of date */
+    bool may_have_changed; /* it may be out of date */
     int64_t allowed_ns;
 };
 
-static struct outlook look(const struct gt_walker *walker, int64_t now)
+static struct walk_need find_need(const struct gt_walker *walker, int64_t now)
 {
     const struct gt_shared_memory *sharing = &walker->sharing;
-    struct outlook outlook = {.has_changed = sharing->has_left};
+    struct walk_need need = {.has_changed = sharing->has_left};
     double change = 0, whole = 0;
     for (size_t i = 0; i < sharing->count; i++) {
         const struct gt_shared_memory_record *record = &sharing->record[i];
         if (record->is_denied || record->rss == 0 || record->is_pending)
             continue;
-        outlook.has_new |= !record->has_walk && now >= record->allowed_ns;
-        outlook.has_changed |= !record->has_walk || record->is_alone;
-        outlook.has_stirred |= record->rss != record->asked_rss || record->faults != record->asked_faults;
+        need.has_new |= !record->has_walk && now >= record->allowed_ns;
+        need.has_changed |= !record->has_walk || record->is_alone;
+        need.may_have_changed |= record->rss != record->asked_rss || record->faults != record->asked_faults;
         change += fabs(record->rss - record->seen) + gt_shared_memory_copied(record);
         whole += record->rss;
         int64_t allowed_ns = gt_shared_memory_allowed(record, now);
-        if (allowed_ns > outlook.allowed_ns)
-            outlook.allowed_ns = allowed_ns;
+        if (allowed_ns > need.allowed_ns)
+            need.allowed_ns = allowed_ns;
     }
-    outlook.has_changed |= change > CHANGE * whole;
-    return outlook;
+    need.has_changed |= change > CHANGE * whole;
+    return need;
 }
 
 /* A share of the time since the last look, whatever was done with it. */
@@ -232,20 +233,20 @@ static enum due what_is_due(struct gt_walker *walker, int64_t now)
 {
     if (gt_memory_method(walker->memory) == GT_MEMORY_RSS || !walker->sharing.count)
         return NOTHING;
-    struct outlook outlook = look(walker, now);
-    earn(walker, now, outlook.has_changed);
+    struct walk_need need = find_need(walker, now);
+    earn(walker, now, need.has_changed);
     if (walker->budget_ns < 0)
         return NOTHING;
-    bool is_still = !outlook.has_stirred && gt_memory_method(walker->memory) == GT_MEMORY_UNIQUE;
+    bool is_still = !need.may_have_changed && gt_memory_method(walker->memory) == GT_MEMORY_UNIQUE;
     int64_t still_period = STILL_SHARE * walker->last_cpu_ns;
     still_period = still_period > STILL_PERIOD_NS ? still_period : STILL_PERIOD_NS;
     int64_t period = is_still ? still_period : PERIOD_NS;
     if (walker->walks && now < walker->asked_ns + SOONEST_NS)
         return NOTHING;
-    bool is_time = !walker->walks || outlook.has_changed || now >= walker->asked_ns + period;
-    if (is_time && now >= outlook.allowed_ns)
+    bool is_time = !walker->walks || need.has_changed || now >= walker->asked_ns + period;
+    if (is_time && now >= need.allowed_ns)
         return WHOLE;
-    return outlook.has_new ? ONLY_NEW : NOTHING;
+    return need.has_new ? ONLY_NEW : NOTHING;
 }
 
 static int reserve(struct task *task, size_t count)
@@ -302,7 +303,7 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
         if (!has_walks)
             count_shared_again(&ret->scope[scope]);
     }
-    ret->is_estimate = !has_walks || ret->denied || look(walker, now).has_changed;
+    ret->is_estimate = !has_walks || ret->denied || find_need(walker, now).has_changed;
     ret->moment_ns = walker->moment_ns;
     ret->duration_ns = walker->duration_ns;
     ret->cpu_ns = walker->cpu_ns;

@@ -46,7 +46,7 @@ typedef double process_figure(const struct gt_experiment_window *window, const s
 
 static double seconds_of(const struct gt_experiment_window *window, const struct gt_experiment_process *process)
 {
-    return process->cpu_used + (process->pid == window->heir ? window->late : 0);
+    return process->cpu_used + (process->pid == window->late_pid ? window->late : 0);
 }
 
 static double cpu_use_of(const struct gt_experiment_window *window, const struct gt_experiment_process *process)
@@ -438,7 +438,7 @@ static int create(void **ret, const struct gt_store_options *options, const stru
     experiment->context = from->context;
     /* A reading that comes a little early would double the window. */
     experiment->record_ns = (int64_t)((from->seconds - machine->period / 8) * 1e9);
-    int status = gt_experiment_window_begin(&experiment->window, from->sampler, from->attribution, from->everyone);
+    int status = gt_experiment_window_begin(&experiment->window, from->sampler, from->attribution, from->all_gpu_users);
     experiment->read_ns = status < 0 ? 0 : reading_of(experiment);
     if (status < 0)
         gt_error_system(error, ENOMEM, "%s", options->path);

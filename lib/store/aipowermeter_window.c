@@ -158,7 +158,7 @@ static int read_users(struct gt_experiment_window *window)
         struct gt_experiment_user *user = user_of(window, parent < 0 ? share->device : parent, share->pid);
         if (!user)
             return -ENOMEM;
-        user->is_ours |= window->everyone || gt_tree_find(&window->sampler->tree, share->pid) != NULL;
+        user->is_ours |= window->all_gpu_users || gt_tree_find(&window->sampler->tree, share->pid) != NULL;
         add_mean(share->value[GT_GPU_RAM], &user->memory, &user->memory_count);
         add_mean(share->value[GT_GPU_UTILIZATION], &user->use, &user->use_count);
     }
@@ -207,7 +207,7 @@ static double ratio_by_use(const struct gt_experiment_window *window, size_t dev
 double gt_experiment_gpu_job_watts(const struct gt_experiment_window *window, size_t device)
 {
     const struct gt_experiment_gpu *gpu = &window->gpu[device];
-    if (isnan(gpu->joules) || window->everyone)
+    if (isnan(gpu->joules) || window->all_gpu_users)
         return gt_experiment_gpu_watts(window, device) * ratio_by_use(window, device);
     double watts = gpu->job_joules / seconds_of(window, &gpu->counter);
     return isnan(watts) ? gt_experiment_gpu_watts(window, device) * ratio_by_use(window, device) : watts;
@@ -276,10 +276,11 @@ void gt_experiment_window_next(struct gt_experiment_window *window)
 }
 
 int gt_experiment_window_begin(struct gt_experiment_window *window, const struct gt_sampler *sampler,
-                               const struct gt_attribution *attribution, bool everyone)
+                               const struct gt_attribution *attribution, bool all_gpu_users)
 {
     size_t devices = sampler->frame.device_count;
-    *window = (struct gt_experiment_window){.sampler = sampler, .attribution = attribution, .everyone = everyone};
+    *window = (struct gt_experiment_window){
+        .sampler = sampler, .attribution = attribution, .all_gpu_users = all_gpu_users};
     window->gpu = calloc(devices + 1, sizeof *window->gpu);
     for (size_t i = 0; window->gpu && i < devices; i++) /* one that shows 0 is read */
         window->gpu[i].counter.joules = -1;
@@ -320,10 +321,10 @@ void gt_experiment_window_conclude(struct gt_experiment_window *window)
         read_memory(window, place);
     }
     window->job_cpu = fmax(0, job_cpu(window) - window->job_at_begin);
-    window->heir = window->process_count ? window->process[0].pid : 0;
+    window->late_pid = window->process_count ? window->process[0].pid : 0;
     for (size_t i = 0; i < window->process_count; i++)
         if (window->process[i].pid == window->sampler->tree.main)
-            window->heir = window->sampler->tree.main;
+            window->late_pid = window->sampler->tree.main;
     window->late = fmax(0, window->job_cpu - seen);
     conclude_packages(window);
     conclude_gpus(window);

@@ -59,8 +59,8 @@ struct gt_experiment_package {
 struct gt_experiment_window {
     const struct gt_sampler *sampler;
     const struct gt_attribution *attribution;
-    bool everyone;
-    pid_t heir; /* is charged with CPU time that was seen late: the tracked process, or the oldest that is left */
+    bool all_gpu_users;
+    pid_t late_pid; /* is charged with CPU time that was seen late: the tracked process, or the oldest that is left */
     int64_t begin_ns, begin_real_ns, end_real_ns;
     int64_t now_ns, now_real_ns; /* of the last reading: where the processors' counter had news, when that was read */
     double seconds;              /* length of the window */
@@ -78,10 +78,10 @@ struct gt_experiment_window {
     size_t temperature_count;
 };
 
-/* After a reading, which the first window begins with. `sampler` and `attribution` are borrowed; `everyone`: all processes on GPUs count
+/* After a reading, which the first window begins with. `sampler` and `attribution` are borrowed; `all_gpu_users`: all processes on GPUs count
  * as the tracker's. -ENOMEM. */
 int gt_experiment_window_begin(struct gt_experiment_window *window, const struct gt_sampler *sampler,
-                               const struct gt_attribution *attribution, bool everyone);
+                               const struct gt_attribution *attribution, bool all_gpu_users);
 /* After each further reading. -ENOMEM. */
 int gt_experiment_window_read(struct gt_experiment_window *window);
 /* Work out the window that ends with the last reading. */

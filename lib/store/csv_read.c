@@ -204,8 +204,8 @@ static int read_static(const struct static_data *data, const char *path, struct 
 {
     int status = gt_recording_version_check(static_number(data, GT_CSV_VERSION_FIELD), path, error);
     for (size_t i = 0; !status && i < gt_machine_field_count; i++)
-        status = gt_machine_fact_read(&recorded->machine, &gt_machine_fields[i],
-                                      find_static(data, gt_machine_fields[i].name), path, error);
+        status = gt_machine_field_read(&recorded->machine, &gt_machine_fields[i],
+                                       find_static(data, gt_machine_fields[i].name), path, error);
     const char *gpus = find_static(data, GT_CSV_GPUS_FIELD);
     if (!status && gpus)
         status = gt_machine_gpus_read(&recorded->machine, gpus, path, error);

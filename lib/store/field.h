@@ -36,12 +36,12 @@ double gt_field_number(const struct gt_field *field, const void *object); /* NaN
 void gt_field_set_text(const struct gt_field *field, void *object, const char *text);
 void gt_field_set_number(const struct gt_field *field, void *object, double value);
 /* Returns the index, or -ENOENT. */
-int gt_field_find(const struct gt_field *facts, size_t count, const char *name);
+int gt_field_find(const struct gt_field *fields, size_t count, const char *name);
 
 /* Set a member of a machine from a field of a file, NULL or "" when it is missing: -EINVAL names the field that is not a number or not a
  * unit. The unit names come before the capacities. */
-int gt_machine_fact_read(struct gt_machine *machine, const struct gt_field *field, const char *text, const char *path,
-                         struct gt_error *error);
+int gt_machine_field_read(struct gt_machine *machine, const struct gt_field *field, const char *text, const char *path,
+                          struct gt_error *error);
 
 /* A reader knows this of a recording before its first sample. */
 struct gt_recorded {

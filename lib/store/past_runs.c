@@ -76,16 +76,16 @@ static int make_folders(const char *path, struct gt_error *error)
 /* It is the user's own, a plain file, and nobody else's to read. */
 static int make_private(const char *path, struct gt_error *error)
 {
-    struct stat facts;
+    struct stat found;
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
-    if (fd < 0 && errno == EACCES && lstat(path, &facts) == 0)
+    if (fd < 0 && errno == EACCES && lstat(path, &found) == 0)
         return gt_error_set(error, EPERM, "%s may not be written (chmod u+w, or --no-history)", path);
     if (fd < 0)
         return gt_error_system(error, errno, "%s", path);
-    int code = fstat(fd, &facts) < 0 ? errno : 0;
-    if (!code && (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid()))
+    int code = fstat(fd, &found) < 0 ? errno : 0;
+    if (!code && (!S_ISREG(found.st_mode) || found.st_uid != geteuid()))
         code = EPERM;
-    if (!code && facts.st_mode & 077 && fchmod(fd, 0600) < 0)
+    if (!code && found.st_mode & 077 && fchmod(fd, 0600) < 0)
         code = errno;
     close(fd);
     return code ? gt_error_system(error, code, "%s", path) : 0;
@@ -120,7 +120,7 @@ static int open_to_write(sqlite3 **ret, const char *path, struct gt_error *error
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-static void bind(sqlite3_stmt *insert, int position, const struct column *column, const struct gt_past_run *run)
+static void bind_run(sqlite3_stmt *insert, int position, const struct column *column, const struct gt_past_run *run)
 {
     const void *place = (const char *)run + column->offset;
     const char *text = column->kind == TEXT ? *(char *const *)place : NULL;
@@ -146,7 +146,7 @@ static int insert_row(sqlite3 *database, const char *path, const struct gt_past_
     int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", path)
                             : gt_sqlite_prepare(&insert, database, path, sql.data, error);
     for (size_t i = 0; !status && i < COLUMNS; i++)
-        bind(insert, (int)i + 1, &columns[i], run);
+        bind_run(insert, (int)i + 1, &columns[i], run);
     if (!status)
         status = gt_sqlite_step(insert, database, path, error);
     sqlite3_finalize(insert);
@@ -247,8 +247,8 @@ int gt_past_runs_read(struct gt_past_runs *ret, const char *path, const struct g
                       struct gt_error *error)
 {
     sqlite3 *database = NULL;
-    struct stat facts;
-    if ((stat(path, &facts) < 0 && errno == ENOENT) || (S_ISREG(facts.st_mode) && !facts.st_size))
+    struct stat found;
+    if ((stat(path, &found) < 0 && errno == ENOENT) || (S_ISREG(found.st_mode) && !found.st_size))
         return 0;
     int status = gt_sqlite_open_existing(&database, path, error);
     if (status < 0)

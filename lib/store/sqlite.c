@@ -44,11 +44,11 @@ int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error)
 {
     int code = sqlite3_errcode(database) & 0xff;
     int system = system_error(database);
-    struct stat facts;
+    struct stat found;
     switch (code) {
     case SQLITE_NOTADB: return gt_error_set(error, EINVAL, "%s is not an SQLite database", path);
     case SQLITE_CORRUPT:
-        if (stat(path, &facts) == 0 && facts.st_size == 0)
+        if (stat(path, &found) == 0 && found.st_size == 0)
             return gt_error_set(error, EINVAL, "%s is empty: what was in it has been cut off", path);
         break;
     case SQLITE_FULL: return gt_error_system(error, system ? system : ENOSPC, "%s", path);
@@ -114,13 +114,13 @@ int gt_sqlite_step(sqlite3_stmt *statement, sqlite3 *database, const char *path,
 
 static int check_log(const char *name, const char *path, bool may_remove, struct gt_error *error)
 {
-    struct stat facts;
-    if (lstat(name, &facts) < 0)
+    struct stat found;
+    if (lstat(name, &found) < 0)
         return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", name);
-    if (S_ISREG(facts.st_mode) && may_remove)
+    if (S_ISREG(found.st_mode) && may_remove)
         return 1;
     return gt_error_set(error, EEXIST, "%s is there, which would be taken for a part of the new %s; %s", name, path,
-                        S_ISREG(facts.st_mode) ? "removing it was not asked for (overwrite)"
+                        S_ISREG(found.st_mode) ? "removing it was not asked for (overwrite)"
                                                : "it is no regular file, and is left alone");
 }
 

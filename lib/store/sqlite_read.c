@@ -29,12 +29,12 @@ static double number_of(sqlite3_stmt *statement, int column)
     return sqlite3_column_type(statement, column) == SQLITE_NULL ? NAN : sqlite3_column_double(statement, column);
 }
 
-static int read_fact(sqlite3_stmt *statement, int column, struct gt_machine *machine, const struct gt_field *field,
-                     const char *path, struct gt_error *error)
+static int read_machine_field(sqlite3_stmt *statement, int column, struct gt_machine *machine,
+                              const struct gt_field *field, const char *path, struct gt_error *error)
 {
     int type = sqlite3_column_type(statement, column);
     if (field->kind == GT_FIELD_TEXT || type == SQLITE_TEXT || type == SQLITE_BLOB)
-        return gt_machine_fact_read(machine, field, text_of(statement, column), path, error);
+        return gt_machine_field_read(machine, field, text_of(statement, column), path, error);
     gt_field_set_number(field, machine, number_of(statement, column));
     return 0;
 }
@@ -50,7 +50,7 @@ static int read_static(sqlite3 *database, const char *path, struct gt_machine *m
     for (size_t i = 0; !status && i < gt_machine_field_count; i++)
         for (int column = 0; !status && column < sqlite3_column_count(statement); column++)
             if (!strcmp(sqlite3_column_name(statement, column), gt_machine_fields[i].name))
-                status = read_fact(statement, column, machine, &gt_machine_fields[i], path, error);
+                status = read_machine_field(statement, column, machine, &gt_machine_fields[i], path, error);
     sqlite3_finalize(statement);
     return status;
 }

@@ -33,7 +33,7 @@ static int sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char
     return status;
 }
 
-static void bind(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
+static void bind_life(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
 {
     if (field->kind != GT_FIELD_TEXT)
         gt_sqlite_bind_number(insert, position, gt_life_number(field, life), field->kind == GT_FIELD_INTEGER);
@@ -50,7 +50,7 @@ static int sqlite_lives_write(sqlite3_stmt *insert, const char *path, const stru
     int status = 0;
     for (size_t k = 0; !status && k < count; k++) {
         for (size_t i = 0; i < gt_life_field_count; i++)
-            bind(insert, (int)i + 1, &gt_life_fields[i], &life[k]);
+            bind_life(insert, (int)i + 1, &gt_life_fields[i], &life[k]);
         status = gt_sqlite_step(insert, sqlite3_db_handle(insert), path, error);
     }
     return status;
@@ -231,20 +231,20 @@ static void release(struct sqlite_writer *writer)
     free(writer);
 }
 
-static bool has_its_name(const struct sqlite_writer *writer, struct stat *facts)
+static bool has_its_name(const struct sqlite_writer *writer, struct stat *found)
 {
-    return lstat(writer->path, facts) == 0 && facts->st_dev == writer->device && facts->st_ino == writer->inode;
+    return lstat(writer->path, found) == 0 && found->st_dev == writer->device && found->st_ino == writer->inode;
 }
 
 /* SQLite opens by name, and would follow a link that somebody puts there meanwhile. */
 bool gt_sqlite_is_in_place(const void *state)
 {
     const struct sqlite_writer *writer = state;
-    struct stat facts;
+    struct stat found;
     int has_moved = 1;
     if (writer->database)
         sqlite3_file_control(writer->database, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved);
-    return has_its_name(writer, &facts) && facts.st_size >= writer->least && !has_moved;
+    return has_its_name(writer, &found) && found.st_size >= writer->least && !has_moved;
 }
 
 /* The file under its name, whole but for what is to come. */
@@ -268,12 +268,12 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
 static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool replace, bool owns_logs,
                  struct gt_error *error)
 {
-    struct stat facts;
-    int status = fstat(file->fd, &facts) < 0 ? gt_error_system(error, errno, "%s", writer->path) : 0;
-    writer->device = facts.st_dev;
-    writer->inode = facts.st_ino;
-    writer->least = facts.st_size;
-    if (!status && (replace || lstat(writer->path, &facts) < 0))
+    struct stat found;
+    int status = fstat(file->fd, &found) < 0 ? gt_error_system(error, errno, "%s", writer->path) : 0;
+    writer->device = found.st_dev;
+    writer->inode = found.st_ino;
+    writer->least = found.st_size;
+    if (!status && (replace || lstat(writer->path, &found) < 0))
         status = gt_sqlite_clear_logs(writer->path, owns_logs, error);
     if (status < 0) {
         gt_new_file_drop(file);
@@ -402,9 +402,9 @@ int gt_sqlite_restore(void *state, struct gt_error *error)
 {
     struct sqlite_writer *writer = state;
     struct gt_new_file file;
-    struct stat facts;
-    if (has_its_name(writer, &facts))
-        return gt_error_set(error, ENODATA, facts.st_size ? "what was in it has been cut off" : "it is empty");
+    struct stat found;
+    if (has_its_name(writer, &found))
+        return gt_error_set(error, ENODATA, found.st_size ? "what was in it has been cut off" : "it is empty");
     if (access(writer->path, F_OK) == 0)
         return gt_error_set(error, EEXIST, "another file is there now");
     int status = gt_new_file_begin(&file, writer->path);

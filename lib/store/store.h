@@ -17,8 +17,8 @@ struct gt_attribution;
 struct gt_store_readings {
     const struct gt_sampler *sampler;
     const struct gt_attribution *attribution;
-    double seconds; /* that a record tells of at least */
-    bool everyone;  /* all processes on GPUs count as the job's */
+    double seconds;     /* that a record tells of at least */
+    bool all_gpu_users; /* all processes on GPUs count as the job's */
     /* May be NULL: records are handed over as JSON, and there is no folder. */
     int (*record)(void *context, const char *metrics);
     void *context;
@@ -61,7 +61,7 @@ const struct gt_machine *gt_recording_machine(const struct gt_recording *recordi
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
 /* Returns the processes that the job had, for a recording with detail, also an unfinished one. */
 const struct gt_lives *gt_recording_lives(const struct gt_recording *recording);
-/* Does the file have a column of this name? */
+/* Returns true where the file has a column of this name. */
 bool gt_recording_has(const struct gt_recording *recording, const char *column);
 /* Read only these columns and the two clocks; the others are NaN. This is called before the first gt_recording_next, and makes
  * reading a wide file much faster. -ENOENT names a column that no recording has. */

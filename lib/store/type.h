@@ -73,7 +73,7 @@ struct gt_store_type {
                   struct gt_error *error);
     int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
     int (*flush)(void *state, struct gt_error *error); /* what was written outlives the process */
-    /* Are all its files found under their names, with all that was written to them? */
+    /* Returns true where all its files are found under their names, with all that was written to them. */
     bool (*is_in_place)(const void *state);
     /* They are not: write all that was recorded into new ones, in which it goes on. Nothing that is there is replaced: -EEXIST.
      * After an error it goes on in the old ones. */

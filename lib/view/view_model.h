@@ -1,4 +1,4 @@
-/* A job at one moment, as numbers: what its recording tells up to then. Nothing here knows of screens. */
+/* The model of a view is a job at one moment, as numbers that its recording tells up to then. Nothing here knows of screens. */
 #ifndef GT_VIEW_VIEW_MODEL_H
 #define GT_VIEW_VIEW_MODEL_H
 

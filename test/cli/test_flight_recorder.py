@@ -87,3 +87,15 @@ def test_what_is_damaged_is_told(gpu_tracker, folder):
     out = subprocess.run([gpu_tracker, "timeline", "info", "-f", "json", path], check=True, stdout=subprocess.PIPE).stdout
     [source] = json.loads(out)["sources"]
     assert source["format"] == "flight-recorder" and source["cut_off"] == "yes" and source["lost_bytes"] == len(cut)
+
+
+def test_a_rank_that_called_nothing(flight, tmp_path):
+    """It has a dump, which says that it is of the group."""
+    for rank in range(3):
+        groups = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}, "1": {"name": "1", "desc": "pair", "ranks": "[0, 1]"}}
+        dump = {"version": "2.5", "pg_config": groups, "entries": [entry(1, "started")] if rank < 2 else []}
+        (tmp_path / f"nccl_trace_rank_{rank}").write_text(json.dumps(dump))
+    found = flight(tmp_path)
+    [row] = found["unfinished"]
+    assert (row["started"], row["not_called"]) == ("0, 1", "2")
+    assert [(row["rank"], row["last_called"]) for row in found["ranks"]] == [("0", 1), ("1", 1), ("2", None)]

@@ -40,10 +40,10 @@ static void add(double time, double cpu, double gpu)
     assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
 }
 
-static struct gt_drawn end(double total, double error, double job_error)
+static struct gt_energy_drawn end(double total, double error, double job_error)
 {
-    struct gt_drawn energy;
-    gt_energy_curve_drawn(&curve, &energy);
+    struct gt_energy_drawn energy;
+    gt_energy_curve_take(&curve, &energy);
     assert_close(energy.total, total, 1e-9);
     assert_close(energy.job, total / 2, 1e-9);
     assert_close(energy.other + energy.idle + energy.unattributed, total / 2, 1e-9);
@@ -103,8 +103,8 @@ static void devices_are_added_and_estimates_told(void **state)
     assert_false(end(110, 10.01, 5.005).is_estimated);
     curve.device[GT_ENERGY_CPU].is_estimated = true;
     add(2, 20, 200);
-    struct gt_drawn energy;
-    gt_energy_curve_drawn(&curve, &energy);
+    struct gt_energy_drawn energy;
+    gt_energy_curve_take(&curve, &energy);
     assert_true(energy.is_estimated && isnan(energy.error));
     assert_close(energy.total, 110, 1e-9);
 }
@@ -114,8 +114,8 @@ static void without_counters_nothing_is_known(void **state)
     (void)state;
     add(0, NAN, NAN);
     add(1, NAN, NAN);
-    struct gt_drawn energy;
-    gt_energy_curve_drawn(&curve, &energy);
+    struct gt_energy_drawn energy;
+    gt_energy_curve_take(&curve, &energy);
     assert_true(isnan(energy.total) && isnan(energy.error) && !energy.is_estimated);
 }
 
@@ -135,13 +135,13 @@ static void a_counter_that_is_lost_has_no_error(void **state)
 {
     (void)state;
     struct gt_energy_reading lost;
-    struct gt_drawn energy;
+    struct gt_energy_drawn energy;
     add(0, 0, NAN);
     add(1, 10, NAN);
     gt_energy_reading_clear(&lost);
     lost.missing[GT_ENERGY_CPU] = 3;
     assert_int_equal(gt_energy_curve_add(&curve, 4, &lost), 0);
-    gt_energy_curve_drawn(&curve, &energy);
+    gt_energy_curve_take(&curve, &energy);
     assert_close(energy.total, 10 + 0.001 * 10, 1e-9);
     assert_true(isnan(energy.error) && isnan(energy.job_error));
 }
@@ -156,10 +156,10 @@ static void add_cpu(double time, double joules, double missing)
     assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
 }
 
-static struct gt_drawn drawn(void)
+static struct gt_energy_drawn drawn(void)
 {
-    struct gt_drawn energy;
-    gt_energy_curve_drawn(&curve, &energy);
+    struct gt_energy_drawn energy;
+    gt_energy_curve_take(&curve, &energy);
     return energy;
 }
 
@@ -173,7 +173,7 @@ static void what_is_missing_is_not_zero(void **state)
     add_cpu(2, NAN, 1);
     assert_true(isnan(drawn().total) || isnan(drawn().error));
     add_cpu(3, 30, 0);
-    struct gt_drawn energy = drawn();
+    struct gt_energy_drawn energy = drawn();
     assert_true(energy.total > 0 && !isnan(energy.error));
     add_cpu(3.5, NAN, 0.5);
     add_cpu(4.5, 40, 1);

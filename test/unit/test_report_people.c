@@ -45,7 +45,7 @@ static void test_width(void **state)
     gt_table_text(table, "a_name_of_more_than_sixteen_letters");
     gt_table_number(table, 1000);
     gt_table_text(table, "");
-    gt_report_width(report, 55);
+    gt_report_set_width(report, 55);
     assert_writes(report, "text",
                   "Sources:\n"
                   "   Name                  Refresh  Reason\n"
@@ -54,7 +54,7 @@ static void test_width(void **state)
                   "                                  keine GPUs kühlen\n"
                   "   a_name_of_more_        1000.0\n"
                   "   than_sixteen_letters\n");
-    gt_report_width(report, 0);
+    gt_report_set_width(report, 0);
     assert_writes(report, "text",
                   "Sources:\n"
                   "   Name                                 Refresh (s)  Reason\n"

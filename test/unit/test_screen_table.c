@@ -32,10 +32,10 @@ static void test_what_says_nothing_is_folded(void **state)
         gt_table_number(table, mean[i]);
         gt_table_number(table, NAN);
     }
-    gt_report_width(report, 40);
+    gt_report_set_width(report, 40);
     assert_writes(report, "text",
                   "Rows:\n        mean\n   ram   2.5\n   0 or not measured: swap, gpu_ram\n   not measured: p95\n");
-    gt_report_width(report, 0);
+    gt_report_set_width(report, 0);
     assert_writes(
         report, "text",
         "Rows:\n            mean  p95\n   ram       2.5  n/a\n   swap      0.0  n/a\n   gpu_ram   n/a  n/a\n");
@@ -55,7 +55,7 @@ static struct gt_report *trace(size_t width)
         gt_table_integer(table, i + 1);
         gt_table_number(table, 9.5 - i);
     }
-    gt_report_width(report, width);
+    gt_report_set_width(report, width);
     return report;
 }
 
@@ -72,7 +72,7 @@ static void test_narrower_and_narrower(void **state)
                   "                                     (us)\n"
                   "   aten::mm                      1    9.5\n"
                   "   aten::threshold_backward      2    8.5\n");
-    gt_report_width(report, 38);
+    gt_report_set_width(report, 38);
     assert_writes(report, "text",
                   "Rows:\n"
                   "   node: runs/trace.json, in all rows\n"
@@ -116,8 +116,8 @@ static void test_long_names(void **state)
     gt_table_column(table, "size", "size", GT_CELL_INTEGER, NULL);
     gt_table_text(table, "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg");
     gt_table_integer(table, 1);
-    gt_report_width(report, 24);
-    gt_report_style(report, GT_STYLE_ASCII);
+    gt_report_set_width(report, 24);
+    gt_report_set_style(report, GT_STYLE_ASCII);
     assert_writes(report, "text",
                   "Rows:\n"
                   "   file             size\n"
@@ -140,8 +140,8 @@ static void test_colours(void **state)
         gt_table_text(table, "a");
         gt_table_text(table, states[i]);
     }
-    gt_report_width(report, 40);
-    gt_report_style(report, GT_STYLE_COLOUR);
+    gt_report_set_width(report, 40);
+    gt_report_set_style(report, GT_STYLE_COLOUR);
     assert_writes(report, "text",
                   "\033[1mRows:\033[0m\n"
                   "   \033[2mrun\033[0m  \033[2mstate\033[0m\n"

@@ -93,11 +93,11 @@ static void test_widths(void **state)
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         char name[32];
         snprintf(name, sizeof name, "training_%zu", widths[i]);
-        gt_report_width(report, widths[i]);
+        gt_report_set_width(report, widths[i]);
         fits(report, widths[i] < 78 ? widths[i] : 78);
         is_as_stored(report, name);
     }
-    gt_report_style(report, GT_STYLE_ASCII);
+    gt_report_set_style(report, GT_STYLE_ASCII);
     is_as_stored(report, "training_ascii");
     gt_report_free(report);
 }
@@ -106,7 +106,7 @@ static void test_only_warnings(void **state)
 {
     (void)state;
     struct gt_report *report = training();
-    gt_report_style(report, GT_STYLE_ONLY_WARNINGS);
+    gt_report_set_style(report, GT_STYLE_ONLY_WARNINGS);
     assert_writes(report, "summary",
                   "  ! gpu 1 was idle: below 5 % for 98 % of the time\n"
                   "  ! the kernel killed python (pid 4711, 15.7 GB) at the limit of 16.0 GB\n"
@@ -132,11 +132,11 @@ static void test_wide_letters(void **state)
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "日本語日本語日本語", "exit 0, 1 ms, 1.00 MB", false);
     gt_brief_warning(brief, "日本語日本語日本語日本語日本語日本語", NULL);
     gt_brief_warning(brief, "e\u0301e\u0301", NULL);
-    gt_report_width(report, 50);
+    gt_report_set_width(report, 50);
     assert_writes(report, "summary",
                   "gpu-tracker  日本語日本語…   exit 0, 1 ms, 1.00 MB\n\n"
                   "  ! 日本語日本語日本語日本語日本語日本語\n  ! e\u0301e\u0301\n");
-    gt_report_width(report, 30);
+    gt_report_set_width(report, 30);
     assert_writes(report, "summary",
                   "gpu-tracker  日本語日本語日本…\n  exit 0, 1 ms, 1.00 MB\n\n"
                   "  ! 日本語日本語日本語日本語日\n    本語日本語\n  ! e\u0301e\u0301\n");
@@ -150,9 +150,9 @@ static void test_colour(void **state)
     struct gt_report *report = report_of("resource_usage");
     struct gt_node *brief = gt_brief_add(gt_report_root(report), "prep.py", "OUT OF MEMORY, killed at 41 s", true);
     gt_brief_warning(brief, "it was killed", NULL);
-    gt_report_width(report, 50);
+    gt_report_set_width(report, 50);
     assert_writes(report, "summary", "gpu-tracker  prep.py\n  OUT OF MEMORY, killed at 41 s\n\n  ! it was killed\n");
-    gt_report_style(report, GT_STYLE_COLOUR);
+    gt_report_set_style(report, GT_STYLE_COLOUR);
     assert_writes(
         report, "summary",
         "gpu-tracker  prep.py\n  \033[31mOUT OF MEMORY, killed at 41 s\033[0m\n\n  \033[33m!\033[0m it was killed\n");

@@ -26,7 +26,7 @@ static int read_collected(struct gt_block_analysis *analysis, bool optional, str
     const char *tracking_file = analysis->options->tracking_file;
     int status = gt_block_event_collected(path, sizeof path, tracking_file);
     if (status == 0)
-        return gt_block_event_list_add(&analysis->borders, path, error);
+        return gt_block_event_list_add(&analysis->events, path, error);
     if (optional)
         return 0;
     if (status == -ELOOP)
@@ -41,12 +41,12 @@ static int read_collected(struct gt_block_analysis *analysis, bool optional, str
 static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
 {
     const char *const *file = analysis->options->sub_tracking_files;
-    analysis->borders.skip_bad = analysis->options->skip_bad_rows;
-    analysis->borders.skip_foreign = !file || !*file;
+    analysis->events.skip_bad = analysis->options->skip_bad_rows;
+    analysis->events.skip_foreign = !file || !*file;
     int status = file && *file ? 0 : read_collected(analysis, optional, error);
     for (; status == 0 && file && *file; file++)
-        status = gt_block_event_list_add(&analysis->borders, *file, error);
-    if (status == 0 && gt_intervals_pair(&analysis->intervals, analysis->borders.event, analysis->borders.count) < 0)
+        status = gt_block_event_list_add(&analysis->events, *file, error);
+    if (status == 0 && gt_intervals_pair(&analysis->intervals, analysis->events.event, analysis->events.count) < 0)
         status = out_of_memory(analysis, error);
     return status;
 }
@@ -114,9 +114,9 @@ static void begin_counters(struct gt_block_analysis *analysis, const struct gt_s
         gt_block_join_begin(analysis->join, analysis->first - (double)(first->real_ns - start) / 1e9);
 }
 
-static int open_sweep(struct gt_block_analysis *analysis, const struct gt_sample *first)
+static int open_join(struct gt_block_analysis *analysis, const struct gt_sample *first)
 {
-    const struct gt_block_join_shape shape = {analysis->borders.names.count, analysis->gauges, analysis->counters};
+    const struct gt_block_join_shape shape = {analysis->events.names.count, analysis->gauges, analysis->counters};
     analysis->use_monotonic = first && is_one_clock(analysis, first);
     if (first)
         analysis->first = gt_seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
@@ -169,7 +169,7 @@ static int read_samples(struct gt_block_analysis *analysis, double *values, doub
         int status = next_sample(analysis, &sample, error);
         if (status < 0)
             return status;
-        if (count == 0 && open_sweep(analysis, status ? sample : NULL) < 0)
+        if (count == 0 && open_join(analysis, status ? sample : NULL) < 0)
             return out_of_memory(analysis, error);
         if (status == 0)
             return 0;
@@ -289,7 +289,7 @@ static int count_all_calls(struct gt_block_analysis *analysis)
 {
     size_t calls = analysis->intervals.count;
     const struct gt_interval **call = calloc(calls + 1, sizeof *call);
-    analysis->block = calloc(analysis->borders.names.count + 1, sizeof *analysis->block);
+    analysis->block = calloc(analysis->events.names.count + 1, sizeof *analysis->block);
     analysis->process = calloc(calls + 1, sizeof *analysis->process);
     if (!call || !analysis->block || !analysis->process) {
         free(call);
@@ -388,7 +388,7 @@ static struct call *sorted_calls(const struct gt_block_analysis *analysis, size_
 static int count_energy(struct gt_block_analysis *analysis)
 {
     static const struct gt_spent unknown = {.joules = NAN, .error = NAN};
-    size_t blocks = analysis->borders.names.count, calls;
+    size_t blocks = analysis->events.names.count, calls;
     analysis->energy = calloc(blocks + 1, sizeof *analysis->energy);
     if (!analysis->energy || gt_energy_curve_finish(&analysis->curve) < 0)
         return -ENOMEM;
@@ -457,10 +457,10 @@ static double later(double a, double b)
 static int close_intervals(struct gt_block_analysis *analysis, double last)
 {
     double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->join) : NAN;
-    for (size_t i = 0; i < analysis->borders.count; i++) {
-        last = later(last, analysis->borders.event[i].timestamp);
+    for (size_t i = 0; i < analysis->events.count; i++) {
+        last = later(last, analysis->events.event[i].timestamp);
         if (analysis->intervals.has_monotonic)
-            clock_last = later(clock_last, analysis->borders.event[i].monotonic);
+            clock_last = later(clock_last, analysis->events.event[i].monotonic);
     }
     return gt_intervals_close(&analysis->intervals, last, clock_last);
 }
@@ -494,36 +494,36 @@ static int read_machine(struct gt_block_analysis *analysis, struct gt_error *err
 
 static void warn_of_gaps(const struct gt_block_analysis *analysis)
 {
-    const struct gt_block_event_list *borders = &analysis->borders;
+    const struct gt_block_event_list *events = &analysis->events;
     uint64_t unfinished = 0, inside = 0;
-    for (size_t i = 0; i < borders->names.count; i++) {
+    for (size_t i = 0; i < events->names.count; i++) {
         unfinished += analysis->block[i].unfinished;
         inside += gt_block_join_block(analysis->join, i).timepoints +
                   gt_block_join_unfinished(analysis->join, i).timepoints;
     }
-    for (char *line = borders->complaints.data, *end; line && *line; line = end + 1) {
+    for (char *line = events->complaints.data, *end; line && *line; line = end + 1) {
         end = strchr(line, '\n');
         WARN(analysis, "%.*s: left out", (int)(end - line), line);
     }
-    if (borders->bad > 5 || analysis->bad_timepoints > 5)
+    if (events->bad > 5 || analysis->bad_timepoints > 5)
         WARN(analysis, "%llu bad rows were left out in all",
-             (unsigned long long)(borders->bad + analysis->bad_timepoints));
-    if (borders->torn)
+             (unsigned long long)(events->bad + analysis->bad_timepoints));
+    if (events->torn)
         WARN(analysis, "%llu rows of code blocks were never finished: their process was killed",
-             (unsigned long long)borders->torn);
+             (unsigned long long)events->torn);
     if (analysis->intervals.orphans)
         WARN(analysis, "%llu rows end a code block that never began and were left out",
              (unsigned long long)analysis->intervals.orphans);
     if (unfinished)
         WARN(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
              (unsigned long long)unfinished);
-    if (borders->count && !inside)
+    if (events->count && !inside)
         WARN(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
 }
 
 void gt_block_analysis_close(struct gt_block_analysis *analysis)
 {
-    for (size_t i = 0; analysis->block && i < analysis->borders.names.count; i++) {
+    for (size_t i = 0; analysis->block && i < analysis->events.names.count; i++) {
         gt_distribution_release(&analysis->block[i].elapsed);
         gt_distribution_release(&analysis->block[i].self);
         gt_distribution_release(&analysis->block[i].cpu);
@@ -538,7 +538,7 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
     free(analysis->gauge);
     free(analysis->counter);
     gt_intervals_release(&analysis->intervals);
-    gt_block_event_list_release(&analysis->borders);
+    gt_block_event_list_release(&analysis->events);
 }
 
 int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,

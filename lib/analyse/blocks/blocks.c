@@ -143,7 +143,7 @@ static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls)
 
 static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, size_t number)
 {
-    const char *name = gt_strings_text(&analysis->borders.names, number);
+    const char *name = gt_strings_text(&analysis->events.names, number);
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
     struct gt_node *block = gt_report_section(list, "code_block", name);
@@ -169,7 +169,7 @@ static int compare_names(const void *a, const void *b)
 
 static int add_blocks(struct gt_node *root, struct gt_block_analysis *analysis)
 {
-    const struct gt_strings *names = &analysis->borders.names;
+    const struct gt_strings *names = &analysis->events.names;
     struct gt_node *list = gt_report_section(root, "code_block_results", "Code Block Results");
     gt_node_flags(list, GT_LIST);
     const char **sorted = calloc(names->count + 1, sizeof *sorted);
@@ -205,7 +205,7 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_energy_columns(table, machine, marks);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
-        gt_table_text(table, gt_strings_text(&analysis->borders.names, call->name));
+        gt_table_text(table, gt_strings_text(&analysis->events.names, call->name));
         gt_table_integer(table, call->process);
         add_number_or_missing(table, call->thread);
         add_number_or_missing(table, call->call);
@@ -228,7 +228,7 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
                               "number:cpu_time integer:num_unfinished_calls number:unfinished_time");
     for (size_t i = 0; i < analysis->processes; i++) {
         const struct gt_process_total *process = &analysis->process[i];
-        gt_table_text(table, gt_strings_text(&analysis->borders.names, process->name));
+        gt_table_text(table, gt_strings_text(&analysis->events.names, process->name));
         gt_table_integer(table, process->process);
         gt_table_integer(table, (int64_t)process->calls);
         gt_table_number(table, process->elapsed);
@@ -256,11 +256,11 @@ static void add_method(struct gt_node *root, const struct gt_block_analysis *ana
 {
     struct gt_node *section = gt_report_section(root, "sub_tracking", "Sub Tracking");
     gt_report_text(section, "clock", "Clock", analysis->use_monotonic ? "monotonic" : "wall");
-    gt_report_integer(section, "num_rows", "Rows", (int64_t)analysis->borders.count, NULL);
-    gt_report_integer(section, "num_files", "Files", (int64_t)analysis->borders.files.count, NULL);
-    gt_report_integer(section, "num_bad_rows", "Bad rows", (int64_t)(analysis->borders.bad + analysis->bad_timepoints),
+    gt_report_integer(section, "num_rows", "Rows", (int64_t)analysis->events.count, NULL);
+    gt_report_integer(section, "num_files", "Files", (int64_t)analysis->events.files.count, NULL);
+    gt_report_integer(section, "num_bad_rows", "Bad rows", (int64_t)(analysis->events.bad + analysis->bad_timepoints),
                       NULL);
-    gt_report_integer(section, "num_torn_rows", "Torn rows", (int64_t)analysis->borders.torn, NULL);
+    gt_report_integer(section, "num_torn_rows", "Torn rows", (int64_t)analysis->events.torn, NULL);
     gt_report_integer(section, "num_rows_without_start", "Rows without start", (int64_t)analysis->intervals.orphans,
                       NULL);
     gt_node_flags(section, GT_ONLY_DATA);
@@ -364,7 +364,7 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
 {
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
-    gt_table_text(table, gt_strings_text(&analysis->borders.names, number));
+    gt_table_text(table, gt_strings_text(&analysis->events.names, number));
     gt_table_integer(table, (int64_t)calls->calls);
     gt_table_number(table, gt_distribution_total(&calls->elapsed));
     gt_table_number(table, gt_distribution_total(&calls->self));
@@ -394,7 +394,7 @@ static int by_total(const void *a, const void *b)
 
 static void add_summary(struct gt_node *root, struct gt_block_analysis *analysis, const char *title)
 {
-    size_t count = analysis->borders.names.count;
+    size_t count = analysis->events.names.count;
     struct rank *rank = calloc(count + 1, sizeof *rank);
     if (!rank || !count) {
         free(rank);

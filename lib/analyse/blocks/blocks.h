@@ -28,7 +28,7 @@ struct gt_call_total {
     uint64_t calls, non_empty, stepped;
     uint64_t unfinished;
     double unfinished_time;                    /* seconds, to the end of what is known */
-    struct gt_distribution elapsed, self, cpu; /* seconds; cpu: of the process, between the borders of each call */
+    struct gt_distribution elapsed, self, cpu; /* seconds; cpu: of the process, between the events of each call */
     double cpu_covered; /* CPU seconds of its processes while the block was open in them, each second once */
     uint64_t cpu_calls; /* calls that this rests on */
 };
@@ -52,7 +52,7 @@ struct gt_block_energy {
 /* The analysis joins a recording with its code blocks: it has times, samples, CPU time and energy of each block. */
 struct gt_block_analysis {
     const struct gt_blocks_options *options;
-    struct gt_block_event_list borders;
+    struct gt_block_event_list events;
     struct gt_intervals intervals;
     struct gt_recording *recording;
     struct gt_machine machine; /* of the recording, with the carbon intensity and price of the options */
@@ -60,14 +60,14 @@ struct gt_block_analysis {
     const struct gt_column **gauge, **counter;
     size_t gauges, counters;
     struct gt_block_join *join;
-    struct gt_call_total *block; /* [borders.names.count] */
+    struct gt_call_total *block; /* [events.names.count] */
     struct gt_process_total *process;
     size_t processes;
     bool use_monotonic;
     double first; /* seconds of the first sample, on the clock used */
     struct gt_sample_course course;
     struct gt_energy_curve curve;
-    struct gt_block_energy *energy; /* [borders.names.count] */
+    struct gt_block_energy *energy; /* [events.names.count] */
     struct gt_energy_reading last;  /* at the end of the recording */
     uint64_t bad_timepoints;
 };

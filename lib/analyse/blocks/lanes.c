@@ -76,8 +76,7 @@ static void add_call(struct lanes *lanes, struct thread *thread, const struct gt
         thread->depth--;
     int lane = thread->depth < DEPTHS && to - from >= lanes->shortest ? lane_of(lanes, thread, call) : -1;
     if (lane >= 0)
-        gt_series_lane_band(lanes->series, lane, gt_strings_text(&lanes->analysis->borders.names, call->name), from,
-                            to);
+        gt_series_lane_band(lanes->series, lane, gt_strings_text(&lanes->analysis->events.names, call->name), from, to);
     if (thread->depth < DEPTHS)
         thread->stop[thread->depth++] = to;
 }

@@ -104,9 +104,22 @@ static int by_file(const void *a, const void *b)
     return GT_ORDER(((const struct member *)a)->file, ((const struct member *)b)->file);
 }
 
-static int find_members(const struct call *call, size_t count, struct members *members)
+/* Ranks that belong to the group without having called anything in it. */
+static int find_silent(const struct gt_trace *trace, uint32_t group, struct members *members)
+{
+    uint32_t category = gt_trace_find(trace, "nccl_group");
+    for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++)
+        if (trace->events.category[i] == category && text_argument(trace, i, GROUP) == group &&
+            !member_of(members, gt_trace_process_of(trace, i)->file))
+            return -ENOMEM;
+    return 0;
+}
+
+static int find_members(const struct gt_trace *trace, const struct call *call, size_t count, struct members *members)
 {
     members->count = 0;
+    if (!call->is_message && find_silent(trace, call->group, members) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         struct member *member = member_of(members, call[i].file);
         if (!member)
@@ -176,12 +189,12 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_table *ta
         gt_table_text(table, gt_trace_text(input->trace, call->group));
         gt_table_text(table, call->is_message ? "messages" : "collectives");
         gt_table_text(table, rank.data);
-        gt_table_integer(table, member->first);
-        if (member->done < 0)
-            gt_table_missing(table);
-        else
-            gt_table_integer(table, member->done);
-        gt_table_integer(table, member->last);
+        const int64_t numbers[] = {member->first == INT64_MAX ? -1 : member->first, member->done, member->last};
+        for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++)
+            if (numbers[j] < 0)
+                gt_table_missing(table);
+            else
+                gt_table_integer(table, numbers[j]);
         gt_buffer_release(&rank);
     }
 }
@@ -189,7 +202,7 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_table *ta
 static int add_group(const struct gt_analysis_input *input, const struct tables *tables, const struct call *call,
                      size_t count, struct members *members)
 {
-    int status = find_members(call, count, members);
+    int status = find_members(input->trace, call, count, members);
     for (size_t from = 0, to; status >= 0 && from < count; from = to) {
         for (to = from + 1; to < count && call[to].number == call[from].number;)
             to++;

@@ -81,10 +81,10 @@ static double gpus_of(const struct gt_usage *usage)
     if (!usage->machine->gpu_count)
         return 0;
     for (size_t i = 0; i < occupancy->gpus && i < usage->machine->gpu_length; i++) {
-        const struct gt_gpu_time *time = &occupancy->gpu[i];
+        const struct gt_gpu_use_time *time = &occupancy->gpu[i];
         count += usage->machine->gpu[i].selected && (time->known - time->idle) / time->known > USED;
     }
-    const struct gt_gpu_time *all = &occupancy->all_gpus;
+    const struct gt_gpu_use_time *all = &occupancy->all_gpus;
     bool are_some_used = all->known > 0 && (all->known - all->idle) / all->known > USED;
     if (!occupancy->gpus && are_some_used)
         return isnan(given) ? usage->machine->expected_gpus : given;

@@ -55,7 +55,7 @@ static double bytes_of_files(const char *command)
     return bytes > 0 ? bytes : NAN;
 }
 
-static double fact_of(const char *name, const struct gt_machine *machine)
+static double field_of(const char *name, const struct gt_machine *machine)
 {
     int index = gt_field_find(gt_machine_fields, gt_machine_field_count, name);
     return index < 0 || gt_machine_fields[index].kind == GT_FIELD_TEXT
@@ -75,10 +75,10 @@ int gt_run_size(double *ret, const char *variable, const char *path, const struc
     else if (!strcmp(variable, "size"))
         *ret = bytes_of_files(machine->command);
     else
-        *ret = fact_of(variable, machine);
+        *ret = field_of(variable, machine);
     if (*ret > 0)
         return 0;
     return gt_error_set(error, EINVAL,
-                        "%s: \"%s\" names no size of this run: name, name:TEXT, command:WORD, size or a fact", path,
-                        variable);
+                        "%s: \"%s\" names no size of this run: name, name:TEXT, command:WORD, size or a static field",
+                        path, variable);
 }

@@ -4,7 +4,7 @@
  *   name:TEXT     the number behind TEXT there: "name:n=" finds 200 in "n=200,p=3.sqlite"
  *   command:WORD  the number behind WORD in its command: "command:--rows" in "sort --rows 1000" or "--rows=1000"
  *   size          the bytes of all files that its command names, as they are now
- *   anything else a fact of the recording that is a number: "n_expected_cores" */
+ *   anything else a static field of the recording that is a number: "n_expected_cores" */
 #ifndef GT_ANALYSE_RUN_SIZE_H
 #define GT_ANALYSE_RUN_SIZE_H
 

@@ -207,9 +207,9 @@ static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, e
                         const char *title)
 {
     struct gt_node *bracket = gt_report_section(section, key, title);
-    const struct gt_peak_fields *facts = &usage->outcome->peak[scope];
+    const struct gt_peak_fields *fields = &usage->outcome->peak[scope];
     double peak = gt_usage_scope_peak(usage, scope);
-    double lower = isnan(facts->least) ? peak : fmin(facts->least, peak);
+    double lower = isnan(fields->least) ? peak : fmin(fields->least, peak);
     double upper = fmax(peak, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);
     if (isnan(usage->outcome->value[scope][GT_RAM_PEAK_BOUND]))
         upper = NAN;
@@ -217,10 +217,10 @@ static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, e
     gt_report_number(bracket, "best", "Best estimate", peak / usage->ram_unit, NULL);
     gt_report_number(bracket, "upper", "At most", upper / usage->ram_unit, NULL);
     if (scope != GT_SCOPE_MAIN) {
-        double counted = fmin(facts->counted, peak);
+        double counted = fmin(fields->counted, peak);
         struct gt_node *node = gt_report_number(bracket, "counted", "Of it counted page by page",
-                                                isnan(facts->counted) ? NAN : counted / usage->ram_unit, NULL);
-        gt_node_flags(node, isnan(facts->counted) ? GT_ONLY_DATA : 0);
+                                                isnan(fields->counted) ? NAN : counted / usage->ram_unit, NULL);
+        gt_node_flags(node, isnan(fields->counted) ? GT_ONLY_DATA : 0);
     }
     return is_apart(lower, upper);
 }

@@ -41,10 +41,12 @@ double gt_usage_memory_limit(const struct gt_usage *usage)
     return gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
 }
 
-/* A group that the job made, or one above, may have killed it with much less. */
+/* A group above, or one that the job made and nobody saw, may have killed it with much less. */
 double gt_usage_memory_limit_met(const struct gt_usage *usage)
 {
-    double limit = gt_usage_memory_limit(usage);
+    double limit = gt_usage_memory_limit(usage), met = usage->outcome->events.limit_met;
+    if (met > 0)
+        return met;
     return fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= limit / 2 ? limit : NAN;
 }
 
@@ -62,6 +64,8 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
     double limit = gt_usage_memory_limit(usage);
     if (events->oom_kills > 0)
         return GT_MEMORY_RAN_OUT;
+    if (events->limit_met > 0)
+        return GT_MEMORY_PROBABLY_RAN_OUT;
     bool is_at_limit = fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= AT_LIMIT * limit;
     return was_killed(usage) && (events->oom_kills_above > 0 || is_at_limit) ? GT_MEMORY_PROBABLY_RAN_OUT
                                                                              : GT_MEMORY_SUFFICED;
@@ -293,21 +297,21 @@ static bool uses_gpus(const struct gt_usage *usage)
 
 /* A share of the time of a GPU that is remarkable above `least`. */
 struct gpu_rule {
-    double (*share)(const struct gt_gpu_time *time);
+    double (*share)(const struct gt_gpu_use_time *time);
     double least;
 };
 
-static double idle_share(const struct gt_gpu_time *time)
+static double idle_share(const struct gt_gpu_use_time *time)
 {
     return time->idle / time->known;
 }
 
-static double starved_share(const struct gt_gpu_time *time)
+static double starved_share(const struct gt_gpu_use_time *time)
 {
     return idle_share(time) > 0.9 ? 0 : time->starved / time->known; /* the one is told as the other */
 }
 
-static double slowed_share(const struct gt_gpu_time *time)
+static double slowed_share(const struct gt_gpu_use_time *time)
 {
     return time->slowed / time->told;
 }
@@ -368,7 +372,7 @@ static bool gpu_slowed(const struct gt_usage *usage, struct gt_warning *warning)
     double share = name_gpus(usage, (struct gpu_rule){slowed_share, 0.05}, names, sizeof names, &worst);
     if (isnan(share) || !uses_gpus(usage))
         return false;
-    const struct gt_gpu_time *time = &usage->summary->occupancy.gpu[worst];
+    const struct gt_gpu_use_time *time = &usage->summary->occupancy.gpu[worst];
     warning->value = share;
     say(warning, "%s slowed down for %s of the time, by %s", names, gt_human_percent(percent, share),
         time->hot > time->powered_down ? "heat"

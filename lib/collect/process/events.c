@@ -16,7 +16,7 @@ enum stage { FETCH_RECORDS, TELL_FORKS, TELL_RECORDS };
 
 struct gt_events {
     bool has_forks, has_records;
-    struct gt_proc_events connector;
+    struct gt_proc_events proc_events;
     struct gt_taskstats taskstats;
     struct gt_event_filter *filter; /* NULL: the whole machine's events come */
     uint32_t passed;                /* what it had counted when gt_events_may_wait was last asked */
@@ -30,7 +30,7 @@ static int open_sources(struct gt_events *events, const struct gt_root *root, un
 {
     int result = 0;
     if (wanted & 1u << GT_EVENTS_FORKS) {
-        result = gt_proc_events_open(&events->connector, &availability[GT_EVENTS_FORKS], error);
+        result = gt_proc_events_open(&events->proc_events, &availability[GT_EVENTS_FORKS], error);
         events->has_forks = result == 0 && availability[GT_EVENTS_FORKS].state == GT_READY;
     }
     if (result == 0 && wanted & 1u << GT_EVENTS_RECORDS) {
@@ -38,7 +38,7 @@ static int open_sources(struct gt_events *events, const struct gt_root *root, un
         events->has_records = result == 0 && availability[GT_EVENTS_RECORDS].state == GT_READY;
     }
     if (events->has_forks)
-        events->filter = gt_event_filter_new(events->connector.fd, events->has_records ? events->taskstats.fd : -1);
+        events->filter = gt_event_filter_new(events->proc_events.fd, events->has_records ? events->taskstats.fd : -1);
     return result;
 }
 
@@ -92,7 +92,7 @@ int gt_events_open(struct gt_events **ret, const struct gt_root *root, unsigned 
 int gt_events_fd(const struct gt_events *events, enum gt_event_source source)
 {
     if (source == GT_EVENTS_FORKS)
-        return events->has_forks ? events->connector.fd : -1;
+        return events->has_forks ? events->proc_events.fd : -1;
     return events->has_records ? events->taskstats.fd : -1;
 }
 
@@ -143,7 +143,7 @@ int gt_events_next(struct gt_events *events, struct gt_event *ret, struct gt_err
         switch (events->stage) {
         case FETCH_RECORDS: result = fetch_records(events, ret); break;
         case TELL_FORKS:
-            result = events->has_forks ? gt_proc_events_next(&events->connector, ret) : 0;
+            result = events->has_forks ? gt_proc_events_next(&events->proc_events, ret) : 0;
             if (result == 0)
                 events->stage = TELL_RECORDS;
             break;
@@ -172,7 +172,7 @@ void gt_events_close(struct gt_events *events)
         return;
     }
     if (events->has_forks)
-        gt_proc_events_close(&events->connector);
+        gt_proc_events_close(&events->proc_events);
     if (events->has_records)
         gt_taskstats_close(&events->taskstats);
     gt_event_filter_free(events->filter);

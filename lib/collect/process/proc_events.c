@@ -80,22 +80,22 @@ static int acknowledged(struct gt_datagrams *datagrams)
     return -ENOMSG;
 }
 
-static int subscribe(struct gt_proc_events *connector, struct gt_availability *availability)
+static int subscribe(struct gt_proc_events *events, struct gt_availability *availability)
 {
     static const char denied[] = "this user may not listen to process events";
     struct sockaddr_nl group = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
-    if (bind(connector->fd, (struct sockaddr *)&group, sizeof group) < 0)
+    if (bind(events->fd, (struct sockaddr *)&group, sizeof group) < 0)
         return gt_unavailable(availability, GT_DENIED, gt_remedy_net_admin, denied);
-    int result = filter_events(connector->fd);
+    int result = filter_events(events->fd);
     if (result < 0)
         return gt_unavailable(availability, GT_BROKEN, NULL, "no socket filter: %s", strerrordesc_np(-result));
-    gt_datagrams_queue(connector->fd, QUEUE_BYTES);
-    result = control(connector->fd, PROC_CN_MCAST_LISTEN);
+    gt_datagrams_queue(events->fd, QUEUE_BYTES);
+    result = control(events->fd, PROC_CN_MCAST_LISTEN);
     if (result == -ECONNREFUSED)
         return gt_unavailable(availability, GT_ABSENT, NULL,
                               "the kernel tells process events only in its first network namespace");
     if (result == 0)
-        result = acknowledged(connector->datagrams);
+        result = acknowledged(events->datagrams);
     if (result == -ENOMSG)
         return gt_unavailable(availability, GT_ABSENT, NULL,
                               "the kernel tells process events only in its first user and PID namespaces");
@@ -106,7 +106,7 @@ static int subscribe(struct gt_proc_events *connector, struct gt_availability *a
     return 1;
 }
 
-int gt_proc_events_open(struct gt_proc_events *connector, struct gt_availability *availability, struct gt_error *error)
+int gt_proc_events_open(struct gt_proc_events *events, struct gt_availability *availability, struct gt_error *error)
 {
     *availability = (struct gt_availability){.state = GT_READY, .source = "process events connector (netlink)"};
     struct gt_proc_events opened = {
@@ -120,7 +120,7 @@ int gt_proc_events_open(struct gt_proc_events *connector, struct gt_availability
         return gt_error_system(error, ENOMEM, "process events");
     }
     if (subscribe(&opened, availability))
-        *connector = opened;
+        *events = opened;
     else
         gt_proc_events_close(&opened);
     return 0;
@@ -160,18 +160,18 @@ static bool convert(const struct proc_event *event, struct gt_event *ret)
     return false;
 }
 
-int gt_proc_events_next(struct gt_proc_events *connector, struct gt_event *ret)
+int gt_proc_events_next(struct gt_proc_events *events, struct gt_event *ret)
 {
     for (;;) {
         size_t length;
         const void *bytes;
-        while ((bytes = gt_datagrams_next(connector->datagrams, &length))) {
+        while ((bytes = gt_datagrams_next(events->datagrams, &length))) {
             struct cn_msg message;
             struct proc_event event;
             if (parse(bytes, length, &message, &event) && convert(&event, ret))
                 return 1;
         }
-        int count = gt_datagrams_receive(connector->datagrams);
+        int count = gt_datagrams_receive(events->datagrams);
         if (count == -ENOBUFS) {
             *ret = (struct gt_event){.kind = GT_EVENT_LOST, .source = GT_EVENTS_FORKS};
             return 1;
@@ -181,10 +181,10 @@ int gt_proc_events_next(struct gt_proc_events *connector, struct gt_event *ret)
     }
 }
 
-void gt_proc_events_close(struct gt_proc_events *connector)
+void gt_proc_events_close(struct gt_proc_events *events)
 {
     /* Kernels before 6.6 count listeners by these requests, and go on making events until the last one says so. */
-    control(connector->fd, PROC_CN_MCAST_IGNORE);
-    close(connector->fd);
-    gt_datagrams_free(connector->datagrams);
+    control(events->fd, PROC_CN_MCAST_IGNORE);
+    close(events->fd);
+    gt_datagrams_free(events->datagrams);
 }

@@ -9,10 +9,10 @@ struct gt_proc_events {
     struct gt_datagrams *datagrams;
 };
 
-/* Fills *availability; `connector` is usable when that says GT_READY, and untouched otherwise. */
-int gt_proc_events_open(struct gt_proc_events *connector, struct gt_availability *availability, struct gt_error *error);
+/* Fills *availability; `events` is usable when that says GT_READY, and untouched otherwise. */
+int gt_proc_events_open(struct gt_proc_events *events, struct gt_availability *availability, struct gt_error *error);
 /* Returns 1 with a FORK, EXIT or LOST, 0 when nothing waits, or negative errno. */
-int gt_proc_events_next(struct gt_proc_events *connector, struct gt_event *ret);
-void gt_proc_events_close(struct gt_proc_events *connector);
+int gt_proc_events_next(struct gt_proc_events *events, struct gt_event *ret);
+void gt_proc_events_close(struct gt_proc_events *events);
 
 #endif

@@ -217,6 +217,69 @@ static int take_entry(struct gt_reading *reading, const struct gt_json_value *en
     return gt_reading_event(reading, &item, item.name, (uint32_t)track, is_done ? 0 : GT_TRACE_UNCLOSED);
 }
 
+/* ---- process groups that the rank belongs to, whether or not it called anything in them: an event for each, at
+ * the time of the first entry ---- */
+
+static bool has_rank(const struct gt_json_value *ranks, int64_t rank)
+{
+    const char *text = gt_json_text_of(ranks); /* "[0, 1]", as it is written */
+    struct gt_json_value *tree = text ? gt_json_parse_text(text, 0, NULL) : NULL;
+    const struct gt_json_value *list = tree ? tree : ranks, *item;
+    bool found = false;
+    size_t i;
+    gt_json_foreach_item (list, i, item)
+        found |= gt_json_is_integer(item) && gt_json_integer_of(item) == rank;
+    gt_json_free(tree);
+    return found;
+}
+
+static int take_group(struct gt_reading *reading, const struct gt_json_value *group, const struct gt_json_value *first,
+                      struct gt_buffer *args)
+{
+    const char *name = gt_json_text_of(gt_json_member(group, "name")),
+               *about = gt_json_text_of(gt_json_member(group, "desc"));
+    struct gt_buffer title = {0};
+    gt_buffer_printf(&title, "%s%s%s", name ? name : "", about && *about ? " " : "", about ? about : "");
+    gt_buffer_clear(args);
+    gt_buffer_text(args, "{\"process_group\":");
+    gt_json_quote(args, title.data ? title.data : "");
+    gt_buffer_char(args, '}');
+    int64_t track = title.failed || args->failed ? -ENOMEM
+                                                 : gt_reading_track(reading, span_of("process groups"),
+                                                                    (struct gt_span){0}, (struct gt_span){0});
+    gt_buffer_release(&title);
+    if (track < 0)
+        return (int)track;
+    struct gt_raw_event item = {.name = span_of("process group"),
+                                .category = span_of("nccl_group"),
+                                .args = {args->data, args->length},
+                                .bytes = -1,
+                                .correlation = GT_TRACE_NO_ID,
+                                .external = GT_TRACE_NO_ID,
+                                .step = GT_TRACE_NO_STEP,
+                                .start = gt_json_integer_of(first),
+                                .phase = 'i',
+                                .has = gt_json_is_integer(first) ? GT_RAW_EVENT_TIME : 0};
+    return gt_reading_event(reading, &item, item.name, (uint32_t)track, 0);
+}
+
+static int take_groups(struct gt_reading *reading, const struct gt_json_value *document, int64_t rank,
+                       struct gt_buffer *args)
+{
+    const struct gt_json_value *groups = gt_json_member(document, "pg_config");
+    const struct gt_json_value *first = gt_json_item(gt_json_member(document, "entries"), 0);
+    struct gt_json_value *group;
+    const char *key;
+    int status = 0;
+    if (!gt_json_is_object(groups) || rank < 0)
+        return 0;
+    gt_json_foreach_member (groups, key, group)
+        if (has_rank(gt_json_member(group, "ranks"), rank) &&
+            (status = take_group(reading, group, gt_json_member(first, "time_created_ns"), args)) < 0)
+            break;
+    return status;
+}
+
 static int take_document(struct gt_reading *reading, const struct gt_json_value *document, const char *path)
 {
     const struct gt_json_value *entries = gt_json_member(document, "entries"), *entry;
@@ -227,9 +290,10 @@ static int take_document(struct gt_reading *reading, const struct gt_json_value 
                        : gt_path_rank(path);
     int status = gt_reading_rank(reading, rank);
     gt_reading_file(reading)->clock = GT_CLOCK_RECORD;
-    gt_json_foreach_item (entries, i, entry)
-        if ((status = take_entry(reading, entry, &texts)) < 0)
-            break;
+    if (status >= 0)
+        status = take_groups(reading, document, rank, &texts.args);
+    for (i = 0; status >= 0 && (entry = gt_json_item(entries, i)); i++)
+        status = take_entry(reading, entry, &texts);
     gt_buffer_release(&texts.group);
     gt_buffer_release(&texts.quoted_group);
     gt_buffer_release(&texts.name);

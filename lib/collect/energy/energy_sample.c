@@ -1,17 +1,12 @@
-/* The processors' energy counters at one moment, and between two. Only counters that count from the machine's start do: an event of
- * perf counts from when it was opened. */
+#include "collect/energy/energy_sample.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "api/python.h"
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "collect/energy/rapl.h"
-#include "gpu_tracker.h"
-#include "sample/sampler.h"
 
 struct gt_energy_sample {
     struct gt_rapl_zones zones; /* closed: their counts stay */
@@ -147,54 +142,4 @@ double gt_energy_sample_watts(const struct gt_energy_sample *sample, const char 
         if (!strcmp(domains[i].name, name))
             return gt_rapl_total(&sample->zones, sample->interface, domains[i].domain) / sample->seconds;
     return NAN;
-}
-
-/* Where power can be measured, and what stands in the way. */
-
-static bool fills(const struct gt_collector_type *type, enum gt_metric_id metric)
-{
-    for (size_t i = 0; i < type->metric_count; i++)
-        if (type->metrics[i] == metric)
-            return true;
-    return false;
-}
-
-/* A sentence for each source of the metric that is here; 1 when one of them is ready. */
-static int describe(const struct gt_sampler *sampler, enum gt_metric_id metric, struct gt_buffer *text)
-{
-    int ready = 0;
-    for (size_t i = 0; i < sampler->source_count; i++) {
-        const struct gt_availability *found = &sampler->source[i].availability;
-        if (!fills(sampler->source[i].type, metric))
-            continue;
-        bool is_ready = found->state == GT_READY;
-        ready |= is_ready;
-        if (text->length)
-            gt_buffer_text(text, "; ");
-        gt_buffer_printf(text, "%s%s%s", found->source, found->reason[0] ? ": " : "", found->reason);
-        if (!is_ready && found->remedy[0])
-            gt_buffer_printf(text, " (%s)", found->remedy);
-    }
-    return ready;
-}
-
-int gt_power_source(const char *device, const char *machine_root, char **ret, struct gt_error *error)
-{
-    const struct gt_sampler_options settings = {.machine_root = machine_root};
-    struct gt_sampler sampler;
-    struct gt_buffer text = {0};
-    bool is_cpu = !strcmp(device, "cpu");
-    if (!is_cpu && strcmp(device, "gpu") != 0)
-        return gt_error_set(error, EINVAL, "\"%s\" is neither \"cpu\" nor \"gpu\"", device);
-    int status = gt_sampler_probe(&sampler, &settings, error);
-    if (status < 0)
-        return status;
-    status = describe(&sampler, is_cpu ? GT_CPU_ENERGY : GT_GPU_POWER, &text);
-    gt_sampler_close(&sampler);
-    if (text.failed || !text.data) {
-        gt_buffer_release(&text);
-        return gt_error_system(error, ENOMEM, "power source");
-    }
-    *ret = text.data;
-    return status;
 }
