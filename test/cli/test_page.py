@@ -491,3 +491,10 @@ def test_limits_are_told_in_still_pictures(page_of, cli):
     assert still.count("limit 64 GB</li>") == 1 and still.count("16 cores</li>") == 1
     page_of([(row[0] + 40, *row[1:]) for row in rows_of(50)])
     assert cli("plot", "run.csv", "--charts", "memory", "-o", "-").stdout.count("limit 64 GB</text>") == 1
+
+
+def test_a_long_command_is_cut_in_the_title(cli):
+    assert cli("run", "--disable-logs", "--tf=run.sqlite", "--", "true", "x" * 4000).returncode == 0
+    page = cli("report", "run.sqlite", "-f", "html").stdout
+    title = re.search(r"<title>(.*?)</title>", page, re.DOTALL)[1]
+    assert " true xxx" in title and title.endswith("x\N{HORIZONTAL ELLIPSIS}") and len(title) < 150
