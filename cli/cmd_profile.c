@@ -1,6 +1,10 @@
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "gpu_tracker.h"
+#include "message.h"
 #include "option.h"
 #include "output.h"
 #include "settings.h"
@@ -9,6 +13,43 @@ static const char *choice_analysis(size_t index, const char **help)
 {
     const char *name;
     return gt_analysis_info(index, &name, help) < 0 ? NULL : name;
+}
+
+static bool is_analysis(const char *name)
+{
+    const char *known, *help;
+    for (size_t i = 0; gt_analysis_info(i, &known, &help) >= 0; i++)
+        if (strcmp(known, name) == 0)
+            return true;
+    return false;
+}
+
+/* Without an analysis it is the report of the job. A file that is called as an analysis is given as ./steps. */
+static const char *analysis_of(int *count, char ***operands)
+{
+    const char *first = (*operands)[0];
+    if (!is_analysis(first) && (strcmp(first, "-") == 0 || strchr(first, '/') || access(first, F_OK) == 0))
+        return "overview";
+    ++*operands;
+    --*count;
+    return first;
+}
+
+/* CSV is one table: the one that was asked for, or the first; what else there is stands on standard error. */
+static int choose_table(const struct options *options, const struct output *output, struct gt_report *report)
+{
+    struct gt_error error = {0};
+    char *rest = NULL;
+    bool is_csv = strcmp(output->format, "csv") == 0;
+    if (!options->table && !is_csv)
+        return 0;
+    int status = gt_report_choose_table(report, options->table, &rest, &error);
+    if (status < 0)
+        return say_failure(status, &error);
+    if (rest)
+        say("%s", rest);
+    free(rest);
+    return 0;
 }
 
 static int run(const struct options *options, int count, char **operands)
@@ -21,7 +62,11 @@ static int run(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
-    name_input(count - 1, operands + 1);
+    const char *analysis = analysis_of(&count, &operands);
+    if (!count && is_analysis(analysis))
+        return say_usage("'%s' is an ANALYSIS, and no PATH follows it; a file of that name is ./%s", analysis,
+                         analysis);
+    name_input(count, operands);
     wanted.by = options->by;
     wanted.phases = options->phase.value;
     wanted.device = options->device;
@@ -31,22 +76,28 @@ static int run(const struct options *options, int count, char **operands)
     wanted.carbon_file = options->carbon_file;
     wanted.price = options->price;
     wanted.top = options->all ? -1 : options->top;
-    status = gt_profile_report(operands[0], (const char *const *)operands + 1, (size_t)count - 1, &request, &wanted,
-                               &report, &error);
+    status = gt_profile_report(analysis, (const char *const *)operands, (size_t)count, &request, &wanted, &report,
+                               &error);
+    int exit_status = status >= 0 ? choose_table(options, &output, report) : 0;
+    if (exit_status) {
+        gt_report_free(report);
+        return exit_status;
+    }
     return output_result(&output, status, report, &error);
 }
 
 const struct command command_profile = {
     .name = "profile",
-    .synopsis = "ANALYSIS PATH...",
+    .synopsis = "[ANALYSIS] PATH...",
     .summary = "Analyse traces and profiles: steps, phases, kernels, idle GPUs, advice",
     .description =
         "Reads traces (SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, also compressed, Python "
-        "profiles, tracking files) as one, and prints one analysis of them. Nodes and ranks are kept apart.",
+        "profiles, tracking files) as one, and prints one analysis of them. Nodes and ranks are kept apart.\n\n"
+        "Without an analysis it prints the report of the job: overview.",
     .choice = choice_analysis,
     .refuses = gt_analysis_refuses,
     .operand = OPERAND_FILE,
-    .least = 2,
+    .least = 1,
     .most = -1,
     .run = run,
 };

@@ -108,6 +108,16 @@ static int read_merge_request(PyObject *keywords, struct gt_merge_request *ret, 
     return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
 }
 
+static int read_export_request(PyObject *keywords, struct gt_export_request *ret, PyObject *keep)
+{
+    static const struct option options[] = {
+        {"output", TEXT, offsetof(struct gt_export_request, output)},
+        {"overwrite", FLAG, offsetof(struct gt_export_request, overwrite)},
+    };
+    *ret = GT_INIT(struct gt_export_request);
+    return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
+}
+
 /* ---- reports as objects, and the functions that make them of files ---- */
 
 struct report_object {
@@ -282,6 +292,26 @@ static PyObject *timeline_merge(PyObject *module, PyObject *arguments)
     return good ? report_object_of(module, status, report, &error) : NULL;
 }
 
+static PyObject *timeline_export(PyObject *module, PyObject *arguments)
+{
+    PyObject *list, *reading, *wanted, *keep = PyList_New(0);
+    const char *const *paths;
+    struct gt_trace_request request;
+    struct gt_export_request what;
+    struct gt_report *report = NULL;
+    struct gt_error error = {0};
+    int status, good = keep && PyArg_ParseTuple(arguments, "OO!O!:timeline_export", &list, &PyDict_Type, &reading,
+                                                &PyDict_Type, &wanted);
+    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0 &&
+           read_export_request(wanted, &what, keep) == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = gt_timeline_export(paths, count_of(paths), &request, &what, &report, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? report_object_of(module, status, report, &error) : NULL;
+}
+
 static PyObject *raw_events(PyObject *module, PyObject *arguments)
 {
     PyObject *list, *reading, *keep = PyList_New(0);
@@ -309,6 +339,8 @@ PyMethodDef core_trace_methods[] = {
     {"profile_report", profile_report, METH_VARARGS,
      "profile_report(analysis, paths, request, options, /)\n--\n\nRead files and analyse them."},
     {"timeline_info", timeline_info, METH_VARARGS, "timeline_info(paths, request, /)\n--\n\nWhat files hold."},
+    {"timeline_export", timeline_export, METH_VARARGS,
+     "timeline_export(paths, request, what, /)\n--\n\nWrite files as tables or as a flame graph."},
     {"timeline_merge", timeline_merge, METH_VARARGS,
      "timeline_merge(paths, request, merge, /)\n--\n\nMerge files into one Chrome trace."},
     {"time_text", core_time_text, METH_O,

@@ -3,7 +3,9 @@
 Tests that want one are skipped where there is none.
 """
 import asyncio
+import contextlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -88,8 +90,21 @@ class Browser:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
         self.call("Emulation.setDeviceMetricsOverride", width=self.width, height=self.height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"}])
+        self.cpu_before = self.cpu_seconds()
         self.call("Page.navigate", url=self.address)
         wait_for(lambda: self.value("document.readyState") == "complete")
+
+    def cpu_seconds(self):
+        """Of all of its processes."""
+        parents, seconds = {}, {}
+        for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                fields = path.read_text().rsplit(")", 1)[1].split()
+                parents[int(path.parent.name)] = int(fields[1])
+                seconds[int(path.parent.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        def is_its(pid):
+            return pid == self.process.pid or (pid in parents and is_its(parents[pid]))
+        return sum(value for pid, value in seconds.items() if is_its(pid))
 
     def value(self, expression):
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)

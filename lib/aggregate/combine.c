@@ -180,6 +180,7 @@ static void keep_main_peak(struct gt_combiner *combine, const struct gt_sampler 
     }
     combine->has_main_mark |= sampler->account.main_peak > 0;
     raise_above_zero(&peak[GT_RAM_PEAK], sampler->account.main_peak);
+    raise_above_zero(&peak[GT_RAM_PEAK], sampler->account.main_about);
     if (!(sampler->account.main_peak > 0))
         raise_above_zero(&peak[GT_RAM_PEAK_BOUND], sampler->account.main_bound);
     raise_to(&peak[GT_RAM_PEAK_BOUND], peak[GT_RAM_PEAK]);

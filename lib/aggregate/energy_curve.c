@@ -7,10 +7,11 @@
 
 #include "aggregate/attribute.h"
 #include "base/number.h"
+#include "collect/collector.h"
 
 bool gt_energy_is_estimated(const struct gt_energy_source *source)
 {
-    return !strncmp(source->name, "estimated", strlen("estimated"));
+    return !strncmp(source->name, GT_ESTIMATED_SOURCE, strlen(GT_ESTIMATED_SOURCE));
 }
 
 /* Joules that were drawn in `seconds` between two readings are behind by so many together; NaN: not known. */

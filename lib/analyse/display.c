@@ -1,21 +1,17 @@
 #include "analyse/display.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "aggregate/energy_curve.h"
+#include "sample/energy_reading.h"
 #include "schema/unit.h"
 
 bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine)
 {
-    static const char *const of[GT_ENERGY_DEVICES] = {
-        [GT_ENERGY_CPU] = "cpu_", [GT_ENERGY_DRAM] = "dram_", [GT_ENERGY_GPU] = "gpu_"};
-    if (gt_metrics[metric].unit != GT_JOULES && gt_metrics[metric].unit != GT_WATTS)
-        return false;
+    enum gt_energy_device device = gt_energy_device_of(metric);
     bool any = false;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
-        any |= (metric == GT_ENERGY || !strncmp(gt_metrics[metric].name, of[i], strlen(of[i]))) &&
-               gt_energy_is_estimated(&machine->energy_source[i]);
+        any |= (metric == GT_ENERGY || (int)device == i) && gt_energy_is_estimated(&machine->energy_source[i]);
     return any;
 }
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/quantity.h"
 #include "sample/life.h"
+#include "schema/human.h"
 
 /* ---- What has changed -------------------------------------------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ static bool is_same(const struct gt_past_run *run, const char *command, const ch
 double gt_past_runs_usual(const char *command, const char *folder, const char *host)
 {
     char path[PATH_MAX];
-    double elapsed[USUAL];
+    double elapsed[USUAL] = {0};
     size_t count = 0;
     struct gt_past_runs runs = {0};
     struct gt_past_run like = {.command = (char *)command, .folder = (char *)folder, .host = (char *)host};
@@ -169,12 +169,12 @@ static void put_began(struct gt_table *table, double start)
     gt_table_text(table, is_known && strftime(text, sizeof text, format, &local) ? text : NULL);
 }
 
-typedef const char *write_quantity(char *ret, double value);
+typedef char *write_figure(char *ret, double value);
 
 /* People see the first, data have the second. */
-static void put_figure(struct gt_table *table, double shown, double value, write_quantity *write)
+static void put_figure(struct gt_table *table, double shown, double value, write_figure *write)
 {
-    char text[GT_QUANTITY_SIZE];
+    char text[GT_HUMAN_SIZE];
     gt_table_text(table, isnan(shown) ? NULL : write(text, shown));
     gt_table_number(table, value);
 }
@@ -200,11 +200,11 @@ static void put_run(struct gt_table *table, const struct gt_past_run *run)
     put_began(table, run->start);
     gt_table_number(table, run->start);
     put_status(table, run->exit_status);
-    put_figure(table, run->elapsed, run->elapsed, gt_quantity_time);
-    put_figure(table, run->ram_peak, run->ram_peak, gt_quantity_bytes);
-    put_figure(table, run->cpu_time / run->elapsed, run->cpu_time, gt_quantity_number);
-    put_figure(table, run->gpu_ram_peak > 0 ? run->gpu_ram_peak : NAN, run->gpu_ram_peak, gt_quantity_bytes);
-    put_figure(table, run->energy, run->energy, gt_quantity_energy);
+    put_figure(table, run->elapsed, run->elapsed, gt_human_seconds);
+    put_figure(table, run->ram_peak, run->ram_peak, gt_human_bytes);
+    put_figure(table, run->cpu_time / run->elapsed, run->cpu_time, gt_human_number);
+    put_figure(table, run->gpu_ram_peak > 0 ? run->gpu_ram_peak : NAN, run->gpu_ram_peak, gt_human_bytes);
+    put_figure(table, run->energy, run->energy, gt_human_energy);
     gt_table_text(table, run->recording ? "yes" : "no");
     gt_table_text(table, run->recording);
     gt_table_text(table, run->host);

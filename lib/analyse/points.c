@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
-#include "collect/energy/meter.h"
 #include "gpu_tracker.h"
 #include "report/report.h"
 #include "store/store.h"
@@ -258,7 +257,7 @@ static int read_times(struct points *points, double begin, struct gt_error *erro
         const char *text = points->cell[row * points->columns + column];
         int64_t at_ns;
         double seconds;
-        if (gt_meter_time(text, &at_ns))
+        if (gt_time_read(text, &at_ns))
             points->time[row] = gt_seconds(at_ns);
         else if (gt_number_double(text, &seconds) == 0)
             points->time[row] = begin + seconds;

@@ -2,6 +2,7 @@
 #ifndef GT_BASE_CLOCK_H
 #define GT_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -25,5 +26,12 @@ static inline double gt_seconds(int64_t ns)
 {
     return (double)(ns / GT_SECOND) + (double)(ns % GT_SECOND) / 1e9;
 }
+
+/* Reads a date of ISO 8601: "2026-01-31 12:00:00.5+01:00", with "T" or "Z", too; without a zone it is local time, without a time of day
+ * the day's begin. Returns seconds since 1970, NaN for anything else. `text` may be NULL. */
+double gt_date_read(const char *text);
+/* Reads a moment: a date, or seconds (or milliseconds and so on) since 1970. Returns false for anything else, and for what is before
+ * 1973: a meter's own clock that began at 0 tells no moment. */
+bool gt_time_read(const char *text, int64_t *ret_ns);
 
 #endif

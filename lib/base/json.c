@@ -115,10 +115,24 @@ static void quote_sequence(struct gt_buffer *out, const char *sequence, int leng
         gt_buffer_append(out, sequence, (size_t)length);
 }
 
+/* Letters that stand for themselves, as nearly all do. */
+static size_t plain_length(const unsigned char *text)
+{
+    const unsigned char *end = text;
+    while (*end >= 0x20 && *end < 0x7f && *end != '"' && *end != '\\')
+        end++;
+    return (size_t)(end - text);
+}
+
 void gt_json_quote(struct gt_buffer *out, const char *text)
 {
     gt_buffer_char(out, '"');
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        size_t plain = plain_length(s);
+        gt_buffer_append(out, s, plain);
+        s += plain;
+        if (!*s)
+            break;
         int length = gt_utf8_length((const char *)s);
         if (length == 1)
             quote_ascii(out, *s);

@@ -33,6 +33,13 @@ struct gt_heritage {
     double bound;        /* the parent's high-water mark then: no more can have been inherited */
 };
 
+/* When its control group was last asked for, and what that told; kept by record/made_groups.c. */
+struct gt_group_membership {
+    bool was_asked, was_forked; /* at all; it had not executed a program then */
+    double ram;                 /* its resident set then */
+    int group;                  /* number + 1; 0: none that the job made */
+};
+
 /* One process of the job. (pid, start) is its identity: a number used again has another start. */
 struct gt_process {
     pid_t pid;
@@ -60,6 +67,7 @@ struct gt_process {
     int64_t
         alone_ns;  /* monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not */
     uint32_t peak; /* see sample/job_peak.h */
+    struct gt_group_membership made;
     uint32_t version;                  /* another whenever something that is accounted for has changed, from 1 on */
     double value[GT_PROCESS_METRICS];  /* of the process itself; READ_BYTES and the like include waited-for children */
     double reaped[GT_PROCESS_METRICS]; /* what its waited-for children had used: CPU_TIME and faults, else 0 */
@@ -141,6 +149,9 @@ enum gt_state {
     GT_DENIED, /* it is here and this user may not read it: `remedy` says what would change that */
     GT_BROKEN, /* it is here and does not work: `reason` says how */
 };
+
+/* The sources of energy that is not measured begin with this: a recording keeps of them only the name. */
+#define GT_ESTIMATED_SOURCE "estimated"
 
 struct gt_availability {
     enum gt_state state;

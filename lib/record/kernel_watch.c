@@ -6,6 +6,7 @@
 
 void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root)
 {
+    gt_made_groups_begin(&watch->made, &watch->groups);
     gt_watched_groups_read(&watch->groups, root, &watch->begin);
 }
 
@@ -20,6 +21,7 @@ static void read_name(struct gt_kernel_watch *watch, const struct gt_root *root)
 void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree)
 {
     double before = watch->largest_ram;
+    gt_made_groups_look(&watch->made, tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct gt_process *process = tree->process[i];
         double ram = process->value[GT_RSS];
@@ -36,7 +38,19 @@ void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *t
         read_name(watch, tree->root);
 }
 
-void gt_kernel_watch_read(const struct gt_kernel_watch *watch, const struct gt_tree *tree, struct gt_kernel_events *ret)
+/* Of a group that the job made, its limit, and who was killed there. */
+static void name_made(const struct gt_made_group *made, struct gt_kernel_events *ret)
+{
+    if (!made->is_below && made->oom_kills > 0)
+        ret->oom_kills = made->oom_kills + (ret->oom_kills > 0 ? ret->oom_kills : 0);
+    ret->limit_met = made->limit;
+    ret->largest_pid = made->largest.pid;
+    ret->largest_ram = made->largest.peak;
+    ret->largest_is_gone = made->largest.is_gone;
+    memcpy(ret->largest_name, made->largest_name, sizeof ret->largest_name);
+}
+
+void gt_kernel_watch_read(struct gt_kernel_watch *watch, const struct gt_tree *tree, struct gt_kernel_events *ret)
 {
     struct gt_group_events end;
     gt_watched_groups_read(&watch->groups, tree->root, &end);
@@ -50,6 +64,11 @@ void gt_kernel_watch_read(const struct gt_kernel_watch *watch, const struct gt_t
         .largest_pid = watch->largest_pid,
         .largest_ram = watch->largest_pid ? watch->largest_peak : NAN,
         .largest_is_gone = watch->largest_pid && (!largest || largest->is_zombie || largest->is_gone),
+        .limit_met = NAN,
     };
     memcpy(ret->largest_name, watch->largest_name, sizeof ret->largest_name);
+    const struct gt_made_group *made = gt_made_groups_end(
+        &watch->made, tree, &(struct gt_made_kills){ret->oom_kills, ret->oom_kills_above});
+    if (made)
+        name_made(made, ret);
 }

@@ -4,12 +4,14 @@
 #define GT_RECORD_KERNEL_WATCH_H
 
 #include "collect/cgroup/limits.h"
+#include "record/made_groups.h"
 #include "sample/sample.h"
 #include "sample/tree.h"
 
 struct gt_kernel_watch {
     struct gt_watched_groups groups;
     struct gt_group_events begin;
+    struct gt_made_groups made;
     pid_t largest_pid;
     double largest_ram, largest_peak; /* bytes: of a reading, and of its own high-water mark */
     char largest_name[32];
@@ -20,7 +22,6 @@ void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *
 /* Find the largest process; called after each look at the processes. */
 void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree);
 /* Fill *ret with what has happened since the begin. */
-void gt_kernel_watch_read(const struct gt_kernel_watch *watch, const struct gt_tree *tree,
-                          struct gt_kernel_events *ret);
+void gt_kernel_watch_read(struct gt_kernel_watch *watch, const struct gt_tree *tree, struct gt_kernel_events *ret);
 
 #endif

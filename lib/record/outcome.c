@@ -83,7 +83,7 @@ static void final_peak_facts(const struct gt_recorder *recorder, struct gt_outco
             .counted = peak->counted,
         };
     }
-    outcome->peak_untold = (double)job->untold;
+    outcome->peak_untold = job->largest_waited > 0 ? 0 : (double)job->untold;
 }
 
 static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *outcome)

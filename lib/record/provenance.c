@@ -98,6 +98,8 @@ static void refine_main_peak(const struct gt_recorder *recorder, struct gt_prove
     if (recorder->sampler.account.main_peak > 0)
         restate(entry, GT_EXACT, "wait4, exit record or the process's own mark",
                 "high-water mark of the kernel, of the time of tracking");
+    else if (recorder->sampler.account.main_about > 0)
+        restate(entry, GT_ESTIMATED, "wait4", "at most this: what the process had before its program began is in it");
     else if (!recorder->combiner.has_main_mark)
         restate(entry, GT_SAMPLED, "/proc/PID/statm",
                 "the largest look: the high-water mark, ram_peak_bound, is from before tracking began");
@@ -123,12 +125,18 @@ static void refine_tree_peak(const struct gt_recorder *recorder, const struct gt
 static void refine_peak_bound(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
     uint64_t untold = recorder->sampler.finder.peak.untold;
-    char note[160];
+    bool is_waited = recorder->sampler.finder.peak.largest_waited > 0;
+    char note[200];
     if (entry->scope == GT_SCOPE_MAIN || !untold)
         return;
-    snprintf(note, sizeof note,
-             "sum of the high-water marks of processes alive together; those of %llu that ended unseen are not known",
-             (unsigned long long)untold);
+    snprintf(
+        note, sizeof note,
+        is_waited
+            ? "sum of the high-water marks of processes alive together; those of %llu that ended unseen count with "
+              "the largest that wait4 tells of any"
+            : "sum of the high-water marks of processes alive together; those of %llu that ended unseen are not "
+              "known",
+        (unsigned long long)untold);
     restate(entry, GT_SAMPLED, NULL, note);
 }
 

@@ -375,13 +375,55 @@ function valueTicks(chart, from, to, pixels) {
     return ticks;
 }
 
+// Where points are denser than this (pixels) bands are columns of whole pixels, and lines that go up and down have no dashes: paths and
+// dashes were most of the time that a browser took to draw, and look no better.
+const DENSE = 3;
+
+function densePoints(plot_) {
+    const points = plot_.points.filter(point => point.yval !== null);
+    return points.length * DENSE > plot_.plotArea.w ? points : null;
+}
+
+function plotBand(plot_) {
+    const points = densePoints(plot_), {plotArea: box, drawingContext: context} = plot_;
+    if (!points) { Dygraph.Plotters.errorPlotter(plot_); return; }
+    context.globalAlpha = 0.22;
+    context.fillStyle = plot_.color;
+    let left = Math.round(points[0].canvasx);
+    points.forEach((point, i) => {
+        const next = points[i + 1], right = Math.round(next ? (point.canvasx + next.canvasx) / 2 : point.canvasx + 1);
+        const least = box.y + box.h * point.y_top, most = box.y + box.h * point.y_bottom;   // the names are the library's
+        if (right > left && least > most) context.fillRect(left, most, right - left, least - most);
+        left = right;
+    });
+    context.globalAlpha = 1;
+}
+
+function plotLine(plot_) {
+    const points = densePoints(plot_), context = plot_.drawingContext;
+    if (!points) { Dygraph.Plotters.linePlotter(plot_); return; }
+    let before = NaN, height = 0;
+    context.beginPath();
+    for (const {canvasx, canvasy} of points) {
+        if (isNaN(before)) context.moveTo(canvasx, canvasy);
+        else if (!isNaN(canvasy)) context.lineTo(canvasx, canvasy);
+        height += Math.abs(canvasy - before) || 0;
+        before = canvasy;
+    }
+    const pattern = plot_.dygraph.getOption('strokePattern', plot_.setName);
+    if (pattern && height < plot_.plotArea.w) context.setLineDash(pattern);
+    context.stroke();
+    context.setLineDash([]);
+}
+
 function makeGraph(track) {
     const {chart} = track;
+    track.peak = peakOf(chart);
     track.rows = rowsOf(chart, ...shown);
     track.graph = new Dygraph(track.box, track.rows, {
         labels: ['time', ...chart.lines.map((line, i) => `${i} ${line.name}`)],
         customBars: true, connectSeparatedPoints: true, legend: 'never', animatedZooms: false, interactionModel: {},
-        showLabelsOnHighlight: false, highlightCircleSize: 0, strokeWidth: 1.6, fillAlpha: 0.22, xRangePad: 0, rightGap: 10,
+        showLabelsOnHighlight: false, highlightCircleSize: 0, strokeWidth: 1.6, fillAlpha: 0.22, plotter: [plotBand, plotLine], xRangePad: 0, rightGap: 10,
         dateWindow: [...shown], valueRange: chart.range,
         colors: chart.lines.map((_, i) => lineColour(i)), axisLineColor: colour('--rule'), gridLineColor: colour('--rule'),
         gridLineWidth: 0.6, axisLabelFontSize: 11,
@@ -390,15 +432,21 @@ function makeGraph(track) {
                y: {ticker: (from, to, pixels) => valueTicks(chart, from, to, pixels), axisLabelWidth: 58}},
         underlayCallback: (context, box, graph) => drawUnder(track, context, box, graph),
     });
+    const at = track.graph.getArea();
+    plot = {left: at.x, width: at.w};
 }
 
 function drawLines(track) {
-    if (!track.graph) return;
+    if (!track.graph) { makeGraph(track); return; }
     track.rows = rowsOf(track.chart, ...shown);
     track.graph.updateOptions({file: track.rows, dateWindow: [...shown]});
 }
 
+// What nobody can see is drawn when it comes near.
 function draw(track) {
+    track.isStale = !track.isNear;
+    if (track.isStale) { track.rows = null; return; }
+    if (track.isDrawn) { track.isDrawn = false; return; }
     if (track.chart.kind === 'lanes') drawLanes(track);
     else if (track.chart.kind === 'strips') drawStrips(track);
     else drawLines(track);
@@ -418,6 +466,7 @@ function show(window_) {
         tracks.forEach(draw);
         drawOverview();
         tellDepth();
+        document.documentElement.dataset.charts = 'ready';
         const isWhole = shown[0] === whole[0] && shown[1] === whole[1];
         history.replaceState(null, '', isWhole ? location.pathname + location.search : `#t=${shown[0].toPrecision(8)},${shown[1].toPrecision(8)}`);
     });
@@ -518,7 +567,7 @@ function valueAt(track, line, time) {
         return null;
     }
     const level = levelOf(track.chart.lines[line], ...shown), at = Math.min(place(level.x, time), level.x.length - 1);
-    return level.mean[at];
+    return (track.chart.peaks ? level.most : level.mean)[at];
 }
 
 function bandsAt(chart, time) {
@@ -633,7 +682,8 @@ function toggleLine(strips, number) {
     if (!line) return;
     const key = `${strips.chart.key}_${number}`, old = tracks.find(one => one.chart.key === key);
     if (old) {
-        old.graph.destroy();
+        nearness.unobserve(old.box);
+        if (old.graph) old.graph.destroy();
         old.figure.remove();
         tracks = tracks.filter(one => one !== old);
         return;
@@ -643,7 +693,7 @@ function toggleLine(strips, number) {
     figure.append(element('figcaption', '', chart.title));
     strips.figure.after(figure);
     chart.range = [0, 105];
-    makeTrack(chart, figure, tracks.indexOf(strips) + 1);
+    drawNear(makeTrack(chart, figure, tracks.indexOf(strips) + 1));
 }
 
 const KEYS = {
@@ -762,6 +812,20 @@ function makeLegend(track, caption) {
     caption.append(list);
 }
 
+const nearness = new IntersectionObserver(entries => {
+    for (const {target, isIntersecting} of entries) {
+        const track = tracks.find(one => one.box === target);
+        if (!track) continue;
+        track.isNear = isIntersecting;
+        if (track.isNear && track.isStale) draw(track);
+    }
+}, {rootMargin: '50% 0px'});
+
+function drawNear(track) {
+    track.isNear = true;
+    draw(track);
+}
+
 function makeTrack(chart, figure, position) {
     const box = element('div', 'track'), track = {chart, figure, box}, caption = figure.querySelector('figcaption');
     box.tabIndex = 0;
@@ -780,12 +844,7 @@ function makeTrack(chart, figure, position) {
     caption.after(box);
     figure.classList.add('moves');
     tracks.splice(position, 0, track);
-    if (chart.kind === 'lines') {
-        track.peak = peakOf(chart);
-        makeGraph(track);
-        const at = track.graph.getArea();
-        plot = {left: at.x, width: at.w};
-    }
+    nearness.observe(box);
     return track;
 }
 
@@ -856,6 +915,16 @@ async function prepared() {
     return moving;
 }
 
+// The first chart of lines tells all others where their axis begins.
+function drawFirst() {
+    const near = tracks.map(track => track.box.getBoundingClientRect().top < 1.5 * innerHeight), first = tracks.find(track => track.chart.kind === 'lines');
+    tracks.forEach((track, i) => { track.isNear = near[i]; });
+    if (first) plot.width = Math.max(first.box.clientWidth - plot.left, 100);
+    if (first) drawNear(first);
+    if (first) first.isDrawn = true;
+    show(shown);
+}
+
 let shape = '';
 async function start() {
     shape = shapeOf(charts);
@@ -871,9 +940,12 @@ async function start() {
     });
     followOverview();
     listen();
-    show(shown);
+    drawFirst();
     tell(shown[1]);
+    let width = area.clientWidth;
     new ResizeObserver(() => {
+        if (area.clientWidth === width) return;
+        width = area.clientWidth;
         tracks.forEach(track => track.graph && track.graph.resize());
         const graph = tracks.find(track => track.graph);
         if (graph) plot = {left: graph.graph.getArea().x, width: graph.graph.getArea().w};
@@ -884,7 +956,6 @@ async function start() {
             {colors: track.chart.lines.map((_, i) => lineColour(i)), gridLineColor: colour('--rule'), axisLineColor: colour('--rule')}));
         show(shown);
     });
-    document.documentElement.dataset.charts = 'ready';
 }
 
 // ---- a job that runs ----

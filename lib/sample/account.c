@@ -182,9 +182,18 @@ static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNT
     process->version++;
 }
 
-/* wait4's maximum is that of the largest single process among the child and the children it waited for. It starts at the
- * memory of the process that forked the child, so the main process's tells something only above our own (of this program: our own
- * ru_maxrss is of what executed it, too), and that of a descendant only above what any process of the job is known to have had. */
+/* What a process that is held back may still touch before it executes its program. */
+static const double BEFORE_EXECUTION = 256 * 1024;
+
+/* wait4's maximum is that of the largest single process among the child and the children it waited for. It starts at what the child
+ * had before it executed its program, so the main process's tells something only above that (or above our own mark where it was not
+ * held back; our own ru_maxrss is of what executed us, too), and that of a descendant only above what any process of the job is known to
+ * have had. A program that had less is taken to have had what wait4 tells: it is more by at most what the child had. */
+static double floor_of(const struct gt_account *account)
+{
+    return account->main_mark_held > 0 ? account->main_mark_held + BEFORE_EXECUTION : gt_own_mark();
+}
+
 static void note_peak(struct gt_account *account, const struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
                       const struct rusage *usage)
 {
@@ -194,12 +203,15 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, st
         gt_job_peak_limit(peak, process->peak, bytes);
     bool waited_for_none = process && process->is_zombie &&
                            process->reaped[GT_MINOR_FAULTS] + process->reaped[GT_MAJOR_FAULTS] == 0;
+    if (pid == tree->main)
+        gt_job_peak_waited(peak, bytes);
     if (pid == tree->main && waited_for_none)
         account->main_bound = bytes;
     if (pid != tree->main) {
         if (bytes > peak->largest_mark)
             gt_job_peak_certain(peak, GT_PEAK_DESCENDANTS, bytes);
-    } else if (!(bytes > gt_own_mark())) {
+    } else if (!(bytes > floor_of(account))) {
+        account->main_about = waited_for_none && account->main_mark_held > 0 ? bytes : 0;
         return;
     }
     gt_job_peak_certain(peak, GT_PEAK_COMBINED, bytes);

@@ -24,6 +24,8 @@ struct gt_account {
     bool is_lone;                /* the main process had no descendants but samplers of trackers, which are left out */
     double main_bound;           /* no less than that, in any case; 0 unknown */
     double main_mark_before;     /* its mark when tracking began, if it is older; 0 */
+    double main_mark_held;       /* its mark while it was held back before its program, bytes; 0 it was not */
+    double main_about;           /* its high-water mark or little more, bytes; 0 unknown */
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     double
         left_out; /* seconds of processes that turned out to be no part of the job, though a member waited for them */

@@ -132,6 +132,17 @@ void gt_energy_reading_update(struct gt_energy_reading *last, const struct gt_en
     show_known(&last->wall, now->wall);
 }
 
+enum gt_energy_device gt_energy_device_of(enum gt_metric_id metric)
+{
+    if (metric == GT_CPU_ENERGY_SHARE_ERROR || metric == GT_CPU_ENERGY_PLACEMENT_ERROR)
+        return GT_ENERGY_CPU;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        for (int k = 0; k < GT_ENERGY_PARTS; k++)
+            if (metric == part_metrics[i][k])
+                return (enum gt_energy_device)i;
+    return GT_ENERGY_DEVICES;
+}
+
 bool gt_energy_column(enum gt_scope scope, enum gt_metric_id metric, enum gt_energy_device *device,
                       enum gt_energy_part *part)
 {

@@ -50,6 +50,8 @@ void gt_energy_reading_show(const struct gt_energy_reading *reading, double *sys
 bool gt_energy_reading_uses(enum gt_metric_id metric);
 /* Replace in `last` what is known in `now`. */
 void gt_energy_reading_update(struct gt_energy_reading *last, const struct gt_energy_reading *now);
+/* Returns the device of which a metric tells joules, GT_ENERGY_DEVICES for another metric and that of all devices. */
+enum gt_energy_device gt_energy_device_of(enum gt_metric_id metric);
 /* Find the device and the part that a column of a scope tells. Returns false for other columns. The column of all devices
  * (GT_ENERGY) tells of GT_ENERGY_DEVICES. */
 bool gt_energy_column(enum gt_scope scope, enum gt_metric_id metric, enum gt_energy_device *device,

@@ -123,6 +123,7 @@ void gt_peak_bound_release(struct gt_peak_bound *bound)
 
 struct gt_peak_member {
     uint32_t bound[GT_PEAK_SCOPES]; /* GT_PEAK_NONE: it is not in that scope */
+    uint32_t together;              /* in untold_together; GT_PEAK_NONE: the main process */
     uint32_t next_free;
     double inherited;               /* the most that it can have had from its parent */
     double mark;                    /* as looks have it */
@@ -142,6 +143,7 @@ void gt_job_peak_release(struct gt_job_peak *peak)
 {
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         gt_peak_bound_release(&peak->bound[scope]);
+    gt_peak_bound_release(&peak->untold_together);
     free(peak->member);
     *peak = (struct gt_job_peak){0};
 }
@@ -172,11 +174,16 @@ int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t parent, uint32_t *ret)
     struct gt_peak_member *member = take(peak, ret);
     if (!member)
         return -ENOMEM;
-    *member = (struct gt_peak_member){
-        .bound = {GT_PEAK_NONE, GT_PEAK_NONE}, .inherited = inherited, .mark = UNKNOWN, .told = UNKNOWN};
+    *member = (struct gt_peak_member){.bound = {GT_PEAK_NONE, GT_PEAK_NONE},
+                                      .together = GT_PEAK_NONE,
+                                      .inherited = inherited,
+                                      .mark = UNKNOWN,
+                                      .told = UNKNOWN};
     int result = gt_peak_bound_begin(&peak->bound[GT_PEAK_COMBINED], &member->bound[GT_PEAK_COMBINED]);
     if (result == 0 && peak->has_main)
         result = gt_peak_bound_begin(&peak->bound[GT_PEAK_DESCENDANTS], &member->bound[GT_PEAK_DESCENDANTS]);
+    if (result == 0 && peak->has_main)
+        result = gt_peak_bound_begin(&peak->untold_together, &member->together);
     peak->has_main = true;
     if (result < 0)
         gt_job_peak_drop(peak, *ret);
@@ -339,6 +346,8 @@ void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index, bool is_forked)
         leave(peak, member, scope);
         member->around[scope] = peak->now[scope].ram;
     }
+    if (member->together != GT_PEAK_NONE)
+        gt_peak_bound_end(&peak->untold_together, member->together);
     member->is_forked = is_forked;
     if (is_forked) /* it did not: what it began with was its memory */
         member->told = fmax(member->told, member->pending);
@@ -360,12 +369,28 @@ void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t index, double mark)
     peak->member[index].is_limited = true;
 }
 
+void gt_job_peak_waited(struct gt_job_peak *peak, double bytes)
+{
+    peak->largest_waited = fmax(peak->largest_waited, bytes);
+}
+
+static void count_untold(struct gt_job_peak *peak, const struct gt_peak_member *member)
+{
+    double mark = fmax(member->mark, 0);
+    peak->least_untold = peak->untold++ ? fmin(peak->least_untold, mark) : mark;
+    if (member->together != GT_PEAK_NONE)
+        gt_peak_bound_raise(&peak->untold_together, member->together, 1);
+}
+
 void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t index, bool is_told)
 {
     struct gt_peak_member *member = &peak->member[index];
     if (!member->has_ended)
         gt_job_peak_end(peak, index, false);
-    peak->untold += !is_told && !member->is_limited;
+    if (!is_told && !member->is_limited)
+        count_untold(peak, member);
+    if (member->together != GT_PEAK_NONE)
+        gt_peak_bound_settle(&peak->untold_together, member->together);
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         if (member->bound[scope] != GT_PEAK_NONE)
             gt_peak_bound_settle(&peak->bound[scope], member->bound[scope]);
@@ -378,10 +403,13 @@ void gt_job_peak_drop(struct gt_job_peak *peak, uint32_t index)
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++)
         if (member->bound[scope] != GT_PEAK_NONE)
             gt_peak_bound_drop(&peak->bound[scope], member->bound[scope]);
+    if (member->together != GT_PEAK_NONE)
+        gt_peak_bound_drop(&peak->untold_together, member->together);
     give_back(peak, index);
 }
 
 double gt_job_peak_most(const struct gt_job_peak *peak, int scope)
 {
-    return fmax(gt_peak_bound_value(&peak->bound[scope]), peak->scope[scope].best);
+    double unseen = fmax(0, peak->largest_waited - peak->least_untold) * gt_peak_bound_value(&peak->untold_together);
+    return fmax(gt_peak_bound_value(&peak->bound[scope]) + unseen, peak->scope[scope].best);
 }

@@ -77,9 +77,13 @@ struct gt_job_peak {
     uint32_t free; /* 1 + the first unused one; 0: none */
     bool has_main;
     uint64_t looks;
-    double largest_file; /* bytes of files in any process that was looked at */
-    double largest_mark; /* the largest that any had at a look */
-    uint64_t untold;     /* processes that ended and whose final mark is not known */
+    double largest_file;                  /* bytes of files in any process that was looked at */
+    double largest_mark;                  /* the largest that any had at a look */
+    uint64_t untold;                      /* processes that ended and whose final mark is not known */
+    struct gt_peak_bound untold_together; /* how many of them lived at the same time */
+    double least_untold; /* the smallest mark that looks had of any of them, bytes; 0: some were never seen */
+    double
+        largest_waited; /* no process that the main process or its children waited for had more, bytes; 0: not known */
 };
 
 /* What a look says of a process. */
@@ -113,6 +117,9 @@ void gt_job_peak_tell(struct gt_job_peak *peak, uint32_t member, double mark, bo
 void gt_job_peak_certain(struct gt_job_peak *peak, int scope, double bytes);
 /* Bound the mark of a process from above, as wait4 told the accounting; that of a process it waited for may be higher. */
 void gt_job_peak_limit(struct gt_job_peak *peak, uint32_t member, double mark);
+/* Bound what looks missed of processes whose final mark nobody told: at the end of the main process wait4 told that neither it nor any
+ * process that was waited for had more than this. */
+void gt_job_peak_waited(struct gt_job_peak *peak, double bytes);
 /* Give the handle back: nothing more will be told. `is_told`: its exit record has come. */
 void gt_job_peak_settle(struct gt_job_peak *peak, uint32_t member, bool is_told);
 /* Forget a process that was no part of the job, as if it had never been. */

@@ -151,11 +151,12 @@ struct gt_kernel_events {
     double oom_kills_above;   /* the same of groups above and of the whole machine, perhaps others' */
     double throttled;         /* seconds for which threads waited for a new period of a quota */
     double throttled_periods; /* the share of periods in which some did */
-    /* The process that had the most memory. */
+    /* The process that had the most memory; of the group that the job made, where the kernel killed one there. */
     pid_t largest_pid;
     double largest_ram;
     char largest_name[32];
     bool largest_is_gone; /* it ended before the job, or with it */
+    double limit_met; /* bytes: where the job made a control group and the kernel killed the process there: its limit */
 };
 
 /* What is known only at the end. Values are those of the whole run: the final counters and peaks. */

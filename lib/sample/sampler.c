@@ -100,6 +100,16 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
     return status;
 }
 
+/* VmHWM in bytes; 0 where it is not shown. */
+static double mark_of(const struct gt_sampler *sampler, pid_t pid)
+{
+    char text[4096];
+    if (gt_root_read_process(&sampler->root, pid, "status", text, sizeof text) <= 0)
+        return 0;
+    const char *line = strstr(text, "\nVmHWM:");
+    return line ? strtod(line + strlen("\nVmHWM:"), NULL) * 1024 : 0;
+}
+
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
     struct gt_reserve reserve = {.count = 0};
@@ -118,6 +128,8 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
     if (status >= 0 && sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, now) < 0)
         status = gt_error_system(error, ENOMEM, "names of the processes");
+    if (status >= 0 && options->launched)
+        sampler->account.main_mark_held = mark_of(sampler, options->pid);
     if (status >= 0 && options->launched)
         status = gt_job_finder_look(&sampler->finder, &sampler->tree, &sampler->account,
                                     gt_clock_monotonic(&sampler->clock), error);

@@ -12,6 +12,8 @@ struct step {
 };
 
 static const struct step bytes_steps[] = {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}, {1e15, "PB"}};
+static const struct step binary_steps[] = {{1, "B"},        {0x1p10, "KiB"}, {0x1p20, "MiB"},
+                                           {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}};
 static const struct step power_steps[] = {{1e-3, "mW"}, {1, "W"}, {1e3, "kW"}, {1e6, "MW"}};
 static const struct step mass_steps[] = {{1e-6, "ug"}, {1e-3, "mg"}, {1, "g"}, {1e3, "kg"}, {1e6, "t"}};
 static const struct step plain_steps[] = {{1, ""}};
@@ -62,7 +64,7 @@ static char *put(char *ret, double value, const struct step *steps, size_t count
     if (!isfinite(value))
         return unknown(ret);
     const struct step *step = step_of(value, steps, count);
-    put_digits(ret, value / step->size, step->size == 1 && steps == bytes_steps, is_stripped);
+    put_digits(ret, value / step->size, !strcmp(step->name, "B"), is_stripped);
     size_t length = strlen(ret);
     if (*step->name)
         snprintf(ret + length, GT_HUMAN_SIZE - length, " %s", step->name);
@@ -72,6 +74,11 @@ static char *put(char *ret, double value, const struct step *steps, size_t count
 char *gt_human_bytes(char ret[GT_HUMAN_SIZE], double bytes)
 {
     return put(ret, bytes, STEPS(bytes_steps), false);
+}
+
+char *gt_human_binary(char ret[GT_HUMAN_SIZE], double bytes)
+{
+    return put(ret, bytes, STEPS(binary_steps), false);
 }
 
 char *gt_human_round_bytes(char ret[GT_HUMAN_SIZE], double bytes)
@@ -155,6 +162,31 @@ char *gt_human_seconds(char ret[GT_HUMAN_SIZE], double seconds)
     if (minutes < 24 * 60)
         return put_pair(ret, minutes / 60, "h", minutes % 60, "min");
     return put_pair(ret, hours / 24, "d", hours % 24, "h");
+}
+
+char *gt_human_clock(char ret[GT_HUMAN_SIZE], double seconds)
+{
+    if (isnan(seconds))
+        return unknown(ret);
+    long long whole = (long long)fmax(0, fmin(seconds, 1e15)), hours = whole / 3600;
+    if (hours)
+        snprintf(ret, GT_HUMAN_SIZE, "%lld:%02lld:%02lld", hours, whole / 60 % 60, whole % 60);
+    else
+        snprintf(ret, GT_HUMAN_SIZE, "%lld:%02lld", whole / 60, whole % 60);
+    return ret;
+}
+
+char *gt_human_about(char ret[GT_HUMAN_SIZE], double seconds)
+{
+    if (isnan(seconds))
+        return unknown(ret);
+    if (seconds < 90)
+        snprintf(ret, GT_HUMAN_SIZE, "~%.0f s", seconds);
+    else if (seconds < 5400)
+        snprintf(ret, GT_HUMAN_SIZE, "~%.0f min", seconds / 60);
+    else
+        snprintf(ret, GT_HUMAN_SIZE, "~%.1f h", fmin(seconds, 1e12) / 3600);
+    return ret;
 }
 
 char *gt_human_part(char *ret, double bytes, double whole)

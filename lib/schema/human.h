@@ -1,4 +1,5 @@
-/* Figures as people read them at a glance: one unit chosen by the size, three digits at most. Sizes are decimal. */
+/* Figures as people read them at a glance: one unit chosen by the size, three digits at most. Sizes are decimal but for
+ * one. */
 #ifndef GT_SCHEMA_HUMAN_H
 #define GT_SCHEMA_HUMAN_H
 
@@ -6,7 +7,10 @@ enum { GT_HUMAN_SIZE = 32 };
 
 /* Each writes into `ret`, which it returns; "n/a" for what is not known. */
 char *gt_human_bytes(char ret[GT_HUMAN_SIZE], double bytes);     /* "13.9 GB", "412 MB" */
+char *gt_human_binary(char ret[GT_HUMAN_SIZE], double bytes);    /* "12.9 GiB", "1010 MiB" */
 char *gt_human_seconds(char ret[GT_HUMAN_SIZE], double seconds); /* "1 h 12 min", "41 s", "3 ms" */
+char *gt_human_clock(char ret[GT_HUMAN_SIZE], double seconds);   /* "1:12:05", "0:41" */
+char *gt_human_about(char ret[GT_HUMAN_SIZE], double seconds);   /* "~38 min", "~1.5 h", "~41 s" */
 char *gt_human_energy(char ret[GT_HUMAN_SIZE], double joules);   /* "3.20 J", "0.52 kWh" */
 /* Writes an amount in the unit of another, without its name: "0.03". */
 char *gt_human_energy_part(char ret[GT_HUMAN_SIZE], double joules, double whole);

@@ -96,6 +96,7 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "largest_process_ram", events.largest_ram, NUMBER, DOUBLE),
     FIELD(gt_outcome, "largest_process_name", events.largest_name, TEXT, TEXT),
     FIELD(gt_outcome, "largest_process_is_gone", events.largest_is_gone, INTEGER, BOOL),
+    FIELD(gt_outcome, "memory_limit_met", events.limit_met, NUMBER, DOUBLE),
     FIELD(gt_outcome, "own_cpu_time", own_cpu_time, NUMBER, DOUBLE),
     FIELD(gt_outcome, "slowest_sample", slowest_sample, NUMBER, DOUBLE),
     FIELD(gt_outcome, "samples", samples, INTEGER, UINT64),
@@ -215,7 +216,7 @@ void gt_outcome_init(struct gt_outcome *outcome)
 {
     *outcome = (struct gt_outcome){.elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN};
     outcome->peak_untold = NAN;
-    outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false};
+    outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(outcome->value[scope]);
         outcome->peak[scope] = (struct gt_peak_fields){NAN, NAN, NAN};

@@ -67,13 +67,25 @@ static uint32_t find(const struct gt_trace *trace, const char *name)
     return found;
 }
 
+/* Rank 0 writes the timeline of Horovod, which names no node itself. */
+static uint32_t first_rank(const struct gt_trace *trace, const struct gt_trace_file *of)
+{
+    if (strcmp(of->format, "horovod") != 0 || of->clock == GT_CLOCK_UNKNOWN)
+        return GT_TRACE_NONE;
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (trace->file[i].rank == 0 && trace->file[i].node != GT_TRACE_NONE && has_steps(trace, trace->file[i].node))
+            return trace->file[i].node;
+    return GT_TRACE_NONE;
+}
+
 void gt_nodes_join(struct gt_trace *trace)
 {
     for (uint32_t i = 0; i < trace->file_count; i++) {
         struct gt_trace_file *file = &trace->file[i];
-        if (!may_join(file) || file->node == GT_TRACE_NONE || has_steps(trace, file->node))
+        if (!may_join(file) || (file->node != GT_TRACE_NONE && has_steps(trace, file->node)))
             continue;
-        uint32_t node = find(trace, gt_trace_text(trace, file->node));
+        uint32_t node = file->node == GT_TRACE_NONE ? first_rank(trace, file)
+                                                    : find(trace, gt_trace_text(trace, file->node));
         file->node = node != GT_TRACE_NONE ? node : file->node;
     }
 }

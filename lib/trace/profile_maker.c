@@ -10,8 +10,8 @@
 int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
 {
     struct gt_strings *strings = &maker->trace->strings;
-    int64_t file_text = gt_strings_add(strings, file.text, file.length);
-    int64_t name_text = file_text < 0 ? file_text : gt_strings_add(strings, name.text, name.length);
+    int64_t file_text = gt_strings_add(strings, file.text ? file.text : "", file.length);
+    int64_t name_text = file_text < 0 ? file_text : gt_strings_add(strings, name.text ? name.text : "", name.length);
     if (name_text < 0)
         return name_text;
     struct gt_key key = {{(uint32_t)file_text, (uint32_t)name_text, (uint32_t)line, (uint32_t)((uint64_t)line >> 32)}};
@@ -82,11 +82,25 @@ static bool split_before(struct gt_span text, struct gt_span *file, int64_t *lin
     return name->length > 0;
 }
 
+/* "prog.py:fib:3" of Python's sampling profiler and Austin. */
+static bool split_between(struct gt_span text, struct gt_span *file, int64_t *line, struct gt_span *name)
+{
+    const char *last = last_of(text, ':');
+    struct gt_span head = {text.text, last ? (size_t)(last - text.text) : 0};
+    const char *first = head.length ? last_of(head, ':') : NULL;
+    if (!first || !read_line((struct gt_span){last + 1, (size_t)(text.text + text.length - last - 1)}, line))
+        return false;
+    *file = (struct gt_span){text.text, (size_t)(first - text.text)};
+    *name = (struct gt_span){first + 1, (size_t)(last - first - 1)};
+    return file->length && name->length && first[-1] != ':';
+}
+
 int64_t gt_profile_function_of(struct gt_profile_maker *maker, struct gt_span text)
 {
     struct gt_span file = {"~", 1}, name = text;
     int64_t line = 0;
-    if (!text.text || (!split_behind(text, &file, &line, &name) && !split_before(text, &file, &line, &name))) {
+    if (!text.text || (!split_behind(text, &file, &line, &name) && !split_before(text, &file, &line, &name) &&
+                       !split_between(text, &file, &line, &name))) {
         file = (struct gt_span){"~", 1};
         name = text.text ? text : (struct gt_span){"", 0};
         line = 0;

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "trace/trace.h"
+#include "trace/unread.h"
 #include "trace/zip.h"
 
 /* The files there are below the paths asked for, and the format of each. */
@@ -52,6 +53,7 @@ struct search {
     struct found_paths *found;
     const char *const *suffixes;
     char *head;
+    const char *about; /* what the latest file is that no format knows; NULL: nothing tells */
     struct gt_error *error;
 };
 
@@ -98,6 +100,7 @@ static const struct gt_trace_format *recognize(struct search *search, const char
     search->head[probe.length] = '\0';
     const struct gt_trace_format *format = length < 0 ? NULL : best_format(&probe);
     *status = length < 0 ? (int)length : 0;
+    search->about = format || length < 0 ? NULL : gt_unread_about(&probe);
     gt_input_close(input);
     return format;
 }
@@ -284,7 +287,8 @@ static int add_named(struct search *search, const char *path)
         return add_named_archive(search, path, path, -1);
     if (!format)
         return status < 0 ? status
-                          : gt_error_set(search->error, EINVAL, "%s: no trace or profile of a known format", path);
+                          : gt_error_set(search->error, EINVAL, "%s: no trace or profile of a known format%s%s", path,
+                                         search->about ? ": " : "", search->about ? search->about : "");
     return add_path(search, path, format, -1, NULL);
 }
 
@@ -352,7 +356,7 @@ static void release_paths(struct found_paths *paths)
 static int find_paths(struct found_paths *ret, const char *const paths[], size_t count, const char *const *suffixes,
                       struct gt_error *error)
 {
-    struct search search = {ret, suffixes, malloc(HEAD + 1), error};
+    struct search search = {ret, suffixes, malloc(HEAD + 1), NULL, error};
     int status = search.head ? 0 : gt_error_system(error, ENOMEM, "finding traces");
     *ret = (struct found_paths){0};
     for (size_t i = 0; i < count && status >= 0; i++)
@@ -436,7 +440,8 @@ static void begin_file(struct gt_reading *reading)
     struct gt_trace *trace = reading->trace;
     struct gt_trace_file *file = gt_reading_file(reading);
     forget_counts(file);
-    for (size_t i = 0; i < trace->file_count; i++)
+    for (size_t i = trace->file_count;
+         i-- > 0 && trace->file[i].part_of != GT_TRACE_NONE;) /* parts stand behind files */
         if (trace->file[i].part_of == reading->file)
             forget_counts(&trace->file[i]);
     for (uint32_t i = 0; i < file->tracks; i++)

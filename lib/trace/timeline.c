@@ -395,9 +395,10 @@ int gt_timeline_read(struct gt_reading *reading, const char *path, const struct 
         status = refuse_nothing(file, &end, timeline.has_items, path, error);
     if (status >= 0)
         judge_clock(file);
-    for (size_t i = 0; i < reading->trace->file_count; i++)
-        if (reading->trace->file[i].part_of == reading->file)
-            reading->trace->file[i].clock = file->clock;
+    struct gt_trace *trace = reading->trace;
+    for (size_t i = trace->file_count; i-- > 0 && trace->file[i].part_of != GT_TRACE_NONE;)
+        if (trace->file[i].part_of == reading->file)
+            trace->file[i].clock = file->clock;
     release(&timeline);
     gt_input_close(input);
     return status;

@@ -281,7 +281,7 @@ void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage 
  * node together, and sorts them. Returns 0 or -ENOMEM. */
 int gt_steps_combine(struct gt_trace *trace);
 /* Puts files without steps, of SMDebug, Horovod and TensorFlow, to the node of their host that has steps: to the same rank
- * or process where there is one, else the first. */
+ * or process where there is one, else the first. Horovod's own timeline, which names no node, goes to rank 0. */
 void gt_nodes_join(struct gt_trace *trace);
 /* Gives events without a step that of the window their start lies in. Windows of whole steps (processes "Step:...",
  * "ProfilerStep") go before those made of parts. Returns 0 or -ENOMEM. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/quantity.h"
+#include "schema/human.h"
 #include "view/view_draw.h"
 
 /* ---- Rows that can be chosen ------------------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ struct area {
     const char *title;
     double value[GT_VIEW_CURVE_MOST];
     double most;
-    char text[GT_QUANTITY_SIZE]; /* the most */
+    char text[GT_HUMAN_SIZE]; /* the most */
 };
 
 enum { AREAS = 3, TALLEST = 10 };
@@ -101,7 +101,7 @@ static bool take_area(const struct gt_view_picture *picture, struct area *area, 
     if (is_bytes)
         gt_view_bytes(picture->choice, area->text, area->most);
     else
-        gt_quantity_percent(area->text, area->most);
+        gt_human_percent(area->text, area->most);
     return area->most > 0;
 }
 
@@ -109,7 +109,7 @@ static int draw_process(const struct gt_view_picture *picture, int row, int rows
 {
     const struct gt_view_model *model = picture->model;
     const struct gt_view_process *process = NULL;
-    char cpu[GT_QUANTITY_SIZE], ram[GT_QUANTITY_SIZE], peak[GT_QUANTITY_SIZE], age[GT_QUANTITY_SIZE];
+    char cpu[GT_HUMAN_SIZE], ram[GT_HUMAN_SIZE], peak[GT_HUMAN_SIZE], age[GT_HUMAN_SIZE];
     size_t line = GT_VIEW_LINES + 2 * model->gpu_count;
     struct area area[AREAS];
     int count = 0, width = picture->grid.columns - 2;
@@ -122,13 +122,13 @@ static int draw_process(const struct gt_view_picture *picture, int row, int rows
     }
     gt_cells_text(&picture->grid, row + 1, 1, width, GT_VIEW_PLAIN,
                   *process->command ? process->command : process->name);
-    gt_quantity_percent(cpu, process->cpu);
+    gt_human_percent(cpu, process->cpu);
     if (model->has_ended_processes)
-        gt_quantity_time(cpu, process->cpu_time);
+        gt_human_seconds(cpu, process->cpu_time);
     gt_cells_print(&picture->grid, row + 2, 1, width, GT_VIEW_BOLD, "cpu %s   memory %s   peak %s   %s %s", cpu,
                    gt_view_bytes(picture->choice, ram, process->ram),
                    gt_view_bytes(picture->choice, peak, process->peak), model->has_ended_processes ? "lived" : "age",
-                   gt_quantity_time(age, process->age));
+                   gt_human_seconds(age, process->age));
     count += take_area(picture, &area[count], "cpu", line + GT_VIEW_ALONE_CPU, false);
     count += take_area(picture, &area[count], "memory", line + GT_VIEW_ALONE_RAM, true);
     count += take_area(picture, &area[count], "GPU memory", line + GT_VIEW_ALONE_GPU, true);
@@ -146,13 +146,13 @@ static void take_calls(const struct gt_view_picture *picture, struct area *area)
         area->value[i] = i < count ? model->call[model->call_count - count + i] : NAN;
     for (size_t i = 0; i < count; i++)
         area->most = fmax(area->most, area->value[i]);
-    gt_quantity_time(area->text, area->most);
+    gt_human_seconds(area->text, area->most);
 }
 
 static int draw_block(const struct gt_view_picture *picture, int row, int rows)
 {
     const struct gt_view_block *block = gt_view_block_named(picture->model, picture->choice->chosen.name);
-    char mean[GT_QUANTITY_SIZE], least[GT_QUANTITY_SIZE], most[GT_QUANTITY_SIZE], now[GT_QUANTITY_SIZE];
+    char mean[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE], now[GT_HUMAN_SIZE];
     struct area area[AREAS];
     int count = 1, width = picture->grid.columns - 2;
     gt_cells_print(&picture->grid, row, 1, width, GT_VIEW_TITLE, " block %s ", picture->choice->chosen.name);
@@ -162,9 +162,9 @@ static int draw_block(const struct gt_view_picture *picture, int row, int rows)
     }
     gt_cells_print(&picture->grid, row + 1, 1, width, GT_VIEW_BOLD,
                    "now %s   %llu calls   mean %s   least %s   most %s",
-                   block->running ? gt_quantity_time(now, block->now) : "-", (unsigned long long)block->calls,
-                   gt_quantity_time(mean, block->calls ? block->total / (double)block->calls : NAN),
-                   gt_quantity_time(least, block->least), gt_quantity_time(most, block->most));
+                   block->running ? gt_human_seconds(now, block->now) : "-", (unsigned long long)block->calls,
+                   gt_human_seconds(mean, block->calls ? block->total / (double)block->calls : NAN),
+                   gt_human_seconds(least, block->least), gt_human_seconds(most, block->most));
     take_calls(picture, &area[0]);
     struct gt_view_choice choice = *picture->choice;
     struct gt_view_picture latest = *picture;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/quantity.h"
+#include "schema/human.h"
 
 enum { CURVE_COLUMN = 16, NARROW = 60, NORMAL = 80, WIDE = 120, LEAST_COMMAND = 26, TAILS = 3 };
 
@@ -74,7 +74,7 @@ void gt_view_titles(const struct gt_view_picture *picture, struct gt_view_box bo
 
 const char *gt_view_bytes(const struct gt_view_choice *choice, char *ret, double bytes)
 {
-    return choice->is_binary ? gt_quantity_binary(ret, bytes) : gt_quantity_bytes(ret, bytes);
+    return choice->is_binary ? gt_human_binary(ret, bytes) : gt_human_bytes(ret, bytes);
 }
 
 /* ---- The first line ---------------------------------------------------------------------------------------------- */
@@ -82,17 +82,17 @@ const char *gt_view_bytes(const struct gt_view_choice *choice, char *ret, double
 static void state_text(char *text, size_t size, const struct gt_view_model *model, bool is_short,
                        enum gt_view_style *style)
 {
-    char whole[GT_QUANTITY_SIZE], at[GT_QUANTITY_SIZE], silence[GT_QUANTITY_SIZE];
-    gt_quantity_clock(at, model->at);
-    gt_quantity_clock(whole, model->whole);
-    gt_quantity_clock(silence, model->silence);
+    char whole[GT_HUMAN_SIZE], at[GT_HUMAN_SIZE], silence[GT_HUMAN_SIZE];
+    gt_human_clock(at, model->at);
+    gt_human_clock(whole, model->whole);
+    gt_human_clock(silence, model->silence);
     *style = GT_VIEW_BOLD;
     if (model->is_past)
         snprintf(text, size, "at %s of %s", at, whole);
     else if (model->state == GT_VIEW_WAITING)
         snprintf(text, size, "no sample yet");
     else if (model->state == GT_VIEW_RUNNING && model->time_limit > 0)
-        snprintf(text, size, "%s of %s%s", at, gt_quantity_clock(whole, model->time_limit), is_short ? "" : " running");
+        snprintf(text, size, "%s of %s%s", at, gt_human_clock(whole, model->time_limit), is_short ? "" : " running");
     else if (model->state == GT_VIEW_RUNNING)
         snprintf(text, size, "%s%s", at, is_short ? "" : " running");
     else if (model->state == GT_VIEW_SILENT)
@@ -110,7 +110,7 @@ static void left_text(char *text, size_t size, const struct gt_view_picture *pic
 {
     const struct gt_view_model *model = picture->model;
     const struct gt_progress *progress = &model->progress;
-    char name[40] = "", time[GT_QUANTITY_SIZE];
+    char name[40] = "", time[GT_HUMAN_SIZE];
     bool is_given;
     double left = gt_view_left(model, picture->before, &is_given);
     *text = '\0';
@@ -122,7 +122,7 @@ static void left_text(char *text, size_t size, const struct gt_view_picture *pic
         size -= used;
     }
     if (!isnan(left))
-        snprintf(text, size, "  %s left%s", is_given ? gt_quantity_clock(time, left) : gt_quantity_about(time, left),
+        snprintf(text, size, "  %s left%s", is_given ? gt_human_clock(time, left) : gt_human_about(time, left),
                  is_given && picture->grid.columns >= WIDE ? " of what was asked for" : "");
 }
 
@@ -141,16 +141,16 @@ static bool follow_text(char *text, size_t size, const struct gt_view_picture *p
 {
     const struct gt_view_block *block = gt_view_block_named(picture->model, picture->choice->follow);
     const struct gt_view_model *model = picture->model;
-    char time[GT_QUANTITY_SIZE], at[GT_QUANTITY_SIZE], name[40];
+    char time[GT_HUMAN_SIZE], at[GT_HUMAN_SIZE], name[40];
     size_t used = 0;
     if (!block || (!model->is_past && model->state != GT_VIEW_RUNNING))
         return false;
     if (model->is_past)
-        used = (size_t)snprintf(text, size, "at %s  ", gt_quantity_clock(at, model->at));
+        used = (size_t)snprintf(text, size, "at %s  ", gt_human_clock(at, model->at));
     *style = GT_VIEW_BOLD;
     gt_life_shorten(name, sizeof name, block->name);
     snprintf(text + used, size - used, "%s, call %llu: %s", name, (unsigned long long)(block->calls + block->running),
-             gt_quantity_clock(time, isnan(block->latest_elapsed) ? block->now : block->latest_elapsed));
+             gt_human_clock(time, isnan(block->latest_elapsed) ? block->now : block->latest_elapsed));
     return true;
 }
 
@@ -178,7 +178,7 @@ struct gauge {
     bool is_most;
     double least_scale; /* the curve's greatest height is at least this */
     double share;       /* of the bar; NaN: there is none */
-    char value[GT_QUANTITY_SIZE];
+    char value[GT_HUMAN_SIZE];
     char tail[TAILS][64]; /* as many of them as there is room for */
 };
 
@@ -246,7 +246,7 @@ static void draw_before(const struct gt_view_picture *picture, int row, const st
 static int draw_memory(const struct gt_view_picture *picture, int row)
 {
     const struct gt_view_model *model = picture->model, *before = picture->before;
-    char capacity[GT_QUANTITY_SIZE], peak[GT_QUANTITY_SIZE], swap[GT_QUANTITY_SIZE];
+    char capacity[GT_HUMAN_SIZE], peak[GT_HUMAN_SIZE], swap[GT_HUMAN_SIZE];
     struct gauge gauge = {
         .label = "mem", .line = GT_VIEW_RAM, .is_most = true, .share = model->ram / model->ram_capacity};
     gt_view_bytes(picture->choice, gauge.value, model->ram);
@@ -259,9 +259,9 @@ static int draw_memory(const struct gt_view_picture *picture, int row)
     draw_gauge(picture, row, &gauge);
     if (!before)
         return 1;
-    char was[GT_QUANTITY_SIZE], all[100], whole[GT_QUANTITY_SIZE];
+    char was[GT_HUMAN_SIZE], all[100], whole[GT_HUMAN_SIZE];
     snprintf(all, sizeof all, "peak %s by now; %s in all", gt_view_bytes(picture->choice, peak, before->ram_peak),
-             gt_quantity_clock(whole, before->whole));
+             gt_human_clock(whole, before->whole));
     draw_before(picture, row + 1, &gauge, gt_view_bytes(picture->choice, was, before->ram), all);
     return 2;
 }
@@ -269,29 +269,29 @@ static int draw_memory(const struct gt_view_picture *picture, int row)
 static int draw_cpu(const struct gt_view_picture *picture, int row)
 {
     const struct gt_view_model *model = picture->model, *before = picture->before;
-    char percent[GT_QUANTITY_SIZE], was[GT_QUANTITY_SIZE], mean[GT_QUANTITY_SIZE];
+    char percent[GT_HUMAN_SIZE], was[GT_HUMAN_SIZE], mean[GT_HUMAN_SIZE];
     struct gauge gauge = {.label = "cpu", .line = GT_VIEW_CPU, .least_scale = 1, .share = model->cpu / model->cores};
-    gt_quantity_number(gauge.value, model->cpu);
+    gt_human_number(gauge.value, model->cpu);
     if (!isnan(model->cores))
         snprintf(gauge.tail[0], sizeof gauge.tail[0], "of %.*f core%s", model->cores != round(model->cores),
                  model->cores, model->cores == 1 ? "" : "s");
-    snprintf(gauge.tail[1], sizeof gauge.tail[1], "mean %s", gt_quantity_number(mean, model->cpu_mean));
+    snprintf(gauge.tail[1], sizeof gauge.tail[1], "mean %s", gt_human_number(mean, model->cpu_mean));
     if (!isnan(model->cores))
         snprintf(gauge.tail[2], sizeof gauge.tail[2], "%s efficient",
-                 gt_quantity_percent(percent, model->cpu_mean / model->cores));
+                 gt_human_percent(percent, model->cpu_mean / model->cores));
     draw_gauge(picture, row, &gauge);
     if (!before)
         return 1;
     char all[100];
-    snprintf(all, sizeof all, "mean %s by now", gt_quantity_number(mean, before->cpu_mean));
-    draw_before(picture, row + 1, &gauge, gt_quantity_number(was, before->cpu), all);
+    snprintf(all, sizeof all, "mean %s by now", gt_human_number(mean, before->cpu_mean));
+    draw_before(picture, row + 1, &gauge, gt_human_number(was, before->cpu), all);
     return 2;
 }
 
 static int draw_power(const struct gt_view_picture *picture, int row)
 {
     const struct gt_view_model *model = picture->model;
-    char energy[GT_QUANTITY_SIZE];
+    char energy[GT_HUMAN_SIZE];
     struct gauge gauge = {.label = "pow", .line = GT_VIEW_POWER, .share = NAN};
     if (isnan(model->energy))
         return 0;
@@ -299,7 +299,7 @@ static int draw_power(const struct gt_view_picture *picture, int row)
         strcpy(gauge.value, "n/a");
     else
         snprintf(gauge.value, sizeof gauge.value, "%.*f W", model->power < 9.95 && model->power > 0, model->power);
-    snprintf(gauge.tail[0], sizeof gauge.tail[0], "%s", gt_quantity_energy(energy, model->energy));
+    snprintf(gauge.tail[0], sizeof gauge.tail[0], "%s", gt_human_energy(energy, model->energy));
     if (!isnan(model->cpu_power) && !isnan(model->gpu_power))
         snprintf(gauge.tail[1], sizeof gauge.tail[1], "cpu %.0f  gpu %.0f W", model->cpu_power, model->gpu_power);
     draw_gauge(picture, row, &gauge);
@@ -309,7 +309,7 @@ static int draw_power(const struct gt_view_picture *picture, int row)
 static int draw_disk(const struct gt_view_picture *picture, int row)
 {
     const struct gt_view_model *model = picture->model;
-    char read[GT_QUANTITY_SIZE], written[GT_QUANTITY_SIZE], wait[GT_QUANTITY_SIZE], rate[GT_QUANTITY_SIZE];
+    char read[GT_HUMAN_SIZE], written[GT_HUMAN_SIZE], wait[GT_HUMAN_SIZE], rate[GT_HUMAN_SIZE];
     struct gauge gauge = {.label = "disk", .line = GT_VIEW_DISK, .share = NAN};
     if (!(model->disk_read > 0 || model->disk_written > 0))
         return 0;
@@ -322,7 +322,7 @@ static int draw_disk(const struct gt_view_picture *picture, int row)
         snprintf(gauge.tail[1], sizeof gauge.tail[1], "%s read",
                  gt_view_bytes(picture->choice, read, model->disk_read));
     if (model->disk_wait >= 0.01)
-        snprintf(gauge.tail[2], sizeof gauge.tail[2], "waiting %s", gt_quantity_percent(wait, model->disk_wait));
+        snprintf(gauge.tail[2], sizeof gauge.tail[2], "waiting %s", gt_human_percent(wait, model->disk_wait));
     draw_gauge(picture, row, &gauge);
     return 1;
 }
@@ -349,7 +349,7 @@ static double idle_time(const struct gt_view_model *model, size_t gpu)
 /* "gpu 1 3 5 idle for 31 min": those that have been idle for a minute, and the shortest of their times. */
 static size_t warn_of_idle(const struct gt_view_model *model, char *text, size_t size)
 {
-    char time[GT_QUANTITY_SIZE];
+    char time[GT_HUMAN_SIZE];
     double shortest = INFINITY;
     size_t used = (size_t)snprintf(text, size, "gpu");
     for (size_t i = 0; i < model->gpu_count; i++) {
@@ -360,7 +360,7 @@ static size_t warn_of_idle(const struct gt_view_model *model, char *text, size_t
         if (used + 40 < size)
             used += (size_t)snprintf(text + used, size - used, " %zu", i);
     }
-    snprintf(text + used, size - used, " idle for %s", gt_quantity_time(time, shortest));
+    snprintf(text + used, size - used, " idle for %s", gt_human_seconds(time, shortest));
     return isfinite(shortest);
 }
 
@@ -369,7 +369,7 @@ static size_t find_warnings(const struct gt_view_picture *picture, char text[WAR
 {
     const struct gt_view_model *model = picture->model;
     size_t count = 0;
-    char first[GT_QUANTITY_SIZE], second[GT_QUANTITY_SIZE];
+    char first[GT_HUMAN_SIZE], second[GT_HUMAN_SIZE];
     if (model->state == GT_VIEW_ENDED && !model->is_past)
         return 0;
     if (model->ram / model->ram_capacity >= 0.9)
@@ -377,8 +377,7 @@ static size_t find_warnings(const struct gt_view_picture *picture, char text[WAR
                  gt_view_bytes(picture->choice, second, model->ram_capacity));
     if (model->progress.left > model->time_limit - model->at && model->time_limit > model->at)
         snprintf(text[count++], 120, "%s to go at this pace, and %s left of what was asked for",
-                 gt_quantity_about(first, model->progress.left),
-                 gt_quantity_clock(second, model->time_limit - model->at));
+                 gt_human_about(first, model->progress.left), gt_human_clock(second, model->time_limit - model->at));
     if (model->swap > 0)
         snprintf(text[count++], 120, "%s of memory is swapped out", gt_view_bytes(picture->choice, first, model->swap));
     return count + warn_of_idle(model, text[count], 120);

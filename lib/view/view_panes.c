@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/quantity.h"
+#include "schema/human.h"
 #include "view/view_draw.h"
 
 enum { NARROW = 60, NORMAL = 76, WIDE = 110 };
@@ -14,10 +14,12 @@ static const char *or_dash(const char *text)
     return strcmp(text, "n/a") ? text : "-";
 }
 
-static const char *whole(char *text, double value)
+static char *whole(char *text, double value)
 {
-    snprintf(text, GT_QUANTITY_SIZE, "%.0f", value);
-    return isnan(value) ? "-" : text;
+    if (isnan(value))
+        return strcpy(text, "-");
+    snprintf(text, GT_HUMAN_SIZE, "%.0f", value);
+    return text;
 }
 
 /* ---- GPUs -------------------------------------------------------------------------------------------------------- */
@@ -53,7 +55,7 @@ static void set_gpu_columns(struct gt_view_column column[GPU_COLUMNS], int colum
 static void draw_gpu_memory(const struct gt_view_picture *picture, struct gt_view_box box, int row,
                             const struct gt_view_column *column, const struct gt_view_gpu *gpu)
 {
-    char used[GT_QUANTITY_SIZE], all[GT_QUANTITY_SIZE], text[2 * GT_QUANTITY_SIZE + 4];
+    char used[GT_HUMAN_SIZE], all[GT_HUMAN_SIZE], text[2 * GT_HUMAN_SIZE + 4];
     gt_view_bytes(picture->choice, used, gpu->ram);
     gt_view_bytes(picture->choice, all, gpu->capacity);
     snprintf(text, sizeof text, isnan(gpu->capacity) || box.columns < NARROW ? "%s" : "%s / %s", or_dash(used), all);
@@ -66,14 +68,14 @@ static void draw_gpu(const struct gt_view_picture *picture, struct gt_view_box b
                      const struct gt_view_column *column, size_t index)
 {
     const struct gt_view_gpu *gpu = &picture->model->gpu[index];
-    char text[GT_QUANTITY_SIZE];
+    char text[GT_HUMAN_SIZE];
     double value[GT_VIEW_CURVE_MOST];
     int width, at = gt_view_column_at(box, column, GPU_COLUMNS, GPU_CURVE, &width);
     width = width > GT_VIEW_CURVE_MOST ? GT_VIEW_CURVE_MOST : width;
     snprintf(text, sizeof text, "%zu", index);
     gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_NUMBER, GT_VIEW_BOLD, text);
     gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_BUSY, GT_VIEW_PLAIN,
-                  or_dash(gt_quantity_percent(text, gpu->busy)));
+                  or_dash(gt_human_percent(text, gpu->busy)));
     gt_view_curve(picture, picture->model, GT_VIEW_LINES + 2 * index, false, width, value);
     if (!picture->choice->hides_curves)
         gt_cells_curve(&picture->grid, row, at, width, value, 1, GT_VIEW_CURVE);
@@ -140,15 +142,15 @@ int gt_view_blocks_rows(const struct gt_view_picture *picture)
     return count ? 1 + (int)(count < 1000 ? count : 1000) : 0;
 }
 
-static const char *time_text(char *text, double seconds)
+static char *time_text(char *text, double seconds)
 {
-    return seconds >= 60 ? gt_quantity_clock(text, seconds) : gt_quantity_time(text, seconds);
+    return seconds >= 60 ? gt_human_clock(text, seconds) : gt_human_seconds(text, seconds);
 }
 
 static void draw_block(const struct gt_view_picture *picture, struct gt_view_box box, int row,
                        const struct gt_view_column *column, const struct gt_view_block *block)
 {
-    char text[GT_QUANTITY_SIZE], name[GT_LIFE_BRANCH_SIZE + sizeof block->name], branch[GT_LIFE_BRANCH_SIZE];
+    char text[GT_HUMAN_SIZE], name[GT_LIFE_BRANCH_SIZE + sizeof block->name], branch[GT_LIFE_BRANCH_SIZE];
     gt_life_branch(branch, &(struct gt_life_place){0, block->depth, block->open});
     snprintf(name, sizeof name, "%s%s", branch, block->name);
     gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_NAME, block->running ? GT_VIEW_BOLD : GT_VIEW_PLAIN,
@@ -161,7 +163,7 @@ static void draw_block(const struct gt_view_picture *picture, struct gt_view_box
                   block->calls ? time_text(text, block->total / (double)block->calls) : "-");
     double open = isnan(block->now) ? 0 : block->now;
     gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_SHARE, GT_VIEW_PLAIN,
-                  gt_quantity_percent(text, fmin(1, (block->total + open) / picture->model->block_at)));
+                  gt_human_percent(text, fmin(1, (block->total + open) / picture->model->block_at)));
     int width, at = gt_view_column_at(box, column, BLOCK_COLUMNS, BLOCK_LAST, &width);
     double most = 0;
     for (size_t i = 0; i < block->last_count; i++)
@@ -280,7 +282,7 @@ static void name_text(char *text, size_t size, const struct gt_view_picture *pic
     snprintf(text, size, "%s%s", branch, shows_command ? process->command : *process->name ? process->name : "?");
 }
 
-typedef const char *write_figure(char *ret, double value);
+typedef char *write_figure(char *ret, double value);
 
 struct figure {
     enum process_column column;
@@ -291,11 +293,11 @@ struct figure {
 static void draw_process(const struct gt_view_picture *picture, struct gt_view_box box, int row,
                          const struct gt_view_column *column, const struct gt_view_process *process)
 {
-    char text[GT_QUANTITY_SIZE], name[GT_LIFE_BRANCH_SIZE + GT_LIFE_COMMAND];
+    char text[GT_HUMAN_SIZE], name[GT_LIFE_BRANCH_SIZE + GT_LIFE_COMMAND];
     const bool is_live = !picture->model->has_ended_processes;
-    write_figure *bytes = picture->choice->is_binary ? gt_quantity_binary : gt_quantity_bytes;
+    write_figure *bytes = picture->choice->is_binary ? gt_human_binary : gt_human_bytes;
     const struct figure figures[] = {
-        is_live ? (struct figure){PROCESS_CPU, process->cpu, gt_quantity_percent}
+        is_live ? (struct figure){PROCESS_CPU, process->cpu, gt_human_percent}
                 : (struct figure){PROCESS_CPU, process->cpu_time, time_text},
         {PROCESS_RAM, process->ram, bytes},
         {PROCESS_PEAK, process->peak, bytes},
@@ -320,7 +322,7 @@ static void draw_process(const struct gt_view_picture *picture, struct gt_view_b
 static void draw_rest(const struct gt_view_picture *picture, struct gt_view_box box,
                       const struct gt_view_column *column, const struct gt_view_process *const *list, size_t count)
 {
-    char text[GT_QUANTITY_SIZE + 20];
+    char text[GT_HUMAN_SIZE + 20];
     double cpu = 0, cpu_time = 0, ram = 0;
     int row = box.row + box.rows - 1;
     for (size_t i = 0; i < count; i++) {
@@ -331,7 +333,7 @@ static void draw_rest(const struct gt_view_picture *picture, struct gt_view_box 
     snprintf(text, sizeof text, "%zu more", count);
     gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_NAME, GT_VIEW_DIM, text);
     gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_CPU, GT_VIEW_DIM,
-                  picture->model->has_ended_processes ? time_text(text, cpu_time) : gt_quantity_percent(text, cpu));
+                  picture->model->has_ended_processes ? time_text(text, cpu_time) : gt_human_percent(text, cpu));
     gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_RAM, GT_VIEW_DIM,
                   gt_view_bytes(picture->choice, text, ram));
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/quantity.h"
+#include "schema/human.h"
 #include "view/view_draw.h"
 
 enum { PARTS = 6, PART_SIZE = 96, LEAST_NAME = 8, GPUS_NAMED = 4 };
@@ -65,26 +65,26 @@ static void gpu_text(char *ret, const struct gt_view_model *model)
 /* In the order of the line. */
 static void write_parts(char part[PARTS][PART_SIZE], const struct gt_view_model *model)
 {
-    char first[GT_QUANTITY_SIZE], second[GT_QUANTITY_SIZE], name[40];
+    char first[GT_HUMAN_SIZE], second[GT_HUMAN_SIZE], name[40];
     bool is_given;
     double left = gt_view_left(model, NULL, &is_given);
     memset(part, 0, PARTS * PART_SIZE);
-    snprintf(part[0], PART_SIZE, " %s", gt_quantity_clock(first, model->at));
+    snprintf(part[0], PART_SIZE, " %s", gt_human_clock(first, model->at));
     if (!isnan(model->ram))
         snprintf(part[1], PART_SIZE, isnan(model->ram_capacity) ? "  mem %s" : "  mem %s of %s",
-                 gt_quantity_bytes(first, model->ram), gt_quantity_bytes(second, model->ram_capacity));
+                 gt_human_bytes(first, model->ram), gt_human_bytes(second, model->ram_capacity));
     if (!isnan(model->cpu))
         snprintf(part[2], PART_SIZE, isnan(model->cores) ? "  cpu %s" : "  cpu %s of %.3g",
-                 gt_quantity_number(first, model->cpu), model->cores);
+                 gt_human_number(first, model->cpu), model->cores);
     gpu_text(part[3], model);
     gt_life_shorten(name, sizeof name, model->progress.name);
     if (*name)
         snprintf(part[4], PART_SIZE, "  %s %llu/%llu", name, (unsigned long long)model->progress.done,
                  (unsigned long long)model->progress.total);
     if (is_given && !isnan(left))
-        snprintf(part[5], PART_SIZE, "  %s left", gt_quantity_clock(first, left));
+        snprintf(part[5], PART_SIZE, "  %s left", gt_human_clock(first, left));
     else if (!isnan(left))
-        snprintf(part[5], PART_SIZE, "  %s", gt_quantity_about(first, left));
+        snprintf(part[5], PART_SIZE, "  %s", gt_human_about(first, left));
 }
 
 static int width_of(const char *text)

@@ -200,9 +200,11 @@ def test_attach_until_the_process_ends(cli):
     process = subprocess.Popen(["sleep", "2"])
     reaper = pathlib.Path(f"/proc/{process.pid}")
     assert reaper.exists()
+    began = time.monotonic()
     done = cli("attach", QUIET, "--st", "0.1", "--tu", "seconds", "-f", "json", process.pid)
+    elapsed = time.monotonic() - began  # where the machine is busy the end is seen late
     assert done.returncode == 0 and done.stdout == ""
-    assert 0 < json.loads(done.stderr)["compute_time"]["time"] < 2  # no sentence follows it
+    assert 0 < json.loads(done.stderr)["compute_time"]["time"] < elapsed  # no sentence follows it
     process.wait()
 
 

@@ -14,6 +14,7 @@ import zlib
 
 import pytest
 from browser import Browser, needs_browser, wait_for
+from patience import least
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 STATIC = ("ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,system_core_count,n_expected_cores,"
@@ -298,6 +299,54 @@ def test_a_dot_is_a_sample_and_a_greater_peak_stands_beside_it(cli, tmp_path):
         page.call("Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False)
         wait_for(lambda: page.value("said.some(text => text.startsWith('largest'))"), 15)
         assert page.value("said.some(text => /^largest sample 1\\d\\d MB, peak 3\\d\\d MB$/.test(text))"), page.value("said.join()")
+
+
+MANY = ("main_ram", "combined_ram", "descendants_ram", "combined_gpu_ram", "gpu_sum_utilization_percent", "cpu_combined_sum_utilization_percent",
+        "cpu_system_sum_utilization_percent", "system_gpu_power", "combined_read_bytes", "combined_written_bytes", "timestamp", "monotonic")
+
+
+@pytest.fixture
+def many(cli, tmp_path):
+    """The page of many samples that never rest."""
+    noise = random.Random(1).random
+    rows = []
+    for i in range(40000):
+        more = i * 1000 + int(900 * noise())
+        rows.append((0.5 + noise() / 9, 2 + noise(), 1 + noise(), 8 * noise(), 60 + 40 * noise(), 100 + 50 * noise(), 300 + 200 * noise(),
+                     200 + 100 * noise(), more * 99, more * 33, 1.7e9 + i * 0.1, 5 + i * 0.1))
+    static = STATIC.replace("64,0,16,16,0,0", "64,80,16,16,1,1")
+    (tmp_path / "run.csv").write_text("\n".join([static, ",".join(MANY), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    assert cli("report", "run.csv", "-o", "page.html").returncode == 0
+    data_of((tmp_path / "page.html").read_text())
+    return tmp_path / "page.html"
+
+
+@needs_browser
+def test_charts_of_many_samples_are_soon_drawn(many):
+    """By CPU time of the browser, which another program's does not lengthen much. With each band as a path it was 3 s."""
+    def seconds():
+        with Browser(many) as page:
+            page.wait(READY)
+            return page.cpu_seconds() - page.cpu_before
+    assert least(seconds, 2) < 2
+
+
+PAINTED = """(title => { const figure = [...document.querySelectorAll('figure.moves')].find(one => one.querySelector('figcaption').textContent.startsWith(title));
+    const canvas = figure.querySelector('canvas'); if (!canvas) return 0;
+    const all = canvas.getContext('2d').getImageData(canvas.width / 2, 0, 8, canvas.height).data; let count = 0;
+    for (let i = 3; i < all.length; i += 4) count += all[i] > 40 && all[i] < 80; return count / 8 / canvas.height })"""
+
+
+@needs_browser
+def test_a_chart_is_drawn_when_it_comes_near_and_has_its_band(many):
+    with Browser(many, height=450) as page:
+        page.wait(READY)
+        assert page.said == [] and page.value(PAINTED + "('CPU in use')") > 0.3
+        assert page.value(PAINTED + "('Storage')") == 0
+        page.value("document.getElementById('figure' + document.querySelectorAll('figure.moves').length).scrollIntoView()")
+        page.wait(PAINTED + "('Storage') > 0.3")
+        tops = "[...document.querySelectorAll('figure.moves')].map(one => one.getBoundingClientRect().height)"
+        assert min(page.value(tops)) > 150 and page.said == []
 
 
 @needs_browser

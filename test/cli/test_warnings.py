@@ -92,6 +92,22 @@ def test_a_child_is_killed_and_the_job_goes_on(limited):
     assert re.search(killed, done.stderr, re.MULTILINE), done.stderr
 
 
+@pytest.mark.parametrize("is_taken_away", [False, True])
+def test_in_a_group_that_the_job_made(group, cli, is_taken_away):
+    """As systemd-run and containers do: the job's own group has no limit and counts no kill of version 1. Where the folder goes with
+    its last process, what is left is the machine's count."""
+    away = f'rmdir "{group}"; sleep 0.2; exit 4' if is_taken_away else "sleep 0.2; exit 4"
+    script = f'held=1; sh -c \'echo $$ > {group}/cgroup.procs && exec "$@"\' sh "{sys.executable}" -c "$1"; {away}'
+    words = ["--st=0.05", "--blocks", "--disable-logs", "--no-history", "--tf=run.sqlite"]
+    done = cli("run", *words, "--", "sh", "-c", script, "sh", GROWS)
+    assert done.returncode == 4
+    assert re.search("   (probably )?OUT OF MEMORY, exit 4, " if is_taken_away else "   OUT OF MEMORY, exit 4, ", done.stderr), done.stderr
+    report = json.loads(cli("report", "-f", "json", "run.sqlite").stdout)
+    killed = r"the kernel (probably )?killed python\S* \(pid \d+, \d+ MB\) at the limit of 300 MB"
+    assert re.fullmatch(killed, report["warnings"][0]["sentence"]), report["warnings"]
+    assert report["next_time"]["killed_at"] == pytest.approx(LIMIT, rel=0.001) and report["next_time"]["memory"] >= 2 * LIMIT * 0.999
+
+
 def test_nobody_is_blamed_for_a_signal(limited):
     done = limited("--", "sh", "-c", "sleep 0.2; kill -9 $$")
     assert done.returncode == 137 and "exit 137 (SIGKILL)" in done.stderr and "MEMORY" not in done.stderr

@@ -268,8 +268,8 @@ static void memory_is_judged(void **state)
     /* after steps 2..7: 130 to 180 MiB; the first two do not count */
     assert_says(
         report,
-        "cuda:0: allocated memory grows by 10.0 MiB a step, from 130 MiB after step 2 to 180 MiB after step 7, held "
-        "by aten::empty (180 MiB)",
+        "cuda:0: allocated memory grows by 10.5 MB a step, from 136 MB after step 2 to 189 MB after step 7, held "
+        "by aten::empty (189 MB)",
         NAN, "memory");
     assert_int_equal(traces_rows(report, "advice"), 1);
     gt_report_free(report);
@@ -278,9 +278,9 @@ static void memory_is_judged(void **state)
     text = training(8, 0, 1000);
     report = advise_file(*state, text.data);
     assert_says(report,
-                "cuda:0 reserves up to 1000 MiB of its 1.0 GiB (98 %), held by aten::empty (150 MiB): little is left",
+                "cuda:0 reserves up to 1.05 GB of its 1.07 GB (98 %), held by aten::empty (157 MB): little is left",
                 NAN, "memory");
-    assert_says(report, "reserves up to 1000 MiB for at most 150 MiB allocated (85 % for nothing)", NAN, "memory");
+    assert_says(report, "reserves up to 1.05 GB for at most 157 MB allocated (85 % for nothing)", NAN, "memory");
     assert_int_equal(traces_rows(report, "advice"), 2);
     gt_report_free(report);
     gt_buffer_release(&text);
@@ -376,6 +376,29 @@ static void who_comes_last_to_collectives_is_named(void **state)
         snprintf(node, sizeof node, "rank %d", rank);
         add(trace, node, "kernel", "gemm", 0, length, 0);
         add(trace, node, "kernel", "ncclDevKernel_AllReduce", length, 100 - length, 0);
+    }
+    struct gt_report *report = advise(trace);
+    assert_says(
+        report,
+        "rank 2 makes the others wait 40.0 % of the time: it comes last to 1 of 1 collectives, there on average 40.0 us "
+        "behind the median of the others; its kernels are 80 % slower (on average 90.0 us, the others' 50.0 us)",
+        40, "collectives, stragglers");
+    gt_report_free(report);
+}
+
+/* The collectives differ, so their arrivals tell nothing. */
+static void who_communicates_least_is_named_where_collectives_do_not_match(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ncclDevKernel_AllReduce", "ncclDevKernel_AllGather",
+                                        "ncclDevKernel_ReduceScatter"};
+    struct gt_trace *trace = traces_new();
+    for (int rank = 0; rank < 3; rank++) {
+        char node[24];
+        int length = rank == 2 ? 90 : 50;
+        snprintf(node, sizeof node, "rank %d", rank);
+        add(trace, node, "kernel", "gemm", 0, length, 0);
+        add(trace, node, "kernel", names[rank], length, 100 - length, 0);
     }
     struct gt_report *report = advise(trace);
     assert_says(
@@ -494,6 +517,7 @@ int main(void)
         cmocka_unit_test(making_iterators_is_told),
         cmocka_unit_test(stragglers_are_named),
         cmocka_unit_test(who_comes_last_to_collectives_is_named),
+        cmocka_unit_test(who_communicates_least_is_named_where_collectives_do_not_match),
         cmocka_unit_test(samples_are_judged),
         cmocka_unit_test(hot_functions_are_named),
     };

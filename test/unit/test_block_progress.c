@@ -44,8 +44,7 @@ static void write_text(int process, const char *text)
     snprintf(path, sizeof path, "%s/%d.csv", test_folder, process);
     FILE *file = fopen(path, "a");
     assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    bool is_new = !ftell(file);
+    bool is_new = !ftell(file); /* it was opened at its end */
     for (int i = 0; is_new && i < GT_BLOCK_EVENT_COLUMNS; i++)
         fprintf(file, "%s%s", gt_block_event_columns[i], i + 1 < GT_BLOCK_EVENT_COLUMNS ? "," : "\r\n");
     fputs(text, file);

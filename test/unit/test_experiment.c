@@ -94,15 +94,6 @@ static void joules_are_what_the_counters_say(void **state)
     fake_proc_destroy(machine, &root);
 }
 
-static void dates_with_and_without_a_zone(void **state)
-{
-    (void)state;
-    assert_close(gt_experiment_date("1970-01-02T00:00:00.25Z"), 86400.25, 1e-9);
-    assert_close(gt_experiment_date("1970-01-02 01:30:00+01:30"), 86400, 1e-9);
-    assert_true(gt_experiment_date("yesterday") != gt_experiment_date("yesterday"));
-    assert_true(gt_experiment_date("1970-01-02 01:30:00 often") != 0);
-}
-
 enum { LONG = 100 << 20, PIECE = 64 << 10 };
 
 static long long bytes_read(void)
@@ -190,7 +181,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_are_what_the_counters_say),
         cmocka_unit_test(records_are_handed_over),
-        cmocka_unit_test(dates_with_and_without_a_zone),
         cmocka_unit_test_setup_teardown(a_line_without_end_is_not_read_whole, folder_make, folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,6 +244,18 @@ static void the_smallest_limit_above_binds(void **state)
     assert_close(capacity(machine), 1000000 * 1024.0, 0);
 }
 
+static void limits_of_groups_with_spaces_in_their_names(void **state)
+{
+    struct gpu_machine *machine = *state;
+    write_memory(machine, 1, 1);
+    gpu_machine_file(machine, "sys/devices/system/cpu/online", "0-7\n");
+    gpu_machine_file(machine, "proc/1/cgroup", "0::/my jobs/job\n");
+    gpu_machine_file(machine, "proc/1/mountinfo",
+                     "31 23 0:27 /my\\040jobs /sys/fs/c\\040g rw shared:4 - cgroup2 cgroup2 rw\n");
+    gpu_machine_file(machine, "sys/fs/c g/job/memory.max", "524288000\n");
+    assert_close(capacity(machine), 524288000, 0);
+}
+
 static void version_one_and_containers(void **state)
 {
     struct gpu_machine *machine = *state;
@@ -278,6 +290,7 @@ int main(void)
         cmocka_unit_test(the_namespace_outlives_its_process),
         cmocka_unit_test_setup_teardown(capacity_without_groups_is_the_machine, begin, gpu_machine_teardown),
         cmocka_unit_test_setup_teardown(the_smallest_limit_above_binds, begin, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(limits_of_groups_with_spaces_in_their_names, begin, gpu_machine_teardown),
         cmocka_unit_test_setup_teardown(version_one_and_containers, begin, gpu_machine_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

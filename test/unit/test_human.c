@@ -32,6 +32,8 @@ static void test_sizes(void **state)
     CHECK(gt_human_bytes, {0, "0 B"}, {1, "1 B"}, {999, "999 B"}, {1000, "1.00 kB"}, {412e6, "412 MB"},
           {13.94e9, "13.9 GB"}, {999.6e6, "1.00 GB"}, {9.996e9, "10.0 GB"}, {99.96e9, "100 GB"}, {2e12, "2.00 TB"},
           {NAN, "n/a"});
+    CHECK(gt_human_binary, {0, "0 B"}, {1000, "1000 B"}, {1.5 * (1 << 20), "1.50 MiB"}, {180. * (1 << 20), "180 MiB"},
+          {12.9 * (1 << 30), "12.9 GiB"}, {NAN, "n/a"});
     CHECK(gt_human_round_bytes, {64e9, "64 GB"}, {68719476736., "68.7 GB"}, {300e6, "300 MB"}, {100e9, "100 GB"});
     char text[2 * GT_HUMAN_SIZE];
     assert_string_equal(gt_human_part(text, 31.2e9, 80e9), "31.2 of 80 GB");
@@ -45,6 +47,8 @@ static void test_times(void **state)
     CHECK(gt_human_seconds, {0, "0 ms"}, {0.0004, "0.4 ms"}, {0.0012, "1 ms"}, {0.412, "412 ms"}, {0.9996, "1.0 s"},
           {4.25, "4.2 s"}, {41.3, "41 s"}, {59.6, "1 min"}, {72, "1 min 12 s"}, {3599.7, "1 h"}, {4320, "1 h 12 min"},
           {86399, "1 d"}, {183600, "2 d 3 h"}, {NAN, "n/a"});
+    CHECK(gt_human_clock, {0, "0:00"}, {41.9, "0:41"}, {1872, "31:12"}, {7200, "2:00:00"}, {NAN, "n/a"});
+    CHECK(gt_human_about, {41, "~41 s"}, {2280, "~38 min"}, {5400, "~1.5 h"}, {NAN, "n/a"});
 }
 
 static void test_the_rest(void **state)

@@ -308,6 +308,32 @@ static void a_helper_that_is_left_out_leaves_nothing(void **state)
     assert_int_equal(peak.untold, 0);
 }
 
+/* Three live together and end unseen, one of them late; the largest that anybody waited for bounds what looks missed. */
+static void what_was_waited_for_bounds_what_nobody_told(void **state)
+{
+    (void)state;
+    uint32_t main = born(GT_PEAK_NONE), child[3];
+    for (int i = 0; i < 3; i++)
+        child[i] = born(main);
+    look(190, 200);
+    seen(main, 10, 10);
+    for (int i = 0; i < 3; i++)
+        seen(child[i], 50 + 10 * i, 50 + 10 * i);
+    for (int i = 0; i < 3; i++) {
+        gt_job_peak_end(&peak, child[i], false);
+        gt_job_peak_settle(&peak, child[i], false);
+    }
+    assert_int_equal(peak.untold, 3);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 200, 0);
+    gt_job_peak_waited(&peak, 100);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_DESCENDANTS), 180 + 3 * (100 - 50), 0);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 190 + 3 * (100 - 50), 0);
+    uint32_t later = born(main); /* alone */
+    gt_job_peak_end(&peak, later, false);
+    gt_job_peak_settle(&peak, later, false);
+    assert_close(gt_job_peak_most(&peak, GT_PEAK_DESCENDANTS), 180 + 3 * 100, 0);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
@@ -324,6 +350,7 @@ int main(void)
         TEST(what_is_about_to_execute_a_program_does_not_count),
         TEST(marks_that_are_not_told_are_counted),
         TEST(an_old_mark_is_a_bound_only),
+        TEST(what_was_waited_for_bounds_what_nobody_told),
         TEST(a_helper_that_is_left_out_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -410,6 +410,11 @@ static void ranks_of_merged_files_are_kept(void **state)
     gt_trace_close(trace);
     const char *path = merged.path;
     struct gt_report *report = NULL;
+    assert_true(gt_timeline_info(&path, 1, NULL, &report, NULL) >= 0);
+    char *info = traces_json(report);
+    assert_non_null(strstr(info, "\"files\": 1,"));
+    free(info);
+    gt_report_free(report);
     assert_true(gt_profile_report("launches", &path, 1, NULL, NULL, &report, NULL) >= 0);
     size_t row = traces_find(report, "launches", 0, "node", "rank 0");
     assert_true(traces_number(report, "launches", row, "mean_us") == 100);

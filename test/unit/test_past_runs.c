@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "analyse/past_runs.h"
-#include "base/quantity.h"
 #include "store/secret.h"
 
 static void expect_hidden(char *const words[], const char *expected)
@@ -159,32 +158,12 @@ static void test_the_file(void **state)
     rmdir(folder);
 }
 
-static void test_quantities(void **state)
-{
-    (void)state;
-    char text[GT_QUANTITY_SIZE];
-    assert_string_equal(gt_quantity_bytes(text, 13.94e9), "13.9 GB");
-    assert_string_equal(gt_quantity_bytes(text, 412e6), "412 MB");
-    assert_string_equal(gt_quantity_bytes(text, 999.6e6), "1.00 GB");
-    assert_string_equal(gt_quantity_bytes(text, 0), "0 B");
-    assert_string_equal(gt_quantity_bytes(text, NAN), "n/a");
-    assert_string_equal(gt_quantity_time(text, 4320), "1 h 12 min");
-    assert_string_equal(gt_quantity_time(text, 41.2), "41 s");
-    assert_string_equal(gt_quantity_time(text, 0.0042), "4 ms");
-    assert_string_equal(gt_quantity_time(text, 59.7), "1 min 0 s");
-    assert_string_equal(gt_quantity_clock(text, 1872), "31:12");
-    assert_string_equal(gt_quantity_clock(text, 7200), "2:00:00");
-    assert_string_equal(gt_quantity_energy(text, 3.21), "3.2 J");
-    assert_string_equal(gt_quantity_energy(text, 0.52 * 3.6e6), "0.52 kWh");
-    assert_string_equal(gt_quantity_percent(text, 0.092), "9 %");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_secrets),  cmocka_unit_test(test_what_is_no_secret),
         cmocka_unit_test(test_changes),  cmocka_unit_test(test_small_figures_are_not_compared),
-        cmocka_unit_test(test_the_file), cmocka_unit_test(test_quantities),
+        cmocka_unit_test(test_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

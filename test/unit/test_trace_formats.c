@@ -388,6 +388,29 @@ static void horovod_lies_in_the_steps_of_its_host(void **state)
     }
 }
 
+/* Beside traces of ranks, a timeline of Horovod alone is rank 0's. */
+static void horovod_of_no_node_is_that_of_rank_0(void **state)
+{
+    trace_write_text(
+        *state, "rank1.json",
+        "{\"distributedInfo\":{\"rank\":1},\"traceEvents\":[{\"ph\":\"X\",\"name\":\"ProfilerStep#4\",\"pid\":1,"
+        "\"ts\":1597730460000000,\"dur\":9000}]}");
+    trace_write_text(
+        *state, "rank0.json",
+        "{\"distributedInfo\":{\"rank\":0},\"traceEvents\":[{\"ph\":\"X\",\"name\":\"ProfilerStep#5\",\"pid\":1,"
+        "\"ts\":1597730460000000,\"dur\":9000}]}");
+    trace_write_text(
+        *state, "timeline.json",
+        "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"start_time_since_epoch_in_micros\":1597730460000000}},"
+        "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"pid\":1,\"ts\":10},{\"ph\":\"E\",\"pid\":1,\"ts\":30}]");
+    struct gt_trace *trace = trace_load(*state, NULL);
+    size_t event = trace_event(trace, "NEGOTIATE_ALLREDUCE");
+    assert_string_equal(gt_trace_file_of(trace, event)->format, "horovod");
+    assert_string_equal(gt_trace_text(trace, gt_trace_file_of(trace, event)->node), "rank 0");
+    assert_int_equal(trace->events.step[event], 5);
+    gt_trace_close(trace);
+}
+
 /* The node stands before the first "_"; what stands between it and the suffix is no part of it. */
 static void names_with_more_parts_are_read(void **state)
 {
@@ -417,6 +440,7 @@ int main(void)
         TEST(ranges_of_programs_are_steps),
         TEST(horovod_lies_in_the_steps_of_its_host),
         TEST(names_with_more_parts_are_read),
+        TEST(horovod_of_no_node_is_that_of_rank_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

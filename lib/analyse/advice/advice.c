@@ -27,6 +27,7 @@ static const double LEAST = 5;
 void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
 {
     va_list list;
+    adviser->minor += gain.percent > 0 && gain.percent < LEAST;
     if (gain.percent < LEAST || adviser->status < 0)
         return;
     struct gt_advice *advice = GT_GROW_LIST(adviser, advice);
@@ -34,7 +35,7 @@ void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
         adviser->status = -ENOMEM;
         return;
     }
-    *advice = (struct gt_advice){gain, see, NULL};
+    *advice = (struct gt_advice){gain, see, format, NULL};
     va_start(list, format);
     if (vasprintf(&advice->sentence, format, list) < 0) {
         adviser->status = -ENOMEM;
@@ -62,16 +63,6 @@ bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char
             return true;
     }
     return false;
-}
-
-const char *gt_advice_bytes(double bytes, char text[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    size_t unit = 0;
-    for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
-        bytes /= 1024;
-    snprintf(text, 32, unit && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-    return text;
 }
 
 /* ---- data loaders ---- */
@@ -519,6 +510,22 @@ static int compare(const void *a, const void *b)
     return order ? order : strcmp(x->sentence, y->sentence);
 }
 
+int gt_advise_all(struct gt_adviser *adviser)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
+        rules[i](adviser);
+    if (adviser->count)
+        qsort(adviser->advice, adviser->count, sizeof *adviser->advice, compare);
+    return adviser->status;
+}
+
+void gt_adviser_release(struct gt_adviser *adviser)
+{
+    for (size_t i = 0; i < adviser->count; i++)
+        free(adviser->advice[i].sentence);
+    free(adviser->advice);
+}
+
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     (void)error;
@@ -526,20 +533,14 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_table *table = gt_analysis_table(root, "advice", "Advice",
                                                "number:cost_percent number:could_win_us text:advice text:see");
     gt_table_flags(table, GT_SENTENCES);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser.status >= 0; i++)
-        rules[i](&adviser);
-    if (adviser.count)
-        qsort(adviser.advice, adviser.count, sizeof *adviser.advice, compare);
-    for (size_t i = 0; i < adviser.count; i++) {
-        if (i < gt_list_top(input, 20)) {
-            gt_table_number(table, adviser.advice[i].gain.percent);
-            gt_table_number(table, adviser.advice[i].gain.us);
-            gt_table_text(table, adviser.advice[i].sentence);
-            gt_table_text(table, adviser.advice[i].see);
-        }
-        free(adviser.advice[i].sentence);
+    gt_advise_all(&adviser);
+    for (size_t i = 0; i < adviser.count && i < gt_list_top(input, 20); i++) {
+        gt_table_number(table, adviser.advice[i].gain.percent);
+        gt_table_number(table, adviser.advice[i].gain.us);
+        gt_table_text(table, adviser.advice[i].sentence);
+        gt_table_text(table, adviser.advice[i].see);
     }
-    free(adviser.advice);
+    gt_adviser_release(&adviser);
     gt_analysis_empty(root, table, "nothing that costs 5 % or more was found");
     return adviser.status;
 }

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "analyse/trace/collectives.h"
 #include "analyse/trace/lists.h"
 
 /* So much could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
@@ -17,6 +18,7 @@ struct gt_gain gt_gain_of(double part, double whole); /* of ns; no more than the
 struct gt_advice {
     struct gt_gain gain;
     const char *see;
+    const char *matter; /* the format of the sentence: the same on all nodes */
     char *sentence;
 };
 
@@ -24,7 +26,8 @@ struct gt_adviser {
     const struct gt_analysis_input *input;
     struct gt_advice *advice;
     size_t count, capacity;
-    int status; /* negative errno of what failed; rules do nothing then */
+    size_t minor; /* sentences left out, for they tell of less than 5 % */
+    int status;   /* negative errno of what failed; rules do nothing then */
 };
 
 /* Adds a sentence, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
@@ -32,17 +35,21 @@ __attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser,
                                                      const char *format, ...);
 /* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part);
-/* Writes "1.5 GiB", and returns it. */
-const char *gt_advice_bytes(double bytes, char text[32]);
 
 /* The rules read these arguments of events. */
-#define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers"
-enum { GT_ADVICE_NUM_WORKERS = 6 };
+#define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers", GT_COLLECTIVE_ARGUMENTS
+enum { GT_ADVICE_NUM_WORKERS = 6, GT_ADVICE_COLLECTIVES };
+
+/* Runs all rules, and sorts what they say: what could win the most time first. Returns 0 or a negative errno. */
+int gt_advise_all(struct gt_adviser *adviser);
+void gt_adviser_release(struct gt_adviser *adviser);
 
 void gt_advise_idle(struct gt_adviser *adviser);       /* why GPUs stood still */
 void gt_advise_uses(struct gt_adviser *adviser);       /* communication and copies that nothing hides */
 void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than their launch; full queues */
 void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
 void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
+/* Does the same by who comes last to collectives. Returns false where these do not tell it. */
+bool gt_advise_arrivals(struct gt_adviser *adviser);
 
 #endif

@@ -1,19 +1,41 @@
 /* Rules over GPUs: their work, their memory, and the ranks that others wait for. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
 #include "analyse/trace/gpu.h"
+#include "analyse/trace/host_waits.h"
 #include "analyse/trace/operators.h"
 #include "analyse/trace/lists.h"
 #include "analyse/trace/steps.h"
 #include "base/number.h"
+#include "schema/human.h"
 
 /* ---- work ---- */
 
+struct idle_rule {
+    struct gt_adviser *adviser;
+    struct gt_host_waits waits;
+};
+
+/* " (41 % of that in aten::item)" */
+static const char *owner_of(const struct idle_rule *rule, uint32_t node, char *text, size_t size)
+{
+    const struct gt_host_wait *wait = gt_host_wait_of(&rule->waits, node);
+    const char *name = wait ? gt_analysis_text(rule->adviser->input, wait->owner) : NULL;
+    *text = '\0';
+    if (wait)
+        snprintf(text, size, name ? " (%.0f %% of that in %.100s)" : " (%.0f %% of that between operators)",
+                 100 * wait->share, name);
+    return text;
+}
+
 static void judge_idle(void *context, const struct gt_idle_time *time)
 {
-    struct gt_adviser *adviser = context;
+    struct idle_rule *rule = context;
+    struct gt_adviser *adviser = rule->adviser;
+    char owner[160];
     const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
     const char *device = gt_gpu_device(adviser->input, time->span);
     double loading = (double)time->loading, host = (double)time->idle[GT_IDLE_HOST] - loading;
@@ -26,8 +48,9 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
         node, device, share, gt_percent(loading, idle));
     gt_advise(
         adviser, gt_gain_of(host, whole), "idle, operators",
-        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work: fewer synchronizations (.item(), .cpu()), %s",
-        node, device, share, gt_percent(host, idle), has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
+        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
+        node, device, share, gt_percent(host, idle), owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner),
+        has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     gt_advise(
         adviser, gt_gain_of(other, whole), "idle",
         "%s: GPU %s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
@@ -37,12 +60,16 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
 void gt_advise_idle(struct gt_adviser *adviser)
 {
     struct gt_spans spans = {0};
-    adviser->status = gt_gpu_spans(adviser->input, &spans);
+    struct idle_rule rule = {.adviser = adviser};
+    adviser->status = gt_host_waits_find(adviser->input, &rule.waits);
+    if (adviser->status >= 0)
+        adviser->status = gt_gpu_spans(adviser->input, &spans);
     if (adviser->status >= 0) {
-        int status = gt_idle_walk(adviser->input, &spans, 2, judge_idle, adviser);
+        int status = gt_idle_walk(adviser->input, &spans, 2, judge_idle, &rule);
         adviser->status = status < 0 ? status : adviser->status;
     }
     gt_spans_release(&spans);
+    gt_host_waits_release(&rule.waits);
 }
 
 void gt_advise_uses(struct gt_adviser *adviser)
@@ -190,13 +217,13 @@ static void write_holders(struct device *device, size_t to, struct gt_buffer *ou
 {
     struct gt_memory_holder *holder = NULL;
     size_t count = 0;
-    char bytes[32];
+    char bytes[GT_HUMAN_SIZE];
     int status = gt_memory_holders(device->change, device->from, to, &holder, &count);
     gt_buffer_text(out, "");
     for (size_t i = 0; i < count && i < LARGEST; i++) {
         const char *owner = gt_analysis_text(device->adviser->input, holder[i].owner);
         gt_buffer_printf(out, "%s%s (%s)", i ? ", " : ", held by ", owner ? owner : "no operator",
-                         gt_advice_bytes(holder[i].bytes, bytes));
+                         gt_human_bytes(bytes, holder[i].bytes));
     }
     free(holder);
     device->adviser->status = status < 0 ? status : out->failed ? out->failed : device->adviser->status;
@@ -215,7 +242,7 @@ static void judge_reserved(struct device *device)
 {
     double reserved = 0, allocated = device->change[device->peak].allocated;
     double whole = capacity(device->adviser->input, device->change[device->from].node);
-    char a[32], b[32];
+    char a[GT_HUMAN_SIZE], b[GT_HUMAN_SIZE];
     struct gt_buffer holders = {0};
     for (size_t i = device->from; i < device->to; i++)
         reserved = fmax(reserved, device->change[i].reserved);
@@ -224,13 +251,13 @@ static void judge_reserved(struct device *device)
         gt_advise(
             device->adviser, GT_NO_GAIN, "memory",
             "%s: %s reserves up to %s of its %s (%.0f %%)%s: little is left before it runs out of memory; smaller batches, checkpointing of activations",
-            device->node, device->name, gt_advice_bytes(reserved, a), gt_advice_bytes(whole, b),
+            device->node, device->name, gt_human_bytes(a, reserved), gt_human_bytes(b, whole),
             gt_percent(reserved, whole), holders.length ? holders.data : "");
     if (reserved - allocated >= NOTEWORTHY && gt_percent(reserved - allocated, reserved) >= UNUSED)
         gt_advise(
             device->adviser, GT_NO_GAIN, "memory",
             "%s: %s reserves up to %s for at most %s allocated (%.0f %% for nothing): memory is in fragments; expandable segments (PYTORCH_CUDA_ALLOC_CONF), fewer different sizes",
-            device->node, device->name, gt_advice_bytes(reserved, a), gt_advice_bytes(allocated, b),
+            device->node, device->name, gt_human_bytes(a, reserved), gt_human_bytes(b, allocated),
             gt_percent(reserved - allocated, reserved));
     gt_buffer_release(&holders);
 }
@@ -272,15 +299,14 @@ static void judge_growth(struct device *device, const struct gt_spans *steps)
     }
     if (ends < FEWEST_STEPS || 5 * rises < 4 * (ends - 1) || gt_percent(last - first, first) < GROWN)
         return;
-    char a[32], b[32], each[32];
+    char a[GT_HUMAN_SIZE], b[GT_HUMAN_SIZE], each[GT_HUMAN_SIZE];
     struct gt_buffer holders = {0};
     write_holders(device, latest + 1, &holders);
     gt_advise(
         device->adviser, GT_NO_GAIN, "memory",
         "%s: %s: allocated memory grows by %s a step, from %s after step %d to %s after step %d%s: something of each step is kept (losses with their graphs, lists, caches)",
-        device->node, device->name, gt_advice_bytes((last - first) / (double)(ends - 1), each),
-        gt_advice_bytes(first, a), (int)first_step, gt_advice_bytes(last, b), (int)last_step,
-        holders.length ? holders.data : "");
+        device->node, device->name, gt_human_bytes(each, (last - first) / (double)(ends - 1)), gt_human_bytes(a, first),
+        (int)first_step, gt_human_bytes(b, last), (int)last_step, holders.length ? holders.data : "");
     gt_buffer_release(&holders);
 }
 
@@ -422,6 +448,8 @@ static void judge_communication(struct gt_adviser *adviser)
 
 void gt_advise_stragglers(struct gt_adviser *adviser)
 {
+    if (gt_advise_arrivals(adviser) || adviser->status < 0)
+        return;
     judge_steps(adviser);
     if (adviser->status >= 0)
         judge_communication(adviser);

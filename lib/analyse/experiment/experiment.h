@@ -65,10 +65,6 @@ int gt_experiment_add(struct gt_experiment *experiment, enum gt_experiment_group
 const struct gt_experiment_line *gt_experiment_find(const struct gt_experiment *experiment, const char *name,
                                                     const char *device);
 
-/* Reads "2026-03-04 05:06:07.123456" in local time, or with "T", "Z", "+01:00". Returns seconds since the epoch, NaN
- * when it is none. */
-double gt_experiment_date(const char *text);
-
 /* Read a file of a folder; one that is not there is no error. */
 int gt_experiment_read_power(struct gt_experiment *experiment, const char *path, struct gt_error *error);
 int gt_experiment_read_results(struct gt_experiment *experiment, const char *path, struct gt_error *error);

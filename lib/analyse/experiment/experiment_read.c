@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analyse/experiment/experiment.h"
+#include "base/clock.h"
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -22,44 +22,6 @@
 enum { LONGEST = 64 << 20 }; /* a line, or a value */
 
 static const char segment_end[] = "END OF RECORDING SEGMENT";
-
-/* "Z", "+01:00", "-0530" as seconds east of Greenwich; false: there is none. */
-static bool read_zone(const char *text, long *ret)
-{
-    int hours, minutes = 0;
-    char sign;
-    if (*text == 'Z' && !text[1]) {
-        *ret = 0;
-        return true;
-    }
-    if (sscanf(text, "%c%2d:%2d", &sign, &hours, &minutes) < 3 && sscanf(text, "%c%2d%2d", &sign, &hours, &minutes) < 2)
-        return false;
-    *ret = (hours * 3600L + minutes * 60L) * (sign == '-' ? -1 : 1);
-    return sign == '-' || sign == '+';
-}
-
-double gt_experiment_date(const char *text)
-{
-    struct tm date = {.tm_isdst = -1};
-    char *end = text ? strptime(text, "%Y-%m-%d", &date) : NULL;
-    double fraction = 0;
-    long zone;
-    if (!end)
-        return NAN;
-    if (*end == ' ' || *end == 'T') {
-        end = strptime(end + 1, "%H:%M:%S", &date);
-        if (!end)
-            return NAN;
-        if (*end == '.') {
-            double scale = 0.1;
-            for (end++; *end >= '0' && *end <= '9'; end++, scale /= 10)
-                fraction += (*end - '0') * scale;
-        }
-    }
-    if (!*end)
-        return (double)mktime(&date) + fraction;
-    return read_zone(end, &zone) ? (double)(timegm(&date) - zone) + fraction : NAN;
-}
 
 /* ---- power_metrics.json ------------------------------------------------------------------------------------------ */
 
@@ -161,7 +123,7 @@ static int take_gpu(const struct record *record, const struct gt_json_value *met
 static int take_record(struct gt_experiment *experiment, const struct gt_json_value *value)
 {
     const struct gt_json_value *metrics = gt_json_member(value, "metrics");
-    struct record record = {experiment, gt_experiment_date(gt_json_text_of(gt_json_member(value, "date"))),
+    struct record record = {experiment, gt_date_read(gt_json_text_of(gt_json_member(value, "date"))),
                             number_of(gt_json_member(value, "window"))};
     if (!gt_json_is_object(metrics) || isnan(record.date)) {
         experiment->bad_rows++;
@@ -240,7 +202,7 @@ static int take_result(struct gt_experiment *experiment, const struct gt_json_va
 static double date_in(const struct gt_json_value *object, const char *key)
 {
     const char *text = gt_json_text_of(gt_json_member(object, key));
-    return text ? gt_experiment_date(text) : NAN;
+    return text ? gt_date_read(text) : NAN;
 }
 
 /* [{"end_training_epoch": date, "accuracy": 0.9}, ...], an object of such objects, or lines {"date": date,

@@ -38,7 +38,7 @@ static void flat_reserve(struct flat *flat, size_t more)
 static void flat_put(struct flat *flat, const void *bytes, size_t length)
 {
     flat_reserve(flat, length);
-    if (flat->failed)
+    if (flat->failed || !length)
         return;
     flat->length += length;
     memcpy(flat->bytes + flat->capacity - flat->length, bytes, length);

@@ -181,8 +181,13 @@ static int read_tables(const char *const paths[], size_t count, const struct gt_
     int status = gt_trace_source_open(&source, paths, count, &options->trace, error);
     if (status >= 0)
         status = write_tables(source, file, kind == ARROW, counts, error);
+    const struct gt_trace *trace = status < 0 ? NULL : gt_trace_source_trace(source);
+    if (trace && !counts->events && !counts->samples && trace->profile_count)
+        status = gt_error_set(error, EINVAL,
+                              "%s: no events to be written: these files hold profiles (.html and .collapsed)",
+                              options->output);
     if (status >= 0)
-        status = report(ret, gt_trace_source_trace(source), options->output, counts, kind, error);
+        status = report(ret, trace, options->output, counts, kind, error);
     gt_trace_source_close(source);
     return status;
 }

@@ -271,7 +271,7 @@ static void tell_thread(struct gt_merged_trace *merged, uint32_t number)
 static bool is_rewritten(struct gt_span key)
 {
     static const char *const keys[] = {"name", "ph", "ts", "dur", "pid", "tid", "id", "args"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && key.length <= 4; i++)
         if (gt_span_is(key, keys[i]))
             return true;
     return false;
@@ -327,13 +327,20 @@ static void write_id(struct gt_merged_trace *merged, const struct gt_trace_event
         write_apart(merged, event, id);
 }
 
-static void write_others(struct gt_buffer *out, struct gt_span text, bool has_scoped_id)
+/* The arguments, the longest member by far, were walked when the event was read. */
+static void write_others(struct gt_buffer *out, const struct gt_raw_event *item, bool has_scoped_id)
 {
     struct gt_walk walk;
     struct gt_span key, value;
-    if (!text.text || gt_walk_open(&walk, text) < 0)
+    if (!item->text.text || gt_walk_open(&walk, item->text) < 0)
         return;
-    while (gt_walk_member(&walk, &key, &value) > 0) {
+    while (gt_walk_key(&walk, &key) > 0) {
+        if (walk.at == item->args.text) {
+            walk.at += item->args.length;
+            continue;
+        }
+        if (gt_walk_value(&walk, &value) < 0)
+            return;
         if (is_rewritten(key) || (has_scoped_id && gt_span_is(key, "id2")))
             continue;
         gt_buffer_text(out, ", \"");
@@ -423,7 +430,7 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
     bool has_scoped_id = out->length > before && *event->item->id.text == '{';
     if (!event->item->text.text && event->item->category.text)
         gt_buffer_printf(out, ", \"cat\": \"%.*s\"", (int)event->item->category.length, event->item->category.text);
-    write_others(out, event->item->text, has_scoped_id);
+    write_others(out, event->item, has_scoped_id);
     write_arguments(out, event);
     gt_buffer_char(out, '}');
     if (event->item->has & GT_RAW_EVENT_MENDED)

@@ -33,13 +33,15 @@ static void add_range(struct gt_node *root, const struct gt_trace *trace)
 static void add_totals(struct gt_node *root, const struct gt_trace *trace)
 {
     uint64_t events = 0, samples = 0, bad = 0;
+    int64_t files = 0;
     for (size_t i = 0; i < trace->file_count; i++) {
         const struct gt_trace_damage *damage = &trace->file[i].damage;
+        files += trace->file[i].part_of == GT_TRACE_NONE;
         events += trace->file[i].read;
         samples += trace->file[i].samples;
         bad += damage->bad_events + damage->bad_samples + damage->unopened;
     }
-    gt_report_integer(root, "files", "Files", (int64_t)trace->file_count, "");
+    gt_report_integer(root, "files", "Files", files, "");
     gt_report_integer(root, "ignored", "Other files", (int64_t)trace->ignored, "");
     gt_report_integer(root, "events", "Events", (int64_t)events, "");
     gt_report_integer(root, "samples", "Samples", (int64_t)samples, "");

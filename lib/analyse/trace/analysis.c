@@ -515,7 +515,7 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
     struct gt_node *root = gt_report_root(report);
     struct gt_buffer beside = {0}, damaged = {0};
     for (size_t i = 0; i < trace->file_count; i++) {
-        if (is_beside(trace->file[i].path, paths, count))
+        if (trace->file[i].part_of == GT_TRACE_NONE && is_beside(trace->file[i].path, paths, count))
             gt_buffer_printf(&beside, "%s%s", beside.length ? ", " : "", trace->file[i].path);
         add_damage(&damaged, &trace->file[i]);
     }

@@ -379,7 +379,8 @@ static enum gt_idle_cause cause(const struct gt_analysis_input *input, int64_t f
 }
 
 static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, const struct gt_spans *spans,
-                                     const size_t *call, size_t from, size_t to, const struct gt_spans *loading)
+                                     const size_t *call, size_t from, size_t to, const struct gt_spans *loading,
+                                     const struct gt_idle_visitor *visitor)
 {
     struct gt_idle_time time = {.span = &spans->span[from]};
     int64_t end = spans->span[from].end;
@@ -390,11 +391,14 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
     for (size_t i = from + 1; i < to; i++) {
         const struct gt_keyed_span *next = &spans->span[i];
         if (next->start > end) {
-            enum gt_idle_cause why = cause(input, end, next->start, call[i]);
-            time.idle[why] += next->start - end;
+            struct gt_idle_gap gap = {time.span, end, next->start, cause(input, end, next->start, call[i]), call[i], 0};
+            if (gap.cause == GT_IDLE_HOST)
+                gap.loading = gt_spans_overlap(loading, first, last, end, next->start);
+            time.idle[gap.cause] += next->start - end;
+            time.loading += gap.loading;
             time.gaps++;
-            if (why == GT_IDLE_HOST)
-                time.loading += gt_spans_overlap(loading, first, last, end, next->start);
+            if (visitor->gap)
+                visitor->gap(visitor->context, &gap);
         }
         end = next->end > end ? next->end : end;
     }
@@ -405,6 +409,12 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
 int gt_idle_walk(const struct gt_analysis_input *input, struct gt_spans *spans, int keys,
                  void (*take)(void *context, const struct gt_idle_time *time), void *context)
 {
+    return gt_idle_visit(input, spans, keys, &(struct gt_idle_visitor){.time = take, .context = context});
+}
+
+int gt_idle_visit(const struct gt_analysis_input *input, struct gt_spans *spans, int keys,
+                  const struct gt_idle_visitor *visitor)
+{
     struct gt_spans loading = {0};
     size_t *call = NULL;
     if (spans->count)
@@ -414,8 +424,8 @@ int gt_idle_walk(const struct gt_analysis_input *input, struct gt_spans *spans, 
         status = gt_loader_waits(input, &loading);
     for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
         to = gt_spans_run(spans, from, keys);
-        struct gt_idle_time time = walk_gaps(input, spans, call, from, to, &loading);
-        take(context, &time);
+        struct gt_idle_time time = walk_gaps(input, spans, call, from, to, &loading, visitor);
+        visitor->time(visitor->context, &time);
     }
     gt_spans_release(&loading);
     free(call);

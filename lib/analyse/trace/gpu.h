@@ -41,6 +41,24 @@ struct gt_idle_time {
     uint64_t gaps;
 };
 
+/* No work of the device or stream ran from `from` to `to`. */
+struct gt_idle_gap {
+    const struct gt_keyed_span *span; /* as above */
+    int64_t from, to;
+    enum gt_idle_cause cause;
+    size_t call;     /* the event that launched the work behind it, or SIZE_MAX */
+    int64_t loading; /* part of it, where the cause is GT_IDLE_HOST */
+};
+
+struct gt_idle_visitor {
+    void (*gap)(void *context,
+                const struct gt_idle_gap *gap); /* each, before the time that it is part of; may be NULL */
+    void (*time)(void *context, const struct gt_idle_time *time);
+    void *context;
+};
+int gt_idle_visit(const struct gt_analysis_input *input, struct gt_spans *spans, int keys,
+                  const struct gt_idle_visitor *visitor);
+
 /* Calls `take` for every device (`keys` 2) or stream (3), and sorts the spans anew. */
 int gt_idle_walk(const struct gt_analysis_input *input, struct gt_spans *spans, int keys,
                  void (*take)(void *context, const struct gt_idle_time *time), void *context);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyse/trace/collectives.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/trace_energy.h"
 #include "base/number.h"
@@ -222,7 +223,8 @@ const struct gt_analysis gt_analysis_steps = {
  *
  * In each step that several ranks take, one is the slowest; late time is how much longer a rank took than the
  * fastest one. A rank that comes late to collectives waits least inside them: little communication time beside many
- * long steps is the mark of a straggler, much is the mark of one that waits. */
+ * long steps is the mark of a straggler, much is the mark of one that waits. Where ranks share collectives, their arrivals
+ * there tell it outright. */
 
 static bool is_comparable(const struct gt_analysis_input *input, uint32_t node)
 {
@@ -311,39 +313,68 @@ static int collect_communication(const struct gt_analysis_input *input, struct r
     return status;
 }
 
+static void add_arrivals(struct gt_table *table, const struct gt_rank_clock *rank)
+{
+    if (!rank) {
+        for (int i = 0; i < 5; i++)
+            gt_table_missing(table);
+        return;
+    }
+    gt_table_integer(table, (int64_t)rank->collectives);
+    gt_table_integer(table, (int64_t)rank->latest);
+    gt_table_number(table, gt_percent((double)rank->latest, (double)rank->collectives));
+    gt_table_number(table, rank->waited / 1e3);
+    gt_table_number(table, rank->kept_waiting / 1e3);
+}
+
+static void add_straggler(struct gt_table *table, const struct rank *rank)
+{
+    double steps = rank->steps ? (double)rank->steps : NAN;
+    gt_table_integer(table, (int64_t)rank->steps);
+    gt_table_number(table, (double)rank->length / steps / 1e3);
+    gt_table_integer(table, (int64_t)rank->slowest);
+    gt_table_number(table, 100 * (double)rank->slowest / steps);
+    gt_table_number(table, (double)rank->late / steps / 1e3);
+    gt_table_number(table, (double)rank->late / 1e3);
+    gt_table_number(table, (double)rank->communication / 1e3);
+}
+
 static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     (void)error;
     uint32_t places = input->trace->strings.count;
     struct rank *rank = calloc(places + (size_t)1, sizeof *rank);
+    struct gt_collectives collectives = {0};
     struct gt_table *table = gt_analysis_table(
         root, "stragglers", "Stragglers",
         "text:node integer:steps number:mean_length_us integer:slowest number:slowest_percent "
-        "number:mean_late_us number:total_late_us number:communication_us");
+        "number:mean_late_us number:total_late_us number:communication_us integer:collectives "
+        "integer:last number:last_percent number:waited_us number:kept_waiting_us");
     int status = rank ? collect_steps(input, rank) : -ENOMEM;
     if (status >= 0)
         status = collect_communication(input, rank);
+    if (status >= 0)
+        status = gt_collectives_find(input, 0, &collectives);
     for (uint32_t i = 0; i < places && status >= 0; i++) {
-        if (!rank[i].steps)
+        const struct gt_rank_clock *arrivals = gt_collectives_rank(&collectives, i);
+        if (!rank[i].steps && !arrivals)
             continue;
-        double steps = (double)rank[i].steps;
         gt_table_text(table, gt_analysis_text(input, i));
-        gt_table_integer(table, (int64_t)rank[i].steps);
-        gt_table_number(table, (double)rank[i].length / steps / 1e3);
-        gt_table_integer(table, (int64_t)rank[i].slowest);
-        gt_table_number(table, 100 * (double)rank[i].slowest / steps);
-        gt_table_number(table, (double)rank[i].late / steps / 1e3);
-        gt_table_number(table, (double)rank[i].late / 1e3);
-        gt_table_number(table, (double)rank[i].communication / 1e3);
+        add_straggler(table, &rank[i]);
+        add_arrivals(table, arrivals);
     }
-    gt_analysis_empty(root, table, "no step that several nodes or ranks took");
+    gt_analysis_empty(root, table, "no step that several nodes or ranks took, and no collective that they share");
+    gt_collectives_release(&collectives);
     free(rank);
     return status;
 }
 
+static const char *const straggler_arguments[] = {GT_COLLECTIVE_ARGUMENTS, NULL};
+
 const struct gt_analysis gt_analysis_stragglers = {
     .name = "stragglers",
-    .help = "which rank is the slowest in how many steps, and how much others wait for it",
+    .help = "which rank is the slowest in how many steps, comes last to collectives, and how much others wait for it",
+    .arguments = straggler_arguments,
     .takes = GT_TAKES_PHASES,
     .build = build_stragglers,
 };

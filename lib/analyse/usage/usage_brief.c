@@ -18,6 +18,8 @@ enum { TEXT = 400, LEAST_SPANS = 4, GPUS_ALONE = 4, NAMED = 2 };
 
 /* Less is what every program reads. */
 static const double LITTLE = 1e6;
+/* What processes share, and what was freed between two looks. */
+static const double LITTLE_ABOVE = 1.2;
 
 /* ---- How it ended ------------------------------------------------------------------------------------------------ */
 
@@ -40,8 +42,8 @@ static void describe_outcome(const struct gt_usage *usage, char *text, size_t si
     describe_status(outcome->exit_status, status, sizeof status);
     if (memory != GT_MEMORY_SUFFICED && outcome->exit_status == 128 + SIGKILL)
         snprintf(text, size, "%sOUT OF MEMORY, killed at %s", memory == GT_MEMORY_RAN_OUT ? "" : "probably ", time);
-    else if (memory == GT_MEMORY_RAN_OUT && outcome->exit_status >= 0)
-        snprintf(text, size, "OUT OF MEMORY, %s, %s", status, time);
+    else if (memory != GT_MEMORY_SUFFICED && outcome->exit_status >= 0)
+        snprintf(text, size, "%sOUT OF MEMORY, %s, %s", memory == GT_MEMORY_RAN_OUT ? "" : "probably ", status, time);
     else if (outcome->exit_status >= 0)
         snprintf(text, size, "%s, %s", status, time);
     else if (outcome->complete)
@@ -107,7 +109,8 @@ static void describe_memory(const struct gt_usage *usage, double peak, char *wor
     char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
     double limit = gt_usage_memory_limit(usage), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
     double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
-    if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && met > 0)
+    bool is_at_limit = met > 0 && peak < LITTLE_ABOVE * met; /* a part of the job may have one of its own */
+    if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && is_at_limit)
         snprintf(words, size, "peak, at the limit of %s", gt_human_round_bytes(whole, met));
     else if (asked > 0)
         snprintf(words, size, "peak; %s of %s %s", gt_human_percent(percent, peak / asked),

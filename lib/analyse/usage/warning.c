@@ -41,10 +41,12 @@ double gt_usage_memory_limit(const struct gt_usage *usage)
     return gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
 }
 
-/* A group that the job made, or one above, may have killed it with much less. */
+/* A group above, or one that the job made and nobody saw, may have killed it with much less. */
 double gt_usage_memory_limit_met(const struct gt_usage *usage)
 {
-    double limit = gt_usage_memory_limit(usage);
+    double limit = gt_usage_memory_limit(usage), met = usage->outcome->events.limit_met;
+    if (met > 0)
+        return met;
     return fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= limit / 2 ? limit : NAN;
 }
 
@@ -62,6 +64,8 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
     double limit = gt_usage_memory_limit(usage);
     if (events->oom_kills > 0)
         return GT_MEMORY_RAN_OUT;
+    if (events->limit_met > 0)
+        return GT_MEMORY_PROBABLY_RAN_OUT;
     bool is_at_limit = fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= AT_LIMIT * limit;
     return was_killed(usage) && (events->oom_kills_above > 0 || is_at_limit) ? GT_MEMORY_PROBABLY_RAN_OUT
                                                                              : GT_MEMORY_SUFFICED;

@@ -10,18 +10,12 @@ static const char *const controllers[GT_CGROUP_HIERARCHIES] = {[GT_CGROUP_UNIFIE
                                                                [GT_CGROUP_CPUACCT] = "cpuacct",
                                                                [GT_CGROUP_PIDS] = "pids"};
 
-/* Where the caller's mounts show a hierarchy. */
-struct mount {
-    char *root;  /* the group that is mounted, "/" for the top */
-    char *point; /* where */
-};
-
 /* "memory" is in "rw,memory" and in "cpu,memory", not in "memory_recursiveprot". */
-static bool lists(const char *list, const char *word)
+bool gt_cgroup_lists(const char *list, const char *controller)
 {
-    size_t length = strlen(word);
+    size_t length = strlen(controller);
     for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
-        if (!strncmp(at, word, length) && (at[length] == ',' || !at[length]))
+        if (!strncmp(at, controller, length) && (at[length] == ',' || !at[length]))
             return true;
     return false;
 }
@@ -59,8 +53,8 @@ static bool leaves_view(const char *group)
     return !strncmp(group, "/..", 3) || (suffix && !suffix[10]);
 }
 
-/* The line "31 23 0:28 ROOT POINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS"; changes it. False for anything but control groups. */
-static bool read_mount(char *line, struct mount *mount, const char **options, bool *is_unified)
+/* The line is "31 23 0:28 ROOT POINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS". */
+bool gt_cgroup_mount_read(struct gt_cgroup_mount *ret, char *line)
 {
     char *field[5], *rest = line;
     for (size_t i = 0; i < 5; i++) {
@@ -68,27 +62,25 @@ static bool read_mount(char *line, struct mount *mount, const char **options, bo
         if (!rest)
             return false;
     }
-    char *type = strstr(rest, " - ");
-    if (!type)
+    char *source = strstr(rest, " - ");
+    if (!source)
         return false;
-    type += 3;
-    char *source = type;
-    type = strsep(&source, " ");
-    *is_unified = !strcmp(type, "cgroup2");
-    if (!source || (!*is_unified && strcmp(type, "cgroup") != 0))
+    source += 3;
+    const char *type = strsep(&source, " ");
+    bool is_unified = !strcmp(type, "cgroup2");
+    if (!source || (!is_unified && strcmp(type, "cgroup") != 0))
         return false;
-    *options = source + strcspn(source, " ");
-    *options += **options == ' ';
-    *mount = (struct mount){field[3], field[4]};
-    unescape(mount->root);
-    unescape(mount->point);
+    const char *options = source + strcspn(source, " ");
+    *ret = (struct gt_cgroup_mount){is_unified, options + (*options == ' '), field[3], field[4]};
+    unescape(field[3]);
+    unescape(field[4]);
     return true;
 }
 
-static void place_group(struct gt_cgroup_place *place, enum gt_cgroup_hierarchy hierarchy, const struct mount *mount,
-                        const char *group)
+static void place_group(struct gt_cgroup_place *place, enum gt_cgroup_hierarchy hierarchy,
+                        const struct gt_cgroup_mount *mount, const char *group)
 {
-    const char *rest = leaves_view(group) ? NULL : below(mount->root, group);
+    const char *rest = leaves_view(group) ? NULL : below(mount->group, group);
     char *path = place->path[hierarchy];
     if (!rest || *path)
         return;
@@ -99,23 +91,31 @@ static void place_group(struct gt_cgroup_place *place, enum gt_cgroup_hierarchy 
         path[length - 1] = '\0';
 }
 
-/* The group of a hierarchy in the text of /proc/PID/cgroup ("4:memory:/a/b", version 2 "0::/a/b"), into `group`. */
+bool gt_cgroup_line_read(struct gt_cgroup_line *ret, const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    const char *list = memchr(text, ':', length);
+    const char *path = list ? memchr(list + 1, ':', length - (size_t)(list + 1 - text)) : NULL;
+    if (!path || path[1] != '/' || (size_t)(path - list) > sizeof ret->controllers)
+        return false;
+    snprintf(ret->controllers, sizeof ret->controllers, "%.*s", (int)(path - list - 1), list + 1);
+    ret->path = path + 1;
+    ret->length = length - (size_t)(path + 1 - text);
+    return true;
+}
+
+/* The group of a hierarchy in the text of /proc/PID/cgroup, into `group`. */
 static bool find_group(const char *text, enum gt_cgroup_hierarchy hierarchy, char *group, size_t size, bool *schedules)
 {
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        const char *list = strchr(line, ':');
-        const char *path = list ? strchr(list + 1, ':') : NULL;
-        char listed[256];
-        if (!path || (size_t)(path - list) > sizeof listed)
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        struct gt_cgroup_line line;
+        if (!gt_cgroup_line_read(&line, at) || line.length >= size)
             continue;
-        snprintf(listed, sizeof listed, "%.*s", (int)(path - list - 1), list + 1);
-        bool is_it = hierarchy == GT_CGROUP_UNIFIED ? !strncmp(line, "0::", 3) : lists(listed, controllers[hierarchy]);
-        size_t length = strcspn(path + 1, "\n");
-        if (!is_it || length >= size || path[1] != '/')
+        if (hierarchy == GT_CGROUP_UNIFIED ? *line.controllers
+                                           : !gt_cgroup_lists(line.controllers, controllers[hierarchy]))
             continue;
-        memcpy(group, path + 1, length);
-        group[length] = '\0';
-        *schedules = lists(listed, "cpu");
+        snprintf(group, size, "%.*s", (int)line.length, line.path);
+        *schedules = gt_cgroup_lists(line.controllers, "cpu");
         return true;
     }
     return false;
@@ -124,14 +124,14 @@ static bool find_group(const char *text, enum gt_cgroup_hierarchy hierarchy, cha
 static void place_all(struct gt_cgroup_place *place, char *mounts, const char *groups)
 {
     for (char *line; (line = strsep(&mounts, "\n"));) {
-        struct mount mount;
-        const char *options;
-        bool is_unified;
-        if (!read_mount(line, &mount, &options, &is_unified))
+        struct gt_cgroup_mount mount;
+        if (!gt_cgroup_mount_read(&mount, line))
             continue;
         for (int i = 0; i < GT_CGROUP_HIERARCHIES; i++) {
             char group[GT_CGROUP_PATH];
-            bool shown = i == GT_CGROUP_UNIFIED ? is_unified : !is_unified && lists(options, controllers[i]);
+            bool shown = i == GT_CGROUP_UNIFIED
+                             ? mount.is_unified
+                             : !mount.is_unified && gt_cgroup_lists(mount.controllers, controllers[i]);
             if (shown && find_group(groups, (enum gt_cgroup_hierarchy)i, group, sizeof group, &place->schedules[i]))
                 place_group(place, (enum gt_cgroup_hierarchy)i, &mount, group);
         }

@@ -25,6 +25,29 @@ struct gt_cgroup_place {
     bool schedules[GT_CGROUP_HIERARCHIES];
 };
 
+/* A line of /proc/PID/cgroup: "4:cpu,cpuacct:/a/b", version 2 "0::/a/b". */
+struct gt_cgroup_line {
+    char controllers[256]; /* of version 1; empty: version 2 */
+    const char *path;      /* in the line */
+    size_t length;         /* of the path */
+};
+
+/* Read the line that `text` begins with. Returns false where it tells no group. */
+bool gt_cgroup_line_read(struct gt_cgroup_line *ret, const char *text);
+/* Returns true where the list "cpu,cpuacct" has the controller. */
+bool gt_cgroup_lists(const char *list, const char *controller);
+
+/* Where a mount shows a hierarchy. */
+struct gt_cgroup_mount {
+    bool is_unified;         /* version 2 */
+    const char *controllers; /* of version 1, among other options */
+    const char *group;       /* which group of the hierarchy is mounted, "/" for the top */
+    const char *point;       /* where */
+};
+
+/* Read a line of /proc/PID/mountinfo, which is changed and kept. Returns false for anything but control groups. */
+bool gt_cgroup_mount_read(struct gt_cgroup_mount *ret, char *line);
+
 /* Find the groups by /proc/PID/cgroup and the mounts of /proc/self/mountinfo, or PID's on a stored machine, which has no "self". A
  * group outside of what is mounted, as from within a container, has no path. Returns -ENOENT where there is no such process, or no
  * control groups. */

@@ -6,65 +6,29 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/cgroup/cgroup_place.h"
 #include "collect/process/process_file.h"
-
-/* True when the list "cpu,cpuacct" has `name`. */
-static bool list_has(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *item = list; item; item = strchr(item, ','), item += item != NULL)
-        if (!strncmp(item, name, length) && (!item[length] || item[length] == ','))
-            return true;
-    return false;
-}
 
 static const char *const controller_names[GT_CONTROLLERS] = {"memory", "cpu"};
 
-/* Lines "ID:CONTROLLERS:PATH"; version 2 is the one with number 0 and no controllers. */
-static void parse_membership(char *line, struct gt_control_group group[GT_CONTROLLERS])
+static void take_line(struct gt_control_group group[GT_CONTROLLERS], const char *text)
 {
-    char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-    if (!path)
+    struct gt_cgroup_line line;
+    if (!gt_cgroup_line_read(&line, text))
         return;
-    *controllers++ = *path++ = '\0';
-    int version = *controllers ? 1 : 2;
+    int version = *line.controllers ? 1 : 2;
     for (int i = 0; i < GT_CONTROLLERS; i++) {
-        if ((version == 1 && !list_has(controllers, controller_names[i])) || group[i].version == 1 ||
-            strlen(path) >= sizeof group[i].path)
+        if ((version == 1 && !gt_cgroup_lists(line.controllers, controller_names[i])) || group[i].version == 1 ||
+            line.length >= sizeof group[i].path)
             continue;
         group[i].version = version;
-        strcpy(group[i].path, path);
+        snprintf(group[i].path, sizeof group[i].path, "%.*s", (int)line.length, line.path);
     }
-}
-
-struct mount {
-    int version;
-    const char *controllers; /* of version 1 */
-    const char *group;       /* which group of the hierarchy is mounted */
-    const char *point;
-};
-
-/* Lines "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAGS] - TYPE SOURCE SUPER-OPTIONS". */
-static bool parse_mount(char *line, struct mount *ret)
-{
-    char *tail = strstr(line, " - "), *save, *field[6];
-    if (!tail)
-        return false;
-    *tail = '\0';
-    for (int i = 0; i < 6; i++)
-        if (!(field[i] = strtok_r(i ? NULL : line, " ", &save)))
-            return false;
-    char *type = strtok_r(tail + 3, " ", &save), *source = strtok_r(NULL, " ", &save),
-         *options = strtok_r(NULL, " ", &save);
-    if (!type || !source || !options)
-        return false;
-    *ret = (struct mount){!strcmp(type, "cgroup") ? 1 : 2, options, field[3], field[4]};
-    return ret->version == 1 || !strcmp(type, "cgroup2");
 }
 
 /* Only the part of the hierarchy below `mount->group` is visible, at the mount point. A group outside it cannot be reached; in
  * a container that sees its own group as the mount point, that is the group meant. */
-static void place(struct gt_control_group *group, const struct mount *mount)
+static void place(struct gt_control_group *group, const struct gt_cgroup_mount *mount)
 {
     char path[sizeof group->path];
     size_t length = strcmp(mount->group, "/") ? strlen(mount->group) : 0;
@@ -80,11 +44,11 @@ static void place(struct gt_control_group *group, const struct mount *mount)
 
 /* The first mount that shows a hierarchy counts. */
 static void place_all(struct gt_control_group group[GT_CONTROLLERS], bool is_placed[GT_CONTROLLERS],
-                      struct mount *mount)
+                      const struct gt_cgroup_mount *mount)
 {
     for (int i = 0; i < GT_CONTROLLERS; i++) {
-        bool is_its = group[i].version == mount->version &&
-                      (mount->version == 2 || list_has(mount->controllers, controller_names[i]));
+        bool is_its = group[i].version == (mount->is_unified ? 2 : 1) &&
+                      (mount->is_unified || gt_cgroup_lists(mount->controllers, controller_names[i]));
         if (is_placed[i] || !is_its)
             continue;
         place(&group[i], mount);
@@ -96,13 +60,13 @@ static void find_places(const struct gt_root *root, pid_t pid, struct gt_control
 {
     char buffer[8192], *line;
     bool is_placed[GT_CONTROLLERS] = {false};
-    struct mount mount;
+    struct gt_cgroup_mount mount;
     struct gt_line_reader reader = {.fd = root->is_machine ? gt_root_open_file(root, "proc/self/mountinfo")
                                                            : gt_process_file_open(root, pid, "mountinfo"),
                                     .buffer = buffer,
                                     .size = sizeof buffer};
     while (reader.fd >= 0 && gt_line_reader_next(&reader, &line) > 0)
-        if (parse_mount(line, &mount))
+        if (gt_cgroup_mount_read(&mount, line))
             place_all(group, is_placed, &mount);
     for (int i = 0; i < GT_CONTROLLERS; i++)
         if (!is_placed[i] || !*group[i].path)
@@ -120,7 +84,7 @@ void gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_con
     if (reader.fd < 0)
         return;
     while (gt_line_reader_next(&reader, &line) > 0)
-        parse_membership(line, ret);
+        take_line(ret, line);
     close(reader.fd);
     find_places(root, pid, ret);
 }
@@ -132,6 +96,12 @@ bool gt_control_group_up(struct gt_control_group *group)
         return false;
     *slash = '\0';
     return true;
+}
+
+bool gt_control_group_holds(const struct gt_control_group *group, const struct gt_control_group *below)
+{
+    size_t length = strlen(group->path);
+    return !strncmp(group->path, below->path, length) && (!below->path[length] || below->path[length] == '/');
 }
 
 ssize_t gt_control_group_read(const struct gt_root *root, const struct gt_control_group *group, const char *name,

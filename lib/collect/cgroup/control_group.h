@@ -18,6 +18,8 @@ enum { GT_CONTROLLER_MEMORY, GT_CONTROLLER_CPU, GT_CONTROLLERS };
 void gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS]);
 /* Go to the group above. Returns false at the top. */
 bool gt_control_group_up(struct gt_control_group *group);
+/* `below` is `group` or lies below it; both are of one hierarchy. */
+bool gt_control_group_holds(const struct gt_control_group *group, const struct gt_control_group *below);
 /* Read the file `name` of the group. Returns its length or negative errno. */
 ssize_t gt_control_group_read(const struct gt_root *root, const struct gt_control_group *group, const char *name,
                               char *text, size_t size);

@@ -34,16 +34,32 @@ void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root 
     gt_control_groups_find(root, pid, ret->of);
 }
 
+static const char *limit_file(const struct gt_control_group *group)
+{
+    return group->version == 2 ? "memory.max" : "memory.limit_in_bytes";
+}
+
 void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups)
 {
     struct gt_control_group group = groups->of[GT_CONTROLLER_MEMORY];
     *ret = (struct gt_group_limit){.value = NAN};
     if (!group.version)
         return;
-    const char *file = group.version == 2 ? "memory.max" : "memory.limit_in_bytes";
     do
-        take_smaller(ret, memory_of(root, &group, file), file);
+        take_smaller(ret, memory_of(root, &group, limit_file(&group)), limit_file(&group));
     while (gt_control_group_up(&group));
+}
+
+void gt_limit_memory_apart(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_control_group *group,
+                           const struct gt_control_group *apart)
+{
+    struct gt_control_group at = *group;
+    *ret = (struct gt_group_limit){.value = NAN};
+    while (at.version && !gt_control_group_holds(&at, apart)) {
+        take_smaller(ret, memory_of(root, &at, limit_file(&at)), limit_file(&at));
+        if (!gt_control_group_up(&at))
+            break;
+    }
 }
 
 /* Version 2 "cpu.max" is "QUOTA PERIOD" or "max PERIOD"; version 1 has two files, and -1 is no quota. */
@@ -110,7 +126,7 @@ static double add_known(double sum, double value)
     return isnan(sum) ? value : isnan(value) ? sum : sum + value;
 }
 
-static double oom_kills_of(const struct gt_root *root, const struct gt_control_group *group)
+double gt_group_oom_kills(const struct gt_root *root, const struct gt_control_group *group)
 {
     char text[2048];
     const char *file = group->version == 2 ? "memory.events" : "memory.oom_control";
@@ -121,7 +137,7 @@ static void read_memory(struct gt_control_group group, const struct gt_root *roo
 {
     char text[32768];
     do {
-        double kills = oom_kills_of(root, &group);
+        double kills = gt_group_oom_kills(root, &group);
         if (isnan(ret->oom_kills))
             ret->oom_kills = kills; /* the first group that has the controller */
         else

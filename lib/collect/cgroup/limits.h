@@ -25,6 +25,9 @@ void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root 
 
 /* Bytes: the smallest limit of the groups. */
 void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups);
+/* The same of `group` and of those above it, but for those that `apart` lies in, too. */
+void gt_limit_memory_apart(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_control_group *group,
+                           const struct gt_control_group *apart);
 /* Cores: the smallest quota, or the CPUs that `pid` may run on where they are fewer than `cores`. */
 void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups,
                     pid_t pid, int cores);
@@ -38,6 +41,8 @@ struct gt_group_events {
     double periods, throttled_periods;
 };
 
+/* Of one group. */
+double gt_group_oom_kills(const struct gt_root *root, const struct gt_control_group *group);
 void gt_watched_groups_read(const struct gt_watched_groups *groups, const struct gt_root *root,
                             struct gt_group_events *ret);
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/cgroup/cgroup_place.h"
+
 enum { PERIOD_NS = 100000000, DEPTH = 4, ENVIRONMENT_SIZE = 256 * 1024, LIST_SIZE = 64 * 1024 };
 
 struct gt_slurm {
@@ -38,15 +40,11 @@ static int find_below(struct gt_slurm *slurm, const char *parent, const char *pa
     return status;
 }
 
-/* "PATH/step_N..." without the step, of a line of /proc/self/cgroup; NULL when the line is of no job of Slurm. */
-static const char *job_path(char *line)
+/* The length of the job's part of "PATH/step_N..."; 0 where a group is of no job of Slurm. */
+static int job_length(const char *path)
 {
-    char *path = strchr(line, '/'), *slurm = path ? strstr(path, "slurm") : NULL,
-         *step = slurm ? strstr(slurm, "/step_") : NULL;
-    if (!step)
-        return NULL;
-    *step = '\0';
-    return path;
+    const char *slurm = strstr(path, "slurm"), *step = slurm ? strstr(slurm, "/step_") : NULL;
+    return step ? (int)(step - path) : 0;
 }
 
 /* Where the tracker is itself in a step of the job, its own group tells the folder, whatever Slurm calls it: since version 26.05 that is no
@@ -56,12 +54,14 @@ static int find_own(struct gt_slurm *slurm)
     char text[4096], *rest = text;
     if (gt_root_read(slurm->root, "proc/self/cgroup", text, sizeof text) <= 0)
         return -ENOENT;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        bool is_freezer = strstr(line, ":freezer:"), is_version_2 = !strncmp(line, "0::", 3);
-        const char *path = is_freezer || is_version_2 ? job_path(line) : NULL;
-        if (!path)
+    for (char *at; (at = strsep(&rest, "\n"));) {
+        struct gt_cgroup_line line;
+        int length = gt_cgroup_line_read(&line, at) ? job_length(line.path) : 0;
+        bool is_freezer = length && gt_cgroup_lists(line.controllers, "freezer");
+        if (!length || (!is_freezer && *line.controllers))
             continue;
-        snprintf(slurm->folder, sizeof slurm->folder, "sys/fs/cgroup%s%s", is_freezer ? "/freezer" : "", path);
+        snprintf(slurm->folder, sizeof slurm->folder, "sys/fs/cgroup%s%.*s", is_freezer ? "/freezer" : "", length,
+                 line.path);
         if (gt_root_access(slurm->root, slurm->folder, F_OK) == 0)
             return 0;
     }

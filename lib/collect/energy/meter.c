@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "base/file.h"
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "collect/collector.h"
@@ -94,63 +94,6 @@ static double scale_of(const char *name)
     return (has(name, "watt") && !has(name, "hour")) || has(name, "power") ? 1 : 0;
 }
 
-static int64_t days_since_epoch(int64_t year, int month, int day)
-{
-    /* Of the proleptic Gregorian calendar, years from March on. */
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400;
-    int64_t of_era = year - era * 400, of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-/* "2026-01-31 12:00:00.5+01:00"; without a zone it is the local time. */
-static bool read_date(const char *text, double *ret)
-{
-    int year, month, day, hour, minute, used = 0, zone_hour, zone_minute = 0;
-    double second = 0;
-    if (sscanf(text, "%4d-%2d-%2d%*1[T ]%2d:%2d%n", &year, &month, &day, &hour, &minute, &used) != 5 || !used)
-        return false;
-    if (month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 24 || minute < 0 || minute > 59)
-        return false;
-    const char *rest = text + used;
-    if (*rest == ':') {
-        char digits[24];
-        size_t length = strspn(rest + 1, "0123456789.");
-        snprintf(digits, sizeof digits, "%.*s", (int)length, rest + 1);
-        if (gt_number_double(digits, &second) < 0 || second > 61)
-            return false;
-        rest += 1 + length;
-    }
-    *ret = (double)(days_since_epoch(year, month, day) * 86400 + hour * 3600 + minute * 60) + second;
-    if (!strcmp(rest, "Z"))
-        return true;
-    if (sscanf(rest, "%*1[+-]%2d:%2d", &zone_hour, &zone_minute) >= 1 ||
-        sscanf(rest, "%*1[+-]%2d%2d", &zone_hour, &zone_minute) >= 1) {
-        *ret -= (*rest == '-' ? -1 : 1) * (zone_hour * 3600.0 + zone_minute * 60.0);
-        return true;
-    }
-    struct tm local = {
-        .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = minute, .tm_isdst = -1};
-    time_t whole = mktime(&local);
-    *ret = (double)whole + second;
-    return !*rest && whole != (time_t)-1;
-}
-
-/* Seconds since 1970, before that of no use to us: a meter's own clock that began at 0 tells no moment. */
-bool gt_meter_time(const char *text, int64_t *ret_ns)
-{
-    static const double EARLIEST = 1e8, LATEST = 9e9; /* 1973, 2255: nanoseconds in 64 bits */
-    double value;
-    if (gt_number_double(text, &value) < 0 && !read_date(text, &value))
-        return false;
-    for (int i = 0; i < 3 && value >= LATEST; i++)
-        value /= 1e3;
-    if (!(value >= EARLIEST && value < LATEST))
-        return false;
-    *ret_ns = (int64_t)(floor(value) * 1e9) + (int64_t)llround((value - floor(value)) * 1e9);
-    return true;
-}
-
 static bool read_watts(char *text, char separator, double *ret)
 {
     char *comma = separator == ';' ? strchr(text, ',') : NULL;
@@ -207,7 +150,7 @@ static int meter_header(struct gt_meter_columns *ret, char *line, const char *wa
     *ret = (struct gt_meter_columns){.separator = separator_of(line), .time = -1, .is_ok = -1};
     *is_row = false;
     int count = split(line, ret->separator, field);
-    if (count == 2 && !wanted && gt_meter_time(field[0], &at_ns) && read_watts(field[1], ret->separator, &watts)) {
+    if (count == 2 && !wanted && gt_time_read(field[0], &at_ns) && read_watts(field[1], ret->separator, &watts)) {
         ret->time = 0;
         ret->scale[1] = 1;
         *is_row = true;
@@ -228,7 +171,7 @@ static int meter_line(const struct gt_meter_columns *columns, char *line, struct
     char *field[GT_METER_COLUMNS];
     int count = split(line, columns->separator, field);
     *ret = (struct gt_meter_row){0};
-    if (columns->time >= count || !gt_meter_time(field[columns->time], &ret->at_ns))
+    if (columns->time >= count || !gt_time_read(field[columns->time], &ret->at_ns))
         return -EINVAL;
     if (columns->is_ok >= 0 && (columns->is_ok >= count || strcasecmp(field[columns->is_ok], "true") != 0))
         return 0;

@@ -8,7 +8,6 @@
 #ifndef GT_COLLECT_METER_H
 #define GT_COLLECT_METER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -30,9 +29,5 @@ double gt_meter_period(const struct gt_meter *meter);
 /* Returns how many lines were left out, because their frames were not ok or could not be read. */
 uint64_t gt_meter_left_out(const struct gt_meter *meter);
 void gt_meter_close(struct gt_meter *meter);
-
-/* Read a moment: seconds (or milliseconds and so on) since 1970, or ISO 8601, which is local time without a zone. Returns false for
- * anything else, and for what is before 1973. */
-bool gt_meter_time(const char *text, int64_t *ret_ns);
 
 #endif

@@ -269,7 +269,7 @@ static int estimate_open(void **ret, const struct gt_collect_options *options, s
                          struct gt_availability *availability, struct gt_error *error)
 {
     *ret = NULL;
-    *availability = (struct gt_availability){.source = "estimated by a model", .refresh = 0.1};
+    *availability = (struct gt_availability){.source = GT_ESTIMATED_SOURCE " by a model", .refresh = 0.1};
     if (!options->power_model && !(options->cpu_tdp > 0))
         return gt_unavailable(availability, GT_ABSENT, NULL, "no model was given (--power-model, --cpu-tdp)");
     struct state *state = calloc(1, sizeof *state);
@@ -280,7 +280,7 @@ static int estimate_open(void **ret, const struct gt_collect_options *options, s
     state->cores = gt_capacity_cores(options->root);
     state->since_ns = state->open_ns = gt_clock_monotonic(options->clock);
     if (status >= 0 && state->cores > 0 && claim(state, frame)) {
-        snprintf(availability->source, sizeof availability->source, "estimated by use of the CPU: %s",
+        snprintf(availability->source, sizeof availability->source, GT_ESTIMATED_SOURCE " by use of the CPU: %s",
                  state->model.name);
         *ret = state;
         return 0;

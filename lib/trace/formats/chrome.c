@@ -46,8 +46,7 @@ static int probe_chrome(const struct gt_trace_probe *probe)
                                                                                                      : 0;
 }
 
-/* The number behind "rank" in the file's name: "rank3.json", "trace_rank-12.json.gz". -1 without. */
-static int64_t rank_of(const char *path)
+int64_t gt_path_rank(const char *path)
 {
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
@@ -66,7 +65,7 @@ static int64_t rank_of(const char *path)
 static int read_chrome(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     int status = gt_timeline_read(reading, path, &(struct gt_timeline_options){0}, error);
-    return status < 0 || gt_reading_file(reading)->rank >= 0 ? status : gt_reading_rank(reading, rank_of(path));
+    return status < 0 || gt_reading_file(reading)->rank >= 0 ? status : gt_reading_rank(reading, gt_path_rank(path));
 }
 
 const struct gt_trace_format gt_trace_chrome = {

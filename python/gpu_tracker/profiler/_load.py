@@ -133,6 +133,17 @@ class Trace:
         merge = {"output": output, "low_gpu": low_gpu, "metrics": metrics, "align": align, "overwrite": overwrite}
         return Report(_core.timeline_merge(self._paths, self._request(window), merge))
 
+    def export(self, output: str | os.PathLike[str], *, overwrite: bool = False, **window: Any) -> Report:
+        """Write tables or a flame graph, as ``gpu-tracker timeline export``.
+
+        Args:
+            output: The file: .sqlite or .arrow for tables with every column, whatever the size of the trace; .html for a
+                flame graph, .collapsed for its stacks.
+            overwrite: Replace an existing file.
+            window: As for `analyse`.
+        """
+        return Report(_core.timeline_export(self._paths, self._request(window), {"output": output, "overwrite": overwrite}))
+
     def samples(self, **window: Any) -> Table:
         """System metrics as a table with SMDebug's columns."""
         return _core.Profile(self._paths, self._request(window)).samples([_EVERYTHING])

@@ -1,0 +1,524 @@
+/* The report of a job: what was read, its ranks beside one another, its steps, and what costs the job most. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/advice/advice.h"
+#include "analyse/trace/operators.h"
+#include "analyse/trace/ranks.h"
+#include "analyse/trace/steps.h"
+#include "base/grow.h"
+#include "base/number.h"
+
+struct job {
+    const struct gt_analysis_input *input;
+    struct gt_node *root;
+    struct gt_rank_figures *rank;
+    size_t ranks;
+};
+
+/* "12.3 ms"; NULL for NaN. */
+static const char *time_text(double ns, char text[32])
+{
+    static const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+    size_t unit = 0;
+    while (unit + 1 < sizeof units / sizeof *units && fabs(ns) < units[unit].ns)
+        unit++;
+    double value = ns / units[unit].ns;
+    snprintf(text, 32, "%.*f %s", fabs(value) < 10 ? 2 : fabs(value) < 100 ? 1 : 0, value, units[unit].unit);
+    return isnan(ns) ? NULL : text;
+}
+
+/* ---- tables of which people see times in words ---- */
+
+static void time_column(struct gt_table *table, const char *key, const char *key_us, const char *title)
+{
+    gt_table_column(table, key_us, title, GT_CELL_NUMBER, "us");
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+}
+
+static void time_cells(struct gt_table *table, double ns)
+{
+    char text[32];
+    gt_table_number(table, ns / 1e3);
+    gt_table_text(table, time_text(ns, text));
+}
+
+static void data_column(struct gt_table *table, const char *key, enum gt_cell_kind kind, const char *unit)
+{
+    gt_table_column(table, key, key, kind, unit);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+}
+
+/* ---- sources ---- */
+
+static const char *trouble_of(const struct gt_trace_file *file, char *text, size_t size)
+{
+    const struct gt_trace_damage *damage = &file->damage;
+    uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
+    *text = '\0';
+    if (lost)
+        snprintf(text, size, "%" PRIu64 " events or samples lost", lost);
+    if (damage->cut_off)
+        snprintf(text + strlen(text), size - strlen(text), "%scut off", *text ? ", " : "");
+    if (damage->unclosed)
+        snprintf(text + strlen(text), size - strlen(text), "%s%" PRIu64 " never end", *text ? ", " : "",
+                 damage->unclosed);
+    if (file->clock == GT_CLOCK_UNKNOWN)
+        snprintf(text + strlen(text), size - strlen(text), "%sclock unknown", *text ? ", " : "");
+    return *text ? text : NULL;
+}
+
+static void add_sources(const struct job *job)
+{
+    const struct gt_trace *trace = job->input->trace;
+    struct gt_table *table = gt_report_table(job->root, "sources", "Sources");
+    char text[200];
+    gt_table_column(table, "file", "file", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "events", "events", GT_CELL_INTEGER, NULL);
+    data_column(table, "kept", GT_CELL_INTEGER, NULL);
+    data_column(table, "samples", GT_CELL_INTEGER, NULL);
+    data_column(table, "format", GT_CELL_TEXT, NULL);
+    time_column(table, "time", "duration_us", "time");
+    gt_table_column(table, "trouble", "trouble", GT_CELL_TEXT, NULL);
+    for (size_t i = 0; i < trace->file_count; i++) {
+        const struct gt_trace_file *file = &trace->file[i];
+        gt_table_text(table, file->path);
+        gt_table_text(table, file->node == GT_TRACE_NONE ? NULL : gt_trace_text(trace, file->node));
+        gt_table_integer(table, (int64_t)file->read);
+        gt_table_integer(table, (int64_t)file->kept);
+        gt_table_integer(table, (int64_t)file->samples);
+        gt_table_text(table, file->format);
+        time_cells(table, file->first <= file->last ? (double)(file->last - file->first) : NAN);
+        gt_table_text(table, trouble_of(file, text, sizeof text));
+    }
+    if (trace->ignored) {
+        snprintf(text, sizeof text, "%" PRIu64 " other files in the folders, which are no traces", trace->ignored);
+        gt_report_text(job->root, "ignored", "Not read", text);
+    }
+}
+
+/* ---- ranks ---- */
+
+static const struct {
+    const char *key, *key_us, *title, *worst;
+} figures[GT_RANK_FIGURES] = {
+    [GT_RANK_STEP] = {"step", "step_us", "step", "step"},
+    [GT_RANK_COMPUTE] = {"compute_percent", "compute_us", "compute", "compute"},
+    [GT_RANK_COMMUNICATION] = {"communication_percent", "exposed_communication_us", "comm.", "communication"},
+    [GT_RANK_IDLE] = {"idle_percent", "idle_us", "idle", "idle"},
+    [GT_RANK_LOADING] = {"data_loading_percent", "data_loading_us", "loading", "data loading"},
+    [GT_RANK_HOST] = {"host_percent", "host_us", "host", "host"},
+    [GT_RANK_KERNEL] = {NULL, NULL, NULL, "kernels"},
+};
+
+static struct gt_table *make_rank_table(const struct job *job)
+{
+    struct gt_table *table = gt_report_table(job->root, "ranks", "Ranks (% of the time of their GPUs; * the worst)");
+    gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
+    data_column(table, "steps", GT_CELL_INTEGER, NULL);
+    time_column(table, "step", "step_us", "step");
+    time_column(table, "step_p95", "step_p95_us", "p95");
+    data_column(table, "span_us", GT_CELL_NUMBER, "us");
+    data_column(table, "memory_us", GT_CELL_NUMBER, "us");
+    for (int i = GT_RANK_COMPUTE; i <= GT_RANK_HOST; i++) {
+        data_column(table, figures[i].key_us, GT_CELL_NUMBER, "us");
+        data_column(table, figures[i].key, GT_CELL_NUMBER, "%");
+        gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_TEXT, NULL);
+        gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+    }
+    data_column(table, "worst", GT_CELL_TEXT, NULL);
+    return table;
+}
+
+static void write_worst(const size_t worst[GT_RANK_FIGURES], size_t rank, struct gt_buffer *out)
+{
+    gt_buffer_text(out, "");
+    for (int i = 0; i < GT_RANK_FIGURES; i++)
+        if (worst[i] == rank)
+            gt_buffer_printf(out, "%s%s", out->length ? ", " : "", figures[i].worst);
+}
+
+static void add_share(struct gt_table *table, const struct gt_rank_figures *rank, int figure, bool is_worst)
+{
+    double share = gt_percent(rank->figure[figure], rank->whole);
+    char text[32];
+    snprintf(text, sizeof text, "%.1f%s", share, is_worst ? " *" : "");
+    gt_table_number(table, rank->figure[figure] / 1e3);
+    gt_table_number(table, share);
+    gt_table_text(table, isnan(share) ? NULL : text);
+}
+
+static void add_step(struct gt_table *table, double ns, bool is_worst)
+{
+    char text[40];
+    const char *time = time_text(ns, text);
+    gt_table_number(table, ns / 1e3);
+    if (is_worst)
+        strcat(text, " *");
+    gt_table_text(table, time);
+}
+
+static void add_ranks(const struct job *job)
+{
+    struct gt_table *table = make_rank_table(job);
+    size_t worst[GT_RANK_FIGURES];
+    for (int i = 0; i < GT_RANK_FIGURES; i++)
+        worst[i] = gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)i);
+    for (size_t i = 0; i < job->ranks; i++) {
+        const struct gt_rank_figures *rank = &job->rank[i];
+        struct gt_buffer words = {0};
+        write_worst(worst, i, &words);
+        gt_table_text(table, gt_analysis_text(job->input, rank->node));
+        gt_table_integer(table, (int64_t)rank->steps);
+        add_step(table, rank->figure[GT_RANK_STEP], worst[GT_RANK_STEP] == i);
+        time_cells(table, rank->step_p95);
+        gt_table_number(table, rank->whole / 1e3);
+        gt_table_number(table, rank->memory / 1e3);
+        for (int figure = GT_RANK_COMPUTE; figure <= GT_RANK_HOST; figure++)
+            add_share(table, rank, figure, worst[figure] == i);
+        gt_table_text(table, words.length ? words.data : NULL);
+        gt_buffer_release(&words);
+    }
+    gt_analysis_empty(job->root, table, "none: no events that last, and no steps");
+}
+
+/* ---- steps ---- */
+
+enum { SHOWN_OUTLIERS = 5 };
+
+/* The job's step is that of its slowest rank. */
+static int longest_of_steps(const struct gt_spans *steps, size_t from, size_t to, struct gt_numbers *lengths)
+{
+    int status = 0;
+    gt_numbers_clear(lengths);
+    for (size_t step = from, next; step < to && status >= 0; step = next) {
+        int64_t longest = 0;
+        next = gt_spans_run(steps, step, 2);
+        for (size_t i = step; i < next; i++)
+            longest = steps->span[i].end - steps->span[i].start > longest ? steps->span[i].end - steps->span[i].start
+                                                                          : longest;
+        status = gt_numbers_add(lengths, (double)longest);
+    }
+    return status;
+}
+
+/* Those that are 10 % longer than the median, and beyond three of their own deviations. */
+static size_t write_outliers(const struct job *job, const struct gt_spans *steps, size_t from, size_t to, double least,
+                             struct gt_buffer *out)
+{
+    size_t count = 0;
+    gt_buffer_text(out, "");
+    for (size_t step = from, next; step < to; step = next) {
+        next = gt_spans_run(steps, step, 2);
+        struct gt_skew skew = gt_step_skew(steps, step, next);
+        char text[32];
+        int64_t longest = skew.shortest + skew.length;
+        if (!((double)longest > least) || ++count > SHOWN_OUTLIERS)
+            continue;
+        gt_buffer_printf(out, "%s%" PRIu32 " (%s, %s)", out->length ? "; " : "", steps->span[step].key[1],
+                         gt_analysis_text(job->input, skew.slowest), time_text((double)longest, text));
+    }
+    if (count > SHOWN_OUTLIERS)
+        gt_buffer_printf(out, "; %zu more", count - SHOWN_OUTLIERS);
+    return count;
+}
+
+static int add_mode(const struct job *job, struct gt_table *table, const struct gt_spans *steps, size_t from, size_t to)
+{
+    struct gt_numbers lengths = {0};
+    struct gt_buffer outliers = {0};
+    double deviation = NAN;
+    int status = longest_of_steps(steps, from, to, &lengths);
+    status = status < 0 ? status : gt_numbers_deviation(&lengths, &deviation);
+    double median = gt_numbers_percentile(&lengths, 50);
+    size_t count = write_outliers(job, steps, from, to, fmax(1.1 * median, median + 3 * 1.4826 * deviation), &outliers);
+    gt_table_text(table, gt_analysis_text(job->input, steps->span[from].key[0]));
+    gt_table_integer(table, (int64_t)lengths.count);
+    time_cells(table, median);
+    time_cells(table, gt_numbers_percentile(&lengths, 95));
+    time_cells(table, gt_numbers_percentile(&lengths, 100));
+    time_cells(table, deviation);
+    gt_table_integer(table, (int64_t)count);
+    gt_table_text(table, outliers.length ? outliers.data : NULL);
+    gt_numbers_release(&lengths);
+    gt_buffer_release(&outliers);
+    return status;
+}
+
+static int add_steps(const struct job *job)
+{
+    struct gt_spans steps = {0};
+    struct gt_table *table = gt_report_table(job->root, "steps", "Steps of the slowest rank");
+    gt_table_column(table, "mode", "mode", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "steps", "steps", GT_CELL_INTEGER, NULL);
+    time_column(table, "median", "median_us", "median");
+    time_column(table, "p95", "p95_us", "p95");
+    time_column(table, "max", "max_us", "max");
+    time_column(table, "mad", "mad_us", "MAD");
+    gt_table_column(table, "outliers", "outliers", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "outlier_steps", "which", GT_CELL_TEXT, NULL);
+    int status = gt_skewed_steps(job->input, &steps);
+    for (size_t from = 0, to; from < steps.count && status >= 0; from = to) {
+        to = gt_spans_run(&steps, from, 1);
+        status = add_mode(job, table, &steps, from, to);
+    }
+    gt_analysis_empty(job->root, table, "none: no ProfilerStep, no step numbers, and no range \"step N\"");
+    gt_spans_release(&steps);
+    return status;
+}
+
+/* ---- findings ---- */
+
+/* What a rule says of several ranks is one finding. */
+struct finding {
+    double cost, us;     /* percent and microseconds of the job; NaN: no time is told */
+    size_t ranks, worst; /* worst: number of an advice */
+    size_t first;
+    double least, most;
+    bool is_of_job; /* the sentence speaks of one rank on its own account */
+};
+
+struct findings {
+    struct finding *finding;
+    size_t count, capacity;
+};
+
+/* "rank 3" of "rank 3: GPU 0 ..."; 0: the sentence does not begin so. */
+static size_t node_length(const struct gt_advice *advice)
+{
+    const char *colon = strncmp(advice->matter, "%s: ", 4) == 0 ? strstr(advice->sentence, ": ") : NULL;
+    return colon ? (size_t)(colon - advice->sentence) : 0;
+}
+
+static bool is_same_node(const struct gt_advice *x, const struct gt_advice *y)
+{
+    size_t length = node_length(x);
+    return length == node_length(y) && strncmp(x->sentence, y->sentence, length) == 0;
+}
+
+/* Advice is sorted, the greatest first: the first of a node counts for it, the first of all is the worst. */
+static struct finding gather(const struct gt_adviser *adviser, size_t first, bool *is_taken)
+{
+    const struct gt_advice *advice = adviser->advice, *of = &advice[first];
+    struct finding finding = {.worst = first, .first = first, .is_of_job = !node_length(of)};
+    finding.least = finding.most = of->gain.percent;
+    for (size_t i = first; i < adviser->count; i++) {
+        bool is_new = true;
+        if (is_taken[i] || advice[i].matter != of->matter || (i != first && finding.is_of_job))
+            continue;
+        for (size_t j = first; j < i && is_new; j++)
+            is_new = advice[j].matter != of->matter || !is_same_node(&advice[i], &advice[j]);
+        is_taken[i] = true;
+        if (!is_new)
+            continue;
+        finding.ranks++;
+        finding.cost += advice[i].gain.percent;
+        finding.us += advice[i].gain.us;
+        finding.least = fmin(finding.least, advice[i].gain.percent);
+        finding.most = fmax(finding.most, advice[i].gain.percent);
+        if (advice[i].gain.percent > advice[finding.worst].gain.percent)
+            finding.worst = i;
+    }
+    return finding;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+    if (isnan(x->cost) || isnan(y->cost))
+        return GT_ORDER_BY(isnan(x->cost) - isnan(y->cost), GT_ORDER(x->first, y->first));
+    return GT_ORDER_BY(GT_ORDER(y->cost, x->cost), GT_ORDER(x->first, y->first));
+}
+
+/* What all ranks lose the job loses; what some lose counts for their share of the ranks. */
+static int find(const struct job *job, const struct gt_adviser *adviser, struct findings *ret)
+{
+    bool *is_taken = calloc(adviser->count + 1, sizeof *is_taken);
+    int status = is_taken ? 0 : -ENOMEM;
+    for (size_t i = 0; i < adviser->count && status >= 0; i++) {
+        if (is_taken[i])
+            continue;
+        struct finding *finding = GT_GROW_LIST(ret, finding);
+        if (!finding) {
+            status = -ENOMEM;
+            break;
+        }
+        *finding = gather(adviser, i, is_taken);
+        if (finding->is_of_job || job->ranks < 2)
+            continue;
+        double share = 1 / (double)(job->ranks > finding->ranks ? job->ranks : finding->ranks);
+        finding->cost *= share;
+        finding->us *= share;
+    }
+    if (ret->count)
+        qsort(ret->finding, ret->count, sizeof *ret->finding, by_cost);
+    free(is_taken);
+    return status;
+}
+
+static void write_sentence(const struct job *job, const struct gt_adviser *adviser, const struct finding *finding,
+                           struct gt_buffer *out)
+{
+    const struct gt_advice *worst = &adviser->advice[finding->worst];
+    size_t length = node_length(worst);
+    gt_buffer_text(out, "");
+    if (finding->is_of_job || job->ranks < 2) {
+        gt_buffer_text(out, worst->sentence);
+        return;
+    }
+    gt_buffer_printf(out, "%zu of %zu ranks", finding->ranks, job->ranks);
+    if (finding->ranks > 1 && finding->most > finding->least)
+        gt_buffer_printf(out, " (%.0f %% to %.0f %%)", finding->least, finding->most);
+    gt_buffer_printf(out, "%s%.*s%s", finding->ranks > 1 ? ", most of all " : ", ", (int)length, worst->sentence,
+                     worst->sentence + length);
+}
+
+enum { SHOWN = 12 };
+
+static size_t add_findings(const struct job *job, const struct gt_adviser *adviser, const struct findings *findings)
+{
+    struct gt_table *table = gt_report_table(job->root, "findings", "Findings, by what they cost the job");
+    size_t shown = gt_list_top(job->input, SHOWN);
+    gt_table_column(table, "cost_percent", "cost", GT_CELL_NUMBER, "%");
+    time_column(table, "cost_time", "cost_us", "time");
+    data_column(table, "ranks", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "advice", "finding", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "see", "see profile", GT_CELL_TEXT, NULL);
+    gt_table_flags(table, GT_SENTENCES | GT_BRIEF);
+    for (size_t i = 0; i < findings->count && i < shown; i++) {
+        const struct finding *finding = &findings->finding[i];
+        struct gt_buffer sentence = {0};
+        write_sentence(job, adviser, finding, &sentence);
+        gt_table_number(table, finding->cost);
+        time_cells(table, finding->us * 1e3);
+        gt_table_integer(table, (int64_t)finding->ranks);
+        gt_table_text(table, sentence.data);
+        gt_table_text(table, adviser->advice[finding->worst].see);
+        gt_buffer_release(&sentence);
+    }
+    gt_analysis_empty(job->root, table, NULL);
+    return findings->count > shown ? findings->count - shown : 0;
+}
+
+static void add_left_out(const struct job *job, const struct gt_adviser *adviser, size_t not_shown)
+{
+    char text[160] = "";
+    if (not_shown)
+        snprintf(text, sizeof text, "%zu more findings (--all)", not_shown);
+    if (adviser->minor)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%zu matters that cost a rank less than 5 %%",
+                 *text ? ", " : "", adviser->minor);
+    if (*text)
+        gt_report_text(job->root, "left_out", "Left out", text);
+}
+
+/* ---- what the traces cannot tell ---- */
+
+/* Categories of devices of which only the calls are known. */
+static const char *unknown_device(const struct gt_trace *trace)
+{
+    static const char *const patterns[] = {"mtia_*", "privateuse1_*", "glow_*", "hpu_*", "xpu_*"};
+    for (uint32_t i = 0; i < trace->strings.count; i++)
+        for (size_t j = 0; j < sizeof patterns / sizeof *patterns; j++)
+            if (fnmatch(patterns[j], gt_trace_text(trace, i), 0) == 0 && strchr(gt_trace_text(trace, i), ' ') == NULL)
+                return gt_trace_text(trace, i);
+    return NULL;
+}
+
+static bool has_calls(const struct job *job)
+{
+    for (size_t i = 0; i < job->input->trace->events.count; i++)
+        if (gt_analysis_work(job->input, i) == GT_WORK_RUNTIME)
+            return true;
+    return false;
+}
+
+/* Findings rest on GPUs' work: where there is none, a report without findings says nothing good. */
+static void write_limits(const struct job *job, struct gt_buffer *out)
+{
+    size_t without = 0, steps = 0;
+    const char *example = NULL, *device = unknown_device(job->input->trace);
+    for (size_t i = 0; i < job->ranks; i++) {
+        without += !job->rank[i].has_gpu;
+        example = !job->rank[i].has_gpu && !example ? gt_analysis_text(job->input, job->rank[i].node) : example;
+        steps += job->rank[i].steps > 0;
+    }
+    gt_buffer_text(out, "");
+    if (without == job->ranks && device)
+        gt_buffer_printf(out, "events of a device that is not known here (%s): what it did is not judged", device);
+    else if (without == job->ranks && job->ranks)
+        gt_buffer_text(out, has_calls(job)
+                                ? "calls of a GPU's runtime, and no work of a GPU: kernels were not recorded, so idle "
+                                  "time, computation and communication are not known (record with CUDA activities)"
+                                : "no work of a GPU in the traces: all on CPUs, or GPUs were not recorded; idle time, "
+                                  "computation and communication are not known");
+    else if (without)
+        gt_buffer_printf(out, "%zu of %zu ranks have no work of a GPU in their trace (%s)", without, job->ranks,
+                         example);
+    if (job->ranks && !steps)
+        gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
+    if (!job->ranks)
+        gt_buffer_text(out, "no events that last: nothing is judged");
+}
+
+static void add_verdict(const struct job *job, const struct findings *findings)
+{
+    struct gt_buffer limits = {0};
+    write_limits(job, &limits);
+    if (limits.length)
+        gt_report_text(job->root, "not_known", "Not known", limits.data);
+    if (!findings->count)
+        gt_report_text(job->root, "reason", "Findings",
+                       limits.length ? "none, in what the traces tell" : "nothing that costs 5 % or more was found");
+    gt_buffer_release(&limits);
+}
+
+/* ---- the whole ---- */
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    (void)error;
+    struct job job = {.input = input, .root = root};
+    struct gt_adviser adviser = {.input = input};
+    struct findings findings = {0};
+    int status = gt_ranks_find(input, &job.rank, &job.ranks);
+    if (status >= 0) {
+        add_sources(&job);
+        add_ranks(&job);
+        status = add_steps(&job);
+    }
+    status = status < 0 ? status : gt_advise_all(&adviser);
+    status = status < 0 ? status : find(&job, &adviser, &findings);
+    if (status >= 0) {
+        size_t not_shown = add_findings(&job, &adviser, &findings);
+        add_verdict(&job, &findings);
+        add_left_out(&job, &adviser, not_shown);
+    }
+    free(findings.finding);
+    gt_adviser_release(&adviser);
+    free(job.rank);
+    return status;
+}
+
+static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
+
+const struct gt_analysis gt_analysis_overview = {
+    .name = "overview",
+    .help =
+        "the report of a job: sources, ranks beside one another, steps, and what costs the job most; what profile does without an analysis",
+    .arguments = arguments,
+    .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
+    .joins = true,
+    .build = build,
+};

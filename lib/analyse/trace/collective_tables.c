@@ -1,0 +1,175 @@
+/* What ranks do together: each kind of collective on each communicator, and what each rank does to the others. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyse/trace/collectives.h"
+#include "base/number.h"
+
+static const char *const arguments[] = {GT_COLLECTIVE_ARGUMENTS, NULL};
+
+/* Collectives of one communicator, kind and size make a row. */
+static double known(double value)
+{
+    return isnan(value) ? -1 : value;
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const struct gt_collective *x = *(const struct gt_collective *const *)a,
+                               *y = *(const struct gt_collective *const *)b;
+    return GT_ORDER_BY(GT_ORDER(x->group, y->group), GT_ORDER(x->kind, y->kind),
+                       GT_ORDER(known(y->bytes), known(x->bytes)), GT_ORDER(known(x->size), known(y->size)),
+                       GT_ORDER(x->from, y->from));
+}
+
+static bool is_of_row(const struct gt_collective *x, const struct gt_collective *y)
+{
+    return x->group == y->group && x->kind == y->kind && known(x->bytes) == known(y->bytes) &&
+           known(x->size) == known(y->size);
+}
+
+/* Who came last most often, of collectives from..to; *times tells how often. */
+static uint32_t most_often_last(const struct gt_collectives *all, struct gt_collective *const *list, size_t from,
+                                size_t to, size_t *count, size_t *times)
+{
+    uint32_t most = GT_TRACE_NONE;
+    *times = 0;
+    for (size_t i = 0; i < all->ranks; i++)
+        count[i] = 0;
+    for (size_t i = from; i < to; i++)
+        if (list[i]->latest != GT_TRACE_NONE)
+            count[gt_collectives_rank(all, list[i]->latest) - all->rank]++;
+    for (size_t i = 0; i < all->ranks; i++)
+        if (count[i] > *times) {
+            *times = count[i];
+            most = all->rank[i].node;
+        }
+    return most;
+}
+
+struct rows {
+    const struct gt_analysis_input *input;
+    const struct gt_collectives *all;
+    struct gt_collective **list;
+    size_t *count;
+    struct gt_table *table;
+    struct gt_numbers skew;
+};
+
+static int add_row(struct rows *rows, size_t from, size_t to)
+{
+    const struct gt_collective *first = rows->list[from];
+    double transfer = 0;
+    size_t times;
+    int status = 0;
+    gt_numbers_clear(&rows->skew);
+    for (size_t i = from; i < to && status >= 0; i++) {
+        transfer += (double)gt_collective_transfer(rows->list[i]);
+        status = gt_numbers_add(&rows->skew, (double)(rows->list[i]->last - rows->list[i]->first) / 1e3);
+    }
+    uint32_t last = most_often_last(rows->all, rows->list, from, to, rows->count, &times);
+    double bandwidth = transfer > 0 ? first->bytes * (double)(to - from) / transfer : NAN; /* bytes a ns: GB/s */
+    const char *group = first->group == GT_TRACE_NONE ? NULL : gt_trace_text(rows->input->trace, first->group);
+    gt_table_text(rows->table, gt_collective_kind_name(first->kind));
+    gt_table_text(rows->table, group);
+    gt_table_integer(rows->table, (int64_t)(isnan(first->size) ? (double)(first->to - first->from) : first->size));
+    gt_table_integer(rows->table, (int64_t)(to - from));
+    gt_table_number(rows->table, first->bytes);
+    gt_table_number(rows->table, transfer / (double)(to - from) / 1e3);
+    gt_table_number(rows->table, bandwidth);
+    gt_table_number(rows->table, bandwidth * gt_collective_bus_factor(first));
+    gt_table_number(rows->table, gt_numbers_mean(&rows->skew));
+    gt_table_number(rows->table, gt_numbers_percentile(&rows->skew, 95));
+    gt_table_number(rows->table, gt_numbers_percentile(&rows->skew, 100));
+    gt_table_text(rows->table, gt_analysis_text(rows->input, last));
+    gt_table_number(rows->table, 100 * (double)times / (double)(to - from));
+    return status;
+}
+
+static int add_collectives(struct rows *rows)
+{
+    size_t count = rows->all->count;
+    int status = 0;
+    rows->list = malloc((count + 1) * sizeof(struct gt_collective *));
+    rows->count = calloc(rows->all->ranks + 1, sizeof *rows->count);
+    if (!rows->list || !rows->count)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        rows->list[i] = &rows->all->collective[i];
+    qsort(rows->list, count, sizeof(struct gt_collective *), by_row);
+    for (size_t from = 0, to; from < count && status >= 0; from = to) {
+        for (to = from; to < count && is_of_row(rows->list[from], rows->list[to]);)
+            to++;
+        status = add_row(rows, from, to);
+    }
+    return status;
+}
+
+static void add_ranks(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_collectives *all)
+{
+    struct gt_table *table = gt_analysis_table(
+        root, "arrivals", "Arrivals",
+        "text:node integer:collectives integer:last number:last_percent number:waited_us "
+        "number:kept_waiting_us number:clock_ahead_us number:clock_error_us");
+    for (size_t i = 0; i < all->ranks; i++) {
+        const struct gt_rank_clock *rank = &all->rank[i];
+        gt_table_text(table, gt_analysis_text(input, rank->node));
+        gt_table_integer(table, (int64_t)rank->collectives);
+        gt_table_integer(table, (int64_t)rank->latest);
+        gt_table_number(table, gt_percent((double)rank->latest, (double)rank->collectives));
+        gt_table_number(table, rank->waited / 1e3);
+        gt_table_number(table, rank->kept_waiting / 1e3);
+        gt_table_number(table, (double)rank->offset / 1e3);
+        gt_table_number(table, rank->error / 1e3);
+    }
+    gt_analysis_empty(root, table, NULL);
+}
+
+static void add_left_out(struct gt_node *root, const struct gt_collectives *all)
+{
+    char text[300];
+    if (!all->alone && !all->unlike && !all->to_another)
+        return;
+    snprintf(text, sizeof text,
+             "kernels of communication: %zu in the trace of one rank alone, %zu that differ from the other ranks' at "
+             "their place, %zu sends and receives",
+             all->alone, all->unlike, all->to_another);
+    gt_report_text(root, "left_out", "Left out", text);
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    (void)error;
+    struct gt_collectives all;
+    int status = gt_collectives_find(input, 0, &all);
+    if (status < 0)
+        return status;
+    struct rows rows = {.input = input, .all = &all};
+    rows.table = gt_analysis_table(
+        root, "collectives", "Collectives",
+        "text:collective text:communicator integer:ranks integer:count number:size_bytes number:transfer_us "
+        "number:algorithm_gb_per_s number:bus_gb_per_s number:mean_skew_us number:p95_skew_us number:max_skew_us "
+        "text:last number:last_percent");
+    status = add_collectives(&rows);
+    gt_analysis_empty(
+        root, rows.table,
+        "none that two ranks have in common: give the traces of several ranks, with kernels of NCCL or RCCL");
+    add_ranks(input, root, &all);
+    add_left_out(root, &all);
+    gt_numbers_release(&rows.skew);
+    free(rows.list);
+    free(rows.count);
+    gt_collectives_release(&all);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_collectives = {
+    .name = "collectives",
+    .help =
+        "collectives matched over ranks: who comes last, how long others wait, transfer apart from waiting, bandwidth",
+    .arguments = arguments,
+    .joins = true,
+    .build = build,
+};

@@ -1,0 +1,288 @@
+/* Dumps of NCCL's flight recorder, of all ranks: which collectives some have not finished, begun or even called, and where
+ * ranks differ in what they called. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/trace/lists.h"
+#include "base/grow.h"
+#include "base/number.h"
+
+enum { STATE, GROUP, NUMBER, IS_MESSAGE, SIZES, ARGUMENTS };
+static const char *const arguments[ARGUMENTS + 1] = {"state", "process_group", "number", "is_p2p", "input_sizes", NULL};
+
+enum state { SCHEDULED, STARTED, COMPLETED };
+
+/* What one rank says of one collective. */
+struct call {
+    uint32_t group, name, sizes, file; /* strings; the file tells the rank */
+    int64_t number, start, duration;
+    bool is_message;
+    enum state state;
+};
+
+struct calls {
+    struct call *call;
+    size_t count, capacity;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct call *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->is_message, y->is_message), GT_ORDER(x->group, y->group),
+                       GT_ORDER(x->number, y->number), GT_ORDER(x->file, y->file));
+}
+
+static enum state state_of(const char *text)
+{
+    return strcmp(text, "completed") == 0 ? COMPLETED : strcmp(text, "started") == 0 ? STARTED : SCHEDULED;
+}
+
+static uint32_t text_argument(const struct gt_trace *trace, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
+    return argument ? argument->text : GT_TRACE_NONE;
+}
+
+static double number_argument(const struct gt_trace *trace, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
+    return argument ? argument->number : NAN;
+}
+
+static int collect(const struct gt_trace *trace, struct calls *calls)
+{
+    uint32_t category = gt_trace_find(trace, "nccl_flight");
+    for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++) {
+        double number = number_argument(trace, i, NUMBER);
+        if (trace->events.category[i] != category || !gt_trace_is_slice(trace, i) || !(number >= 0))
+            continue;
+        struct call *call = GT_GROW_LIST(calls, call);
+        if (!call)
+            return -ENOMEM;
+        *call = (struct call){.group = text_argument(trace, i, GROUP),
+                              .name = trace->events.name[i],
+                              .sizes = text_argument(trace, i, SIZES),
+                              .file = gt_trace_process_of(trace, i)->file,
+                              .number = (int64_t)number,
+                              .start = trace->events.start[i],
+                              .duration = trace->events.duration[i],
+                              .is_message = number_argument(trace, i, IS_MESSAGE) > 0,
+                              .state = state_of(gt_trace_text(trace, text_argument(trace, i, STATE)))};
+    }
+    if (calls->count)
+        qsort(calls->call, calls->count, sizeof *calls->call, by_number);
+    return 0;
+}
+
+/* ---- ranks of a group ---- */
+
+struct member {
+    uint32_t file;
+    int64_t first, last, done; /* numbers that its dump holds; the last that it completed, -1: none */
+};
+
+struct members {
+    struct member *member;
+    size_t count, capacity;
+};
+
+static struct member *member_of(struct members *members, uint32_t file)
+{
+    for (size_t i = 0; i < members->count; i++)
+        if (members->member[i].file == file)
+            return &members->member[i];
+    struct member *member = GT_GROW_LIST(members, member);
+    if (member)
+        *member = (struct member){file, INT64_MAX, -1, -1};
+    return member;
+}
+
+static int by_file(const void *a, const void *b)
+{
+    return GT_ORDER(((const struct member *)a)->file, ((const struct member *)b)->file);
+}
+
+/* Ranks that belong to the group without having called anything in it. */
+static int find_silent(const struct gt_trace *trace, uint32_t group, struct members *members)
+{
+    uint32_t category = gt_trace_find(trace, "nccl_group");
+    for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++)
+        if (trace->events.category[i] == category && text_argument(trace, i, GROUP) == group &&
+            !member_of(members, gt_trace_process_of(trace, i)->file))
+            return -ENOMEM;
+    return 0;
+}
+
+static int find_members(const struct gt_trace *trace, const struct call *call, size_t count, struct members *members)
+{
+    members->count = 0;
+    if (!call->is_message && find_silent(trace, call->group, members) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        struct member *member = member_of(members, call[i].file);
+        if (!member)
+            return -ENOMEM;
+        member->first = call[i].number < member->first ? call[i].number : member->first;
+        member->last = call[i].number > member->last ? call[i].number : member->last;
+        if (call[i].state == COMPLETED && call[i].number > member->done)
+            member->done = call[i].number;
+    }
+    qsort(members->member, members->count, sizeof *members->member, by_file);
+    return 0;
+}
+
+static void write_rank(const struct gt_trace *trace, uint32_t file, struct gt_buffer *out)
+{
+    const char *path = trace->file[file].path, *slash = strrchr(path, '/');
+    gt_buffer_text(out, out->length ? ", " : "");
+    if (trace->file[file].rank >= 0)
+        gt_buffer_printf(out, "%d", (int)trace->file[file].rank);
+    else
+        gt_buffer_text(out, slash ? slash + 1 : path);
+}
+
+/* ---- tables ---- */
+
+struct tables {
+    struct gt_table *open, *ranks;
+};
+
+/* Ranks whose dump ends before the number have not called it; one that begins behind it forgot it. */
+static void add_open(const struct gt_analysis_input *input, struct gt_table *table, const struct call *call,
+                     size_t count, const struct members *members)
+{
+    const struct gt_trace *trace = input->trace;
+    struct gt_buffer ranks[4] = {0};
+    bool differs = false, is_open = false;
+    for (size_t i = 0; i < count; i++) {
+        write_rank(trace, call[i].file, &ranks[call[i].state]);
+        is_open |= call[i].state != COMPLETED;
+        differs |= call[i].name != call->name || (!call->is_message && call[i].sizes != call->sizes);
+    }
+    for (size_t i = 0; i < members->count; i++)
+        if (members->member[i].last < call->number && !call->is_message) {
+            write_rank(trace, members->member[i].file, &ranks[3]);
+            is_open = true;
+        }
+    if (is_open || differs) {
+        gt_table_text(table, gt_trace_text(trace, call->group));
+        gt_table_integer(table, call->number);
+        gt_table_text(table, gt_trace_text(trace, call->name));
+        gt_table_text(table, call->sizes == GT_TRACE_NONE ? NULL : gt_trace_text(trace, call->sizes));
+        for (int state = 0; state < 4; state++)
+            gt_table_text(table, ranks[state].data);
+        gt_table_text(table, differs ? "yes" : "no");
+    }
+    for (int state = 0; state < 4; state++)
+        gt_buffer_release(&ranks[state]);
+}
+
+static void add_ranks(const struct gt_analysis_input *input, struct gt_table *table, const struct call *call,
+                      const struct members *members)
+{
+    for (size_t i = 0; i < members->count; i++) {
+        const struct member *member = &members->member[i];
+        struct gt_buffer rank = {0};
+        write_rank(input->trace, member->file, &rank);
+        gt_table_text(table, gt_trace_text(input->trace, call->group));
+        gt_table_text(table, call->is_message ? "messages" : "collectives");
+        gt_table_text(table, rank.data);
+        const int64_t numbers[] = {member->first == INT64_MAX ? -1 : member->first, member->done, member->last};
+        for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++)
+            if (numbers[j] < 0)
+                gt_table_missing(table);
+            else
+                gt_table_integer(table, numbers[j]);
+        gt_buffer_release(&rank);
+    }
+}
+
+static int add_group(const struct gt_analysis_input *input, const struct tables *tables, const struct call *call,
+                     size_t count, struct members *members)
+{
+    int status = find_members(input->trace, call, count, members);
+    for (size_t from = 0, to; status >= 0 && from < count; from = to) {
+        for (to = from + 1; to < count && call[to].number == call[from].number;)
+            to++;
+        add_open(input, tables->open, call + from, to - from, members);
+    }
+    if (status >= 0)
+        add_ranks(input, tables->ranks, call, members);
+    return status;
+}
+
+static int by_length(const void *a, const void *b, void *context)
+{
+    const struct gt_trace *trace = context;
+    const struct call *x = a, *y = b;
+    int names = strcmp(gt_trace_text(trace, x->name), gt_trace_text(trace, y->name));
+    return names ? names : by_number(a, b);
+}
+
+/* How long those took that ended. */
+static int add_durations(const struct gt_analysis_input *input, struct gt_node *root, struct calls *calls)
+{
+    struct gt_table *table = gt_analysis_table(root, "durations", "Durations",
+                                               "text:name integer:count number:total_us " GT_NUMBERS_COLUMNS_US);
+    struct gt_numbers values = {0};
+    int status = 0;
+    if (calls->count)
+        qsort_r(calls->call, calls->count, sizeof *calls->call, by_length, (void *)(uintptr_t)input->trace);
+    for (size_t from = 0, to; from < calls->count && status >= 0; from = to) {
+        gt_numbers_clear(&values);
+        for (to = from; to < calls->count && calls->call[to].name == calls->call[from].name && status >= 0; to++)
+            if (calls->call[to].state == COMPLETED && calls->call[to].duration > 0)
+                status = gt_numbers_add(&values, gt_trace_us(calls->call[to].duration));
+        if (!values.count)
+            continue;
+        gt_table_text(table, gt_trace_text(input->trace, calls->call[from].name));
+        gt_table_integer(table, (int64_t)values.count);
+        gt_table_number(table, gt_numbers_total(&values));
+        gt_numbers_cells(table, &values);
+    }
+    gt_analysis_empty(root, table, NULL);
+    gt_numbers_release(&values);
+    return status;
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    struct calls calls = {0};
+    struct members members = {0};
+    (void)error;
+    struct tables tables = {
+        gt_analysis_table(
+            root, "unfinished", "Not finished by all ranks",
+            "text:process_group integer:number text:name text:sizes text:scheduled text:started text:completed "
+            "text:not_called text:differs"),
+        gt_analysis_table(
+            root, "ranks", "Ranks",
+            "text:process_group text:kind text:rank integer:first integer:last_completed integer:last_called")};
+    int status = collect(input->trace, &calls);
+    for (size_t from = 0, to; from < calls.count && status >= 0; from = to) {
+        const struct call *call = &calls.call[from];
+        for (to = from + 1;
+             to < calls.count && calls.call[to].group == call->group && calls.call[to].is_message == call->is_message;)
+            to++;
+        status = add_group(input, &tables, call, to - from, &members);
+    }
+    gt_analysis_empty(root, tables.open,
+                      calls.count ? "every rank has finished what it called"
+                                  : "no dump of NCCL's flight recorder in these files");
+    gt_analysis_empty(root, tables.ranks, NULL);
+    if (status >= 0)
+        status = add_durations(input, root, &calls);
+    free(calls.call);
+    free(members.member);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_flight = {
+    .name = "flight",
+    .help =
+        "dumps of NCCL's flight recorder: collectives that ranks have not called, begun or finished, or that differ",
+    .arguments = arguments,
+    .build = build,
+};

@@ -1,0 +1,189 @@
+#include "analyse/trace/ranks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyse/trace/dataloader.h"
+#include "analyse/trace/gpu.h"
+#include "analyse/trace/phases.h"
+#include "analyse/trace/steps.h"
+#include "base/number.h"
+
+struct search {
+    const struct gt_analysis_input *input;
+    struct gt_rank_figures *rank; /* by place, while they are sought */
+};
+
+static void count_events(struct search *search)
+{
+    for (size_t i = 0; i < search->input->trace->events.count; i++) {
+        uint32_t node = gt_analysis_node(search->input, i);
+        if (node != GT_TRACE_NONE && gt_trace_is_slice(search->input->trace, i))
+            search->rank[node].events++;
+    }
+}
+
+static int measure_steps(struct search *search)
+{
+    struct gt_spans steps = {0};
+    struct gt_numbers lengths = {0};
+    int status = gt_step_spans(search->input, &steps);
+    for (size_t from = 0, to; from < steps.count && status >= 0; from = to) {
+        to = gt_spans_run(&steps, from, 1);
+        gt_numbers_clear(&lengths);
+        for (size_t i = from; i < to && status >= 0; i++)
+            status = gt_numbers_add(&lengths, (double)(steps.span[i].end - steps.span[i].start));
+        if (steps.span[from].key[0] == GT_TRACE_NONE)
+            continue;
+        struct gt_rank_figures *rank = &search->rank[steps.span[from].key[0]];
+        rank->steps = to - from;
+        rank->figure[GT_RANK_STEP] = gt_numbers_percentile(&lengths, 50);
+        rank->step_p95 = gt_numbers_percentile(&lengths, 95);
+    }
+    gt_numbers_release(&lengths);
+    gt_spans_release(&steps);
+    return status;
+}
+
+static void add_gpu(struct gt_rank_figures *rank, const struct gt_gpu_time *time)
+{
+    enum { COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
+    if (!rank->has_gpu) {
+        rank->has_gpu = true;
+        rank->whole = rank->memory = 0;
+        for (int i = GT_RANK_COMPUTE; i < GT_RANK_FIGURES; i++)
+            rank->figure[i] = 0;
+    }
+    rank->whole += (double)(time->last - time->first);
+    rank->figure[GT_RANK_COMPUTE] += (double)gt_gpu_busy(time, GT_USE_COMPUTE);
+    rank->figure[GT_RANK_COMMUNICATION] += (double)(time->part[COMMUNICATION] + time->part[COMMUNICATION | MEMORY]);
+    rank->figure[GT_RANK_IDLE] += (double)time->part[0];
+    rank->memory += (double)time->part[MEMORY];
+}
+
+static int measure_gpus(struct search *search, const struct gt_spans *spans)
+{
+    int status = 0;
+    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+        struct gt_gpu_time time;
+        to = gt_spans_run(spans, from, 2);
+        status = gt_gpu_time(&time, spans, from, to);
+        if (status < 0 || spans->span[from].key[GT_GPU_NODE] == GT_TRACE_NONE)
+            continue;
+        struct gt_rank_figures *rank = &search->rank[spans->span[from].key[GT_GPU_NODE]];
+        add_gpu(rank, &time);
+        for (size_t i = from; i < to; i++)
+            if (spans->span[i].key[GT_GPU_USE] == GT_USE_COMPUTE) {
+                rank->kernels++;
+                rank->figure[GT_RANK_KERNEL] += (double)(spans->span[i].end - spans->span[i].start);
+            }
+    }
+    return status;
+}
+
+static void add_idle(void *context, const struct gt_idle_time *time)
+{
+    const struct search *search = context;
+    if (time->span->key[GT_GPU_NODE] == GT_TRACE_NONE)
+        return;
+    struct gt_rank_figures *rank = &search->rank[time->span->key[GT_GPU_NODE]];
+    rank->figure[GT_RANK_LOADING] += (double)time->loading;
+    rank->figure[GT_RANK_HOST] += (double)(time->idle[GT_IDLE_HOST] - time->loading);
+}
+
+/* Of ranks without a GPU all the time spent waiting for data is known. */
+static int measure_loading(struct search *search)
+{
+    struct gt_spans waits = {0};
+    int status = gt_loader_waits(search->input, &waits);
+    for (size_t from = 0, to; from < waits.count && status >= 0; from = to) {
+        int64_t first, last;
+        uint32_t node = waits.span[from].key[0];
+        to = gt_spans_run(&waits, from, 1);
+        if (node == GT_TRACE_NONE || search->rank[node].has_gpu || !gt_node_range(search->input, node, &first, &last))
+            continue;
+        struct gt_rank_figures *rank = &search->rank[node];
+        rank->whole = (double)(last - first);
+        rank->figure[GT_RANK_LOADING] = 0;
+        for (size_t i = from; i < to; i++)
+            rank->figure[GT_RANK_LOADING] += (double)(waits.span[i].end - waits.span[i].start);
+    }
+    gt_spans_release(&waits);
+    return status;
+}
+
+static int measure(struct search *search)
+{
+    struct gt_spans spans = {0};
+    count_events(search);
+    int status = measure_steps(search);
+    status = status < 0 ? status : gt_gpu_spans(search->input, &spans);
+    gt_spans_sort(&spans);
+    status = status < 0 ? status : measure_gpus(search, &spans);
+    status = status < 0 ? status : gt_idle_walk(search->input, &spans, 2, add_idle, search);
+    gt_spans_release(&spans);
+    return status < 0 ? status : measure_loading(search);
+}
+
+int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures **ret, size_t *ret_count)
+{
+    uint32_t places = input->trace->strings.count;
+    struct search search = {input, calloc(places + (size_t)1, sizeof *search.rank)};
+    size_t count = 0;
+    if (!search.rank)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < places; i++) {
+        search.rank[i] = (struct gt_rank_figures){.node = i, .step_p95 = NAN, .whole = NAN, .memory = NAN};
+        for (int figure = 0; figure < GT_RANK_FIGURES; figure++)
+            search.rank[i].figure[figure] = NAN;
+    }
+    int status = measure(&search);
+    for (uint32_t i = 0; i < places; i++)
+        if (search.rank[i].events || search.rank[i].steps) {
+            search.rank[count] = search.rank[i];
+            if (search.rank[i].kernels)
+                search.rank[count].figure[GT_RANK_KERNEL] /= (double)search.rank[i].kernels;
+            count++;
+        }
+    if (status < 0) {
+        free(search.rank);
+        return status;
+    }
+    *ret = search.rank;
+    *ret_count = count;
+    return 0;
+}
+
+/* ---- compared ---- */
+
+static double median_of(double *value, size_t count)
+{
+    qsort(value, count, sizeof *value, gt_order_doubles);
+    return count ? (value[(count - 1) / 2] + value[count / 2]) / 2 : NAN;
+}
+
+double gt_ranks_median(const struct gt_rank_figures *ranks, size_t count, size_t except, enum gt_rank_figure figure)
+{
+    double *value = malloc((count + 1) * sizeof *value);
+    size_t known = 0;
+    for (size_t i = 0; value && i < count; i++)
+        if (i != except && !isnan(ranks[i].figure[figure]))
+            value[known++] = ranks[i].figure[figure];
+    double median = value ? median_of(value, known) : NAN;
+    free(value);
+    return median;
+}
+
+size_t gt_ranks_worst(const struct gt_rank_figures *ranks, size_t count, enum gt_rank_figure figure)
+{
+    size_t worst = SIZE_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(ranks[i].figure[figure]) &&
+            (worst == SIZE_MAX || ranks[i].figure[figure] > ranks[worst].figure[figure]))
+            worst = i;
+    if (worst == SIZE_MAX || count < 2)
+        return SIZE_MAX;
+    double value = ranks[worst].figure[figure], others = gt_ranks_median(ranks, count, worst, figure);
+    double whole = figure == GT_RANK_STEP || figure == GT_RANK_KERNEL ? value : ranks[worst].whole;
+    return value >= 1.05 * others && value - others >= 0.01 * whole ? worst : SIZE_MAX;
+}

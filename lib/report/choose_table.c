@@ -1,0 +1,69 @@
+/* One table of a report, for formats that are one table. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report.h"
+
+/* The table with this key, or the first where `name` is NULL; `names` gets the keys of all. */
+static const struct gt_node *find_table(const struct gt_node *root, const char *name, struct gt_buffer *names)
+{
+    const struct gt_node *found = NULL;
+    gt_buffer_text(names, "");
+    for (const struct gt_node *node = gt_node_child(root); node; node = gt_node_next(node)) {
+        if (gt_node_kind(node) != GT_NODE_TABLE)
+            continue;
+        gt_buffer_printf(names, "%s%s", names->length ? ", " : "", gt_node_key(node));
+        if (!found && (!name || strcmp(name, gt_node_key(node)) == 0))
+            found = node;
+    }
+    return found;
+}
+
+/* Why a table is empty is told in its place. */
+static bool belongs_to(const struct gt_node *node, const struct gt_node *table)
+{
+    return strcmp(gt_node_key(node), "reason") == 0 && strcmp(gt_node_title(node), gt_node_title(table)) == 0;
+}
+
+static void tell(const struct gt_node *node, bool names_tables, struct gt_buffer *rest)
+{
+    if (gt_node_kind(node) == GT_NODE_TEXT && gt_node_text(node) && strcmp(gt_node_key(node), "reason") != 0)
+        gt_buffer_printf(rest, "%s%s: %s", rest->length ? "; " : "", gt_node_title(node), gt_node_text(node));
+    else if (gt_node_kind(node) == GT_NODE_TABLE && names_tables)
+        gt_buffer_printf(rest, "%s%zu rows more with --table %s", rest->length ? "; " : "",
+                         gt_table_rows(gt_node_table(node)), gt_node_key(node));
+}
+
+static void hide(struct gt_node *node, unsigned from)
+{
+    if (gt_node_kind(node) == GT_NODE_TABLE)
+        gt_table_flags(gt_node_table(node), gt_node_flag_bits(node) | from);
+    else
+        gt_node_flags(node, gt_node_flag_bits(node) | from);
+}
+
+int gt_report_choose_table(struct gt_report *report, const char *name, char **rest, struct gt_error *error)
+{
+    const struct gt_node *root = gt_report_top(report);
+    struct gt_buffer names = {0}, others = {0};
+    const struct gt_node *table = find_table(root, name, &names);
+    int status = 0;
+    *rest = NULL;
+    if (!table && name)
+        status = gt_error_set(error, EINVAL, "no table '%s': there is %s", name, names.length ? names.data : "none");
+    for (const struct gt_node *node = gt_node_child(root); table && node; node = gt_node_next(node)) {
+        if (node == table || belongs_to(node, table))
+            continue;
+        tell(node, !name, &others);
+        hide((struct gt_node *)(uintptr_t)node, GT_ONLY_PEOPLE | (name ? GT_ONLY_DATA : 0));
+    }
+    gt_buffer_release(&names);
+    if (others.failed)
+        status = gt_error_system(error, -others.failed, "choosing a table");
+    if (status < 0 || !others.length)
+        gt_buffer_release(&others);
+    else
+        *rest = others.data;
+    return status;
+}

@@ -1,0 +1,332 @@
+/* Dumps of PyTorch's NCCL flight recorder, a file for each rank, as JSON or as a pickle of which nothing is run: each
+ * collective is an event on the track of its process group. The layout: torch/csrc/distributed/c10d/FlightRecorder.hpp. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/pickle.h"
+#include "trace/format.h"
+#include "trace/formats/smdebug.h"
+
+#define MOST_BYTES ((size_t)256 << 20)
+enum { DEEPEST = 16, MOST_ITEMS = 4 << 20 };
+
+static int probe_flight_recorder(const struct gt_trace_probe *probe)
+{
+    bool is_pickle = probe->length > 4 && (unsigned char)probe->head[0] == 0x80;
+    if (!is_pickle && *(probe->head + strspn(probe->head, " \t\r\n")) != '{')
+        return 0;
+    static const char *const keys[] = {"entries",        "pg_config", "collective_seq_id",
+                                       "profiling_name", "pg_status", "time_discovered_completed_ns"};
+    int found = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        found += memmem(probe->head, probe->length, keys[i], strlen(keys[i])) != NULL;
+    return found >= 2 ? 88 : 0;
+}
+
+/* ---- a pickle as JSON, so that both are read by the same code ---- */
+
+struct conversion {
+    size_t items;
+};
+
+static struct gt_json_value *convert(const struct gt_pickle_value *value, struct conversion *conversion, int depth);
+
+static struct gt_json_value *convert_list(const struct gt_pickle_value *list, struct conversion *conversion, int depth)
+{
+    struct gt_json_value *array = gt_json_new_array();
+    for (uint32_t i = 0; array && i < list->count; i++)
+        if (gt_json_append(array, convert(list->item[i], conversion, depth + 1)) < 0) {
+            gt_json_free(array);
+            return NULL;
+        }
+    return array;
+}
+
+static struct gt_json_value *convert_dict(const struct gt_pickle_value *dict, struct conversion *conversion, int depth)
+{
+    struct gt_json_value *object = gt_json_new_object();
+    for (uint32_t i = 0; object && i + 1 < dict->count; i += 2) {
+        const struct gt_pickle_value *key = dict->item[i];
+        char name[200];
+        if (key->kind == GT_PICKLE_TEXT)
+            snprintf(name, sizeof name, "%.*s", (int)(key->length < 199 ? key->length : 199), key->text);
+        else if (key->kind == GT_PICKLE_INTEGER)
+            snprintf(name, sizeof name, "%" PRId64, key->integer);
+        else
+            continue;
+        if (gt_json_set(object, name, convert(dict->item[i + 1], conversion, depth + 1)) < 0) {
+            gt_json_free(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
+/* NULL: it is no tree that a dump could be, or there is no memory. */
+static struct gt_json_value *convert(const struct gt_pickle_value *value, struct conversion *conversion, int depth)
+{
+    if (depth > DEEPEST || ++conversion->items > MOST_ITEMS)
+        return NULL;
+    switch (value->kind) {
+    case GT_PICKLE_NONE: return gt_json_new_null();
+    case GT_PICKLE_BOOL: return gt_json_new_bool(value->integer);
+    case GT_PICKLE_INTEGER: return gt_json_new_integer(value->integer);
+    case GT_PICKLE_FLOAT: return gt_json_new_number(value->number);
+    case GT_PICKLE_TEXT: return gt_json_new_text(value->text, value->length);
+    case GT_PICKLE_TUPLE:
+    case GT_PICKLE_LIST: return convert_list(value, conversion, depth);
+    case GT_PICKLE_DICT: return convert_dict(value, conversion, depth);
+    default: return NULL;
+    }
+}
+
+static int no_name(const char *module, size_t module_length, const char *name, size_t name_length)
+{
+    (void)module, (void)module_length, (void)name, (void)name_length;
+    return 0;
+}
+
+static struct gt_json_value *parse(const char *bytes, size_t length, const char *path)
+{
+    struct gt_json_trouble trouble;
+    struct conversion conversion = {0};
+    struct gt_pickle *pickle = NULL;
+    if ((unsigned char)*bytes != 0x80)
+        return gt_json_parse(bytes, length, 0, &trouble);
+    if (gt_pickle_read(&pickle, bytes, length, no_name, path, NULL) < 0)
+        return NULL;
+    struct gt_json_value *tree = convert(gt_pickle_root(pickle), &conversion, 0);
+    gt_pickle_free(pickle);
+    return tree;
+}
+
+/* ---- entries ---- */
+
+static struct gt_span span_of(const char *text)
+{
+    return (struct gt_span){text, text ? strlen(text) : 0};
+}
+
+/* The name and what it is for: "0", "default_pg". Older versions have neither. */
+static void name_group(const struct gt_json_value *entry, struct gt_buffer *out)
+{
+    const struct gt_json_value *group = gt_json_member(entry, "process_group");
+    const char *name = gt_json_text_of(gt_json_item(group, 0)), *about = gt_json_text_of(gt_json_item(group, 1));
+    gt_buffer_clear(out);
+    if (name)
+        gt_buffer_printf(out, "%s%s%s", name, about && *about ? " " : "", about ? about : "");
+    else
+        gt_buffer_printf(out, "%" PRId64, gt_json_integer_of(gt_json_member(entry, "pg_id")));
+}
+
+/* Collectives and messages from rank to rank are numbered apart. */
+static int64_t number_of(const struct gt_json_value *entry)
+{
+    bool is_message = gt_json_is_true(gt_json_member(entry, "is_p2p"));
+    const struct gt_json_value *number = gt_json_member(entry, is_message ? "p2p_seq_id" : "collective_seq_id");
+    number = number ? number : gt_json_member(entry, "seq_id");
+    return gt_json_is_integer(number) ? gt_json_integer_of(number) : -1;
+}
+
+/* What the analysis needs, and what people see in a timeline. */
+static void write_arguments(const struct gt_json_value *entry, const char *group, struct gt_buffer *out)
+{
+    static const char *const copied[] = {"input_sizes", "output_sizes", "input_dtypes", "timeout_ms", "retired"};
+    const char *state = gt_json_text_of(gt_json_member(entry, "state"));
+    gt_buffer_clear(out);
+    gt_buffer_text(out, "{\"state\":");
+    gt_json_quote(out, state ? state : "unknown");
+    gt_buffer_text(out, ",\"process_group\":");
+    gt_json_quote(out, group);
+    gt_buffer_printf(out, ",\"number\":%" PRId64 ",\"is_p2p\":%s", number_of(entry),
+                     gt_json_is_true(gt_json_member(entry, "is_p2p")) ? "true" : "false");
+    for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
+        const struct gt_json_value *value = gt_json_member(entry, copied[i]);
+        char *text = gt_json_is_array(value) ? gt_json_dump(value) : NULL;
+        if (text)
+            gt_buffer_printf(out, ",\"%s\":%s", copied[i], text);
+        else if (gt_json_is_integer(value))
+            gt_buffer_printf(out, ",\"%s\":%" PRId64, copied[i], gt_json_integer_of(value));
+        free(text);
+    }
+    gt_buffer_char(out, '}');
+}
+
+/* Its time on the GPU, where that was measured, else from when it was seen to have begun until it was seen to have ended;
+ * -1: it has not ended, or no one looked. */
+static int64_t duration_of(const struct gt_json_value *entry, int64_t start)
+{
+    const struct gt_json_value *measured = gt_json_member(entry, "duration_ms"),
+                               *end = gt_json_member(entry, "time_discovered_completed_ns");
+    double ms = gt_json_number_of(measured);
+    if (gt_json_is_number(measured) && ms >= 0 && ms < 1e12)
+        return (int64_t)(ms * 1e6);
+    return gt_json_is_integer(end) && gt_json_integer_of(end) >= start ? gt_json_integer_of(end) - start : -1;
+}
+
+struct texts {
+    struct gt_buffer group, quoted_group, name, args;
+};
+
+static int take_entry(struct gt_reading *reading, const struct gt_json_value *entry, struct texts *texts)
+{
+    const struct gt_json_value *created = gt_json_member(entry, "time_created_ns"),
+                               *started = gt_json_member(entry, "time_discovered_started_ns");
+    const char *name = gt_json_text_of(gt_json_member(entry, "profiling_name")),
+               *state = gt_json_text_of(gt_json_member(entry, "state"));
+    const char *colon = name ? strchr(name, ':') : NULL;
+    if (!name || !gt_json_is_integer(created) || number_of(entry) < 0) {
+        gt_reading_file(reading)->damage.bad_events++;
+        gt_damage_note(&gt_reading_file(reading)->damage, 0, "an entry without a name, a number or a time");
+        return 0;
+    }
+    int64_t start = gt_json_integer_of(gt_json_is_integer(started) ? started : created);
+    int64_t duration = duration_of(entry, start);
+    name_group(entry, &texts->group);
+    gt_buffer_clear(&texts->name);
+    gt_buffer_clear(&texts->quoted_group);
+    gt_json_quote(&texts->name, colon && strncmp(name, "nccl", 4) == 0 ? colon + 1 : name);
+    write_arguments(entry, texts->group.data ? texts->group.data : "", &texts->args);
+    gt_buffer_text(&texts->quoted_group, "process group ");
+    gt_json_quote(&texts->quoted_group, texts->group.data ? texts->group.data : "");
+    if (texts->name.failed || texts->args.failed || texts->quoted_group.failed)
+        return -ENOMEM;
+    /* The quotation marks go: "process group " and what stood between them. */
+    memmove(texts->quoted_group.data + 14, texts->quoted_group.data + 15, texts->quoted_group.length - 15);
+    struct gt_span pid = {texts->quoted_group.data, texts->quoted_group.length - 2};
+    bool is_message = gt_json_is_true(gt_json_member(entry, "is_p2p"));
+    int64_t track = gt_reading_track(reading, pid, span_of(is_message ? "messages" : "collectives"),
+                                     (struct gt_span){0});
+    if (track < 0)
+        return (int)track;
+    bool is_done = state && strcmp(state, "completed") == 0;
+    struct gt_raw_event item = {.name = {texts->name.data + 1, texts->name.length - 2},
+                                .category = span_of("nccl_flight"),
+                                .args = {texts->args.data, texts->args.length},
+                                .start = start,
+                                .duration = duration < 0 ? 0 : duration,
+                                .bytes = -1,
+                                .correlation = GT_TRACE_NO_ID,
+                                .external = GT_TRACE_NO_ID,
+                                .step = GT_TRACE_NO_STEP,
+                                .phase = 'X',
+                                .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+    return gt_reading_event(reading, &item, item.name, (uint32_t)track, is_done ? 0 : GT_TRACE_UNCLOSED);
+}
+
+/* ---- process groups that the rank belongs to, whether or not it called anything in them: an event for each, at
+ * the time of the first entry ---- */
+
+static bool has_rank(const struct gt_json_value *ranks, int64_t rank)
+{
+    const char *text = gt_json_text_of(ranks); /* "[0, 1]", as it is written */
+    struct gt_json_value *tree = text ? gt_json_parse_text(text, 0, NULL) : NULL;
+    const struct gt_json_value *list = tree ? tree : ranks, *item;
+    bool found = false;
+    size_t i;
+    gt_json_foreach_item (list, i, item)
+        found |= gt_json_is_integer(item) && gt_json_integer_of(item) == rank;
+    gt_json_free(tree);
+    return found;
+}
+
+static int take_group(struct gt_reading *reading, const struct gt_json_value *group, const struct gt_json_value *first,
+                      struct gt_buffer *args)
+{
+    const char *name = gt_json_text_of(gt_json_member(group, "name")),
+               *about = gt_json_text_of(gt_json_member(group, "desc"));
+    struct gt_buffer title = {0};
+    gt_buffer_printf(&title, "%s%s%s", name ? name : "", about && *about ? " " : "", about ? about : "");
+    gt_buffer_clear(args);
+    gt_buffer_text(args, "{\"process_group\":");
+    gt_json_quote(args, title.data ? title.data : "");
+    gt_buffer_char(args, '}');
+    int64_t track = title.failed || args->failed ? -ENOMEM
+                                                 : gt_reading_track(reading, span_of("process groups"),
+                                                                    (struct gt_span){0}, (struct gt_span){0});
+    gt_buffer_release(&title);
+    if (track < 0)
+        return (int)track;
+    struct gt_raw_event item = {.name = span_of("process group"),
+                                .category = span_of("nccl_group"),
+                                .args = {args->data, args->length},
+                                .bytes = -1,
+                                .correlation = GT_TRACE_NO_ID,
+                                .external = GT_TRACE_NO_ID,
+                                .step = GT_TRACE_NO_STEP,
+                                .start = gt_json_integer_of(first),
+                                .phase = 'i',
+                                .has = gt_json_is_integer(first) ? GT_RAW_EVENT_TIME : 0};
+    return gt_reading_event(reading, &item, item.name, (uint32_t)track, 0);
+}
+
+static int take_groups(struct gt_reading *reading, const struct gt_json_value *document, int64_t rank,
+                       struct gt_buffer *args)
+{
+    const struct gt_json_value *groups = gt_json_member(document, "pg_config");
+    const struct gt_json_value *first = gt_json_item(gt_json_member(document, "entries"), 0);
+    struct gt_json_value *group;
+    const char *key;
+    int status = 0;
+    if (!gt_json_is_object(groups) || rank < 0)
+        return 0;
+    gt_json_foreach_member (groups, key, group)
+        if (has_rank(gt_json_member(group, "ranks"), rank) &&
+            (status = take_group(reading, group, gt_json_member(first, "time_created_ns"), args)) < 0)
+            break;
+    return status;
+}
+
+static int take_document(struct gt_reading *reading, const struct gt_json_value *document, const char *path)
+{
+    const struct gt_json_value *entries = gt_json_member(document, "entries"), *entry;
+    struct texts texts = {0};
+    size_t i;
+    int64_t rank = gt_json_is_integer(gt_json_member(document, "rank"))
+                       ? gt_json_integer_of(gt_json_member(document, "rank"))
+                       : gt_path_rank(path);
+    int status = gt_reading_rank(reading, rank);
+    gt_reading_file(reading)->clock = GT_CLOCK_RECORD;
+    if (status >= 0)
+        status = take_groups(reading, document, rank, &texts.args);
+    for (i = 0; status >= 0 && (entry = gt_json_item(entries, i)); i++)
+        status = take_entry(reading, entry, &texts);
+    gt_buffer_release(&texts.group);
+    gt_buffer_release(&texts.quoted_group);
+    gt_buffer_release(&texts.name);
+    gt_buffer_release(&texts.args);
+    return status;
+}
+
+static int read_flight_recorder(struct gt_reading *reading, const char *path, struct gt_error *error)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    char *bytes = NULL, trouble[80];
+    size_t length = 0;
+    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, &bytes, &length, trouble, sizeof trouble,
+                                error);
+    if (status < 0)
+        return status;
+    file->bytes = length;
+    struct gt_json_value *document = parse(bytes, length, path);
+    free(bytes);
+    if (document) {
+        status = take_document(reading, document, file->path);
+    } else {
+        file->damage.cut_off = true;
+        file->damage.lost_bytes = length;
+        gt_damage_note(&file->damage, 0, "%s", *trouble ? trouble : "the dump is cut off or damaged");
+    }
+    gt_json_free(document);
+    return status;
+}
+
+const struct gt_trace_format gt_trace_flight_recorder = {
+    .name = "flight-recorder",
+    .help = "dumps of PyTorch's NCCL flight recorder, JSON or pickle",
+    .probe = probe_flight_recorder,
+    .read = read_flight_recorder,
+};

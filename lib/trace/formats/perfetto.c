@@ -1,0 +1,707 @@
+/* Perfetto's traces in protobuf, packet by packet: events of tracks with interned names, and counters. What the kernel
+ * recorded (ftrace) is passed over. The layout: Perfetto's protos/perfetto/trace. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/json.h"
+#include "trace/format.h"
+#include "trace/protobuf.h"
+
+/* Numbers of fields. */
+enum {
+    TRACE_PACKET = 1,
+    PACKET_CLOCKS = 6,
+    PACKET_TIME = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_FLAGS = 13,
+    PACKET_CLEARED = 41,
+    PACKET_CLOCK = 58,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK = 60,
+    EVENT_DELTA = 1,
+    EVENT_CATEGORY_IDS = 3,
+    EVENT_ANNOTATIONS = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME_ID = 10,
+    EVENT_TRACK = 11,
+    EVENT_ABSOLUTE = 16,
+    EVENT_CATEGORIES = 22,
+    EVENT_NAME = 23,
+    EVENT_COUNTER = 30,
+    EVENT_DOUBLE = 44,
+    BEGIN = 1,
+    END = 2,
+    INSTANT = 3,
+    COUNTER = 4,
+    REALTIME = 1,
+    MONOTONIC = 3,
+    BOOTTIME = 6,
+    OWN_CLOCKS = 64,
+    MOST_CLOCKS = 128
+};
+enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_ANNOTATIONS = 3, INTERNED = 4, MOST_OPEN = 1000000 };
+
+struct interned {
+    uint64_t id;
+    int kind;
+    uint32_t sequence, string;
+};
+
+struct clock {
+    bool is_known, is_incremental;
+    int64_t multiplier, value, offset; /* ns; offset to the trace's clock */
+};
+
+struct sequence {
+    uint32_t id, clock; /* clock: of packets that do not name one */
+    uint64_t track;     /* of events that do not name one */
+    struct clock own[MOST_CLOCKS - OWN_CLOCKS];
+};
+
+struct track {
+    uint64_t uuid, parent;
+    int64_t pid, tid;     /* -1: not told */
+    uint32_t name, index; /* string; index: of the reading, GT_TRACE_NONE as long as it has no event */
+    int64_t last;
+    uint32_t top; /* its innermost open event */
+};
+
+struct open {
+    int64_t start;
+    uint32_t track, below, name, category; /* strings */
+    char *args;
+};
+
+struct perfetto {
+    struct gt_reading *reading;
+    struct interned *interned;
+    size_t interned_count, interned_capacity;
+    struct gt_map places; /* of interned, by a hash */
+    struct sequence *sequence;
+    size_t sequence_count, sequence_capacity;
+    struct track *track;
+    size_t track_count, track_capacity, latest; /* latest: the track of the last event */
+    struct open *open;
+    size_t open_count, open_capacity;
+    struct gt_buffer args, name, category;
+};
+
+struct packet {
+    struct gt_span event, interned, track, clocks, defaults;
+    uint64_t time, clock, flags;
+    uint32_t sequence;
+    bool has_time, has_clock, is_cleared;
+};
+
+static int probe_perfetto(const struct gt_trace_probe *probe)
+{
+    struct gt_proto proto = gt_proto_of((struct gt_span){probe->head, probe->length});
+    struct gt_proto_field field;
+    int packets = 0;
+    if (!probe->length || probe->head[0] != 0x0a)
+        return 0;
+    while (packets < 8 && gt_proto_next(&proto, &field) > 0) {
+        struct gt_proto inner = gt_proto_of(field.bytes);
+        struct gt_proto_field member;
+        int more = field.number == TRACE_PACKET && field.bytes.text ? 1 : -1;
+        while (more > 0)
+            more = gt_proto_next(&inner, &member);
+        if (more < 0)
+            return 0;
+        packets++;
+    }
+    bool has_suffix = gt_path_ends(probe->name, ".pftrace") || gt_path_ends(probe->name, ".perfetto-trace");
+    return packets >= 2 ? 60 : packets && has_suffix ? 55 : 0;
+}
+
+/* ---- strings ---- */
+
+struct wanted {
+    const struct perfetto *perfetto;
+    uint64_t id;
+    uint32_t sequence;
+    int kind;
+};
+
+static bool is_interned(const void *context, uint32_t at)
+{
+    const struct wanted *wanted = context;
+    const struct interned *interned = &wanted->perfetto->interned[at];
+    return interned->id == wanted->id && interned->kind == wanted->kind && interned->sequence == wanted->sequence;
+}
+
+static uint32_t hash_of(uint32_t sequence, int kind, uint64_t id)
+{
+    uint64_t parts[2] = {id, (uint64_t)sequence << 8 | (uint64_t)kind};
+    return (uint32_t)gt_hash(parts, sizeof parts);
+}
+
+static struct interned *find_interned(struct perfetto *perfetto, uint32_t sequence, int kind, uint64_t id)
+{
+    struct wanted wanted = {perfetto, id, sequence, kind};
+    uint32_t at = gt_map_find(&perfetto->places, hash_of(sequence, kind, id), is_interned, &wanted);
+    return at == GT_MAP_ABSENT ? NULL : &perfetto->interned[at];
+}
+
+static int intern(struct perfetto *perfetto, uint32_t sequence, int kind, struct gt_span entry)
+{
+    struct gt_proto proto = gt_proto_of(entry);
+    struct gt_proto_field field;
+    struct gt_span text = {"", 0};
+    uint64_t id = 0;
+    while (gt_proto_next(&proto, &field) > 0)
+        if (field.number == 1)
+            id = field.value;
+        else if (field.number == 2 && field.bytes.text)
+            text = field.bytes;
+    int64_t string = gt_strings_add(&perfetto->reading->trace->strings, text.text, text.length);
+    struct interned *known = string < 0 ? NULL : find_interned(perfetto, sequence, kind, id);
+    if (known || string < 0) {
+        if (known)
+            known->string = (uint32_t)string;
+        return string < 0 ? (int)string : 0;
+    }
+    if (gt_map_add(&perfetto->places, hash_of(sequence, kind, id), (uint32_t)perfetto->interned_count) < 0)
+        return -ENOMEM;
+    struct interned *added = GT_GROW(perfetto, interned);
+    if (!added)
+        return -ENOMEM;
+    *added = (struct interned){id, kind, sequence, (uint32_t)string};
+    return 0;
+}
+
+static int take_interned(struct perfetto *perfetto, uint32_t sequence, struct gt_span data)
+{
+    struct gt_proto proto = gt_proto_of(data);
+    struct gt_proto_field field;
+    int status = 0;
+    while (status >= 0 && gt_proto_next(&proto, &field) > 0)
+        if (field.number < INTERNED && field.bytes.text)
+            status = intern(perfetto, sequence, (int)field.number, field.bytes);
+    return status;
+}
+
+/* What was interned before is forgotten: its numbers are given anew. */
+static void clear_interned(struct perfetto *perfetto, uint32_t sequence)
+{
+    for (size_t i = 0; i < perfetto->interned_count; i++)
+        if (perfetto->interned[i].sequence == sequence)
+            perfetto->interned[i].string = GT_TRACE_NONE;
+}
+
+/* ---- clocks ---- */
+
+static struct sequence *sequence_of(struct perfetto *perfetto, uint32_t id)
+{
+    for (size_t i = perfetto->sequence_count; i-- > 0;)
+        if (perfetto->sequence[i].id == id)
+            return &perfetto->sequence[i];
+    struct sequence *sequence = GT_GROW(perfetto, sequence);
+    if (sequence)
+        *sequence = (struct sequence){.id = id, .clock = BOOTTIME};
+    return sequence;
+}
+
+struct reading_of_clock {
+    uint64_t id, time, multiplier;
+    bool is_incremental;
+};
+
+static struct reading_of_clock read_clock(struct gt_span bytes)
+{
+    struct gt_proto proto = gt_proto_of(bytes);
+    struct gt_proto_field field;
+    struct reading_of_clock ret = {.multiplier = 1};
+    while (gt_proto_next(&proto, &field) > 0) {
+        ret.id = field.number == 1 ? field.value : ret.id;
+        ret.time = field.number == 2 ? field.value : ret.time;
+        ret.is_incremental = field.number == 3 ? field.value : ret.is_incremental;
+        ret.multiplier = field.number == 4 && field.value ? field.value : ret.multiplier;
+    }
+    return ret;
+}
+
+/* The trace's clock is the time since boot; the time of day gives the base. */
+static int take_clocks(struct perfetto *perfetto, struct sequence *sequence, struct gt_span snapshot)
+{
+    struct gt_proto proto = gt_proto_of(snapshot);
+    struct gt_proto_field field;
+    struct reading_of_clock own[8];
+    int64_t boot = -1, real = -1;
+    size_t count = 0;
+    while (gt_proto_next(&proto, &field) > 0) {
+        if (field.number != 1 || !field.bytes.text)
+            continue;
+        struct reading_of_clock clock = read_clock(field.bytes);
+        boot = clock.id == BOOTTIME || (clock.id == MONOTONIC && boot < 0) ? (int64_t)clock.time : boot;
+        real = clock.id == REALTIME ? (int64_t)clock.time : real;
+        if (clock.id >= OWN_CLOCKS && clock.id < MOST_CLOCKS && count < sizeof own / sizeof *own)
+            own[count++] = clock;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t value = (int64_t)(own[i].time * own[i].multiplier);
+        sequence->own[own[i].id - OWN_CLOCKS] = (struct clock){true, own[i].is_incremental, (int64_t)own[i].multiplier,
+                                                               value, (boot < 0 ? value : boot) - value};
+    }
+    return boot >= 0 && real > boot ? gt_reading_base(perfetto->reading, real - boot, GT_CLOCK_RECORD) : 0;
+}
+
+static int64_t time_of(struct sequence *sequence, const struct packet *packet)
+{
+    uint64_t id = packet->has_clock ? packet->clock : sequence->clock;
+    struct clock *clock = id >= OWN_CLOCKS && id < MOST_CLOCKS ? &sequence->own[id - OWN_CLOCKS] : NULL;
+    if (!clock || !clock->is_known)
+        return (int64_t)packet->time;
+    int64_t time = (int64_t)(packet->time * (uint64_t)clock->multiplier);
+    if (!clock->is_incremental)
+        return (int64_t)((uint64_t)time + (uint64_t)clock->offset);
+    clock->value = (int64_t)((uint64_t)clock->value + (uint64_t)time);
+    return (int64_t)((uint64_t)clock->value + (uint64_t)clock->offset);
+}
+
+/* ---- tracks ---- */
+
+static struct track *track_of(struct perfetto *perfetto, uint64_t uuid)
+{
+    if (perfetto->latest < perfetto->track_count && perfetto->track[perfetto->latest].uuid == uuid)
+        return &perfetto->track[perfetto->latest];
+    for (size_t i = perfetto->track_count; i-- > 0;)
+        if (perfetto->track[i].uuid == uuid) {
+            perfetto->latest = i;
+            return &perfetto->track[i];
+        }
+    struct track *track = GT_GROW(perfetto, track);
+    if (track)
+        *track = (struct track){uuid, 0, -1, -1, GT_TRACE_NONE, GT_TRACE_NONE, INT64_MIN, GT_TRACE_NONE};
+    return track;
+}
+
+/* A process has its pid and name in the fields 1 and 6, a thread pid, tid and name in 1, 2 and 5. */
+static int take_owner(struct perfetto *perfetto, struct track *track, struct gt_span owner, bool is_thread)
+{
+    struct gt_proto proto = gt_proto_of(owner);
+    struct gt_proto_field field;
+    while (gt_proto_next(&proto, &field) > 0) {
+        track->pid = field.number == 1 ? (int32_t)field.value : track->pid;
+        track->tid = field.number == 2 && is_thread ? (int64_t)field.value : track->tid;
+        if (field.number != (is_thread ? 5U : 6U) || !field.bytes.text)
+            continue;
+        int64_t name = gt_strings_add(&perfetto->reading->trace->strings, field.bytes.text, field.bytes.length);
+        if (name < 0)
+            return (int)name;
+        track->name = (uint32_t)name;
+    }
+    return 0;
+}
+
+static int take_track(struct perfetto *perfetto, struct gt_span descriptor)
+{
+    struct gt_proto proto = gt_proto_of(descriptor), again = proto;
+    struct gt_proto_field field;
+    uint64_t uuid = 0;
+    int status = 0;
+    while (gt_proto_next(&proto, &field) > 0)
+        uuid = field.number == 1 ? field.value : uuid;
+    struct track *track = track_of(perfetto, uuid);
+    if (!track)
+        return -ENOMEM;
+    while (status >= 0 && gt_proto_next(&again, &field) > 0) {
+        if (field.number == 5)
+            track->parent = field.value;
+        else if ((field.number == 3 || field.number == 4) && field.bytes.text)
+            status = take_owner(perfetto, track, field.bytes, field.number == 4);
+        else if ((field.number == 2 || field.number == 10) && field.bytes.text && track->name == GT_TRACE_NONE) {
+            int64_t name = gt_strings_add(&perfetto->reading->trace->strings, field.bytes.text, field.bytes.length);
+            status = name < 0 ? (int)name : 0;
+            track->name = name < 0 ? track->name : (uint32_t)name;
+        }
+    }
+    return status;
+}
+
+/* The process of a track is its own, or that of a track above it. */
+static const struct track *process_of(struct perfetto *perfetto, const struct track *track)
+{
+    for (int depth = 0; track && track->pid < 0 && depth < 16; depth++) {
+        uint64_t parent = track->parent;
+        track = NULL;
+        for (size_t i = 0; i < perfetto->track_count && parent; i++)
+            if (perfetto->track[i].uuid == parent)
+                track = &perfetto->track[i];
+    }
+    return track;
+}
+
+static int name_track(struct perfetto *perfetto, struct track *track)
+{
+    struct gt_trace *trace = perfetto->reading->trace;
+    const struct track *process = process_of(perfetto, track);
+    char pid[24], tid[32];
+    snprintf(pid, sizeof pid, "%" PRId64, process ? process->pid : INT64_C(0));
+    if (track->tid >= 0)
+        snprintf(tid, sizeof tid, "%" PRId64, track->tid);
+    else
+        snprintf(tid, sizeof tid, "track %" PRIu64, track->uuid);
+    int64_t index = gt_reading_track(perfetto->reading, (struct gt_span){pid, strlen(pid)},
+                                     (struct gt_span){tid, strlen(tid)}, (struct gt_span){0});
+    if (index < 0)
+        return (int)index;
+    track->index = (uint32_t)index;
+    if (track->name != GT_TRACE_NONE)
+        trace->track[index].name = track->name;
+    if (process && process->tid < 0 && process != track && process->name != GT_TRACE_NONE)
+        trace->process[trace->track[index].process].name = process->name;
+    return 0;
+}
+
+/* ---- events ---- */
+
+struct event {
+    uint64_t type, track, name_id, category_id;
+    struct gt_span name, category;
+    bool has_track, has_value;
+    double value;
+    int64_t counter;
+};
+
+static uint32_t string_of(struct perfetto *perfetto, uint32_t sequence, int kind, uint64_t id, struct gt_span text)
+{
+    if (text.text) {
+        int64_t number = gt_strings_add(&perfetto->reading->trace->strings, text.text, text.length);
+        return number < 0 ? GT_TRACE_NONE : (uint32_t)number;
+    }
+    struct interned *interned = id ? find_interned(perfetto, sequence, kind, id) : NULL;
+    return interned ? interned->string : GT_TRACE_NONE;
+}
+
+/* An annotation: its name in field 1 (interned) or 10, its value in one of 2 to 6. */
+static void write_annotation(struct perfetto *perfetto, uint32_t sequence, struct gt_span annotation)
+{
+    struct gt_proto proto = gt_proto_of(annotation);
+    struct gt_proto_field field;
+    struct gt_buffer value = {0}, *args = &perfetto->args;
+    uint32_t name = GT_TRACE_NONE;
+    while (gt_proto_next(&proto, &field) > 0) {
+        if (field.number == 1 || field.number == 10)
+            name = string_of(perfetto, sequence, INTERNED_ANNOTATIONS, field.value, field.bytes);
+        else if (field.number == 2)
+            gt_buffer_text(&value, field.value ? "true" : "false");
+        else if (field.number == 3)
+            gt_buffer_printf(&value, "%" PRIu64, field.value);
+        else if (field.number == 4)
+            gt_buffer_printf(&value, "%" PRId64, (int64_t)field.value);
+        else if (field.number == 5)
+            gt_buffer_printf(&value, "%.17g", gt_proto_double(&field));
+        else if (field.number == 6 && field.bytes.text) {
+            char *text = strndup(field.bytes.text, field.bytes.length);
+            gt_json_quote(&value, text ? text : "");
+            free(text);
+        }
+    }
+    if (name != GT_TRACE_NONE && value.length) {
+        gt_buffer_char(args, args->length > 1 ? ',' : ' ');
+        gt_json_quote(args, gt_trace_text(perfetto->reading->trace, name));
+        gt_buffer_printf(args, ":%s", value.data);
+    }
+    gt_buffer_release(&value);
+}
+
+static struct event read_event(struct perfetto *perfetto, uint32_t sequence, struct gt_span bytes)
+{
+    struct gt_proto proto = gt_proto_of(bytes);
+    struct gt_proto_field field;
+    struct event event = {0};
+    gt_buffer_clear(&perfetto->args);
+    gt_buffer_char(&perfetto->args, '{');
+    while (gt_proto_next(&proto, &field) > 0) { /* a plain switch */
+        switch (field.number) {
+        case EVENT_TYPE: event.type = field.value; break;
+        case EVENT_NAME_ID: event.name_id = field.value; break;
+        case EVENT_NAME: event.name = field.bytes; break;
+        case EVENT_CATEGORY_IDS: event.category_id = event.category_id ? event.category_id : field.value; break;
+        case EVENT_CATEGORIES: event.category = event.category.text ? event.category : field.bytes; break;
+        case EVENT_TRACK:
+            event.track = field.value;
+            event.has_track = true;
+            break;
+        case EVENT_COUNTER:
+            event.value = (double)(int64_t)field.value;
+            event.has_value = true;
+            break;
+        case EVENT_DOUBLE:
+            event.value = gt_proto_double(&field);
+            event.has_value = true;
+            break;
+        case EVENT_ANNOTATIONS: write_annotation(perfetto, sequence, field.bytes); break;
+        default: break;
+        }
+    }
+    gt_buffer_char(&perfetto->args, '}');
+    return event;
+}
+
+static int hand_on(struct perfetto *perfetto, const struct open *open, int64_t end, char phase, uint8_t flag)
+{
+    const struct gt_trace *trace = perfetto->reading->trace;
+    gt_buffer_clear(&perfetto->name);
+    gt_buffer_clear(&perfetto->category);
+    gt_json_quote(&perfetto->name, open->name == GT_TRACE_NONE ? "" : gt_trace_text(trace, open->name));
+    gt_json_quote(&perfetto->category, open->category == GT_TRACE_NONE ? "" : gt_trace_text(trace, open->category));
+    if (perfetto->name.failed || perfetto->category.failed)
+        return -ENOMEM;
+    struct gt_raw_event item = {.name = {perfetto->name.data + 1, perfetto->name.length - 2},
+                                .category = {open->category == GT_TRACE_NONE ? NULL : perfetto->category.data + 1,
+                                             open->category == GT_TRACE_NONE ? 0 : perfetto->category.length - 2},
+                                .args = {open->args, open->args ? strlen(open->args) : 0},
+                                .start = open->start,
+                                .duration = end > open->start ? end - open->start : 0,
+                                .bytes = -1,
+                                .correlation = GT_TRACE_NO_ID,
+                                .external = GT_TRACE_NO_ID,
+                                .step = GT_TRACE_NO_STEP,
+                                .phase = phase,
+                                .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+    if (open->args)
+        gt_raw_event_arguments(&item);
+    return gt_reading_event(perfetto->reading, &item, item.name, perfetto->track[open->track].index, flag);
+}
+
+static int begin_event(struct perfetto *perfetto, const struct open *event)
+{
+    if (perfetto->open_count >= MOST_OPEN) {
+        gt_reading_file(perfetto->reading)->damage.unclosed++;
+        return 0;
+    }
+    struct open *open = GT_GROW(perfetto, open);
+    char *args = open && event->args ? strdup(event->args) : NULL;
+    if (!open || (event->args && !args)) {
+        perfetto->open_count -= open != NULL;
+        return -ENOMEM;
+    }
+    *open = *event;
+    open->args = args;
+    open->below = perfetto->track[event->track].top;
+    perfetto->track[event->track].top = (uint32_t)perfetto->open_count - 1;
+    return 0;
+}
+
+static int close_event(struct perfetto *perfetto, uint32_t number, int64_t end, uint8_t flag)
+{
+    struct open *open = &perfetto->open[number];
+    int status = hand_on(perfetto, open, end, 'X', flag);
+    perfetto->track[open->track].top = open->below;
+    free(open->args);
+    open->args = NULL;
+    open->track = GT_TRACE_NONE;
+    while (perfetto->open_count && perfetto->open[perfetto->open_count - 1].track == GT_TRACE_NONE)
+        perfetto->open_count--;
+    return status;
+}
+
+static int take_counter(struct perfetto *perfetto, const struct track *track, const struct event *event, int64_t time)
+{
+    const struct gt_trace *trace = perfetto->reading->trace;
+    const struct gt_trace_file *file = gt_reading_file(perfetto->reading);
+    char name[32];
+    snprintf(name, sizeof name, "track %" PRIu64, track->uuid);
+    gt_buffer_clear(&perfetto->name);
+    gt_json_quote(&perfetto->name, track->name == GT_TRACE_NONE ? name : gt_trace_text(trace, track->name));
+    if (!event->has_value || perfetto->name.failed || __builtin_add_overflow(time, file->base, &time))
+        return 0;
+    struct gt_span text = {perfetto->name.data + 1, perfetto->name.length - 2};
+    int64_t series = gt_reading_series(perfetto->reading, (struct gt_span){"counter", 7}, text,
+                                       (struct gt_span){"value", 5}, (struct gt_span){0});
+    return series < 0 ? (int)series : gt_reading_sample(perfetto->reading, (uint32_t)series, time, event->value);
+}
+
+static int take_event(struct perfetto *perfetto, struct sequence *sequence, struct gt_span bytes, int64_t time)
+{
+    struct event event = read_event(perfetto, sequence->id, bytes);
+    struct track *track = track_of(perfetto, event.has_track ? event.track : sequence->track);
+    struct gt_trace_damage *damage = &gt_reading_file(perfetto->reading)->damage;
+    if (!track || perfetto->args.failed)
+        return -ENOMEM;
+    int status = track->index == GT_TRACE_NONE ? name_track(perfetto, track) : 0;
+    if (status < 0)
+        return status;
+    track->last = time > track->last ? time : track->last;
+    struct open now = {time,
+                       (uint32_t)(track - perfetto->track),
+                       GT_TRACE_NONE,
+                       string_of(perfetto, sequence->id, INTERNED_NAMES, event.name_id, event.name),
+                       string_of(perfetto, sequence->id, INTERNED_CATEGORIES, event.category_id, event.category),
+                       perfetto->args.length > 2 ? perfetto->args.data : NULL};
+    if (event.type == BEGIN)
+        return begin_event(perfetto, &now);
+    if (event.type == INSTANT)
+        return hand_on(perfetto, &now, time, 'i', 0);
+    if (event.type == COUNTER)
+        return take_counter(perfetto, track, &event, time);
+    if (event.type == END && track->top != GT_TRACE_NONE)
+        return close_event(perfetto, track->top, time, GT_TRACE_PAIRED);
+    damage->unopened += event.type == END;
+    damage->bad_events += event.type != END;
+    return 0;
+}
+
+/* ---- packets ---- */
+
+static int read_packet(struct gt_span bytes, struct packet *ret)
+{
+    struct gt_proto proto = gt_proto_of(bytes);
+    struct gt_proto_field field;
+    int more;
+    *ret = (struct packet){0};
+    while ((more = gt_proto_next(&proto, &field)) > 0) { /* a plain switch */
+        switch (field.number) {
+        case PACKET_CLOCKS: ret->clocks = field.bytes; break;
+        case PACKET_EVENT: ret->event = field.bytes; break;
+        case PACKET_INTERNED: ret->interned = field.bytes; break;
+        case PACKET_TRACK: ret->track = field.bytes; break;
+        case PACKET_DEFAULTS: ret->defaults = field.bytes; break;
+        case PACKET_SEQUENCE: ret->sequence = (uint32_t)field.value; break;
+        case PACKET_FLAGS: ret->flags = field.value; break;
+        case PACKET_CLEARED: ret->is_cleared = field.value; break;
+        case PACKET_TIME:
+            ret->time = field.value;
+            ret->has_time = true;
+            break;
+        case PACKET_CLOCK:
+            ret->clock = field.value;
+            ret->has_clock = true;
+            break;
+        default: break;
+        }
+    }
+    return more;
+}
+
+/* The clock in field 58; the track in field 11 of those for track events, which are field 11. */
+static void take_defaults(struct sequence *sequence, struct gt_span defaults)
+{
+    struct gt_proto proto = gt_proto_of(defaults), inner;
+    struct gt_proto_field field, member;
+    while (gt_proto_next(&proto, &field) > 0) {
+        if (field.number == PACKET_CLOCK)
+            sequence->clock = (uint32_t)field.value;
+        if (field.number != 11 || !field.bytes.text)
+            continue;
+        inner = gt_proto_of(field.bytes);
+        while (gt_proto_next(&inner, &member) > 0)
+            sequence->track = member.number == EVENT_TRACK ? member.value : sequence->track;
+    }
+}
+
+static int take_packet(struct perfetto *perfetto, struct gt_span bytes)
+{
+    struct packet packet;
+    if (read_packet(bytes, &packet) < 0)
+        return -EBADMSG;
+    struct sequence *sequence = sequence_of(perfetto, packet.sequence);
+    int status = sequence ? 0 : -ENOMEM;
+    if (status >= 0 && (packet.flags & 1 || packet.is_cleared)) {
+        clear_interned(perfetto, packet.sequence);
+        sequence->clock = BOOTTIME;
+        sequence->track = 0;
+    }
+    if (status >= 0 && packet.defaults.text)
+        take_defaults(sequence, packet.defaults);
+    if (status >= 0 && packet.clocks.text)
+        status = take_clocks(perfetto, sequence, packet.clocks);
+    if (status >= 0 && packet.track.text)
+        status = take_track(perfetto, packet.track);
+    if (status >= 0 && packet.interned.text)
+        status = take_interned(perfetto, packet.sequence, packet.interned);
+    int64_t time = status >= 0 && packet.has_time ? time_of(sequence, &packet) : 0;
+    if (status >= 0 && packet.event.text)
+        status = take_event(perfetto, sequence, packet.event, time);
+    return status;
+}
+
+static int read_packets(struct perfetto *perfetto, struct gt_proto_file *input, struct gt_error *error)
+{
+    struct gt_trace_damage *damage = &gt_reading_file(perfetto->reading)->damage;
+    struct gt_proto_field field;
+    int status;
+    while ((status = gt_proto_file_next(input, &field, error)) > 0) {
+        status = field.number == TRACE_PACKET && field.bytes.text ? take_packet(perfetto, field.bytes) : 0;
+        if (status == -EBADMSG) {
+            damage->bad_events++;
+            damage->lost_bytes += field.bytes.length;
+            gt_damage_note(damage, input->offset + input->at, "a packet that is damaged");
+        } else if (status < 0) {
+            return status;
+        }
+    }
+    if (status == -EBADMSG) {
+        damage->cut_off = true;
+        damage->lost_bytes += input->bytes.length - input->at;
+        gt_damage_note(damage, input->offset + input->at, "the trace ends or is damaged here");
+        status = 0;
+    }
+    return status;
+}
+
+static int close_all(struct perfetto *perfetto)
+{
+    int status = 0;
+    while (perfetto->open_count && status >= 0) {
+        uint32_t last = (uint32_t)perfetto->open_count - 1;
+        gt_reading_file(perfetto->reading)->damage.unclosed++;
+        status = close_event(perfetto, last, perfetto->track[perfetto->open[last].track].last,
+                             GT_TRACE_PAIRED | GT_TRACE_UNCLOSED);
+    }
+    return status;
+}
+
+static void release(struct perfetto *perfetto)
+{
+    for (size_t i = 0; i < perfetto->open_count; i++)
+        free(perfetto->open[i].args);
+    free(perfetto->open);
+    free(perfetto->interned);
+    gt_map_release(&perfetto->places);
+    free(perfetto->sequence);
+    free(perfetto->track);
+    gt_buffer_release(&perfetto->args);
+    gt_buffer_release(&perfetto->name);
+    gt_buffer_release(&perfetto->category);
+}
+
+static int read_perfetto(struct gt_reading *reading, const char *path, struct gt_error *error)
+{
+    struct perfetto perfetto = {.reading = reading};
+    struct gt_proto_file input = {0};
+    struct gt_trace_file *file = gt_reading_file(reading);
+    int status = gt_input_open(&input.input, path, reading->options->ceiling, error);
+    if (status >= 0)
+        status = read_packets(&perfetto, &input, error);
+    if (status >= 0)
+        status = close_all(&perfetto);
+    if (status >= 0 && !file->read && !file->samples) {
+        file->damage.bad_events++;
+        gt_damage_note(&file->damage, 0, "no events of tracks: what the kernel recorded (ftrace) is not read");
+    }
+    const char *trouble = input.input ? gt_input_trouble(input.input) : NULL;
+    file->bytes = input.offset + input.bytes.length;
+    if (trouble) {
+        file->damage.cut_off = true;
+        gt_damage_note(&file->damage, file->bytes, "%s", trouble);
+    }
+    release(&perfetto);
+    gt_proto_file_release(&input);
+    gt_input_close(input.input);
+    return status;
+}
+
+const struct gt_trace_format gt_trace_perfetto = {
+    .name = "perfetto",
+    .help = "Perfetto's traces in protobuf: events and counters of tracks",
+    .probe = probe_perfetto,
+    .read = read_perfetto,
+};

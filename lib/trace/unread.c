@@ -1,0 +1,80 @@
+#include "trace/unread.h"
+
+struct signature {
+    const char *bytes; /* NULL: the suffix tells */
+    size_t place, length;
+    const char *suffix; /* NULL: the bytes tell */
+    const char *about;
+};
+#define BYTES(place, bytes) bytes, place, sizeof(bytes) - 1, NULL
+#define SUFFIX(suffix) NULL, 0, 0, suffix
+
+static const struct signature signatures[] = {
+    {BYTES(0, "PERFILE2"), "a recording of perf: `perf script -i FILE > FILE.txt` makes text that is read"},
+    {SUFFIX(".nsys-rep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
+    {SUFFIX(".qdrep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
+    {SUFFIX(".ncu-rep"),
+     "a report of Nsight Compute, which holds counters of kernels and no timeline: `ncu --import FILE` shows it"},
+    {BYTES(0, "memray"), "a recording of memray, whose allocations are not read: `memray stats FILE` shows them"},
+    {BYTES(0, "TACH"),
+     "a recording of Python's sampling profiler: `python -m profiling.sampling replay --collapsed FILE` makes "
+     "stacks that are read"},
+    {BYTES(257, "ustar"), "a tar archive: unpack it"},
+    {BYTES(0, "7z\xbc\xaf\x27\x1c"), "a 7z archive: unpack it"},
+    {BYTES(0, "\x04\x22\x4d\x18"), "compressed by lz4: unpack it (lz4 -d)"},
+    {BYTES(0, "Rar!"), "a rar archive: unpack it"},
+    {BYTES(0, "\x7f"
+              "ELF"),
+     "a program or library"},
+    {BYTES(0, "ARROW1"), "an Arrow file: traces are written to those, and read from what they were made of"},
+    {BYTES(0, "SQLite format 3"), "a SQLite database that is neither a recording nor an export of Nsight Systems"},
+    {BYTES(0, "\x89PNG"), "a picture"},
+    {BYTES(0, "%PDF"), "a document"},
+};
+
+/* JSON and text are known by words near their begin. */
+static const struct {
+    const char *word, *other, *about; /* both occur; `other` may be NULL */
+} words[] = {
+    {"\"rocprofiler-sdk-tool\"", NULL,
+     "JSON of rocprofv3: `rocprofv3 --output-format pftrace` makes a trace that is read"},
+    {"\"nodes\"", "\"schema\"",
+     "an execution trace of PyTorch (Chakra): it says what depends on what, without times; torch.profiler "
+     "records these"},
+    {"\"stackTable\"", "\"threads\"",
+     "a profile for profiler.firefox.com: export it from there, or record collapsed stacks or "
+     "speedscope JSON"},
+    {"<svg", NULL, "a picture, whose figures cannot be read back: record collapsed stacks or speedscope JSON"},
+    {"<html", NULL, "a page, whose figures cannot be read back"},
+};
+
+static bool fits(const struct gt_trace_probe *probe, const struct signature *signature)
+{
+    if (signature->suffix)
+        return gt_path_ends(probe->name, signature->suffix);
+    return probe->length >= signature->place + signature->length &&
+           memcmp(probe->head + signature->place, signature->bytes, signature->length) == 0;
+}
+
+static const char *about_text(const struct gt_trace_probe *probe)
+{
+    char first = *(probe->head + strspn(probe->head, " \t\r\n"));
+    if (first != '{' && first != '<' && first != '[')
+        return NULL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(probe->head, words[i].word) && (!words[i].other || strstr(probe->head, words[i].other)))
+            return words[i].about;
+    return NULL;
+}
+
+const char *gt_unread_about(const struct gt_trace_probe *probe)
+{
+    if (!probe->length)
+        return "it is empty";
+    for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
+        if (fits(probe, &signatures[i]))
+            return signatures[i].about;
+    if (probe->length > 2 && (unsigned char)probe->head[0] == 0x80 && probe->head[1] >= 2 && probe->head[1] <= 5)
+        return "a pickle of something else than a memory snapshot or a dump of NCCL's flight recorder; nothing of it is run";
+    return about_text(probe);
+}

@@ -1,0 +1,230 @@
+"""profile without an analysis, and the collectives of ranks: traces of which every answer is known by arithmetic."""
+import csv
+import io
+import json
+import subprocess
+
+import pytest
+
+BASE = 1_700_000_000_000_000
+GROUP = {"Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": "[0, 1, 2, 3]",
+         "Group size": 4, "dtype": "Float"}
+
+
+class Rank:
+    """Ten steps of 1000 us. In each a kernel computes, then an allreduce of 1 MB ends on all ranks at 900 us, and an allgather at
+    1000 us. `compute`: how long the kernel takes; `clock`: how far the clock of the rank is ahead. All in us."""
+
+    def __init__(self, rank, compute=500, clock=0, steps=range(10), has_arguments=True, host=0, sequence=True):
+        self.rank, self.clock, self.events, self.correlation = rank, clock, [], 0
+        self.has_arguments, self.sequence, self.number = has_arguments, sequence, steps[0] * 2
+        for step in steps:
+            begin = step * 1000
+            self.add("user_annotation", f"ProfilerStep#{step}", 9, begin, 1000)
+            if host:
+                self.add("cpu_op", "aten::item", 9, begin, host)
+                self.add("cuda_runtime", "cudaStreamSynchronize", 9, begin + 1, host - 2)
+            self.kernel("gemm", 7, begin + host, compute)
+            self.collective("allreduce", begin + host + compute, begin + 900, 262144, 262144)
+            self.collective("_allgather_base", begin + 910, begin + 1000, 65536, 262144)
+
+    def add(self, category, name, thread, begin, duration, **arguments):
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": 0 if category == "kernel" else 100, "tid": thread,
+                            "ts": BASE + self.clock + begin, "dur": duration, "args": arguments})
+
+    def kernel(self, name, stream, begin, duration, **arguments):
+        self.correlation += 1
+        self.add("cuda_runtime", "cudaLaunchKernel", 9, begin, 5, correlation=self.correlation)
+        self.add("kernel", name, stream, begin, duration, correlation=self.correlation, stream=stream, device=0, **arguments)
+
+    def collective(self, name, begin, end, elements_in, elements_out):
+        kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL" if "reduce" in name else "ncclDevKernel_AllGather_RING_LL"
+        self.number += 1
+        arguments = {"Collective name": name, "In msg nelems": elements_in, "Out msg nelems": elements_out, **GROUP}
+        if self.sequence:
+            arguments["Seq"] = self.number
+        self.kernel(kernel, 20, begin, end - begin, **(arguments if self.has_arguments else {}))
+
+    def write(self, folder):
+        (folder / f"rank{self.rank}.json").write_text(json.dumps({
+            "schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H100"}],
+            "distributedInfo": {"backend": "nccl", "rank": self.rank, "world_size": 4}, "traceEvents": self.events}))
+
+
+@pytest.fixture
+def profile(gpu_tracker, tmp_path):
+    def run(*words, status=0):
+        done = subprocess.run([gpu_tracker, "profile", *words, tmp_path], capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+        return done
+    return run
+
+
+@pytest.fixture
+def report(profile):
+    return lambda *words: json.loads(profile(*words, "--format=json").stdout)
+
+
+def slow_rank_3(folder, **more):
+    for rank in range(4):
+        Rank(rank, compute=600 if rank == 3 else 500, **more).write(folder)
+
+
+def test_who_comes_last_and_what_it_costs(report, tmp_path):
+    slow_rank_3(tmp_path)
+    rows = report("collectives")
+    allreduce = next(row for row in rows["collectives"] if row["collective"] == "allreduce")
+    assert (allreduce["communicator"], allreduce["ranks"], allreduce["count"]) == ("default_pg", 4, 10)
+    assert (allreduce["size_bytes"], allreduce["transfer_us"], allreduce["mean_skew_us"]) == (1 << 20, 300, 100)
+    assert (allreduce["last"], allreduce["last_percent"]) == ("rank 3", 100)
+    bandwidth = (1 << 20) / 300e-6 / 1e9
+    assert allreduce["algorithm_gb_per_s"] == pytest.approx(bandwidth)
+    assert allreduce["bus_gb_per_s"] == pytest.approx(bandwidth * 2 * 3 / 4)
+    allgather = next(row for row in rows["collectives"] if row["collective"] == "allgather")
+    assert (allgather["size_bytes"], allgather["transfer_us"], allgather["max_skew_us"]) == (1 << 20, 90, 0)
+    assert (allgather["last"], allgather["last_percent"]) == (None, 0)
+    assert allgather["bus_gb_per_s"] == pytest.approx((1 << 20) / 90e-6 / 1e9 * 3 / 4)
+    waits = [(row["last"], row["waited_us"], row["kept_waiting_us"]) for row in rows["arrivals"]]
+    assert waits == [(0, 1000, 0)] * 3 + [(10, 0, 1000)]
+
+
+def test_clocks_are_aligned_by_ends(report, tmp_path):
+    for rank, clock in enumerate([0, 250, -4000, 123456]):
+        Rank(rank, compute=600 if rank == 2 else 500, clock=clock).write(tmp_path)
+    rows = report("collectives")
+    assert [row["clock_ahead_us"] for row in rows["arrivals"]] == [0, 250, -4000, 123456]
+    assert [row["clock_error_us"] for row in rows["arrivals"]] == [None, 0, 0, 0]
+    assert [row["last"] for row in rows["arrivals"]] == [0, 0, 10, 0]
+
+
+def test_who_comes_last_within_the_error_is_not_named(report, tmp_path):
+    """The ends lie up to 200 us apart, so 100 us of lateness tell nothing."""
+    for rank in range(4):
+        slow = Rank(rank, compute=600 if rank == 3 else 500)
+        for i, event in enumerate(slow.events):
+            if rank == 3 and event["cat"] == "kernel" and "AllReduce" in event["name"] and i % 2:
+                event["dur"] += 200 * (i % 4 - 2)
+        slow.write(tmp_path)
+    rows = report("collectives")
+    assert rows["arrivals"][3]["clock_error_us"] >= 100 and rows["arrivals"][3]["last"] == 0
+
+
+@pytest.mark.parametrize("more", [{"has_arguments": False}, {"sequence": False}])
+def test_a_trace_that_begins_later_is_matched_by_order_and_time(report, tmp_path, more):
+    for rank in range(4):
+        Rank(rank, compute=600 if rank == 3 else 500, steps=range(3, 10) if rank == 1 else range(10), **more).write(tmp_path)
+    rows = report("collectives")
+    assert [(row["collectives"], row["last"]) for row in rows["arrivals"]] == [(20, 0), (14, 0), (20, 0), (20, 10)]
+    assert [row["clock_ahead_us"] for row in rows["arrivals"]] == [0, 0, 0, 0]
+    assert {row["max_skew_us"] for row in rows["collectives"]} == {100, 0}
+
+
+def test_what_has_no_match_is_counted(report, tmp_path):
+    slow_rank_3(tmp_path)
+    other = Rank(3)
+    other.kernel("ncclDevKernel_SendRecv", 20, 20000, 10, **{"Collective name": "send", **GROUP})
+    other.collective("allreduce", 21000, 21010, 1, 1)
+    other.write(tmp_path)
+    assert report("collectives")["left_out"] == (
+        "kernels of communication: 1 in the trace of one rank alone, 0 that differ from the other ranks' at their place, "
+        "1 sends and receives")
+
+
+def test_stragglers_know_arrivals(report, tmp_path):
+    slow_rank_3(tmp_path)
+    rows = report("stragglers")["stragglers"]
+    assert [(row["collectives"], row["last"], row["waited_us"], row["kept_waiting_us"]) for row in rows] == \
+        [(20, 0, 1000, 0)] * 3 + [(20, 10, 0, 1000)]
+
+
+def test_the_report_of_a_job_tells_who_makes_the_others_wait(report, tmp_path):
+    slow_rank_3(tmp_path)
+    found = report()
+    assert [(row["node"], row["events"]) for row in found["sources"]] == [(f"rank {rank}", 70) for rank in range(4)]
+    assert [(row["steps"], row["step_us"], row["worst"]) for row in found["ranks"]] == [
+        (10, 1000, None)] * 3 + [(10, 1000, "compute, kernels")]
+    assert [row["compute_us"] for row in found["ranks"]] == [5000, 5000, 5000, 6000]
+    assert [row["exposed_communication_us"] for row in found["ranks"]] == [4900, 4900, 4900, 3900]
+    assert (found["steps"][0]["median_us"], found["steps"][0]["mad_us"], found["steps"][0]["outliers"]) == (1000, 0, 0)
+    sentence = next(row["advice"] for row in found["findings"] if "makes the others wait" in row["advice"])
+    assert sentence == ("rank 3 makes the others wait 10.0 % of each step: it comes last to 10 of 20 collectives, there on average "
+                        "100.0 us behind the median of the others; its kernels are 20 % slower (on average 600.0 us, the others' "
+                        "500.0 us)")
+    costs = [row["cost_percent"] for row in found["findings"]]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_what_all_ranks_do_is_one_finding(report, tmp_path):
+    for rank in range(4):
+        Rank(rank, compute=400, host=200).write(tmp_path)
+    found = report()
+    idle = 9 * 200 + 10 * 10  # the host in aten::item, and between the two collectives of a step
+    assert [row["host_us"] for row in found["ranks"]] == [idle] * 4
+    finding = next(row for row in found["findings"] if "waiting for the host" in row["advice"])
+    assert finding["ranks"] == 4 and finding["cost_percent"] == pytest.approx(100 * idle / 9800)
+    assert finding["advice"].startswith("4 of 4 ranks, most of all rank 0: GPU 0 idle 19 % of the time")
+    assert "(95 % of that in aten::item)" in finding["advice"] and finding["see"] == "idle, operators"
+
+
+def test_an_outlier_among_steps_is_named_with_its_rank(report, tmp_path):
+    for rank in range(2):
+        trace = Rank(rank)
+        for event in trace.events:
+            if event["name"] == "ProfilerStep#4" and rank == 1:
+                event["dur"] = 1500
+        trace.write(tmp_path)
+    row = report()["steps"][0]
+    assert (row["outliers"], row["outlier_steps"], row["max_us"]) == (1, "4 (rank 1, 1.50 ms)", 1500)
+
+
+def test_traces_without_gpus_say_so(profile, report, tmp_path):
+    (tmp_path / "rank0.json").write_text(json.dumps({"traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": BASE, "dur": 10}]}))
+    assert report()["not_known"].startswith("no work of a GPU in the traces: all on CPUs")
+    assert report()["reason"] == "none, in what the traces tell"
+    assert "nothing that costs" not in profile().stdout
+    (tmp_path / "rank0.json").write_text(json.dumps({"traceEvents": [
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": BASE, "dur": 10}]}))
+    assert "kernels were not recorded" in report()["not_known"]
+    (tmp_path / "rank0.json").write_text(json.dumps({"traceEvents": [
+        {"ph": "X", "cat": "mtia_ccp_events", "name": "run", "pid": 1, "tid": 1, "ts": BASE, "dur": 10}]}))
+    assert "a device that is not known here (mtia_ccp_events)" in report()["not_known"]
+
+
+def test_what_is_left_out_is_counted(report, tmp_path):
+    for rank in range(4):
+        Rank(rank, compute=400, host=200).write(tmp_path)
+    (tmp_path / "notes.txt").write_text("no trace")
+    found = report("--top=1")
+    assert len(found["findings"]) == 1 and "more findings (--all)" in found["left_out"]
+    assert found["ignored"] == "1 other files in the folders, which are no traces"
+
+
+def test_csv_is_one_table(profile, tmp_path):
+    slow_rank_3(tmp_path)
+    for words, columns, rows in (([], "file,node,events", 4), (["--table=ranks"], "node,steps,step_us", 4),
+                                 (["collectives"], "collective,communicator", 2), (["idle"], "node,device", 4),
+                                 (["idle", "--table=streams"], "node,device,stream", 8)):
+        done = profile(*words, "--format=csv")
+        table = list(csv.reader(io.StringIO(done.stdout)))
+        assert done.stdout.startswith(columns) and len(table) == rows + 1, words
+        assert len({len(row) for row in table}) == 1
+    assert "8 rows more with --table streams" in profile("idle", "--format=csv").stderr
+    assert "no table 'x': there is devices, streams" in profile("idle", "--table=x", status=2).stderr
+
+
+def test_csv_of_a_damaged_trace_has_the_same_shape(profile, tmp_path):
+    slow_rank_3(tmp_path)
+    whole = profile("breakdown", "--format=csv")
+    text = (tmp_path / "rank3.json").read_text()
+    (tmp_path / "rank3.json").write_text(text[:-40])
+    cut = profile("breakdown", "--format=csv")
+    assert cut.stdout.splitlines()[0] == whole.stdout.splitlines()[0] and len(cut.stdout.splitlines()) == 5
+    assert "cut off" in cut.stderr and "Damaged" not in cut.stdout
+
+
+def test_one_table_is_shown_alone(profile, tmp_path):
+    slow_rank_3(tmp_path)
+    text = profile("--table=ranks").stdout
+    assert text.startswith("Ranks") and "Sources" not in text and "60" in text
+    assert list(json.loads(profile("--table=ranks", "--format=json").stdout)) == ["ranks"]

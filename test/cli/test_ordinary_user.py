@@ -1,0 +1,64 @@
+"""Peaks of small and short jobs without the rights of root, to whom alone the kernel tells the marks of processes that ended."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root, which may become another user")
+PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture
+def as_nobody(gpu_tracker):
+    """as_nobody(*words): the report of `run -- words`, in bytes."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        program = shutil.copy(gpu_tracker, place)
+
+        def run(*words):
+            done = subprocess.run([program, "run", "--no-history", "--quiet", "--ram-unit", "bytes", "-f", "json", "-o", "report.json",
+                                   "--", *words], cwd=place, user="nobody", group="nogroup", extra_groups=[], timeout=120,
+                                  capture_output=True, text=True, env={**os.environ, "HOME": place}, check=False)
+            assert done.returncode == 0, done.stderr
+            with open(os.path.join(place, "report.json"), encoding="utf-8") as file:
+                report = json.load(file)
+            os.unlink(os.path.join(place, "report.json"))
+            return report
+
+        yield run
+
+
+def test_a_program_of_one_megabyte(as_nobody):
+    for _ in range(3):
+        assert 0.8e6 < as_nobody("/bin/true")["max_ram"]["combined"]["total_rss"] < 3e6
+
+
+@pytest.mark.skipif(not os.access(PYTHON, os.X_OK), reason="no Python that another user may execute")
+def test_the_upper_bound_holds_for_children_that_end_unseen(as_nobody):
+    """Three children fill 30 MB each for a moment and wait for one another, so all of it is there at once."""
+    program = ("import os\n"
+               "go, end = os.pipe(), os.pipe()\nready = os.pipe()\n"
+               "for _ in range(3):\n"
+               "    if not os.fork():\n"
+               "        memory = b'x' * 10_000_000\n"
+               "        os.close(go[1])\n"
+               "        os.close(end[1])\n"
+               "        os.write(ready[1], b'x')\n"
+               "        os.read(go[0], 1)\n"
+               "        memory = b'x' * 30_000_000\n"
+               "        os.write(ready[1], b'x')\n"
+               "        os.read(end[0], 1)\n"
+               "        os._exit(0)\n"
+               "for _ in range(3):\n    os.read(ready[0], 1)\n"
+               "import time\n"
+               "time.sleep(0.4)\n"  # time enough to be met, if not at its most
+               "os.close(go[1])\n"
+               "for _ in range(3):\n    os.read(ready[0], 1)\n"
+               "os.close(end[1])\n"
+               "for _ in range(3):\n    os.wait()\n")
+    for _ in range(4):
+        peak = as_nobody(PYTHON, "-c", program)["memory_peak"]
+        assert peak["combined"]["upper"] >= 90e6 and peak["descendants"]["upper"] >= 90e6, peak

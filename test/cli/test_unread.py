@@ -1,0 +1,59 @@
+"""What is not read is named, with what to do, and never passes for an empty trace."""
+import io
+import json
+import pickle
+import sqlite3
+import subprocess
+import tarfile
+
+import pytest
+
+FILES = {
+    "perf.data": (b"PERFILE2" + bytes(100), "perf script -i FILE"),
+    "run.nsys-rep": (b"\x00\x01binary", "nsys export --type sqlite"),
+    "run.ncu-rep": (b"NVR\x00", "Nsight Compute"),
+    "memray.bin": (b"memray\x00\x0b" + bytes(50), "memray stats"),
+    "other.pickle": (pickle.dumps({"a": [1, 2]}), "nothing of it is run"),
+    "et.json": (json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}).encode(), "without times"),
+    "rocprof.json": (json.dumps({"rocprofiler-sdk-tool": [{"metadata": {}}]}).encode(), "rocprofv3 --output-format pftrace"),
+    "firefox.json": (json.dumps({"meta": {}, "threads": [{"stackTable": {}}]}).encode(), "profiler.firefox.com"),
+    "flame.svg": (b"<?xml version='1.0'?><svg xmlns='x'></svg>", "a picture"),
+    "x.lz4": (b"\x04\x22\x4d\x18rest", "lz4 -d"),
+    "empty": (b"", "it is empty"),
+}
+
+
+def refusal(gpu_tracker, path, command):
+    done = subprocess.run([gpu_tracker, *command, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and str(path) in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("command", [["timeline", "info"], ["profile", "functions"]])
+def test_other_programs_files(gpu_tracker, tmp_path, name, command):
+    content, words = FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert words in refusal(gpu_tracker, path, command)
+
+
+def test_archives_and_databases(gpu_tracker, tmp_path):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("rank0.json"))
+    path = tmp_path / "t.tar"
+    path.write_bytes(out.getvalue())
+    assert "unpack it" in refusal(gpu_tracker, path, ["timeline", "info"])
+    database = tmp_path / "other.sqlite"
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE other(a)")
+    assert "neither a recording nor" in refusal(gpu_tracker, database, ["timeline", "info"])
+
+
+def test_stacks_of_pythons_own_sampler(gpu_tracker, tmp_path):
+    path = tmp_path / "tachyon.txt"
+    path.write_text("tid:7;prog.py:<module>:9;prog.py:fib:3 12\ntid:7;prog.py:<module>:9 1\n")
+    out = subprocess.run([gpu_tracker, "profile", "functions", "-f", "json", path], check=True, stdout=subprocess.PIPE).stdout
+    assert {row["function"]: row["self"] for row in json.loads(out)["sampled"]} == {
+        "prog.py:3(fib)": 12, "prog.py:9(<module>)": 1, "tid:7": 0}
