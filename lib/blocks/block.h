@@ -105,8 +105,6 @@ void gt_block_parent(pid_t pid);
  *
  * A file remembers who made it in an extended attribute. */
 
-/* `pid` started this process as a part of its own program, by other means than fork. */
-void gt_family_declare_parent(pid_t pid);
 /* Returns true where this process is known to be a part that another one started or forked. */
 bool gt_family_is_child(void);
 

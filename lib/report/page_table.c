@@ -119,12 +119,9 @@ static void choose_looks(struct shape *shape)
 static void shape_analysis(struct shape *shape)
 {
     const struct gt_grid *grid = shape->grid;
-    size_t of = 0;
-    for (size_t i = 0; i < grid->columns; i++, of++) {
-        while (!gt_grid_has_column(shape->table, of))
-            of++;
+    for (size_t i = 0; i < grid->columns; i++) {
         bool same = says_the_same(grid, i) && !(grid->keyed && i == 0);
-        shape->column[i] = (struct column){.of = of, .is_left_out = same && shape->shown > 2};
+        shape->column[i] = (struct column){.of = grid->of[i], .is_left_out = same && shape->shown > 2};
         shape->shown -= shape->column[i].is_left_out;
         if (grid->is_text[i])
             shape->column[i].cut = common_folder(grid, i);
@@ -143,6 +140,23 @@ static void put_look(struct gt_buffer *out, const struct shape *shape, size_t ro
                          fmin(part, 100));
 }
 
+/* The whole name where the cell has it cut. */
+static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
+{
+    const struct gt_table *table = shape->table;
+    size_t column = shape->grid->of[number];
+    struct gt_buffer text = {0};
+    const char *whole = table && table->column[column].flags & GT_COLUMN_FUNCTION
+                            ? gt_table_cell_text(table, row - 1, column, &text)
+                            : NULL;
+    if (whole && strcmp(whole, gt_grid_at(shape->grid, row, number)) != 0) {
+        gt_buffer_text(out, " title=\"");
+        gt_html_escape(out, whole);
+        gt_buffer_char(out, '"');
+    }
+    gt_buffer_release(&text);
+}
+
 static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t row, size_t column, bool is_titled)
 {
     const struct gt_grid *grid = shape->grid;
@@ -151,8 +165,10 @@ static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t ro
     size_t cut = row > 0 ? shape->column[column].cut : 0;
     gt_buffer_text(out, names_row ? "<th scope=\"row\"" : is_title ? "<th scope=\"col\"" : "<td");
     gt_buffer_text(out, grid->is_text[column] && !names_row && (row > 0 || *text) ? " class=\"t\"" : "");
-    if (row > 0)
+    if (row > 0) {
         put_look(out, shape, row, column);
+        put_whole(out, shape, row, column);
+    }
     if (row > 0 && is_titled && !names_row && *title) {
         gt_buffer_text(out, " data-t=\"");
         gt_html_escape(out, title);

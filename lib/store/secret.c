@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/file.h"
+
 /* A name holds one of these without regard to case, '-' and '_'. */
 static const char *const telling[] = {"password", "passwd",     "passphrase", "token",      "secret",
                                       "apikey",   "accesskey",  "credential", "privatekey", "authorization",
@@ -156,7 +158,7 @@ static bool may_be_password(const char *word)
 static bool holds_password(const char *word, const char *program)
 {
     static const char *const programs[] = {"mysql", "mariadb", "sshpass"};
-    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    const char *name = gt_file_name(program);
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (strncmp(name, programs[i], strlen(programs[i])) == 0)
             return strncmp(word, "-p", 2) == 0 && word[2];

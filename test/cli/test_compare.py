@@ -196,11 +196,19 @@ def test_refused(sessions, refused, status, message, words):
     refused(status, message, "sub-track", "compare", *words)
 
 
-def test_different_units(cli, sessions, refused):
+def test_sessions_in_other_units_are_compared_in_those_of_the_first(cli, sessions):
     results = json.loads((sessions / "A.json").read_text())
+    assert results["static_data"]["ram_unit"] == "megabytes"
     results["static_data"]["ram_unit"] = "gigabytes"
+    places = [results["overall"], *[block["resource_usage"] for block in results["code_block_results"]]]
+    for column in [place[name] for place in places for name in place if name.endswith("_ram") and "gpu" not in name]:
+        for statistic, value in column.items():
+            column[statistic] = value and value / 1000
     (sessions / "units.json").write_text(json.dumps(results))
-    refused(2, "is in megabytes", "sub-track", "compare", "-m", "a=A.json", "-m", "b=units.json")
+    tree = compare(cli, "-m", "a=A.json", "-m", "b=units.json")
+    differences = tree["overall_differences"] + tree["code_block_differences"]
+    assert [row for row in differences if row["measurement"] == "combined_ram"]
+    assert all(row["difference"] == pytest.approx(0, abs=1e-9) for row in differences), differences
 
 
 def test_markdown(cli, sessions):

@@ -191,6 +191,34 @@ static void test_killed(void **state)
     gt_buffer_release(&out);
 }
 
+/* A quota that holds a run back hides how many cores it would use. */
+static void test_throttled(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_next_time next;
+    struct gt_buffer out = {0};
+    gt_next_time_init(&next);
+    begin(&run, 21e6, 100);
+    run.machine.limit[GT_LIMIT_CORES].value = 0.2;
+    run.outcome.events.throttled_periods = 0.98;
+    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 0.2 * 100;
+    add(&next, &run);
+    asks(&next, "k8s", "resources: {requests: {cpu: 400m, memory: 512Mi}, limits: {memory: 512Mi}}");
+    gt_next_time_doubt(&out, &next);
+    assert_string_equal(out.data, "more than 0.2 cores; this run, throttled there, cannot tell how many");
+    gt_buffer_release(&out);
+    gt_next_time_try(&out, &next);
+    assert_string_equal(out.data, "0.40 cores");
+    gt_buffer_release(&out);
+    begin(&run, 21e6, 100);
+    run.outcome.events.throttled_periods = 0.01; /* hardly ever */
+    gt_next_time_init(&next);
+    add(&next, &run);
+    gt_next_time_doubt(&out, &next);
+    assert_null(out.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_never_below_use),
         cmocka_unit_test(test_the_largest_of_several),
         cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_throttled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/gpu.h"
 #include "base/number.h"
+#include "schema/human.h"
 
 /* ---- allocations, and copies that return when they are made ---- */
 
@@ -212,7 +213,7 @@ static void judge_pageable(struct gt_adviser *adviser)
         int64_t first = INT64_MAX, last = INT64_MIN;
         double total = 0, bytes = 0;
         size_t count = 0;
-        char text[60] = "their bytes are not told", some[32];
+        char text[60] = "their bytes are not told", some[GT_HUMAN_SIZE];
         to = gt_spans_run(&spans, from, 2);
         for (size_t i = from; i < to; i++) {
             const struct gt_keyed_span *span = &spans.span[i];
@@ -225,7 +226,7 @@ static void judge_pageable(struct gt_adviser *adviser)
             bytes += events->bytes[span->event] > 0 ? (double)events->bytes[span->event] : 0;
         }
         if (bytes > 0)
-            snprintf(text, sizeof text, "%s, %.1f GB/s", gt_advice_bytes(bytes, some), bytes / total);
+            snprintf(text, sizeof text, "%s, %.1f GB/s", gt_human_bytes(some, bytes), bytes / total);
         if (count)
             gt_advise(
                 adviser, gt_gain_of(total, (double)(last - first)), "api",
