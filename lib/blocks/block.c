@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "blocks/block_family.h"
 #include "blocks/block.h"
 
 const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS] = {
@@ -375,11 +376,6 @@ int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwri
     status = open_file(ret, origin, overwrite, error);
     pthread_mutex_unlock(&process->mutex);
     return status;
-}
-
-void gt_block_parent(pid_t pid)
-{
-    gt_family_declare_parent(pid);
 }
 
 /* ---- the process's own file ---- */

@@ -11,7 +11,7 @@
 #include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
 #include "record/provenance.h"
-#include "record/recorder.h"
+#include "record/recorder_state.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
 
@@ -94,7 +94,7 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gt_unit_full_name(options->gpu_ram_unit));
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", gt_unit_full_name(options->time_unit));
     gt_watched_groups_find(&recorder->kernel.groups, &recorder->sampler.root, machine->pid);
-    machine->ram_capacity = gt_capacity_memory(&recorder->sampler.root, &recorder->kernel.groups);
+    machine->ram_capacity = gt_limit_capacity(&recorder->sampler.root, &recorder->kernel.groups);
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
@@ -212,6 +212,16 @@ static bool is_task(const struct environment *environment)
     return find(environment, "SLURM_STEP_ID") || !(number_of(environment, "SLURM_NTASKS") > 1);
 }
 
+/* "4(x2),1" are two nodes with four tasks each, and one with one. */
+static void read_tasks(struct gt_machine *machine, const struct environment *environment)
+{
+    const char *here = find(environment, "SLURM_TASKS_PER_NODE");
+    double all = number_of(environment, "SLURM_NTASKS"), on_node = here ? strtod(here, NULL) : all;
+    machine->tasks = is_task(environment) ? 1 : on_node >= 1 ? (int)fmin(on_node, all) : (int)all;
+    machine->asks_by_core = all > 1 || find(environment, "SLURM_ARRAY_JOB_ID") ||
+                            find(environment, "SLURM_MEM_PER_CPU");
+}
+
 static void read_environment(struct gt_machine *machine, const struct environment *environment)
 {
     for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers && !*machine->scheduler; i++)
@@ -219,6 +229,8 @@ static void read_environment(struct gt_machine *machine, const struct environmen
             snprintf(machine->scheduler, sizeof machine->scheduler, "%s", schedulers[i].name);
     if (!*machine->scheduler)
         return;
+    if (find(environment, "SLURM_JOB_ID"))
+        read_tasks(machine, environment);
     if (is_task(environment))
         set(&machine->limit[GT_LIMIT_CORES], number_of(environment, "SLURM_CPUS_PER_TASK"), "SLURM_CPUS_PER_TASK");
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
@@ -230,7 +242,7 @@ static void read_groups(struct gt_machine *machine, const struct gt_root *root, 
     struct gt_group_limit memory, cores;
     gt_limit_memory(&memory, root, groups);
     gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
-    if (memory.value <= machine->ram_capacity && memory.value < gt_capacity_memory(root, NULL)) {
+    if (memory.value <= machine->ram_capacity && memory.value < gt_capacity_memory(root)) {
         set(&machine->limit[GT_LIMIT_GROUP_MEMORY], memory.value, memory.source);
         set(&machine->limit[GT_LIMIT_MEMORY], memory.value, memory.source);
     }

@@ -2,7 +2,8 @@
 #ifndef GT_ANALYSE_NEXT_TIME_H
 #define GT_ANALYSE_NEXT_TIME_H
 
-#include "analyse/usage/usage.h"
+#include "analyse/usage/usage_sources.h"
+#include "report/report.h"
 
 /* The largest of each over the runs so far. NaN: no run can tell. */
 struct gt_next_time {
@@ -14,7 +15,8 @@ struct gt_next_time {
     double seconds;
     double killed_at;    /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
     double throttled_at; /* cores of the quota that held a run back, which then cannot tell; NaN: none was */
-    bool is_by_core;     /* Slurm was asked for memory for each core */
+    bool is_by_core;     /* Slurm is asked for memory for each core: by all of the runs */
+    int tasks;           /* among which Slurm divides cores; 1 where runs differ */
     bool is_unfinished;  /* the recording of a run is: its tracker was killed, or goes on */
 };
 

@@ -107,7 +107,7 @@ static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metr
 static void describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
 {
     char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
-    double limit = gt_usage_memory_limit(usage), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
+    double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
     double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
     bool is_at_limit = met > 0 && peak < LITTLE_ABOVE * met; /* a part of the job may have one of its own */
     if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && is_at_limit)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double total_memory(const struct gt_root *root)
+#include "base/number.h"
+
+double gt_capacity_memory(const struct gt_root *root)
 {
     char text[256]; /* MemTotal is the first line */
     if (gt_root_read(root, "proc/meminfo", text, sizeof text) < 0)
@@ -13,23 +15,11 @@ static double total_memory(const struct gt_root *root)
     return total ? 1024.0 * (double)strtoull(total + strlen("MemTotal:"), NULL, 10) : NAN;
 }
 
-double gt_capacity_memory(const struct gt_root *root, const struct gt_watched_groups *groups)
-{
-    struct gt_group_limit limit = {.value = NAN}; /* fmin passes over it */
-    if (groups)
-        gt_limit_memory(&limit, root, groups);
-    return fmin(total_memory(root), limit.value);
-}
-
 int gt_capacity_list_length(const char *list)
 {
     int count = 0;
-    while (*list >= '0' && *list <= '9') {
-        char *end;
-        long first = strtol(list, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+    for (long first, last; gt_number_range_next(&list, &first, &last) > 0;)
         count += last >= first ? (int)(last - first + 1) : 0;
-        list = *end == ',' ? end + 1 : end;
-    }
     return count;
 }
 
