@@ -163,7 +163,9 @@ def test_a_trace_through_a_pipe_is_that_trace(gpu_tracker, tmp_path, words, name
 
     def told(shell):
         done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0 and not done.stderr, done.stderr
+        is_nothing_to_merge = name.endswith(".prof") and "merge" in words
+        assert done.returncode == (4 if is_nothing_to_merge else 0), done.stderr
+        assert is_nothing_to_merge or not done.stderr, done.stderr
         return done.stdout + "".join(path.read_text() for path in tmp_path.iterdir())
 
     piped = told(f"{gpu_tracker} {words} <(sleep 0.3; cat {trace}) -f json")

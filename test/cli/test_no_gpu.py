@@ -72,7 +72,7 @@ def test_one_session_with_a_gpu(cli, tmp_path):
     assert [row["session"] for row in tree["overall_differences"]] == ["more"], "0 was measured there, and 2"
     done = cli("sub-track", "compare", *words, "--fail-if", "combined_gpu_ram.max>1GB")
     assert done.returncode == 3
-    assert 'by session "without": it was not measured' in done.stderr and 'by session "more": 2.0 is above' in done.stderr
+    assert 'by session "without": it was not measured' in done.stderr and 'by session "more": 2.00 GB is above' in done.stderr
 
 
 def test_moments_have_no_gpu(cli, recording, tmp_path):

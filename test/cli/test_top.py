@@ -321,7 +321,7 @@ def test_keys(screen, running, tmp_path):
     press("t")
     shows(r" \d+ sleep")
     press("/", "s", "h", "Enter")
-    shows(r"process \(1\)")
+    shows(r"process \(1 of 2\)")
     press("Escape")
     shows(r"process \(2\)")
     press("?")
