@@ -6,8 +6,8 @@
  * so that the child starts with no files and opens its own, or the shared ones anew.
  *
  * Durability: a row is in the page cache when the call returns, so it outlives kill -9 of the process (not a power cut). */
-#ifndef GT_SAMPLE_BLOCK_H
-#define GT_SAMPLE_BLOCK_H
+#ifndef GT_BLOCKS_BLOCK_H
+#define GT_BLOCKS_BLOCK_H
 
 #include <limits.h>
 #include <pthread.h>

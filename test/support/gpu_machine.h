@@ -1,6 +1,6 @@
 /* A made-up machine with GPUs: a root folder, a clock, a fake driver library, and one collector that reads them. */
-#ifndef TEST_GPU_MACHINE_H
-#define TEST_GPU_MACHINE_H
+#ifndef TEST_SUPPORT_GPU_MACHINE_H
+#define TEST_SUPPORT_GPU_MACHINE_H
 
 #include "collect/collector.h"
 #include "collect/topology.h"
