@@ -203,12 +203,6 @@ static const char *choice_wait(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
-static const char *choice_statistic(size_t index)
-{
-    static const char *const names[] = {"min", "max", "mean", "std", "p50", "p95", "p99"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
 static const char *choice_unit(size_t index)
 {
     static const char *const names[] = {"time", "step"};

@@ -18,7 +18,7 @@
 /* ".png" of "folder/a.png"; NULL when the name has none. */
 static const char *suffix_of(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = gt_file_name(path);
     return *name ? strrchr(name + 1, '.') : NULL;
 }
 

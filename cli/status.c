@@ -25,6 +25,9 @@ enum { LINE_SIZE = 2048, LEAST_ROWS = 4, REFRESH_NS = 500000000 };
 #define PUT_CURSOR_BACK "\0338"
 #define WHOLE_SCREEN "\033[r"
 #define TEXT_END "\033\\"
+#define KEEP_TITLE "\033[22;2t"
+#define PUT_TITLE_BACK "\033]2;" TEXT_END "\033[23;2t"
+#define NO_TASKBAR "\033]9;4;0" TEXT_END
 
 /* ---- The terminal ------------------------------------------------------------------------------------------------ */
 
@@ -72,6 +75,13 @@ static bool shows_taskbar(void)
     return getenv("WT_SESSION") || getenv("ConEmuPID") || (vte && gt_number_i64(vte, &version) == 0 && version >= 7900);
 }
 
+/* What the guard has to set right from now on, or no longer. */
+static void tell_guard(struct status *status, char what)
+{
+    if (status->guard >= 0 && write(status->guard, &what, 1) < 0)
+        status->guard = -1;
+}
+
 /* The rows above the last one scroll. What stands in the last row moves up by one, and with it the cursor. Where the line stood before the
  * terminal was resized, terminals do not agree: below what the job has written. */
 static void reserve(struct status *status, int rows)
@@ -82,8 +92,29 @@ static void reserve(struct status *status, int rows)
     snprintf(text, sizeof text, "\033D\033[A" KEEP_CURSOR "\033[1;%dr" PUT_CURSOR_BACK, rows - 1);
     put(text);
     status->rows = rows;
-    if (status->guard >= 0 && write(status->guard, "+", 1) < 0)
-        status->guard = -1;
+    tell_guard(status, '+');
+}
+
+static void take_title(struct status *status)
+{
+    if (status->is_titled)
+        return;
+    status->is_titled = true;
+    tell_guard(status, 'T');
+    if (status->has_title)
+        put(KEEP_TITLE);
+}
+
+static void restore_title(struct status *status)
+{
+    if (!status->is_titled)
+        return;
+    if (status->has_title)
+        put(PUT_TITLE_BACK);
+    if (status->has_taskbar)
+        put(NO_TASKBAR);
+    status->is_titled = false;
+    tell_guard(status, 't');
 }
 
 /* Where the screen is a program's, its last row is, too. */
@@ -94,19 +125,19 @@ static void give_back(struct status *status, bool clears)
         return;
     snprintf(text, sizeof text, KEEP_CURSOR WHOLE_SCREEN "\033[%d;1H\033[2K" PUT_CURSOR_BACK, status->rows);
     put(clears ? text : KEEP_CURSOR WHOLE_SCREEN PUT_CURSOR_BACK);
-    if (status->guard >= 0 && write(status->guard, "-", 1) < 0)
-        status->guard = -1;
+    tell_guard(status, '-');
     status->rows = 0;
 }
 
 /* ---- The guard --------------------------------------------------------------------------------------------------- */
 
 /* Lives as long as the pipe has its other end: then the terminal is set right, unless that was done. */
-static void keep_guard(int terminal, int pipe)
+static void keep_guard(const struct status *status, int terminal, int pipe)
 {
     static const char whole[] = KEEP_CURSOR WHOLE_SCREEN "\033[999;1H\033[2K" PUT_CURSOR_BACK;
     sigset_t all;
-    char told, last = '-';
+    char told;
+    bool is_reserved = false, is_titled = false;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     setsid(); /* what ends this job's processes is not for it */
@@ -116,15 +147,21 @@ static void keep_guard(int terminal, int pipe)
     close_range(STDERR_FILENO + 1, ~0u, 0); /* others wait for the ends of theirs */
     if (chdir("/") < 0)
         _exit(1);
-    while (read(STDIN_FILENO, &told, 1) == 1)
-        last = told;
-    if (last == '+')
-        gt_file_write_all(STDERR_FILENO, whole, sizeof whole - 1);
+    while (read(STDIN_FILENO, &told, 1) == 1) {
+        is_reserved = told == '+' || (is_reserved && told != '-');
+        is_titled = told == 'T' || (is_titled && told != 't');
+    }
+    if (is_reserved)
+        put(whole);
+    if (is_titled && status->has_title)
+        put(PUT_TITLE_BACK);
+    if (is_titled && status->has_taskbar)
+        put(NO_TASKBAR);
     _exit(0);
 }
 
 /* No child of this process, or it would be taken for one of the job's. */
-static int start_guard(void)
+static int start_guard(const struct status *status)
 {
     int ends[2];
     if (getpid() == 1 || pipe2(ends, O_CLOEXEC) < 0)
@@ -133,7 +170,7 @@ static int start_guard(void)
     if (child == 0) {
         if (fork() == 0) {
             close(ends[1]);
-            keep_guard(STDERR_FILENO, ends[0]);
+            keep_guard(status, STDERR_FILENO, ends[0]);
         }
         _exit(0);
     }
@@ -155,7 +192,7 @@ void status_prepare(struct status *status, bool wanted)
         return;
     status->has_title = !term_is("linux");
     status->has_taskbar = shows_taskbar();
-    status->guard = start_guard();
+    status->guard = start_guard(status);
     status->next_ns = 1;
 }
 
@@ -166,13 +203,12 @@ void status_begin(struct status *status, const struct gt_tracker *tracker, const
         status_close(status);
         return;
     }
-    if (status->has_title)
-        put("\033[22;2t"); /* the title that the window has */
     status->next_ns = gt_clock_ns(CLOCK_MONOTONIC) + REFRESH_NS;
 }
 
-static void draw_line(const struct status *status, const char *line)
+static void draw_line(struct status *status, const char *line)
 {
+    take_title(status);
     char text[LINE_SIZE + 200];
     size_t used = (size_t)snprintf(
         text, sizeof text, KEEP_CURSOR "\033[%d;1H\033[0;7m%s\033[0;7m\033[K" PUT_CURSOR_BACK, status->rows, line);
@@ -211,17 +247,10 @@ void status_draw(struct status *status, int64_t now_ns)
     draw_line(status, line);
 }
 
-static void restore_title(const struct status *status)
-{
-    if (status->has_title && status->line)
-        put("\033]2;" TEXT_END "\033[23;2t");
-    if (status->has_taskbar && status->line)
-        put("\033]9;4;0" TEXT_END);
-}
-
 void status_leave(struct status *status)
 {
     give_back(status, true);
+    restore_title(status);
 }
 
 void status_close(struct status *status)

@@ -2,33 +2,20 @@
 #include "core.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "collect/process/own_peak.h"
-
-/* The number of kB behind `key` in /proc/PID/status, in bytes; NaN without. */
-static double bytes_of(const char *status, const char *key)
-{
-    const char *line = strstr(status, key);
-    return line ? strtod(line + strlen(key), NULL) * 1024 : Py_NAN;
-}
 
 static PyObject *own_memory(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    char status[8192];
-    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, status, sizeof status - 1);
-    if (fd >= 0)
-        close(fd);
-    if (length < 0)
+    double resident, mark;
+    int status = gt_own_memory(&resident, &mark);
+    if (status < 0) {
+        errno = -status;
         return PyErr_SetFromErrnoWithFilename(PyExc_OSError, "/proc/self/status");
-    status[length] = '\0';
-    return Py_BuildValue("(dd)", bytes_of(status, "\nVmRSS:"), bytes_of(status, "\nVmHWM:"));
+    }
+    return Py_BuildValue("(dd)", resident, mark);
 }
 
 static PyObject *own_peak_begin(PyObject *module, PyObject *unused)

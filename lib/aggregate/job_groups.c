@@ -231,12 +231,6 @@ static struct gt_job_groups_member *find_member(const struct gt_job_groups *grou
     return index == GT_MAP_ABSENT ? NULL : &groups->member[index];
 }
 
-static int younger_first(const void *a, const void *b)
-{
-    const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
-    return p->start < q->start ? 1 : p->start > q->start ? -1 : GT_ORDER(q->pid, p->pid);
-}
-
 static int busiest_first(const void *a, const void *b)
 {
     const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
@@ -276,7 +270,7 @@ static int renew_members(struct gt_job_groups *groups, struct gt_process *const 
 /* Those that vanished come first, children before parents, so that parents know what was left to them. */
 static void count_all(struct gt_job_groups *groups, struct gt_process **process, size_t gone, size_t total)
 {
-    qsort(process, gone, sizeof *process, younger_first);
+    qsort(process, gone, sizeof *process, gt_process_younger_first);
     for (size_t i = 0; i < total; i++) {
         struct gt_job_groups_member *member = find_member(groups, process[i]->pid);
         struct gt_job_groups_member *parent = find_member(groups, process[i]->parent);

@@ -7,21 +7,13 @@
 #include "base/buffer.h"
 #include "sample/sampler.h"
 
-static bool fills(const struct gt_collector_type *type, enum gt_metric_id metric)
-{
-    for (size_t i = 0; i < type->metric_count; i++)
-        if (type->metrics[i] == metric)
-            return true;
-    return false;
-}
-
 /* A sentence for each source of the metric that is here; 1 when one of them is ready. */
 static int describe(const struct gt_sampler *sampler, enum gt_metric_id metric, struct gt_buffer *text)
 {
     int ready = 0;
     for (size_t i = 0; i < sampler->source_count; i++) {
         const struct gt_availability *found = &sampler->source[i].availability;
-        if (!fills(sampler->source[i].type, metric))
+        if (!gt_collector_fills(sampler->source[i].type, metric))
             continue;
         bool is_ready = found->state == GT_READY;
         ready |= is_ready;

@@ -5,9 +5,11 @@
 #include "blocks/block_run.h"
 #include "gpu_tracker.h"
 
-/* Get name `index` of the policies for idle energy, and of the kinds of requests; NULL past the end. */
+/* Get name `index` of the policies for idle energy, of the kinds of requests, and of the statistics that sessions are compared by; NULL
+ * past the end. */
 const char *gt_idle_policy(size_t index);
 const char *gt_request_kind(size_t index);
+const char *gt_statistic_name(size_t index);
 
 /* ---- Recordings and reports ---------------------------------------------------------------------------------------- */
 /* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether it is there or

@@ -16,6 +16,7 @@
 #include "base/grow.h"
 #include "base/utf8.h"
 #include "blocks/block_event.h"
+#include "blocks/distribution.h"
 #include "collect/energy/meter.h"
 #include "report/brief.h"
 #include "report/format.h"
@@ -296,6 +297,11 @@ static int add_run(const struct gt_usage_sources *sources, void *next, struct gt
                                               .outcome = sources->outcome,
                                               .recording = sources->recording});
     return 0;
+}
+
+const char *gt_statistic_name(size_t index)
+{
+    return index < GT_STATISTICS ? gt_statistic_names[index] : NULL;
 }
 
 const char *gt_request_kind(size_t index)

@@ -282,12 +282,17 @@ int gt_given_file_check(const char *path, struct gt_error *error)
     return S_ISREG(facts.st_mode) ? 0 : refuse(path, facts.st_mode, "and no regular file", error);
 }
 
+const char *gt_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* ".gpu-tracker-PID-N.part" beside `path`. */
 static int hidden_name(char *ret, const char *path)
 {
     static atomic_uint number;
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path + 1) : 0;
+    int folder = (int)(gt_file_name(path) - path);
     int length = snprintf(ret, PATH_MAX, "%.*s.gpu-tracker-%d-%u.part", folder, path, (int)getpid(),
                           atomic_fetch_add(&number, 1));
     return length < PATH_MAX ? 0 : -ENAMETOOLONG;

@@ -81,6 +81,9 @@ static inline size_t gt_page_rest(off_t end, size_t next)
     return left < next && next <= GT_PAGE ? left : 0;
 }
 
+/* Returns what stands behind the last slash of a path. */
+const char *gt_file_name(const char *path);
+
 /* Find share/gpu-tracker/NAME in the nearest folder above the library, or above the program that contains it. That is the
  * prefix of an installation, a Python environment, or the folder of a build. Returns 0, -ENOENT, or the errno of a look at
  * the program's own path. */

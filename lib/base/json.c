@@ -319,6 +319,11 @@ double gt_json_number_of(const struct gt_json_value *value)
     return json_number_value(json_of(value));
 }
 
+double gt_json_number_or_nan(const struct gt_json_value *value)
+{
+    return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
+}
+
 int64_t gt_json_integer_of(const struct gt_json_value *value)
 {
     return json_integer_value(json_of(value));

@@ -73,6 +73,8 @@ bool gt_json_is_null(const struct gt_json_value *value);
 const char *gt_json_text_of(const struct gt_json_value *value);
 /* Zero for a value of another kind. */
 double gt_json_number_of(const struct gt_json_value *value);
+/* Returns NaN for what is no number. */
+double gt_json_number_or_nan(const struct gt_json_value *value);
 int64_t gt_json_integer_of(const struct gt_json_value *value);
 /* How many items an array has; 0 for a value of another kind. */
 size_t gt_json_count(const struct gt_json_value *array);

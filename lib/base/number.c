@@ -380,3 +380,14 @@ size_t gt_number_rounded(char *text, double value, int decimals)
     point_for_comma(fixed);
     return gt_number_repr(text, strtod_l(fixed, NULL, c_locale()));
 }
+
+int gt_number_range_next(const char **list, long *first, long *last)
+{
+    char *end;
+    if (**list < '0' || **list > '9')
+        return 0;
+    *first = strtol(*list, &end, 10);
+    *last = *end == '-' ? strtol(end + 1, &end, 10) : *first;
+    *list = *end == ',' ? end + 1 : "";
+    return 1;
+}

@@ -31,6 +31,9 @@ static inline unsigned long long gt_number_next(const char **text)
     return value;
 }
 
+/* Read the next range of a list such as "0-3,8", and go behind it; 8 is the range from 8 to 8. Returns 1, or 0 at the end. */
+int gt_number_range_next(const char **list, long *first, long *last);
+
 /* Orders for qsort: -1, 0 or 1, as `a` is less than, equal to or greater than `b`. A NaN is equal to all. */
 #define GT_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 

@@ -253,3 +253,21 @@ int gt_root_reread_u64(int fd, unsigned long long *ret)
     ssize_t length = gt_root_reread(fd, text, sizeof text);
     return length < 0 ? (int)length : one_number(text, ret);
 }
+
+/* Lines are "NAME:PASSWORD:NUMBER:...". */
+int gt_root_name_of(const struct gt_root *root, const char *path, unsigned long number, char *ret, size_t size)
+{
+    char text[65536];
+    if (gt_root_read(root, path, text, sizeof text) <= 0)
+        return -ENOENT;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t name = strcspn(line, ":\n");
+        const char *password = line[name] == ':' ? strpbrk(line + name + 1, ":\n") : NULL;
+        if (!password || *password != ':' || password[1] < '0' || password[1] > '9' || name >= size ||
+            strtoul(password + 1, NULL, 10) != number)
+            continue;
+        snprintf(ret, size, "%.*s", (int)name, line);
+        return 0;
+    }
+    return -ENOENT;
+}

@@ -48,6 +48,8 @@ ssize_t gt_root_readlink(const struct gt_root *root, const char *path, char *tex
 /* Read a file that holds one number without a sign, and nothing else. */
 int gt_root_read_u64(const struct gt_root *root, const char *path, unsigned long long *ret);
 int gt_root_reread_u64(int fd, unsigned long long *ret);
+/* Find the name that "etc/passwd" or "etc/group" has for a number. Returns 0, or -ENOENT, and then `ret` stays. */
+int gt_root_name_of(const struct gt_root *root, const char *path, unsigned long number, char *ret, size_t size);
 
 /* Descriptors that a program with privileges of its own (setuid, or file capabilities) opened before it gave them up. Figures come
  * from these, so the privileges need not be kept. They are collected once, before there are threads, and only looked up later.

@@ -378,11 +378,6 @@ int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwri
     return status;
 }
 
-void gt_block_parent(pid_t pid)
-{
-    gt_family_declare_parent(pid);
-}
-
 /* ---- the process's own file ---- */
 
 static struct gt_block_file *open_standard(void)

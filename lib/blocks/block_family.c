@@ -28,7 +28,7 @@ __attribute__((constructor)) static void remember_loading(void)
     loaded_at_ns = gt_clock_ns(CLOCK_MONOTONIC);
 }
 
-void gt_family_declare_parent(pid_t pid)
+void gt_block_parent(pid_t pid)
 {
     atomic_store(&declared_parent, pid);
 }

@@ -175,24 +175,14 @@ void gt_intervals_release(struct gt_intervals *intervals)
 
 /* ---- lengths ---- */
 
-static double begin_of(const struct gt_interval *interval)
-{
-    return isnan(interval->clock_start) ? interval->start : interval->clock_start;
-}
-
-static double end_of(const struct gt_interval *interval)
-{
-    return isnan(interval->clock_start) ? interval->stop : interval->clock_stop;
-}
-
 static int compare_nesting(const void *a, const void *b)
 {
     const struct gt_interval *x = a, *y = b;
     int order = GT_ORDER(x->source, y->source);
     order = order ? order : GT_ORDER(x->process, y->process);
     order = order ? order : GT_ORDER(x->thread, y->thread);
-    order = order ? order : GT_ORDER(begin_of(x), begin_of(y));
-    order = order ? order : GT_ORDER(end_of(y), end_of(x));
+    order = order ? order : GT_ORDER(gt_interval_begin(x), gt_interval_begin(y));
+    order = order ? order : GT_ORDER(gt_interval_end(y), gt_interval_end(x));
     order = order ? order : GT_ORDER(x->call, y->call);
     return order ? order : GT_ORDER(x->name, y->name);
 }
@@ -206,7 +196,7 @@ static void close_interval(struct gt_interval *interval, double end, double cloc
                                                          : clock_end,
                                         interval->clock_start);
     }
-    interval->elapsed = interval->stepped ? NAN : end_of(interval) - begin_of(interval);
+    interval->elapsed = interval->stepped ? NAN : gt_interval_end(interval) - gt_interval_begin(interval);
     interval->self = interval->elapsed;
 }
 
@@ -215,10 +205,10 @@ static void close_interval(struct gt_interval *interval, double end, double cloc
 static size_t nest(struct gt_interval *intervals, size_t *outer, size_t top, size_t inner, bool unfinished)
 {
     struct gt_interval *call = &intervals[inner];
-    while (top != SIZE_MAX && !(end_of(&intervals[top]) > begin_of(call)))
+    while (top != SIZE_MAX && !(gt_interval_end(&intervals[top]) > gt_interval_begin(call)))
         top = outer[top];
     if (top != SIZE_MAX && !call->stepped && intervals[top].unfinished == unfinished) {
-        double inside = fmin(end_of(call), end_of(&intervals[top])) - begin_of(call);
+        double inside = fmin(gt_interval_end(call), gt_interval_end(&intervals[top])) - gt_interval_begin(call);
         intervals[top].self = fmax(0, intervals[top].self - fmax(0, inside));
     }
     outer[inner] = top;

@@ -16,6 +16,7 @@
 #ifndef GT_BLOCKS_INTERVAL_H
 #define GT_BLOCKS_INTERVAL_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,17 @@ struct gt_interval {
     double elapsed, self;           /* seconds, NaN when not known */
     uint64_t timepoints;            /* samples inside, filled in by the join */
 };
+
+/* Return the begin and the end by the clock that never steps, where it was recorded. */
+static inline double gt_interval_begin(const struct gt_interval *interval)
+{
+    return isnan(interval->clock_start) ? interval->start : interval->clock_start;
+}
+
+static inline double gt_interval_end(const struct gt_interval *interval)
+{
+    return isnan(interval->clock_start) ? interval->stop : interval->clock_stop;
+}
 
 struct gt_intervals {
     struct gt_interval *interval;

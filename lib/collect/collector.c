@@ -94,3 +94,11 @@ bool gt_frame_claim(struct gt_frame *frame, enum gt_metric_id metric, const stru
     frame->owner[metric] = type;
     return true;
 }
+
+bool gt_collector_fills(const struct gt_collector_type *type, enum gt_metric_id metric)
+{
+    for (size_t i = 0; i < type->metric_count; i++)
+        if (type->metrics[i] == metric)
+            return true;
+    return false;
+}

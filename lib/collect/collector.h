@@ -223,6 +223,8 @@ struct gt_collector_type {
 
 /* Returns true for a collector that reads energy counters of this machine and nothing else. */
 bool gt_collector_is_of_energy(const struct gt_collector_type *type);
+/* Returns true where the metric is among those it fills. */
+bool gt_collector_fills(const struct gt_collector_type *type, enum gt_metric_id metric);
 
 extern const struct gt_collector_type *const gt_collector_types[];
 extern const size_t gt_collector_type_count;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/number.h"
 
 enum { UNKNOWN = -1, MOST_CPUS = 1 << 16 };
 
@@ -94,16 +95,13 @@ int gt_package_learn(struct gt_topology *topology, const struct gt_root *root, i
 int gt_package_of_list(const struct gt_topology *topology, const char *list)
 {
     int found = UNKNOWN;
-    for (const char *at = list; *at >= '0' && *at <= '9';) {
-        char *end;
-        long first = strtol(at, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+    for (long first, last; gt_number_range_next(&list, &first, &last) > 0;) {
         for (long cpu = first; cpu <= last && cpu < MOST_CPUS; cpu++) {
             int package = gt_package_of_cpu(topology, (int)cpu);
             if (package != UNKNOWN && found != UNKNOWN && package != found)
                 return UNKNOWN;
             found = package == UNKNOWN ? found : package;
         }
-        at = *end == ',' ? end + 1 : "";
     }
     return found;
 }

@@ -7,14 +7,6 @@
 
 #include "aggregate/combine.h"
 
-static bool fills(const struct gt_collector_type *type, enum gt_metric_id id)
-{
-    for (size_t i = 0; i < type->metric_count; i++)
-        if (type->metrics[i] == id)
-            return true;
-    return false;
-}
-
 const struct gt_sampler_source *gt_provenance_source(const struct gt_recorder *recorder, enum gt_metric_id id)
 {
     const struct gt_sampler_source *found = NULL;
@@ -23,7 +15,7 @@ const struct gt_sampler_source *gt_provenance_source(const struct gt_recorder *r
         const struct gt_sampler_source *source = &recorder->sampler.source[i];
         if (owner && source->type == owner)
             return source;
-        if (fills(source->type, id) && (!found || (!found->state && source->state)))
+        if (gt_collector_fills(source->type, id) && (!found || (!found->state && source->state)))
             found = source;
     }
     return found;

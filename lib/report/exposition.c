@@ -30,7 +30,10 @@ static bool ends_with(const char *text, const char *suffix)
     return length > tail && text[length - tail - 1] == '_' && !strcmp(text + length - tail, suffix);
 }
 
-static void put_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, const struct gt_metric *metric)
+enum { NAME_SIZE = 96 };
+
+/* The name is without _total: "gpu_tracker_job_cpu_time_seconds". */
+static void put_name(char text[NAME_SIZE], enum gt_scope scope, const struct gt_metric *metric)
 {
     const char *name = metric->name, *unit = unit_of(metric), *prefix = "";
     for (int i = 0; i < SCOPES; i++)
@@ -39,13 +42,8 @@ static void put_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, const s
     size_t length = strlen(prefix);
     bool is_said = !strncmp(name, prefix, length) && name[length] == '_'; /* gpu_ram of a GPU */
     bool has_unit = unit && !ends_with(name, unit);
-    snprintf(text, GT_EXPOSITION_NAME, "gpu_tracker_%s%s%s%s%s", is_said ? "" : prefix, is_said ? "" : "_", name,
+    snprintf(text, NAME_SIZE, "gpu_tracker_%s%s%s%s%s", is_said ? "" : prefix, is_said ? "" : "_", name,
              has_unit ? "_" : "", has_unit ? unit : "");
-}
-
-void gt_exposition_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, enum gt_metric_id metric)
-{
-    put_name(text, scope, &gt_metrics[metric]);
 }
 
 /* Quotes need no escape in the help of the older form, and may not have one there. */
@@ -114,7 +112,7 @@ static void write_family(struct gt_buffer *out, enum gt_exposition form, enum gt
                          const struct gt_exposition_row *rows, size_t count)
 {
     const struct gt_metric *metric = is_capacity ? &gt_capacities[id] : &gt_metrics[id];
-    char name[GT_EXPOSITION_NAME];
+    char name[NAME_SIZE];
     bool is_begun = false;
     for (size_t i = 0; i < count; i++) {
         double value = is_capacity ? rows[i].capacity[id] : rows[i].value[id];

@@ -11,8 +11,6 @@
 #include "gpu_tracker.h"
 #include "schema/metric.h"
 
-enum { GT_EXPOSITION_NAME = 96 };
-
 struct gt_exposition_row {
     enum gt_scope scope;                /* SYSTEM, COMBINED (a job) or GPU */
     const char *labels;                 /* as gt_exposition_label makes them */
@@ -20,8 +18,6 @@ struct gt_exposition_row {
     double capacity[GT_CAPACITY_COUNT]; /* 0: none is known */
 };
 
-/* Writes the family's name without _total: "gpu_tracker_job_cpu_time_seconds". */
-void gt_exposition_name(char text[GT_EXPOSITION_NAME], enum gt_scope scope, enum gt_metric_id metric);
 /* Append name="value", with a comma before it unless it is the first. An empty value appends nothing. */
 void gt_exposition_label(struct gt_buffer *labels, const char *name, const char *value);
 

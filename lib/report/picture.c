@@ -51,6 +51,18 @@ static bool is_named(const struct gt_node *series, const char *name, size_t leng
     return i == length && length == (size_t)name_length(series);
 }
 
+/* What is drawn of every recording that holds enough samples. */
+static bool has_samples(const struct gt_report *report)
+{
+    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
+    while (node && !(is_series(node) && (is_named(node, "memory", 6) || is_named(node, "cpu", 3))))
+        node = gt_node_next(node);
+    return node;
+}
+
+#define TOO_SHORT \
+    "it holds fewer than two samples: the run was too short for them, a shorter --sleep-time (--st) takes more"
+
 static int unknown_chart(const struct gt_report *report, const char *name, int length, struct gt_error *error)
 {
     struct gt_buffer known = {0};
@@ -58,8 +70,8 @@ static int unknown_chart(const struct gt_report *report, const char *name, int l
     for (; node; node = gt_node_next(node))
         if (is_series(node))
             gt_buffer_printf(&known, "%s%.*s", known.length ? ", " : "", name_length(node), gt_node_key(node));
-    int status = gt_error_set(error, EINVAL, "there is no chart \"%.*s\" of this recording; there are %s", length, name,
-                              known.data ? known.data : "none");
+    int status = gt_error_set(error, EINVAL, "there is no chart \"%.*s\" of this recording%s; there are %s", length,
+                              name, has_samples(report) ? "" : ": " TOO_SHORT, known.data ? known.data : "none");
     gt_buffer_release(&known);
     return status;
 }
@@ -92,7 +104,7 @@ static int choose(struct chosen *chosen, const struct gt_report *report, const c
         names = names[length] ? names + length + 1 : NULL;
     }
     if (status == 0 && !chosen->count)
-        status = gt_error_set(error, EINVAL, "this recording has no charts: it holds fewer than two samples");
+        status = gt_error_set(error, EINVAL, "this recording has no charts: " TOO_SHORT);
     chosen->x = (struct gt_chart_range){INFINITY, -INFINITY};
     for (size_t i = 0; i < chosen->count; i++)
         gt_chart_widen(&chosen->x, chosen->series[i]);

@@ -302,7 +302,7 @@ static void tell(const struct gt_json_value *value, const struct gt_tree_sink *s
     } else if (gt_json_is_bool(value)) {
         sink->boolean(context, gt_json_is_true(value));
     } else {
-        sink->number(context, gt_json_is_number(value) ? gt_json_number_of(value) : NAN);
+        sink->number(context, gt_json_number_or_nan(value));
     }
 }
 

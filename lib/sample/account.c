@@ -80,13 +80,6 @@ static void end_without_parent(struct gt_account *account, const struct gt_proce
         account->ended[k] += legacy(process, k) - process->ledger.base[k];
 }
 
-/* Youngest first: children are settled before their parents. */
-static int younger_first(const void *a, const void *b)
-{
-    const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
-    return p->start < q->start ? 1 : p->start > q->start ? -1 : GT_ORDER(q->pid, p->pid);
-}
-
 static void leave_to(struct gt_process *parent, const struct gt_process *child)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++) {
@@ -103,7 +96,7 @@ static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
         if (tree->process[i]->is_gone)
             gone[count++] = tree->process[i];
     if (count > 1)
-        qsort(gone, count, sizeof *gone, younger_first);
+        qsort(gone, count, sizeof *gone, gt_process_younger_first);
     return count;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/number.h"
 #include "collect/process/placement.h"
 #include "collect/process/process.h"
 
@@ -208,4 +209,10 @@ void gt_tree_drop_gone(struct gt_tree *tree)
     gt_map_clear(&tree->places);
     for (size_t i = 0; i < kept; i++)
         gt_map_put(&tree->places, tree->process[i]->pid, (uint32_t)i); /* finds room: they were all there */
+}
+
+int gt_process_younger_first(const void *a, const void *b)
+{
+    const struct gt_process *p = *(struct gt_process *const *)a, *q = *(struct gt_process *const *)b;
+    return p->start < q->start ? 1 : p->start > q->start ? -1 : GT_ORDER(q->pid, p->pid);
 }

@@ -44,6 +44,8 @@ int gt_tree_discover(struct gt_tree *tree, bool thorough, int64_t now_ns);
 void gt_tree_leave_out(struct gt_tree *tree, struct gt_process *process);
 /* Process `pid`, a zombie or living, was left out. */
 bool gt_tree_was_left_out(struct gt_tree *tree, pid_t pid);
+/* Orders pointers to processes for qsort, the youngest first: children come before their parents. */
+int gt_process_younger_first(const void *a, const void *b);
 /* Drop the members that are marked is_gone. */
 void gt_tree_drop_gone(struct gt_tree *tree);
 

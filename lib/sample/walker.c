@@ -308,7 +308,6 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
     ret->duration_ns = walker->duration_ns;
     ret->cpu_ns = walker->cpu_ns;
     ret->walks = walker->walks;
-    ret->method = gt_memory_label(walker->memory);
 }
 
 /* Whether walks take their time from somebody. The machine counts in clock ticks, so some time has to pass. */

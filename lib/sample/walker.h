@@ -23,7 +23,6 @@ struct gt_walker_result {
     int64_t duration_ns; /* what it took */
     int64_t cpu_ns;      /* what all walks have used so far */
     uint64_t walks;
-    const char *method; /* gt_memory_label() */
 };
 
 /* Arguments and errors as gt_memory_open; `root` and `clock` stay the caller's. No thread is made before the first walk. */

@@ -4,72 +4,86 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* Those that may be chosen for memory and for time have a name; a symbol alone stands behind amounts only. */
 struct unit {
-    const char *name, *symbols[2]; /* further symbols are NULL */
+    enum gt_unit base;
     double factor;
+    const char *name, *symbols[2]; /* further symbols are NULL */
 };
 
-static const struct unit memory_units[] = {
-    {"bytes", {"B"}, 1},
-    {"kilobytes", {"kB", "KB"}, 1e3},
-    {"megabytes", {"MB"}, 1e6},
-    {"gigabytes", {"GB"}, 1e9},
-    {"terabytes", {"TB"}, 1e12},
-    {"kibibytes", {"KiB"}, 1024},
-    {"mebibytes", {"MiB"}, 1048576},
-    {"gibibytes", {"GiB"}, 1073741824},
-    {"tebibytes", {"TiB"}, 1099511627776},
+static const struct unit units[] = {
+    {GT_BYTES, 1, "bytes", {"B"}},
+    {GT_BYTES, 1e3, "kilobytes", {"kB", "KB"}},
+    {GT_BYTES, 1e6, "megabytes", {"MB"}},
+    {GT_BYTES, 1e9, "gigabytes", {"GB"}},
+    {GT_BYTES, 1e12, "terabytes", {"TB"}},
+    {GT_BYTES, 0x1p10, "kibibytes", {"KiB"}},
+    {GT_BYTES, 0x1p20, "mebibytes", {"MiB"}},
+    {GT_BYTES, 0x1p30, "gibibytes", {"GiB"}},
+    {GT_BYTES, 0x1p40, "tebibytes", {"TiB"}},
+    {GT_SECONDS, 1, "seconds", {"s"}},
+    {GT_SECONDS, 60, "minutes", {"min"}},
+    {GT_SECONDS, 3600, "hours", {"h"}},
+    {GT_SECONDS, 86400, "days", {"d"}},
+    {GT_SECONDS, 1e-3, "milliseconds", {"ms"}},
+    {GT_SECONDS, 1e-6, NULL, {"us"}},
+    {GT_JOULES, 1, NULL, {"J"}},
+    {GT_JOULES, 1e3, NULL, {"kJ"}},
+    {GT_JOULES, 3600, NULL, {"Wh"}},
+    {GT_JOULES, 3.6e6, NULL, {"kWh"}},
+    {GT_WATTS, 1, NULL, {"W"}},
+    {GT_COUNT, 1, NULL, {"cores", "core"}},
 };
 
-static const struct unit time_units[] = {
-    {"seconds", {"s"}, 1},  {"minutes", {"min"}, 60},       {"hours", {"h"}, 3600},
-    {"days", {"d"}, 86400}, {"milliseconds", {"ms"}, 1e-3},
-};
+enum { UNITS = sizeof units / sizeof *units };
 
-enum {
-    MEMORY_UNITS = sizeof memory_units / sizeof *memory_units,
-    TIME_UNITS = sizeof time_units / sizeof *time_units,
-};
+/* The unit of this place among those of a base that have names. */
+static const char *name_of(enum gt_unit base, size_t index)
+{
+    for (size_t i = 0; i < UNITS; i++)
+        if (units[i].base == base && units[i].name && index-- == 0)
+            return units[i].name;
+    return NULL;
+}
 
 const char *gt_memory_unit(size_t index)
 {
-    return index < MEMORY_UNITS ? memory_units[index].name : NULL;
+    return name_of(GT_BYTES, index);
 }
 
 const char *gt_time_unit(size_t index)
 {
-    return index < TIME_UNITS ? time_units[index].name : NULL;
+    return name_of(GT_SECONDS, index);
 }
 
-static bool is_called(const struct unit *unit, const char *name)
+static bool has_symbol(const struct unit *unit, const char *symbol)
 {
-    if (strcmp(name, unit->name) == 0)
-        return true;
     for (size_t i = 0; i < 2 && unit->symbols[i]; i++)
-        if (strcmp(name, unit->symbols[i]) == 0)
+        if (strcmp(symbol, unit->symbols[i]) == 0)
             return true;
     return false;
 }
 
-static const struct unit *find(const struct unit *units, size_t count, const char *name)
+/* Finds one with a name, by that or a symbol; NULL: there is none. */
+static const struct unit *find(enum gt_unit base, const char *name)
 {
-    for (size_t i = 0; name && i < count; i++)
-        if (is_called(&units[i], name))
+    for (size_t i = 0; name && i < UNITS; i++)
+        if (units[i].base == base && units[i].name && (!strcmp(name, units[i].name) || has_symbol(&units[i], name)))
             return &units[i];
     return NULL;
 }
 
 const char *gt_unit_full_name(const char *name)
 {
-    const struct unit *unit = find(memory_units, MEMORY_UNITS, name);
+    const struct unit *unit = find(GT_BYTES, name);
     if (!unit)
-        unit = find(time_units, TIME_UNITS, name);
+        unit = find(GT_SECONDS, name);
     return unit ? unit->name : name;
 }
 
 int gt_unit_memory(const char *name, double *ret, struct gt_error *error)
 {
-    const struct unit *unit = find(memory_units, MEMORY_UNITS, name);
+    const struct unit *unit = find(GT_BYTES, name);
     if (!unit)
         return gt_error_set(
             error, EINVAL,
@@ -82,7 +96,7 @@ int gt_unit_memory(const char *name, double *ret, struct gt_error *error)
 
 int gt_unit_time(const char *name, double *ret, struct gt_error *error)
 {
-    const struct unit *unit = find(time_units, TIME_UNITS, name);
+    const struct unit *unit = find(GT_SECONDS, name);
     if (!unit)
         return gt_error_set(error, EINVAL,
                             "\"%s\" is not a time unit; choose seconds, minutes, hours or days (s, min, h, d), or ms",
@@ -91,41 +105,12 @@ int gt_unit_time(const char *name, double *ret, struct gt_error *error)
     return 0;
 }
 
-static const struct {
-    const char *name;
-    enum gt_unit unit;
-    double factor;
-} amounts[] = {
-    {"B", GT_BYTES, 1},
-    {"kB", GT_BYTES, 1e3},
-    {"KB", GT_BYTES, 1e3},
-    {"MB", GT_BYTES, 1e6},
-    {"GB", GT_BYTES, 1e9},
-    {"TB", GT_BYTES, 1e12},
-    {"KiB", GT_BYTES, 1024},
-    {"MiB", GT_BYTES, 1048576},
-    {"GiB", GT_BYTES, 1073741824},
-    {"TiB", GT_BYTES, 1099511627776},
-    {"us", GT_SECONDS, 1e-6},
-    {"ms", GT_SECONDS, 1e-3},
-    {"s", GT_SECONDS, 1},
-    {"min", GT_SECONDS, 60},
-    {"h", GT_SECONDS, 3600},
-    {"J", GT_JOULES, 1},
-    {"kJ", GT_JOULES, 1e3},
-    {"Wh", GT_JOULES, 3600},
-    {"kWh", GT_JOULES, 3.6e6},
-    {"W", GT_WATTS, 1},
-    {"cores", GT_COUNT, 1},
-    {"core", GT_COUNT, 1},
-};
-
 int gt_unit_of_amount(const char *symbol, enum gt_unit *ret_unit, double *ret_factor)
 {
-    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
-        if (strcmp(amounts[i].name, symbol) == 0) {
-            *ret_unit = amounts[i].unit;
-            *ret_factor = amounts[i].factor;
+    for (size_t i = 0; i < UNITS; i++)
+        if (has_symbol(&units[i], symbol)) {
+            *ret_unit = units[i].base;
+            *ret_factor = units[i].factor;
             return 0;
         }
     return -EINVAL;

@@ -410,7 +410,7 @@ static bool csv_is_in_place(const void *state)
 
 static int refuse_to_restore(const struct output *output, enum place place, struct gt_error *error)
 {
-    const char *slash = strrchr(output->path, '/'), *name = slash ? slash + 1 : output->path;
+    const char *name = gt_file_name(output->path);
     if (place == REPLACED)
         return gt_error_set(error, EEXIST, "another file is there now as %s", name);
     return gt_error_set(error, ENODATA, "what was in %s has been cut off", name);

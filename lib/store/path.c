@@ -25,16 +25,10 @@ static const struct gt_store_type *const types[] = {
 
 enum { TYPE_COUNT = sizeof types / sizeof *types };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ".csv" of "folder/a.csv"; NULL when the name has none. */
 static const char *suffix_of(const char *path)
 {
-    return strrchr(base_name(path), '.');
+    return strrchr(gt_file_name(path), '.');
 }
 
 static bool is_folder(const char *path)
@@ -124,7 +118,7 @@ static int expand(struct gt_buffer *out, const char *pattern, pid_t pid, struct 
 
 int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error)
 {
-    if (!*base_name(pattern))
+    if (!*gt_file_name(pattern))
         return gt_error_set(error, EINVAL, "\"%s\" is not the name of a file", pattern);
     if (!strcmp(pattern, "-"))
         return gt_error_set(error, EINVAL, "a tracking file cannot be standard output; ./- is a file of that name");

@@ -105,7 +105,13 @@ static void state_text(char *text, size_t size, const struct gt_view_model *mode
         *style = GT_VIEW_BAD;
 }
 
-/* How far it is, and how long it will still take. */
+static bool is_followed_progress(const struct gt_view_picture *picture)
+{
+    const char *name = picture->model->progress.name;
+    return *name && !strcmp(name, picture->choice->follow);
+}
+
+/* How far it is, and how long it will still take. What is followed tells how far by itself. */
 static void left_text(char *text, size_t size, const struct gt_view_picture *picture)
 {
     const struct gt_view_model *model = picture->model;
@@ -114,7 +120,8 @@ static void left_text(char *text, size_t size, const struct gt_view_picture *pic
     bool is_given;
     double left = gt_view_left(model, picture->before, &is_given);
     *text = '\0';
-    if (*progress->name && picture->grid.columns >= NARROW) {
+    bool is_told = is_followed_progress(picture) && (model->is_past || model->state == GT_VIEW_RUNNING);
+    if (*progress->name && !is_told && picture->grid.columns >= NARROW) {
         gt_life_shorten(name, sizeof name, progress->name);
         size_t used = (size_t)snprintf(text, size, "  %s %llu of %llu", name, (unsigned long long)progress->done,
                                        (unsigned long long)progress->total);
@@ -136,7 +143,7 @@ static const char *short_command(const char *command)
     return *name ? name : "a job";
 }
 
-/* "epoch, call 10: 1:38". False: no block is followed that has begun, or there is more to tell. */
+/* "epoch, call 10: 1:38", "epoch, call 10 of 20: 1:38". False: no block is followed that has begun, or there is more to tell. */
 static bool follow_text(char *text, size_t size, const struct gt_view_picture *picture, enum gt_view_style *style)
 {
     const struct gt_view_block *block = gt_view_block_named(picture->model, picture->choice->follow);
@@ -149,7 +156,11 @@ static bool follow_text(char *text, size_t size, const struct gt_view_picture *p
         used = (size_t)snprintf(text, size, "at %s  ", gt_human_clock(at, model->at));
     *style = GT_VIEW_BOLD;
     gt_life_shorten(name, sizeof name, block->name);
-    snprintf(text + used, size - used, "%s, call %llu: %s", name, (unsigned long long)(block->calls + block->running),
+    used += (size_t)snprintf(text + used, size - used, "%s, call %llu", name,
+                             (unsigned long long)(block->calls + block->running));
+    if (is_followed_progress(picture))
+        used += (size_t)snprintf(text + used, size - used, " of %llu", (unsigned long long)model->progress.total);
+    snprintf(text + used, size - used, ": %s",
              gt_human_clock(time, isnan(block->latest_elapsed) ? block->now : block->latest_elapsed));
     return true;
 }

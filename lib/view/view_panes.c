@@ -338,14 +338,23 @@ static void draw_rest(const struct gt_view_picture *picture, struct gt_view_box 
                   gt_view_bytes(picture->choice, text, ram));
 }
 
+/* A filter leaves some of them. */
+static void write_title(char *title, size_t size, const struct gt_view_picture *picture, size_t count)
+{
+    size_t all = picture->model->process_count;
+    if (*picture->choice->filter)
+        snprintf(title, size, "process (%zu of %zu)", count, all);
+    else
+        snprintf(title, size, picture->model->has_ended_processes ? "process (%zu in all)" : "process (%zu)", count);
+}
+
 void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_view_box box)
 {
     const bool has_gpus = picture->model->gpu_count > 0, is_live = !picture->model->has_ended_processes;
     char title[40];
     size_t count;
     const struct gt_view_process **list = choose(picture, &count);
-    snprintf(title, sizeof title, picture->model->has_ended_processes ? "process (%zu in all)" : "process (%zu)",
-             list ? count : 0);
+    write_title(title, sizeof title, picture, list ? count : 0);
     const struct gt_view_column column[PROCESS_COLUMNS] = {
         {"pid", 7, false},
         {title, 0, true},

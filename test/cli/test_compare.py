@@ -196,17 +196,30 @@ def test_refused(sessions, refused, status, message, words):
     refused(status, message, "sub-track", "compare", *words)
 
 
-def test_different_units(cli, sessions, refused):
+def test_sessions_in_other_units_are_compared_in_those_of_the_first(cli, sessions):
     results = json.loads((sessions / "A.json").read_text())
+    assert results["static_data"]["ram_unit"] == "megabytes"
     results["static_data"]["ram_unit"] = "gigabytes"
+    places = [results["overall"], *[block["resource_usage"] for block in results["code_block_results"]]]
+    for column in [place[name] for place in places for name in place if name.endswith("_ram") and "gpu" not in name]:
+        for statistic, value in column.items():
+            column[statistic] = value and value / 1000
     (sessions / "units.json").write_text(json.dumps(results))
-    refused(2, "is in megabytes", "sub-track", "compare", "-m", "a=A.json", "-m", "b=units.json")
+    tree = compare(cli, "-m", "a=A.json", "-m", "b=units.json")
+    differences = tree["overall_differences"] + tree["code_block_differences"]
+    assert [row for row in differences if row["measurement"] == "combined_ram"]
+    assert all(row["difference"] == pytest.approx(0, abs=1e-9) for row in differences), differences
 
 
 def test_markdown(cli, sessions):
-    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json", "-f", "markdown")
-    assert done.returncode == 0
-    assert any(line.startswith("|") and "difference" in line for line in done.stdout.splitlines())
+    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json", "-f", "markdown", "--fail-if", "memory>1kB")
+    assert done.returncode == 3
+    verdict, rest = done.stdout.split("<details>\n<summary>All figures</summary>\n")
+    lines = verdict.splitlines()
+    assert lines[0].startswith("**B against A**: ") and lines[0].endswith("; 1 rule is broken"), lines[0]
+    assert "- the rule memory>1kB is broken" in lines and "## Summary" in lines and "## Rules" in lines
+    assert "## Overall Differences" in rest and rest.endswith("</details>\n")
+    assert any(line.startswith("|") and "difference" in line for line in rest.splitlines())
 
 
 def summary_of(text):

@@ -185,6 +185,44 @@ def test_rules_name_their_unit(cli, sessions):
         assert (row["value"], row["limit"], row["unit"]) == pytest.approx(limits[row["rule"]])
 
 
+@pytest.mark.parametrize("rule, sentence", [
+    ("memory>+25%", "memory 200 MB is above 181 MB"),
+    ("memory>150MB", "memory 200 MB is above 150 MB"),
+    ("combined_ram_peak>+25%", "200 MB is above 181 MB"),
+    ("time>1s", "time 2.0 s is above 1.0 s"),
+    ("cpu>0.5cores", "cpu 0.9 is above 0.5 cores"),
+    ("memory>199999999B", "memory 0.2 is above 0.2 gigabytes"),
+])
+def test_rules_have_the_names_and_units_of_a_run(cli, sessions, rule, sentence):
+    words = sessions(a=[results(ram=0.1447)], b=[results(ram=0.2)])
+    done = cli("sub-track", "compare", *words, "--fail-if", rule, "-f", "json")
+    assert (done.returncode, done.stderr) == (3, f"gpu-tracker: rule '{rule}' is broken by session \"b\": {sentence}\n")
+    assert cli("sub-track", "compare", *words, "--fail-if", "memory>+60%", "--fail-if", "cpu>2cores").returncode == 0
+
+
+def test_results_without_peaks_have_memory(cli, sessions):
+    run = {name: value for name, value in results().items() if name != "peaks"}
+    done = cli("sub-track", "compare", *sessions(a=[run], b=[run]), "--fail-if", "memory>100MB")
+    assert done.returncode == 3 and "memory 130 MB is above 100 MB" in done.stderr
+
+
+@pytest.mark.parametrize("wrong, near", [("combined_rum.max", "; near: combined_ram.max, combined_rss.max"), ("ram_peak", "; near: combined_ram_peak"),
+                                         ("speed", "")])
+def test_a_wrong_name_tells_near_ones(sessions, refused, wrong, near):
+    words = sessions(a=[results()], b=[results()])
+    refused(2, f"memory, time, energy and cpu are, and what the results have{near}", "sub-track", "compare", *words, "--fail-if",
+            f"{wrong}>5")
+
+
+def test_a_page_of_single_runs_promises_no_certainty(cli, sessions):
+    words = sessions(a=[results()], b=[results(duration=90, ram=3)])
+    page = cli("sub-track", "compare", *words, "-f", "html").stdout
+    assert "too few runs to tell what differs for certain" in page and "0 figures differ" not in page
+    assert "Change against the baseline" in page and "95 % interval" not in page
+    last = re.findall(r'<text text-anchor="(\w+)" y="\d+" x="[\d.]+">\+\d+ %', page)[-1]
+    assert last == "end", "a long number is not cut at the border"
+
+
 def test_peaks_of_an_analysis_are_in_bytes(cli, tmp_path):
     assert cli("run", "--disable-logs", "--tf", "x.sqlite", "--", "sleep", "0.2").returncode == 0
     words = ("sub-track", "compare", "-m", "a=x.sqlite", "-m", "b=x.sqlite")

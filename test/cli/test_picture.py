@@ -38,6 +38,11 @@ def test_plot_draws_all_charts_or_those_that_are_named(cli, recording):
     assert named.returncode == 0 and named.stdout == cli("report", recording, "--plot", "cpu").stdout != done.stdout
 
 
+def test_a_run_shorter_than_its_samples_says_so(cli, refused):
+    assert cli("run", "--disable-logs", "--detail", "--st=60", "--tf=run.sqlite", "--", "true").returncode == 0
+    refused(2, "too short for them, a shorter --sleep-time (--st) takes more", "plot", "run.sqlite", "--charts", "memory,cpu")
+
+
 def test_charts_come_in_the_order_in_which_they_are_named(cli, recording, tmp_path):
     done = cli("report", recording, "--plot", "cpu,memory", "-o", "both.svg")
     assert done.returncode == 0 and done.stdout == "", done.stderr

@@ -221,6 +221,7 @@ def lines_of(text):
     return shown
 
 
+KEPT_TITLE, TITLE_BACK = "\x1b[22;2t", "\x1b]2;\x1b\\\x1b[23;2t"
 RESERVED, WHOLE = "\x1b[1;23r", "\x1b[r"
 SHOWN = r"\x1b\[24;1H\x1b\[0;7m ([^\x1b]*)"
 
@@ -298,10 +299,11 @@ def test_status_while_the_job_is_stopped_and_in_the_background(shell, gpu_tracke
     shell.send(f"{gpu_tracker} run --disable-logs -o out --status -- {COUNT.replace('15', '40')}\n")
     shell.expect(SHOWN)
     shell.send("\x1a")
-    shell.expect(re.escape(WHOLE) + r"\x1b\[24;1H\x1b\[2K")
+    shell.expect(re.escape(WHOLE) + r"\x1b\[24;1H\x1b\[2K\x1b8" + re.escape(TITLE_BACK))
     shell.expect("Stopped")
     seen = shell.seen
     shell.send("fg\n")
+    shell.expect(re.escape(KEPT_TITLE))
     shell.expect(SHOWN)
     assert RESERVED in shell.text[seen:]
     shell.expect("counted")
@@ -321,7 +323,7 @@ def test_status_leaves_a_usable_terminal(terminal, gpu_tracker, number):
     tracker = int(pathlib.Path(f"/proc/{screen.process.pid}/task/{screen.process.pid}/children").read_text().split()[0])
     job = int(pathlib.Path(f"/proc/{tracker}/task/{tracker}/children").read_text().split()[0])
     os.kill(tracker, number)
-    screen.expect(re.escape(WHOLE) + r"\x1b\[(24|999);1H\x1b\[2K\x1b8")
+    screen.expect(re.escape(WHOLE) + r"\x1b\[(24|999);1H\x1b\[2K\x1b8" + re.escape(TITLE_BACK))
     assert screen.finish() == 0
     assert f"status {128 + number}" in screen.text
     with contextlib.suppress(ProcessLookupError):

@@ -2,48 +2,57 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "report/exposition.h"
 
+/* Every metric in every scope that has it. */
+static struct gt_buffer all_families(void)
+{
+    static const enum gt_scope scopes[] = {GT_SCOPE_SYSTEM, GT_SCOPE_COMBINED, GT_SCOPE_GPU};
+    static double value[3][GT_METRIC_COUNT];
+    struct gt_exposition_row rows[3] = {0};
+    struct gt_buffer out = {0};
+    for (int i = 0; i < 3; i++) {
+        for (int id = 0; id < GT_METRIC_COUNT; id++)
+            value[i][id] = gt_metric_has(id, scopes[i]) ? 1 : NAN;
+        rows[i] = (struct gt_exposition_row){.scope = scopes[i], .labels = "", .value = value[i]};
+    }
+    gt_exposition_metrics(&out, GT_EXPOSITION_OPENMETRICS, rows, 3);
+    return out;
+}
+
 static void names_have_scope_and_unit_once(void **state)
 {
     (void)state;
-    static const struct {
-        enum gt_scope scope;
-        enum gt_metric_id metric;
-        const char *name;
-    } expected[] = {
-        {GT_SCOPE_SYSTEM, GT_RAM, "gpu_tracker_system_ram_bytes"},
-        {GT_SCOPE_COMBINED, GT_CPU_TIME, "gpu_tracker_job_cpu_time_seconds"},
-        {GT_SCOPE_COMBINED, GT_READ_BYTES, "gpu_tracker_job_read_bytes"},
-        {GT_SCOPE_COMBINED, GT_THREADS, "gpu_tracker_job_threads"},
-        {GT_SCOPE_SYSTEM, GT_GPU_RAM, "gpu_tracker_system_gpu_ram_bytes"},
-        {GT_SCOPE_GPU, GT_GPU_RAM, "gpu_tracker_gpu_ram_bytes"},
-        {GT_SCOPE_GPU, GT_GPU_THROTTLE, "gpu_tracker_gpu_throttle"},
-    };
-    char name[GT_EXPOSITION_NAME];
+    static const char *const expected[] = {"gpu_tracker_system_ram_bytes",     "gpu_tracker_job_cpu_time_seconds",
+                                           "gpu_tracker_job_read_bytes",       "gpu_tracker_job_threads",
+                                           "gpu_tracker_system_gpu_ram_bytes", "gpu_tracker_gpu_ram_bytes",
+                                           "gpu_tracker_gpu_throttle"};
+    struct gt_buffer out = all_families();
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        gt_exposition_name(name, expected[i].scope, expected[i].metric);
-        assert_string_equal(name, expected[i].name);
+        char line[200];
+        snprintf(line, sizeof line, "# TYPE %s ", expected[i]);
+        assert_non_null(strstr(out.data, line));
     }
+    gt_buffer_release(&out);
 }
 
 static void no_two_families_have_one_name(void **state)
 {
     (void)state;
-    static const enum gt_scope scopes[] = {GT_SCOPE_SYSTEM, GT_SCOPE_COMBINED, GT_SCOPE_GPU};
-    static char name[3 * GT_METRIC_COUNT][GT_EXPOSITION_NAME];
+    struct gt_buffer out = all_families();
     size_t count = 0;
-    for (size_t s = 0; s < 3; s++)
-        for (int id = 0; id < GT_METRIC_COUNT; id++) {
-            gt_exposition_name(name[count], scopes[s], id);
-            for (size_t i = 0; i < count && gt_metric_has(id, scopes[s]); i++)
-                assert_string_not_equal(name[i], name[count]);
-            count += gt_metric_has(id, scopes[s]);
-        }
+    for (const char *at = out.data; (at = strstr(at, "# TYPE ")); at += strlen("# TYPE "), count++) {
+        char line[200];
+        snprintf(line, sizeof line, "%.*s ", (int)strcspn(at + strlen("# TYPE "), " ") + (int)strlen("# TYPE "), at);
+        assert_null(strstr(at + 1, line));
+    }
+    assert_true(count > GT_METRIC_COUNT);
+    gt_buffer_release(&out);
 }
 
 static void labels_are_escaped_and_valid(void **state)

@@ -110,6 +110,29 @@ static void test_memory_for_each_core(void **state)
     asks(&next, "slurm", "--mem-per-cpu=3G --cpus-per-task=2 --time=1:35:00");
 }
 
+static void put_by_core(struct gt_next_time *next, int tasks)
+{
+    struct run run;
+    begin(&run, 29e9, 4320);
+    run.machine.asks_by_core = true;
+    run.machine.tasks = tasks;
+    work(&run, 100, 6.5, 0);
+    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 6.5 * 4320;
+    add(next, &run);
+}
+
+/* Seven cores for three tasks are three for each. */
+static void test_tasks_and_arrays(void **state)
+{
+    (void)state;
+    struct gt_next_time next;
+    gt_next_time_init(&next);
+    put_by_core(&next, 3);
+    asks(&next, "slurm", "--mem-per-cpu=3840M --cpus-per-task=3 --time=1:35:00");
+    put_by_core(&next, 1); /* another run had one */
+    asks(&next, "slurm", "--mem-per-cpu=4864M --cpus-per-task=7 --time=1:35:00");
+}
+
 /* Forked workers have inherited what they did not use. */
 static void test_workers_beside_a_large_parent(void **state)
 {
@@ -191,16 +214,46 @@ static void test_killed(void **state)
     gt_buffer_release(&out);
 }
 
+/* A quota that holds a run back hides how many cores it would use. */
+static void test_throttled(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_next_time next;
+    struct gt_buffer out = {0};
+    gt_next_time_init(&next);
+    begin(&run, 21e6, 100);
+    run.machine.limit[GT_LIMIT_CORES].value = 0.2;
+    run.outcome.events.throttled_periods = 0.98;
+    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 0.2 * 100;
+    add(&next, &run);
+    asks(&next, "k8s", "resources: {requests: {cpu: 400m, memory: 512Mi}, limits: {memory: 512Mi}}");
+    gt_next_time_doubt(&out, &next);
+    assert_string_equal(out.data, "more than 0.2 cores; this run, throttled there, cannot tell how many");
+    gt_buffer_release(&out);
+    gt_next_time_try(&out, &next);
+    assert_string_equal(out.data, "0.40 cores");
+    gt_buffer_release(&out);
+    begin(&run, 21e6, 100);
+    run.outcome.events.throttled_periods = 0.01; /* hardly ever */
+    gt_next_time_init(&next);
+    add(&next, &run);
+    gt_next_time_doubt(&out, &next);
+    assert_null(out.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_run),
         cmocka_unit_test(test_memory_for_each_core),
+        cmocka_unit_test(test_tasks_and_arrays),
         cmocka_unit_test(test_workers_beside_a_large_parent),
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_never_below_use),
         cmocka_unit_test(test_the_largest_of_several),
         cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_throttled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,12 +131,29 @@ static void texts_are_those_of_python(void **state)
     assert_int_equal(count, 3 * 2098 + 2 * 632 + 4 * 5000);
 }
 
+static void ranges_end_at_what_is_none(void **state)
+{
+    (void)state;
+    const char *list = "0-3,8,5-4\n,9";
+    long first, last;
+    static const long expected[][2] = {{0, 3}, {8, 8}, {5, 4}};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(gt_number_range_next(&list, &first, &last), 1);
+        assert_int_equal(first, expected[i][0]);
+        assert_int_equal(last, expected[i][1]);
+    }
+    assert_int_equal(gt_number_range_next(&list, &first, &last), 0);
+    list = "\n";
+    assert_int_equal(gt_number_range_next(&list, &first, &last), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_read_whole_texts_only),      cmocka_unit_test(integers_have_limits),
         cmocka_unit_test(texts_read_back_as_the_same_number), cmocka_unit_test(rounding_goes_by_the_exact_value),
         cmocka_unit_test(no_shorter_decimal_reads_back),      cmocka_unit_test(texts_are_those_of_python),
+        cmocka_unit_test(ranges_end_at_what_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,6 +286,10 @@ static void test_chosen(void **state)
     expect("alone-gone",
            picture(model, NULL, (struct gt_view_choice){.chosen = gone, .is_alone = true}, 80, 24, false));
     expect("chosen-last", picture(model, NULL, (struct gt_view_choice){.chosen = last}, 80, 20, false));
+    model->progress = (struct gt_progress){"epoch", 9, 20, 2280};
+    expect("followed-progress",
+           picture(model, NULL, (struct gt_view_choice){.chosen = block, .follow = "epoch"}, 80, 20, false));
+    expect("filter-processes", picture(model, NULL, (struct gt_view_choice){.filter = "pt_data"}, 80, 40, false));
     model_free(model);
 }
 

@@ -47,6 +47,7 @@ void gt_adviser_release(struct gt_adviser *adviser);
 void gt_advise_idle(struct gt_adviser *adviser);       /* why GPUs stood still */
 void gt_advise_uses(struct gt_adviser *adviser);       /* communication and copies that nothing hides */
 void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than their launch; full queues */
+void gt_advise_api(struct gt_adviser *adviser);        /* calls that make the host or the GPU wait */
 void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
 void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
 /* Does the same by who comes last to collectives. Returns false where these do not tell it. */

@@ -184,21 +184,11 @@ static int read_samples(struct gt_block_analysis *analysis, double *values, doub
 
 /* ---- totals over the calls of each block, and of each block in each process ---- */
 
-static double begin_of(const struct gt_interval *interval)
-{
-    return isnan(interval->clock_start) ? interval->start : interval->clock_start;
-}
-
-static double end_of(const struct gt_interval *interval)
-{
-    return isnan(interval->clock_start) ? interval->stop : interval->clock_stop;
-}
-
 static int by_block_and_process(const void *a, const void *b)
 {
     const struct gt_interval *x = *(const struct gt_interval *const *)a, *y = *(const struct gt_interval *const *)b;
     return GT_ORDER_BY(GT_ORDER(x->name, y->name), GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
-                       GT_ORDER(begin_of(x), begin_of(y)), GT_ORDER(x->call, y->call));
+                       GT_ORDER(gt_interval_begin(x), gt_interval_begin(y)), GT_ORDER(x->call, y->call));
 }
 
 /* A stretch in which at least one call of a block is open in one process: its CPU time is counted once. */
@@ -223,8 +213,8 @@ static void extend(struct stretch *stretch, const struct gt_interval *call)
     if (!stretch->calls)
         *stretch = (struct stretch){-INFINITY, call->cpu_start, call->cpu_stop, 0};
     stretch->calls++;
-    if (end_of(call) >= stretch->end) {
-        stretch->end = end_of(call);
+    if (gt_interval_end(call) >= stretch->end) {
+        stretch->end = gt_interval_end(call);
         stretch->cpu_stop = call->cpu_stop;
     }
 }
@@ -265,7 +255,7 @@ static int count_each(struct gt_block_analysis *analysis, const struct gt_interv
     int status = 0;
     for (size_t i = 0; i < analysis->intervals.count && status == 0; i++) {
         bool is_next = !process || !is_same_process(process, call[i]);
-        if (process && (is_next || begin_of(call[i]) > stretch.end))
+        if (process && (is_next || gt_interval_begin(call[i]) > stretch.end))
             end_stretch(&stretch, &analysis->block[process->name], process);
         if (is_next) {
             process = &analysis->process[analysis->processes++];

@@ -232,11 +232,6 @@ void gt_results_title(char *title, size_t size, const char *key)
 
 /* ---- results as a report again ---- */
 
-static double number_of(const struct gt_json_value *value)
-{
-    return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
-}
-
 static void add_fact(struct gt_node *parent, const char *key, const char *title, const struct gt_json_value *value)
 {
     if (gt_json_is_text(value))
@@ -244,7 +239,7 @@ static void add_fact(struct gt_node *parent, const char *key, const char *title,
     else if (gt_json_is_integer(value))
         gt_report_integer(parent, key, title, gt_json_integer_of(value), NULL);
     else
-        gt_report_number(parent, key, title, number_of(value), NULL);
+        gt_report_number(parent, key, title, gt_json_number_or_nan(value), NULL);
 }
 
 /* {"min": 1, "max": 2}: a row of facts. */
@@ -274,7 +269,7 @@ static void add_frame(struct gt_node *parent, const char *key, const char *title
     gt_json_foreach_member (rows, measurement, row) {
         gt_table_text(table, measurement);
         gt_json_foreach_member (columns, name, ignored) {
-            gt_table_number(table, number_of(gt_json_member(row, name)));
+            gt_table_number(table, gt_json_number_or_nan(gt_json_member(row, name)));
         }
     }
 }

@@ -9,8 +9,11 @@
 #include "analyse/blocks/results.h"
 #include "analyse/display.h"
 #include "base/number.h"
+#include "schema/human.h"
 #include "schema/unit.h"
 #include "store/store.h"
+
+#define CPU "cpu_combined_sum_utilization_percent"
 
 enum kind { ABSOLUTE, CHANGE, PERCENT };
 
@@ -22,6 +25,9 @@ struct rule {
     enum kind kind;
     double limit;
     const char *unit; /* of figure and limit; NULL: a count */
+    enum gt_unit base;
+    double size;      /* of the unit, in base units */
+    const char *word; /* "memory": the figure as `run` names it; NULL: it is named as in results */
 };
 
 static bool is_time(const char *key)
@@ -65,6 +71,25 @@ static bool choose_energy(struct rule *rule, const char *device)
     return device;
 }
 
+/* The names that rules of a run have, too; false: it is none of them. */
+static bool choose_word(struct rule *rule, const char *name)
+{
+    static const struct {
+        const char *name, *of_job[4], *of_block[4];
+    } words[] = {
+        {"memory", {"peaks", "combined_ram_peak"}, {"resource_usage", "combined_ram", "max"}},
+        {"time", {"duration"}, {"compute_time", "total"}},
+        {"cpu", {"overall", CPU, "mean"}, {"resource_usage", CPU, "mean"}},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(name, words[i].name) == 0) {
+            memcpy(rule->figure.keys, rule->figure.slot ? words[i].of_block : words[i].of_job, sizeof words[i].of_job);
+            rule->word = words[i].name;
+            return true;
+        }
+    return false;
+}
+
 /* Keys of the results from the words of the rule; false when they make no sense. */
 static bool choose_keys(struct rule *rule, const char *first, const char *second)
 {
@@ -73,6 +98,8 @@ static bool choose_keys(struct rule *rule, const char *first, const char *second
     size_t count = 0;
     if (strcmp(first, "energy") == 0)
         return choose_energy(rule, second);
+    if (!second && choose_word(rule, first))
+        return true;
     if (strcmp(first, "counters") == 0) {
         keys[count++] = of_block ? "counters" : "overall_counters";
         keys[count++] = second ? gt_store_name_now(second) : NULL;
@@ -101,6 +128,58 @@ static bool is_known(const struct gt_comparison *comparison, const struct rule *
     return false;
 }
 
+/* Foreign results have no peak: then the largest sample is meant. */
+static void choose_sampled_memory(struct rule *rule, const struct gt_comparison *comparison)
+{
+    static const char *const keys[] = {"overall", "combined_ram", "max"};
+    if (rule->word && strcmp(rule->word, "memory") == 0 && !rule->figure.slot && !is_known(comparison, rule))
+        memcpy(rule->figure.keys, keys, sizeof keys);
+}
+
+/* How many letters have to be added, removed or replaced, at most `most`. */
+static size_t letters_between(const char *one, const char *other, size_t most)
+{
+    while (*one && *one == *other) {
+        one++;
+        other++;
+    }
+    if (!*one || !*other || most == 0)
+        return strlen(one) + strlen(other);
+    size_t replaced = letters_between(one + 1, other + 1, most - 1),
+           removed = letters_between(one + 1, other, most - 1), added = letters_between(one, other + 1, most - 1);
+    size_t least = replaced < removed ? replaced : removed;
+    return 1 + (least < added ? least : added);
+}
+
+/* "; near: combined_ram, ...", or nothing. */
+static void list_near(struct gt_buffer *out, const struct gt_comparison *comparison, const char *name)
+{
+    static const char *const sections[] = {"overall", "peaks"};
+    enum { LETTERS = 2, NAMES = 4 };
+    int count = 0;
+    for (int i = 0; i < 2; i++)
+        for (const struct gt_node *one = gt_compare_measurements(comparison, sections[i]); one;
+             one = gt_node_next(one)) {
+            const char *key = gt_node_key(one);
+            bool is_near = strstr(key, name) || letters_between(key, name, LETTERS) <= LETTERS;
+            if (is_near && count++ < NAMES)
+                gt_buffer_printf(out, "%s%s%s", count > 1 ? ", " : "; near: ", key, i ? "" : ".max");
+        }
+}
+
+static int refuse_figure(const struct rule *rule, const struct gt_comparison *comparison, const char *name,
+                         struct gt_error *error)
+{
+    struct gt_buffer near = {0};
+    list_near(&near, comparison, name);
+    gt_error_set(error, EINVAL,
+                 "rule '%s' names no figure that any session has: memory, time, energy and cpu are, and what the "
+                 "results have%s",
+                 rule->text, near.data ? near.data : "");
+    gt_buffer_release(&near);
+    return -EINVAL;
+}
+
 static int parse_figure(struct rule *rule, const struct gt_comparison *comparison, const char *text, size_t length,
                         struct gt_error *error)
 {
@@ -118,9 +197,9 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
     char *first = rule->path + (rest - rule->path), *dot = strchr(first, '.');
     if (dot)
         *dot = '\0';
-    if (!choose_keys(rule, first, dot ? dot + 1 : NULL) || !is_known(comparison, rule))
-        return gt_error_set(error, EINVAL, "rule '%s' names no figure that any session has", rule->text);
-    return 0;
+    bool has_keys = choose_keys(rule, first, dot ? dot + 1 : NULL);
+    choose_sampled_memory(rule, comparison);
+    return has_keys && is_known(comparison, rule) ? 0 : refuse_figure(rule, comparison, first, error);
 }
 
 /* ---- limits ---- */
@@ -161,6 +240,12 @@ static bool unit_of(struct rule *rule, const struct gt_comparison *comparison, e
     const char *const *keys = rule->figure.keys;
     bool is_duration = !rule->figure.slot && strcmp(keys[0], "duration") == 0;
     *ret_factor = 1;
+    if (rule->word && strcmp(rule->word, "cpu") == 0) {
+        *ret = GT_COUNT;
+        rule->figure.factor = 0.01;
+        rule->unit = "cores";
+        return true;
+    }
     if (is_duration || (is_time(keys[0]) && rule->figure.slot))
         *ret = GT_SECONDS;
     else if (strcmp(keys[0], "energy") == 0)
@@ -177,6 +262,8 @@ static int scale_limit(struct rule *rule, const struct gt_comparison *comparison
     enum gt_unit unit;
     double factor;
     bool has_unit = unit_of(rule, comparison, &unit, &factor);
+    rule->base = has_unit ? unit : GT_COUNT;
+    rule->size = factor;
     if (!*name || rule->kind == PERCENT)
         return 0;
     if (strcmp(name, "%") == 0 && has_unit && unit == GT_RATIO)
@@ -257,6 +344,27 @@ static double unended_calls(const struct gt_comparison *comparison, const struct
     return sum;
 }
 
+/* As people read it; with digits as they are where two amounts would look the same. */
+static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER_SIZE],
+                     char allowed[GT_HUMAN_SIZE + GT_NUMBER_SIZE], double value, double limit)
+{
+    char *(*const write)(char *, double) = rule->base == GT_BYTES     ? gt_human_bytes
+                                           : rule->base == GT_SECONDS ? gt_human_seconds
+                                           : rule->base == GT_JOULES  ? gt_human_energy
+                                                                      : NULL;
+    if (write && limit >= 0) {
+        write(got, value * rule->size);
+        write(allowed, limit * rule->size);
+        if (strcmp(got, allowed) != 0)
+            return;
+    }
+    const char *unit = rule->unit ? rule->unit : "";
+    gt_number_rounded(got, value, 8);
+    gt_number_rounded(allowed, limit, 8);
+    size_t length = strlen(allowed);
+    snprintf(allowed + length, GT_HUMAN_SIZE + GT_NUMBER_SIZE - length, "%s%s", *unit ? " " : "", unit);
+}
+
 static void say_broken(const struct gt_comparison *comparison, const struct rule *rule, size_t session, double value,
                        double limit)
 {
@@ -268,10 +376,9 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
             rule->text, comparison->session[session].name, unended);
         return;
     }
-    char got[GT_NUMBER_SIZE], allowed[GT_NUMBER_SIZE];
-    gt_number_rounded(got, value, 8);
-    gt_number_rounded(allowed, limit, 8);
-    const char *name = comparison->session[session].name, *unit = rule->unit ? rule->unit : "";
+    char got[GT_NUMBER_SIZE + GT_HUMAN_SIZE], allowed[sizeof got];
+    describe(rule, got, allowed, value, limit);
+    const char *name = comparison->session[session].name, *word = rule->word ? rule->word : "";
     double covered = fmin(gt_compare_session_covered(comparison, &rule->figure, session),
                           gt_compare_session_covered(comparison, &rule->figure, 0));
     if ((isnan(value) || isnan(limit)) && covered < 100)
@@ -281,8 +388,8 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
     else if (isnan(value) || isnan(limit))
         GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": it was not measured", rule->text, name);
     else
-        GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": %s is %s %s%s%s", rule->text, name, got,
-                        rule->above ? "above" : "below", allowed, *unit ? " " : "", unit);
+        GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": %s%s%s is %s %s", rule->text, name, word,
+                        *word ? " " : "", got, rule->above ? "above" : "below", allowed);
 }
 
 static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_table *table)
@@ -314,6 +421,7 @@ int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *roo
     if (!text || !*text)
         return 0;
     struct gt_table *table = gt_report_table(root, "rules", "Rules");
+    gt_table_flags(table, GT_PAGE_FIRST);
     gt_display_columns(table, "text:rule text:session number:value number:limit text:unit text:outcome");
     gt_table_column_flags(table, GT_COLUMN_STATE);
     for (; *text; text++) {

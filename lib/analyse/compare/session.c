@@ -10,6 +10,8 @@
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
 #include "blocks/distribution.h"
+#include "schema/unit.h"
+#include "store/store.h"
 
 /* ---- figures ---- */
 
@@ -77,6 +79,34 @@ double gt_compare_session_covered(const struct gt_comparison *comparison, const 
     return least;
 }
 
+/* Bytes of the unit that a run chose; 1 where it names none. */
+static double bytes_of_unit(const struct gt_comparison *comparison, const char *key, size_t run)
+{
+    double bytes = 1;
+    const char *name = gt_results_static(gt_compare_results(comparison, run), key);
+    return name && gt_unit_memory(name, &bytes, NULL) >= 0 ? bytes : 1;
+}
+
+/* What to multiply a figure of a run with to have it in the unit of the first one: the original's columns of memory are in units of each
+ * run's choice. */
+static double unit_factor(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
+{
+    const char *column = figure->keys[1];
+    bool is_column = !strcmp(figure->keys[0], "overall") || !strcmp(figure->keys[0], "resource_usage");
+    if (!run || !column || !is_column)
+        return 1;
+    const char *key = strstr(column, "gpu_ram") ? "gpu_ram_unit" : "ram_unit";
+    double first = bytes_of_unit(comparison, key, 0), own = bytes_of_unit(comparison, key, run);
+    if (own == first)
+        return 1;
+    struct gt_columns columns;
+    gt_store_columns(&columns, NULL);
+    int index = gt_store_column_find(&columns, column);
+    bool has_unit = index >= 0 && columns.column[index].is_original &&
+                    gt_metrics[columns.column[index].metric].unit == GT_BYTES;
+    return has_unit ? own / first : 1;
+}
+
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     double value = gt_results_number(results_of(comparison, figure, run), figure->keys);
@@ -84,7 +114,7 @@ double gt_compare_run(const struct gt_comparison *comparison, const struct gt_fi
         return NAN;
     if (!comparison->options->allow_partial && covered(comparison, figure, run) < 100)
         return NAN;
-    return value * (figure->factor > 0 ? figure->factor : 1);
+    return value * (figure->factor > 0 ? figure->factor : 1) * unit_factor(comparison, figure, run);
 }
 
 double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
@@ -248,21 +278,6 @@ static int load(struct gt_comparison *comparison, struct gt_error *error)
     for (size_t i = 0; i < count && status == 0; i++)
         status = is_given_already(comparison, i) ? 0 : load_run(comparison, mapping[i], error);
     return status;
-}
-
-/* Figures of different units cannot be compared. */
-static int check_units(const struct gt_comparison *comparison, struct gt_error *error)
-{
-    static const char *const keys[] = {"ram_unit", "gpu_ram_unit"};
-    for (size_t i = 0; i < 2 * comparison->runs; i++) {
-        const char *one = gt_results_static(gt_compare_results(comparison, 0), keys[i % 2]);
-        const char *other = gt_results_static(gt_compare_results(comparison, i / 2), keys[i % 2]);
-        if (one && other && strcmp(one, other) != 0)
-            return gt_error_set(error, EINVAL, "%s: session \"%s\" is in %s, session \"%s\" in %s", keys[i % 2],
-                                comparison->session[comparison->session_of_run[0]].name, one,
-                                comparison->session[comparison->session_of_run[i / 2]].name, other);
-    }
-    return 0;
 }
 
 static int choose_statistic(struct gt_comparison *comparison, struct gt_error *error)
@@ -528,7 +543,5 @@ int gt_comparison_open(struct gt_comparison *comparison, const struct gt_compare
     int status = choose_statistic(comparison, error);
     if (status == 0)
         status = load(comparison, error);
-    if (status == 0)
-        status = check_units(comparison, error);
     return status == 0 ? match_blocks(comparison, error) : status;
 }

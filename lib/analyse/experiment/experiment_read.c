@@ -37,11 +37,6 @@ static int keep(const struct record *record, enum gt_experiment_group group, con
                              record->window);
 }
 
-static double number_of(const struct gt_json_value *value)
-{
-    return gt_json_is_number(value) ? gt_json_number_of(value) : NAN;
-}
-
 /* {pid: number}: NaN when none is known. */
 static double sum_of(const struct gt_json_value *object)
 {
@@ -60,7 +55,7 @@ static double figure_of(const struct gt_json_value *value)
 {
     if (gt_json_is_object(value))
         return sum_of(value);
-    return number_of(gt_json_is_array(value) && gt_json_count(value) == 1 ? gt_json_item(value, 0) : value);
+    return gt_json_number_or_nan(gt_json_is_array(value) && gt_json_count(value) == 1 ? gt_json_item(value, 0) : value);
 }
 
 /* psys_power is -1 where there is no such counter. */
@@ -94,7 +89,8 @@ static int take_temperatures(const struct record *record, const struct gt_json_v
             else
                 snprintf(device, sizeof device, "%s: %zu", chip, number + 1);
             if (status == 0)
-                status = keep(record, GT_EXPERIMENT_CPU, "temperature", device, number_of(gt_json_item(sensor, 1)));
+                status = keep(record, GT_EXPERIMENT_CPU, "temperature", device,
+                              gt_json_number_or_nan(gt_json_item(sensor, 1)));
         }
     }
     return status;
@@ -124,7 +120,7 @@ static int take_record(struct gt_experiment *experiment, const struct gt_json_va
 {
     const struct gt_json_value *metrics = gt_json_member(value, "metrics");
     struct record record = {experiment, gt_date_read(gt_json_text_of(gt_json_member(value, "date"))),
-                            number_of(gt_json_member(value, "window"))};
+                            gt_json_number_or_nan(gt_json_member(value, "window"))};
     if (!gt_json_is_object(metrics) || isnan(record.date)) {
         experiment->bad_rows++;
         return 0;
@@ -194,7 +190,7 @@ static int take_result(struct gt_experiment *experiment, const struct gt_json_va
     experiment->bad_rows += isnan(date);
     gt_json_foreach_member (result, name, value) {
         if (status == 0)
-            status = keep(&record, GT_EXPERIMENT_RESULTS, name, NULL, number_of(value));
+            status = keep(&record, GT_EXPERIMENT_RESULTS, name, NULL, gt_json_number_or_nan(value));
     }
     return status;
 }

@@ -192,7 +192,7 @@ int gt_flame_make(struct gt_flame *ret, const struct gt_trace *trace)
     return status;
 }
 
-double gt_flame_self(const struct gt_flame *flame, size_t node)
+static double self_of(const struct gt_flame *flame, size_t node)
 {
     double self = flame->node[node].total;
     for (size_t i = node + 1; i < flame->count && flame->node[i].depth > flame->node[node].depth; i++)
@@ -224,7 +224,7 @@ void gt_flame_collapsed(const struct gt_flame *flame, struct gt_buffer *out)
         out->failed = -ENOMEM;
     for (size_t i = 0; i < flame->count && !out->failed; i++) {
         const struct gt_flame_node *node = &flame->node[i];
-        long long self = llround(gt_flame_self(flame, i) * factor);
+        long long self = llround(self_of(flame, i) * factor);
         way[node->depth] = node->name;
         if (!self || !node->depth)
             continue;

@@ -23,7 +23,6 @@ struct gt_flame {
 /* Adds up the profiles that have stacks; those of several threads or files stand beside one another. Units are not mixed:
  * seconds go before samples, samples before bytes. Returns 0 or -ENOMEM; a flame without nodes has no stacks. */
 int gt_flame_make(struct gt_flame *ret, const struct gt_trace *trace);
-double gt_flame_self(const struct gt_flame *flame, size_t node);
 /* Append the tree as lines "main;work;fib 12" (microseconds, samples or bytes), and as an HTML page. */
 void gt_flame_collapsed(const struct gt_flame *flame, struct gt_buffer *out);
 void gt_flame_page(const struct gt_flame *flame, const char *title, struct gt_buffer *out);

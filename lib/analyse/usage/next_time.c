@@ -17,8 +17,13 @@ static const double CORES_EXACTNESS = 1.011; /* of steps in aggregate/occupancy.
 
 void gt_next_time_init(struct gt_next_time *next)
 {
-    *next = (struct gt_next_time){
-        .memory = NAN, .cores = NAN, .gpus = NAN, .gpu_ram = NAN, .seconds = NAN, .killed_at = NAN};
+    *next = (struct gt_next_time){.memory = NAN,
+                                  .cores = NAN,
+                                  .gpus = NAN,
+                                  .gpu_ram = NAN,
+                                  .seconds = NAN,
+                                  .killed_at = NAN,
+                                  .throttled_at = NAN};
 }
 
 /* ---- What a run tells -------------------------------------------------------------------------------------------- */
@@ -103,11 +108,28 @@ static double seconds_of(const struct gt_usage *usage)
     return seconds_for(usage->outcome->elapsed);
 }
 
+/* As it was asked for, or where each of several parts of a job has its own memory. */
+static bool is_by_core(const struct gt_machine *machine)
+{
+    return machine->asks_by_core || !strcmp(machine->limit[GT_LIMIT_MEMORY].source, "SLURM_MEM_PER_CPU");
+}
+
+/* A quota of which others in the group took a part holds back below what was given. */
+static double throttled_at(const struct gt_usage *usage)
+{
+    double given = gt_usage_given(usage, GT_LIMIT_CORES), share = usage->outcome->events.throttled_periods;
+    if (!(share > GT_THROTTLED_SHARE))
+        return NAN;
+    return given > 0 ? given : gt_usage_cores(usage, GT_SCOPE_COMBINED);
+}
+
 void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
 {
+    double quota = throttled_at(usage);
     double limit = killed_at(usage); /* fmax passes over NaN */
-    bool is_by_core = !strcmp(usage->machine->limit[GT_LIMIT_MEMORY].source, "SLURM_MEM_PER_CPU");
-    next->is_by_core = is_by_core && (next->is_by_core || !next->runs);
+    int tasks = usage->machine->tasks > 1 ? usage->machine->tasks : 1;
+    next->is_by_core = is_by_core(usage->machine) && (next->is_by_core || !next->runs);
+    next->tasks = !next->runs || next->tasks == tasks ? tasks : 1;
     next->runs++;
     next->memory = fmax(next->memory, memory_of(usage));
     next->cores = fmax(next->cores, cores_of(usage));
@@ -118,6 +140,9 @@ void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
     next->is_unfinished |= !usage->outcome->complete;
     if (!isnan(limit))
         next->memory = fmax(next->memory, round_memory(2 * limit));
+    next->throttled_at = fmax(next->throttled_at, quota);
+    if (!isnan(quota)) /* twice where it was held back all the time */
+        next->cores = fmax(next->cores, quota * (1 + fmin(usage->outcome->events.throttled_periods, 1)));
 }
 
 void gt_next_time_expect(struct gt_next_time *next, double memory, double seconds)
@@ -152,19 +177,21 @@ static void put_blank(struct gt_buffer *out, size_t begin)
         gt_buffer_char(out, ' ');
 }
 
+/* Without the number of tasks, which says how the work is divided, and stays as it is. */
 static void put_slurm(struct gt_buffer *out, const struct gt_next_time *next)
 {
     size_t begin = out->length;
+    double tasks = fmax(next->tasks, 1), cores = ceil(whole_cores(next) / tasks);
     if (!isnan(next->memory) && next->is_by_core && !isnan(next->cores)) {
         gt_buffer_text(out, "--mem-per-cpu=");
-        put_memory(out, round_memory(next->memory / whole_cores(next)), "G", "M");
+        put_memory(out, round_memory(next->memory / (cores * tasks)), "G", "M");
     } else if (!isnan(next->memory)) {
         gt_buffer_text(out, "--mem=");
         put_memory(out, next->memory, "G", "M");
     }
     if (!isnan(next->cores)) {
         put_blank(out, begin);
-        gt_buffer_printf(out, "--cpus-per-task=%.0f", whole_cores(next));
+        gt_buffer_printf(out, "--cpus-per-task=%.0f", cores);
     }
     if (next->gpus > 0) {
         put_blank(out, begin);
@@ -265,13 +292,28 @@ int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next,
 
 void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    char bytes[GT_HUMAN_SIZE];
+    char bytes[GT_HUMAN_SIZE], cores[GT_HUMAN_SIZE];
+    size_t begin = out->length;
     if (!isnan(next->killed_at))
         gt_buffer_printf(out, "more than %s; %s cannot tell how much", gt_human_bytes(bytes, next->killed_at),
                          next->runs > 1 ? "a run that was killed there" : "this run");
+    if (!isnan(next->throttled_at))
+        gt_buffer_printf(out, "%smore than %s cores; %s cannot tell how many", out->length > begin ? "; " : "",
+                         gt_human_round_number(cores, next->throttled_at),
+                         next->runs > 1 ? "a run that was throttled there" : "this run, throttled there,");
     if (next->is_unfinished)
         gt_buffer_printf(out, "%s%s has no end, so that it cannot tell what the job used later",
-                         isnan(next->killed_at) ? "" : "; ", next->runs > 1 ? "a recording" : "this recording");
+                         out->length > begin ? "; " : "", next->runs > 1 ? "a recording" : "this recording");
+}
+
+void gt_next_time_try(struct gt_buffer *out, const struct gt_next_time *next)
+{
+    char amount[GT_HUMAN_SIZE];
+    size_t begin = out->length;
+    if (!isnan(next->killed_at))
+        gt_buffer_text(out, gt_human_bytes(amount, next->memory));
+    if (!isnan(next->throttled_at))
+        gt_buffer_printf(out, "%s%s cores", out->length > begin ? ", " : "", gt_human_number(amount, next->cores));
 }
 
 /* ---- For programs ------------------------------------------------------------------------------------------------ */
@@ -288,6 +330,7 @@ void gt_next_time_section(const struct gt_usage *usage, struct gt_node *root)
     gt_report_number(section, "gpus", "GPUs", next.gpus, NULL);
     gt_report_number(section, "time", "Time", next.seconds, "seconds");
     gt_report_number(section, "killed_at", "Killed at", next.killed_at, "bytes");
+    gt_report_number(section, "throttled_at", "Throttled at", next.throttled_at, NULL);
     for (size_t i = 0; gt_request_kinds[i]; i++) {
         struct gt_buffer line = {0};
         gt_next_time_request(&line, &next, gt_request_kinds[i]);

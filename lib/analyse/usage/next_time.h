@@ -13,9 +13,11 @@ struct gt_next_time {
     double gpus;    /* 0: none was used */
     double gpu_ram; /* bytes, of the card that had the most in use */
     double seconds;
-    double killed_at;   /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
-    bool is_by_core;    /* Slurm was asked for memory for each core */
-    bool is_unfinished; /* the recording of a run is: its tracker was killed, or goes on */
+    double killed_at;    /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
+    double throttled_at; /* cores of the quota that held a run back, which then cannot tell; NaN: none was */
+    bool is_by_core;     /* Slurm is asked for memory for each core: by all of the runs */
+    int tasks;           /* among which Slurm divides cores; 1 where runs differ */
+    bool is_unfinished;  /* the recording of a run is: its tracker was killed, or goes on */
 };
 
 void gt_next_time_init(struct gt_next_time *next);
@@ -27,9 +29,11 @@ void gt_next_time_expect(struct gt_next_time *next, double memory, double second
 extern const char *const gt_request_kinds[];
 /* Appends the request in the words and units of that scheduler; 0, or -ENOENT for a kind that there is not. */
 int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next, const char *kind);
-/* Appends what a run that was killed, or a recording that was not finished, cannot tell: "more than 16.0 GB; this run cannot tell how
- * much"; nothing where there is none. */
+/* Appends what a run that was killed or throttled, or a recording that was not finished, cannot tell: "more than 16.0 GB; this run
+ * cannot tell how much"; nothing where there is none. */
 void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next);
+/* Appends what to try where no scheduler has to be asked, "805 MB": the figures alone that a limit hid; nothing where there is none. */
+void gt_next_time_try(struct gt_buffer *out, const struct gt_next_time *next);
 
 /* The section "next_time", for programs. */
 void gt_next_time_section(const struct gt_usage *usage, struct gt_node *root);

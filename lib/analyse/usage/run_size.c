@@ -8,13 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "store/field.h"
-
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 /* The number that begins there: "1000", "1e6", "0.5"; NaN: none does. */
 static double number_at(const char *text)
@@ -67,9 +62,9 @@ int gt_run_size(double *ret, const char *variable, const char *path, const struc
                 struct gt_error *error)
 {
     if (!strcmp(variable, "name"))
-        *ret = last_number(name_of(path));
+        *ret = last_number(gt_file_name(path));
     else if (!strncmp(variable, "name:", 5))
-        *ret = number_behind(name_of(path), variable + 5);
+        *ret = number_behind(gt_file_name(path), variable + 5);
     else if (!strncmp(variable, "command:", 8))
         *ret = number_behind(machine->command, variable + 8);
     else if (!strcmp(variable, "size"))

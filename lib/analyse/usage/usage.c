@@ -547,7 +547,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     gt_usage_brief(&usage, gt_report_root(report));
     gt_over_time_add(&(struct gt_over_time){.course = &usage.summary->course,
                                             .machine = machine,
-                                            .memory_limit = gt_usage_memory_limit(&usage),
+                                            .memory_limit = gt_usage_given(&usage, GT_LIMIT_GROUP_MEMORY),
                                             .memory_peak = gt_usage_peak(&usage)},
                      gt_report_page(report));
     gt_process_lanes_add(&usage, gt_report_page(report));

@@ -107,7 +107,7 @@ static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metr
 static void describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
 {
     char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
-    double limit = gt_usage_memory_limit(usage), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
+    double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
     double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
     bool is_at_limit = met > 0 && peak < LITTLE_ABOVE * met; /* a part of the job may have one of its own */
     if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && is_at_limit)
@@ -346,6 +346,13 @@ static const struct gt_life *next_largest(const struct gt_lives *lives, const st
     return largest;
 }
 
+/* Each has all of the pages that it shares, as forked workers do with their parent: then the two are more than the job. */
+static bool have_shared(const struct gt_usage *usage, const struct gt_life *one, const struct gt_life *other)
+{
+    bool is_at_one_time = !(one->begin >= other->end) && !(other->begin >= one->end); /* NaN: it lives */
+    return is_at_one_time && one->ram_peak + other->ram_peak > 1.05 * gt_usage_peak(usage);
+}
+
 static size_t name_largest(const struct gt_usage *usage, char *words, size_t size)
 {
     const struct gt_life *named[NAMED];
@@ -356,6 +363,8 @@ static size_t name_largest(const struct gt_usage *usage, char *words, size_t siz
                                    gt_human_bytes(amount, named[count]->ram_peak));
         count++;
     }
+    if (count == NAMED && have_shared(usage, named[0], named[1]))
+        length += (size_t)snprintf(words + length, size - length, ", partly shared");
     return length;
 }
 
@@ -389,7 +398,7 @@ static void quote(char *ret, size_t size, const char *path)
     gt_buffer_release(&quoted);
 }
 
-/* Where a scheduler has to be asked. After a kill for memory, or of the tracker, nobody knows how much it takes. */
+/* Where a scheduler has to be asked, or a limit hid how much it takes. After the tracker was killed nobody knows that either. */
 static void add_request(const struct gt_usage *usage, struct gt_node *brief)
 {
     struct gt_next_time next;
@@ -401,7 +410,9 @@ static void add_request(const struct gt_usage *usage, struct gt_node *brief)
         gt_buffer_printf(&heading, "next time: %s. Try", doubt.data);
     else
         gt_buffer_text(&heading, "next time, from this one run:");
-    if (gt_next_time_request(&request, &next, usage->machine->scheduler) == 0 && request.data && heading.data)
+    if (gt_next_time_request(&request, &next, usage->machine->scheduler) < 0)
+        gt_next_time_try(&request, &next);
+    if (request.data && heading.data)
         gt_brief_request(brief, heading.data, request.data);
     gt_buffer_release(&heading);
     gt_buffer_release(&doubt);

@@ -36,15 +36,10 @@ double gt_usage_given(const struct gt_usage *usage, enum gt_limit_kind kind)
     return value > 0 ? value : NAN;
 }
 
-double gt_usage_memory_limit(const struct gt_usage *usage)
-{
-    return gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
-}
-
 /* A group above, or one that the job made and nobody saw, may have killed it with much less. */
 double gt_usage_memory_limit_met(const struct gt_usage *usage)
 {
-    double limit = gt_usage_memory_limit(usage), met = usage->outcome->events.limit_met;
+    double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), met = usage->outcome->events.limit_met;
     if (met > 0)
         return met;
     return fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= limit / 2 ? limit : NAN;
@@ -61,7 +56,7 @@ static bool was_killed(const struct gt_usage *usage)
 enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
 {
     const struct gt_kernel_events *events = &usage->outcome->events;
-    double limit = gt_usage_memory_limit(usage);
+    double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY);
     if (events->oom_kills > 0)
         return GT_MEMORY_RAN_OUT;
     if (events->limit_met > 0)
@@ -212,7 +207,7 @@ static bool throttled(const struct gt_usage *usage, struct gt_warning *warning)
 {
     double share = usage->outcome->events.throttled_periods, cores = gt_usage_given(usage, GT_LIMIT_CORES);
     char percent[GT_HUMAN_SIZE], number[GT_HUMAN_SIZE];
-    if (!(share > 0.05))
+    if (!(share > GT_THROTTLED_SHARE))
         return false;
     warning->value = share;
     if (isnan(cores))

@@ -20,10 +20,10 @@ size_t gt_warnings(const struct gt_usage *usage, struct gt_warning *ret);
 /* Whether the job ended because memory ran out: not, as far as can be told, or as the kernel said. */
 enum gt_out_of_memory { GT_MEMORY_SUFFICED, GT_MEMORY_PROBABLY_RAN_OUT, GT_MEMORY_RAN_OUT };
 enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage);
-/* The bytes at which the kernel kills; NaN: none are known. */
-double gt_usage_memory_limit(const struct gt_usage *usage);
-/* The same; NaN, too, where the job stayed far below it and thus was killed somewhere else. */
+/* The bytes at which the kernel kills; NaN: none are known, or the job stayed far below it and thus was killed somewhere else. */
 double gt_usage_memory_limit_met(const struct gt_usage *usage);
+/* Of the periods of a quota: as many that the job was held back. */
+#define GT_THROTTLED_SHARE 0.05
 /* What the job was given, NaN: nobody says. */
 double gt_usage_given(const struct gt_usage *usage, enum gt_limit_kind kind);
 

@@ -105,9 +105,7 @@ static void add_event(struct gt_rapl_zones *zones, const struct gt_root *root, c
     bool is_of_socket = gt_rapl_is_of_socket(root);
     if (!read_event(root, event->name, &config, &scale))
         return;
-    for (const char *at = cpus; *at >= '0' && *at <= '9';) { /* "0,16" or "0-3" */
-        char *end;
-        long first = strtol(at, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+    for (long first, last; gt_number_range_next(&cpus, &first, &last) > 0;) {
         for (long cpu = first; cpu <= last; cpu++) {
             char name[64];
             int package = package_of(root, cpu);
@@ -124,7 +122,6 @@ static void add_event(struct gt_rapl_zones *zones, const struct gt_root *root, c
             if (event->domain == GT_RAPL_PLATFORM)
                 return;
         }
-        at = *end == ',' ? end + 1 : "";
     }
 }
 

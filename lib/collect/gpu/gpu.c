@@ -315,22 +315,6 @@ int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *
 
 /* GPUs whose device files this user may not open. */
 
-/* The name of a group by the machine's own file, or its number. */
-static void name_group(const struct gt_root *root, gid_t gid, char *ret, size_t size)
-{
-    char text[65536];
-    snprintf(ret, size, "%u", (unsigned)gid);
-    if (gt_root_read(root, "etc/group", text, sizeof text) <= 0)
-        return;
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        const char *password = strchr(line, ':'), *number = password ? strchr(password + 1, ':') : NULL;
-        if (number && strtoul(number + 1, NULL, 10) == gid && (size_t)(password - line) < size) {
-            snprintf(ret, size, "%.*s", (int)(password - line), line);
-            return;
-        }
-    }
-}
-
 static bool are_devices_denied(struct gt_access *access)
 {
     static const char *const devices[] = {"dev/nvidiactl", "dev/nvidia0", "dev/kfd", "dev/dri/renderD128",
@@ -339,7 +323,8 @@ static bool are_devices_denied(struct gt_access *access)
         gid_t gid;
         if (!gt_access_is_denied(access, devices[i], R_OK | W_OK) || gt_root_group(access->root, devices[i], &gid) < 0)
             continue;
-        name_group(access->root, gid, access->group, sizeof access->group);
+        snprintf(access->group, sizeof access->group, "%u", (unsigned)gid);
+        gt_root_name_of(access->root, "etc/group", gid, access->group, sizeof access->group);
         return true;
     }
     return false;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 double gt_capacity_memory(const struct gt_root *root)
 {
     char text[256]; /* MemTotal is the first line */
@@ -16,12 +18,8 @@ double gt_capacity_memory(const struct gt_root *root)
 int gt_capacity_list_length(const char *list)
 {
     int count = 0;
-    while (*list >= '0' && *list <= '9') {
-        char *end;
-        long first = strtol(list, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+    for (long first, last; gt_number_range_next(&list, &first, &last) > 0;)
         count += last >= first ? (int)(last - first + 1) : 0;
-        list = *end == ',' ? end + 1 : end;
-    }
     return count;
 }
 

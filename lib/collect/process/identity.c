@@ -126,30 +126,13 @@ int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *
     return 0;
 }
 
-/* On a stored machine by its own /etc/passwd. */
-static void find_in_file(const struct gt_root *root, uid_t uid, char *ret, size_t size)
-{
-    char text[65536];
-    if (gt_root_read(root, "etc/passwd", text, sizeof text) <= 0)
-        return;
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        size_t name = strcspn(line, ":\n");
-        const char *password = line[name] == ':' ? strpbrk(line + name + 1, ":\n") : NULL;
-        if (!password || *password != ':' || !isdigit((unsigned char)password[1]) ||
-            strtoul(password + 1, NULL, 10) != uid)
-            continue;
-        snprintf(ret, size, "%.*s", (int)name, line);
-        return;
-    }
-}
-
 void gt_user_name(const struct gt_root *root, uid_t uid, char *text, size_t size)
 {
     char scratch[4096];
     struct passwd entry, *found = NULL;
     snprintf(text, size, "%d", (int)uid);
     if (!root->is_machine)
-        find_in_file(root, uid, text, size);
+        gt_root_name_of(root, "etc/passwd", uid, text, size);
     else if (getpwuid_r(uid, &entry, scratch, sizeof scratch, &found) == 0 && found)
         snprintf(text, size, "%s", entry.pw_name);
     clean(text);

@@ -31,19 +31,34 @@ static void forget(void)
     own.count = 0;
 }
 
-/* Bytes, or negative errno. */
-static double read_mark(void)
+/* The number of kB behind `key` in /proc/PID/status, in bytes. */
+static double bytes_of(const char *status, const char *key)
+{
+    const char *line = strstr(status, key);
+    return line ? (double)strtoull(line + strlen(key), NULL, 10) * 1024 : NAN;
+}
+
+int gt_own_memory(double *ret_resident, double *ret_mark)
 {
     char text[8192];
     int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     ssize_t length = read(fd, text, sizeof text - 1);
-    double result = length < 0 ? -errno : -ENODATA;
+    int status = length < 0 ? -errno : 0;
     close(fd);
     text[length < 0 ? 0 : length] = '\0';
-    const char *line = strstr(text, "\nVmHWM:");
-    return line ? (double)strtoull(line + 7, NULL, 10) * 1024 : result;
+    *ret_resident = bytes_of(text, "\nVmRSS:");
+    *ret_mark = bytes_of(text, "\nVmHWM:");
+    return status;
+}
+
+/* Bytes, or negative errno. */
+static double read_mark(void)
+{
+    double resident, mark;
+    int status = gt_own_memory(&resident, &mark);
+    return status < 0 ? status : isnan(mark) ? -ENODATA : mark;
 }
 
 double gt_own_mark(void)

@@ -9,6 +9,9 @@
 #ifndef GT_COLLECT_PROCESS_OWN_PEAK_H
 #define GT_COLLECT_PROCESS_OWN_PEAK_H
 
+/* Read the resident memory of the calling process now and its mark, in bytes; NaN where the kernel tells none. Returns 0 or negative
+ * errno. */
+int gt_own_memory(double *ret_resident, double *ret_mark);
 /* Begin a window. Returns its number, above 0, or negative errno where the mark cannot be read or set back. */
 int gt_own_peak_begin(void);
 /* Returns the mark of the calling process now in bytes, or infinity where it cannot be read. */

@@ -1,0 +1,25 @@
+/* Calls of the runtime and the driver of CUDA or HIP, by what they do. */
+#ifndef GT_ANALYSE_TRACE_API_H
+#define GT_ANALYSE_TRACE_API_H
+
+#include "analyse/trace/lists.h"
+
+/* What a call costs beside the work that it is for. */
+enum gt_api_kind {
+    GT_API_OTHER,
+    GT_API_ALLOCATION,      /* cudaMalloc, cudaFree: they also wait for the device */
+    GT_API_SYNCHRONIZATION, /* cudaDeviceSynchronize, cudaStreamSynchronize, cudaEventSynchronize */
+    GT_API_COPY,            /* cudaMemcpy, which returns when the copy is made; not cudaMemcpyAsync */
+    GT_API_KINDS
+};
+enum gt_api_kind gt_api_kind(const char *name);
+
+/* Adds the calls; keys: node, name. Returns 0 or -ENOMEM. */
+int gt_api_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
+/* Returns the time of a node's threads that make calls, in ns: of each from the begin of its first event to the end of its
+ * last. `node` is a place. */
+int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node);
+/* Returns true for a copy from or to memory that is not pinned, as far as names tell. */
+bool gt_api_is_pageable(const struct gt_analysis_input *input, size_t event);
+
+#endif

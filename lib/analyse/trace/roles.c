@@ -1,0 +1,488 @@
+/* What each step's time went to, as the overview of TensorBoard's PyTorch plugin has it: each moment of a step belongs to
+ * the first of these roles that is active on the node, in this order; "other" is what is left.
+ *
+ * A step of the host ends no earlier than the work that it launched on GPUs, and the next begins no earlier than that:
+ * what GPUs do for a step counts to it. Unlike there, the last step stays where few of its kernels were recorded. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/trace/dataloader.h"
+#include "analyse/trace/gpu.h"
+#include "analyse/trace/steps.h"
+#include "base/number.h"
+
+enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES };
+
+#define ROLE_COLUMNS                                                                                \
+    "number:kernel_us number:memcpy_us number:memset_us number:communication_us number:runtime_us " \
+    "number:dataloader_us number:cpu_us number:other_us"
+#define SHARE_COLUMNS                                                                                 \
+    "number:kernel_percent number:memcpy_percent number:memset_percent number:communication_percent " \
+    "number:runtime_percent number:dataloader_percent number:cpu_percent number:other_percent"
+
+/* ---- roles ---- */
+
+static bool is_step(const struct gt_trace *trace, size_t event)
+{
+    return strncmp(gt_trace_text(trace, trace->events.name[event]), "ProfilerStep", strlen("ProfilerStep")) == 0;
+}
+
+/* Collectives as the host calls them. */
+static bool is_collective(const struct gt_trace *trace, size_t event)
+{
+    const char *name = gt_trace_text(trace, trace->events.name[event]);
+    return strncmp(name, "nccl:", 5) == 0 || strncmp(name, "gloo:", 5) == 0;
+}
+
+static enum role role_of(const struct gt_analysis_input *input, size_t event)
+{
+    const struct gt_trace *trace = input->trace;
+    if (!gt_trace_is_slice(trace, event))
+        return ROLES;
+    if (gt_loader_part(input, event) == GT_LOADER_NEXT)
+        return LOADER;
+    switch (gt_analysis_work(input, event)) {
+    case GT_WORK_KERNEL:
+        return input->usage[trace->events.name[event]] == GT_USE_COMMUNICATION ? COMMUNICATION : KERNEL;
+    case GT_WORK_COPY: return MEMCPY;
+    case GT_WORK_SET: return MEMSET;
+    case GT_WORK_RUNTIME: return RUNTIME;
+    case GT_WORK_OPERATOR:
+    case GT_WORK_ANNOTATION: return is_step(trace, event) ? ROLES : is_collective(trace, event) ? COMMUNICATION : CPU;
+    default: return ROLES;
+    }
+}
+
+/* The times in which a role or one before it is active, united; key: node. */
+struct roles {
+    struct gt_spans until[ROLES];
+};
+
+static int find_roles(const struct gt_analysis_input *input, struct roles *roles)
+{
+    int status = 0;
+    for (size_t i = 0; i < input->trace->events.count && status >= 0; i++) {
+        enum role role = role_of(input, i);
+        if (role != ROLES)
+            status = gt_spans_add_event(&roles->until[role], input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i)));
+    }
+    for (int role = 0; role < ROLES && status >= 0; role++) {
+        for (size_t i = 0; role && i < roles->until[role - 1].count && status >= 0; i++)
+            status = gt_spans_add(&roles->until[role], roles->until[role - 1].span[i]);
+        gt_spans_sort(&roles->until[role]);
+        gt_spans_unite(&roles->until[role], 1);
+    }
+    return status;
+}
+
+/* The first of a node's spans, of those sorted by it. */
+static size_t first_of(const struct gt_spans *spans, uint32_t node)
+{
+    size_t low = 0, high = spans->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spans->span[middle].key[0] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Times of the roles and of "other" in a stretch. */
+static void divide(const struct roles *roles, uint32_t node, int64_t start, int64_t end, int64_t part[ROLES + 1])
+{
+    int64_t before = 0;
+    for (int role = 0; role < ROLES; role++) {
+        const struct gt_spans *spans = &roles->until[role];
+        size_t from = first_of(spans, node), to = first_of(spans, node + 1);
+        int64_t until = gt_spans_overlap(spans, from, to, start, end);
+        part[role] = until - before;
+        before = until;
+    }
+    part[ROLES] = end - start - before;
+}
+
+/* ---- steps, with what they launched ---- */
+
+struct step {
+    struct gt_keyed_span span; /* keys: node, mode, number */
+    int64_t first, last;       /* of its work on GPUs */
+    size_t work;
+    bool is_whole_node; /* no step, but all that the node did */
+};
+
+struct steps {
+    struct step *step; /* node by node, by start */
+    size_t count;
+};
+
+static int by_start(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start), GT_ORDER(x->end, y->end),
+                       GT_ORDER(x->key[1], y->key[1]), GT_ORDER(x->key[2], y->key[2]));
+}
+
+static bool has_node(const struct gt_spans *spans, uint32_t node)
+{
+    for (size_t i = 0; i < spans->count; i++)
+        if (spans->span[i].key[0] == node)
+            return true;
+    return false;
+}
+
+/* A node without steps is looked at as a whole. */
+static int add_whole_nodes(const struct roles *roles, struct gt_spans *spans)
+{
+    const struct gt_spans *all = &roles->until[ROLES - 1];
+    int status = 0;
+    for (size_t from = 0, to; from < all->count && status >= 0; from = to) {
+        struct gt_keyed_span whole = all->span[from];
+        to = gt_spans_run(all, from, 1);
+        whole.end = all->span[to - 1].end;
+        whole.key[1] = GT_TRACE_NONE;
+        if (!has_node(spans, whole.key[0]))
+            status = gt_spans_add(spans, whole);
+    }
+    return status;
+}
+
+/* The last step of the node that began at `time` or before it; SIZE_MAX without. */
+static size_t step_at(const struct steps *steps, uint32_t node, int64_t time)
+{
+    size_t low = 0, high = steps->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_keyed_span *span = &steps->step[middle].span;
+        if (span->key[0] != node ? span->key[0] < node : span->start <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && steps->step[low - 1].span.key[0] == node ? low - 1 : SIZE_MAX;
+}
+
+/* Each piece of work belongs to the step that its call lies in: owner[i], or SIZE_MAX. */
+static void join_work(const struct gt_analysis_input *input, struct steps *steps, const struct gt_spans *work,
+                      const size_t *call, size_t *owner)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    for (size_t i = 0; i < work->count; i++) {
+        const struct gt_keyed_span *span = &work->span[i];
+        owner[i] = SIZE_MAX;
+        if (call[i] == SIZE_MAX)
+            continue;
+        int64_t start = events->start[call[i]], end = start + events->duration[call[i]];
+        size_t at = step_at(steps, span->key[GT_GPU_NODE], start);
+        struct step *step = at == SIZE_MAX ? NULL : &steps->step[at];
+        if (!step || end > step->span.end)
+            continue;
+        owner[i] = at;
+        step->first = !step->work || span->start < step->first ? span->start : step->first;
+        step->last = !step->work || span->end > step->last ? span->end : step->last;
+        step->work++;
+    }
+}
+
+/* The latest end of work that no step launched, before the work of the node's first step. */
+static int64_t end_before(const struct gt_spans *work, const size_t *owner, const struct step *first)
+{
+    int64_t end = first->span.start;
+    for (size_t i = 0; i < work->count && first->work; i++)
+        if (owner[i] == SIZE_MAX && work->span[i].key[GT_GPU_NODE] == first->span.key[0] &&
+            work->span[i].end < first->first && work->span[i].end > end)
+            end = work->span[i].end;
+    return end;
+}
+
+static void move_steps(struct steps *steps, const struct gt_spans *work, const size_t *owner)
+{
+    int64_t previous = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        struct step *step = &steps->step[i];
+        if (!i || step->span.key[0] != step[-1].span.key[0])
+            previous = end_before(work, owner, step);
+        step->span.start = step->span.start > previous ? step->span.start : previous;
+        step->span.end = step->work && step->last > step->span.end ? step->last : step->span.end;
+        step->span.end = step->span.end > step->span.start ? step->span.end : step->span.start;
+        previous = step->span.end;
+    }
+}
+
+static int find_steps(const struct gt_analysis_input *input, const struct roles *roles, const struct gt_spans *work,
+                      struct steps *steps)
+{
+    struct gt_spans spans = {0};
+    size_t *call = NULL, *owner = NULL;
+    int status = gt_step_spans(input, &spans);
+    if (status >= 0)
+        status = add_whole_nodes(roles, &spans);
+    gt_spans_sort_by(&spans, by_start);
+    if (status >= 0)
+        status = gt_gpu_launches(input, work, &call);
+    steps->step = calloc(spans.count + 1, sizeof *steps->step);
+    owner = malloc((work->count + 1) * sizeof *owner);
+    status = status >= 0 && (!steps->step || !owner) ? -ENOMEM : status;
+    for (; status >= 0 && steps->count < spans.count; steps->count++)
+        steps->step[steps->count] = (struct step){.span = spans.span[steps->count],
+                                                  .is_whole_node = spans.span[steps->count].key[1] == GT_TRACE_NONE};
+    if (status >= 0) {
+        join_work(input, steps, work, call, owner);
+        move_steps(steps, work, owner);
+    }
+    free(call);
+    free(owner);
+    gt_spans_release(&spans);
+    return status;
+}
+
+/* ---- tables of steps ---- */
+
+static void add_step(const struct gt_analysis_input *input, struct gt_table *table, const struct step *step,
+                     const int64_t part[ROLES + 1])
+{
+    gt_table_text(table, gt_analysis_text(input, step->span.key[0]));
+    gt_table_text(table, gt_analysis_text(input, step->span.key[1]));
+    if (step->is_whole_node)
+        gt_table_missing(table);
+    else
+        gt_table_integer(table, (int32_t)step->span.key[2]);
+    gt_table_number(table, gt_analysis_us(input, step->span.start));
+    gt_table_number(table, (double)(step->span.end - step->span.start) / 1e3);
+    for (int i = 0; i <= ROLES; i++)
+        gt_table_number(table, (double)part[i] / 1e3);
+    gt_table_integer(table, (int64_t)step->work);
+}
+
+static void add_node(const struct gt_analysis_input *input, struct gt_table *table, const struct step *first,
+                     size_t steps, int64_t whole, const int64_t part[ROLES + 1])
+{
+    gt_table_text(table, gt_analysis_text(input, first->span.key[0]));
+    gt_table_integer(table, (int64_t)steps);
+    gt_table_number(table, (double)whole / (double)steps / 1e3);
+    for (int i = 0; i <= ROLES; i++)
+        gt_table_number(table, gt_percent((double)part[i], (double)whole));
+}
+
+static void add_steps(const struct gt_analysis_input *input, struct gt_node *root, const struct steps *steps,
+                      const struct roles *roles)
+{
+    struct gt_table *nodes = gt_analysis_table(root, "roles", "Roles",
+                                               "text:node integer:steps number:mean_step_us " SHARE_COLUMNS);
+    struct gt_table *table = gt_analysis_table(
+        root, "steps", "Steps",
+        "text:node text:mode integer:step number:start_us number:duration_us " ROLE_COLUMNS " integer:gpu_work");
+    int64_t sum[ROLES + 1] = {0}, whole = 0;
+    size_t first = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct step *step = &steps->step[i];
+        int64_t part[ROLES + 1];
+        divide(roles, step->span.key[0], step->span.start, step->span.end, part);
+        add_step(input, table, step, part);
+        for (int role = 0; role <= ROLES; role++)
+            sum[role] += part[role];
+        whole += step->span.end - step->span.start;
+        if (i + 1 < steps->count && step[1].span.key[0] == step->span.key[0])
+            continue;
+        add_node(input, nodes, &steps->step[first], i + 1 - first, whole, sum);
+        memset(sum, 0, sizeof sum);
+        whole = 0;
+        first = i + 1;
+    }
+    gt_analysis_empty(root, nodes, "no operators, calls or work of GPUs (torch.profiler, Nsight Systems)");
+    gt_analysis_empty(root, table, NULL);
+}
+
+/* ---- how well GPUs were used ---- */
+
+enum { OCCUPANCY, BLOCKS, WARPS };
+static const char *const arguments[] = {"est. achieved occupancy %", "blocks per SM", "warps per SM", NULL};
+
+/* Parts of names of kernels that use tensor cores: NVIDIA's PyProf has a list of them, which TensorBoard uses, too; the last
+ * are CUTLASS's. */
+static const char *const tensor_kernels[] = {"h884",
+                                             "s884",
+                                             "h1688",
+                                             "s1688",
+                                             "c1688",
+                                             "hmma",
+                                             "i8816",
+                                             "16816",
+                                             "dgrad_1x1_stride_2x2",
+                                             "first_layer_wgrad_kernel",
+                                             "conv1x1",
+                                             "conv2d_c1_k1",
+                                             "direct_group",
+                                             "xmma_implicit_gemm",
+                                             "xmma_sparse_conv",
+                                             "xmma_warp_specialized_implicit_gemm",
+                                             "xmma_gemm",
+                                             "xmma_sparse_gemm",
+                                             "tensorop",
+                                             "gmma"};
+
+static bool uses_tensor_cores(const struct gt_analysis_input *input, size_t event)
+{
+    const char *name = gt_trace_text(input->trace, input->trace->events.name[event]);
+    for (size_t i = 0; i < sizeof tensor_kernels / sizeof *tensor_kernels; i++)
+        if (strstr(name, tensor_kernels[i]))
+            return true;
+    return false;
+}
+
+static double argument_of(const struct gt_analysis_input *input, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, key);
+    return argument && argument->number >= 0 ? argument->number : NAN;
+}
+
+struct edge {
+    int64_t time;
+    double blocks; /* from here on more, or less */
+};
+
+static int compare_edges(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+    return GT_ORDER(x->time, y->time);
+}
+
+/* The area below the blocks on each SM, at most 1 at a time; NaN when no kernel tells them. */
+static double efficient_time(struct edge *edge, size_t count)
+{
+    double blocks = 0, area = 0;
+    if (!count)
+        return NAN;
+    qsort(edge, count, sizeof *edge, compare_edges);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            area += fmin(blocks, 1) * (double)(edge[i].time - edge[i - 1].time);
+        blocks += edge[i].blocks;
+    }
+    return area;
+}
+
+struct device {
+    double kernels, tensor;   /* ns of all kernels */
+    double sum[3], weight[3]; /* of the arguments, by time within the steps */
+    double busy, efficient;   /* ns within the steps */
+    int64_t busy_until;
+};
+
+/* Takes a kernel, which come by start, as far as it lies between `start` and `end`. */
+static size_t take_kernel(const struct gt_analysis_input *input, struct device *device,
+                          const struct gt_keyed_span *span, int64_t start, int64_t end, struct edge edge[2])
+{
+    int64_t from = span->start > start ? span->start : start, to = span->end < end ? span->end : end;
+    device->kernels += (double)(span->end - span->start);
+    device->tensor += uses_tensor_cores(input, span->event) ? (double)(span->end - span->start) : 0;
+    if (from >= to)
+        return 0;
+    for (uint32_t key = 0; key < 3; key++) {
+        double value = argument_of(input, span->event, key);
+        device->sum[key] += isnan(value) ? 0 : value * (double)(to - from);
+        device->weight[key] += isnan(value) ? 0 : (double)(to - from);
+    }
+    int64_t fresh = from > device->busy_until ? from : device->busy_until;
+    device->busy += to > fresh ? (double)(to - fresh) : 0;
+    device->busy_until = to > device->busy_until ? to : device->busy_until;
+    double blocks = argument_of(input, span->event, BLOCKS);
+    if (isnan(blocks) || blocks <= 0)
+        return 0;
+    edge[0] = (struct edge){from, blocks};
+    edge[1] = (struct edge){to, -blocks};
+    return 2;
+}
+
+static int measure_device(const struct gt_analysis_input *input, const struct gt_spans *work, size_t from, size_t to,
+                          int64_t start, int64_t end, struct device *device)
+{
+    struct edge *edge = malloc((2 * (to - from) + 2) * sizeof *edge);
+    size_t edges = 0;
+    *device = (struct device){.busy_until = INT64_MIN};
+    for (size_t i = from; edge && i < to; i++)
+        if (gt_analysis_work(input, work->span[i].event) == GT_WORK_KERNEL)
+            edges += take_kernel(input, device, &work->span[i], start, end, &edge[edges]);
+    device->efficient = edge ? efficient_time(edge, edges) : NAN;
+    free(edge);
+    return edge ? 0 : -ENOMEM;
+}
+
+static void add_device(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_keyed_span *span,
+                       const struct device *device, double whole)
+{
+    gt_table_text(table, gt_analysis_text(input, span->key[GT_GPU_NODE]));
+    gt_table_text(table, gt_gpu_device(input, span));
+    gt_table_number(table, gt_percent(device->busy, whole));
+    gt_table_number(table, gt_percent(device->efficient, whole));
+    for (int key = 0; key < 3; key++)
+        gt_table_number(table, device->weight[key] > 0 ? device->sum[key] / device->weight[key] : NAN);
+    gt_table_number(table, gt_percent(device->tensor, device->kernels));
+}
+
+static int by_device(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, 2), GT_ORDER(x->start, y->start), GT_ORDER(x->event, y->event));
+}
+
+static int add_devices(const struct gt_analysis_input *input, struct gt_node *root, const struct steps *steps,
+                       struct gt_spans *work)
+{
+    struct gt_table *table = gt_analysis_table(
+        root, "devices", "Devices",
+        "text:node text:device number:kernel_percent number:sm_efficiency_percent number:achieved_occupancy_percent "
+        "number:blocks_per_sm number:warps_per_sm number:tensor_core_percent");
+    int status = 0;
+    gt_spans_sort_by(work, by_device);
+    for (size_t from = 0, to; from < work->count && status >= 0; from = to) {
+        uint32_t node = work->span[from].key[GT_GPU_NODE];
+        int64_t start = INT64_MAX, end = INT64_MIN;
+        struct device device;
+        to = gt_spans_run(work, from, 2);
+        for (size_t i = 0; i < steps->count; i++)
+            if (steps->step[i].span.key[0] == node) {
+                start = steps->step[i].span.start < start ? steps->step[i].span.start : start;
+                end = steps->step[i].span.end > end ? steps->step[i].span.end : end;
+            }
+        status = measure_device(input, work, from, to, start, end, &device);
+        add_device(input, table, &work->span[from], &device, (double)(end - start));
+    }
+    gt_analysis_empty(root, table, NULL);
+    return status;
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    struct roles roles = {0};
+    struct steps steps = {0};
+    struct gt_spans work = {0};
+    (void)error;
+    int status = find_roles(input, &roles);
+    if (status >= 0)
+        status = gt_gpu_spans(input, &work);
+    if (status >= 0 && roles.until[ROLES - 1].count)
+        status = find_steps(input, &roles, &work, &steps);
+    if (status >= 0) {
+        add_steps(input, root, &steps, &roles);
+        status = add_devices(input, root, &steps, &work);
+    }
+    for (int role = 0; role < ROLES; role++)
+        gt_spans_release(&roles.until[role]);
+    gt_spans_release(&work);
+    free(steps.step);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_roles = {
+    .name = "roles",
+    .help =
+        "what each step's time went to (kernels, copies, calls, data loader, CPU), SM efficiency, occupancy, tensor cores",
+    .takes = GT_TAKES_PHASES,
+    .arguments = arguments,
+    .joins = true,
+    .build = build,
+};
