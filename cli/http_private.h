@@ -1,6 +1,6 @@
 /* The server, for the files that it is made of. */
-#ifndef CLI_HTTP_OWN_H
-#define CLI_HTTP_OWN_H
+#ifndef CLI_HTTP_PRIVATE_H
+#define CLI_HTTP_PRIVATE_H
 
 #include <microhttpd.h>
 

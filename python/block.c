@@ -12,6 +12,7 @@
 
 #include "entries.h"
 #include "blocks/block.h"
+#include "blocks/block_family.h"
 
 struct sub_tracker {
     PyObject_HEAD PyObject *name; /* as given */

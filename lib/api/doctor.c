@@ -10,7 +10,7 @@
 #include "collect/remedy.h"
 #include "report/report.h"
 
-static const char *state_name(enum gt_state state)
+static const char *state_name(enum gt_source_state state)
 {
     static const char *const names[] = {"ready", "absent", "denied", "broken"};
     return names[state];
@@ -158,9 +158,9 @@ static const struct subject {
 
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-static enum gt_state state_of(const struct doctor *doctor, const struct gt_frame *frame, enum gt_metric_id id)
+static enum gt_source_state state_of(const struct doctor *doctor, const struct gt_frame *frame, enum gt_metric_id id)
 {
-    enum gt_state state = GT_ABSENT;
+    enum gt_source_state state = GT_ABSENT;
     for (size_t i = 0; i < doctor->count; i++) {
         if (!gives(&doctor->source[i], frame, id))
             continue;
@@ -175,14 +175,14 @@ static enum gt_state state_of(const struct doctor *doctor, const struct gt_frame
 }
 
 /* Without GPUs nothing is said of their energy. */
-static bool is_subject(const enum gt_state *state, size_t number, enum gt_state wanted)
+static bool is_subject(const enum gt_source_state *state, size_t number, enum gt_source_state wanted)
 {
     bool is_of_nothing = subjects[number].metric == GT_GPU_ENERGY && state[number - 2] == GT_ABSENT;
     return state[number] == wanted && !is_of_nothing;
 }
 
 /* "memory, CPU and disk"; how many. */
-static size_t list(struct gt_buffer *out, const enum gt_state *state, enum gt_state wanted)
+static size_t list(struct gt_buffer *out, const enum gt_source_state *state, enum gt_source_state wanted)
 {
     size_t count = 0, all = 0;
     for (size_t i = 0; i < SUBJECTS; i++)
@@ -195,8 +195,8 @@ static size_t list(struct gt_buffer *out, const enum gt_state *state, enum gt_st
     return all;
 }
 
-static void add_clause(struct gt_buffer *out, const enum gt_state *state, enum gt_state wanted, const char *one,
-                       const char *several)
+static void add_clause(struct gt_buffer *out, const enum gt_source_state *state, enum gt_source_state wanted,
+                       const char *one, const char *several)
 {
     struct gt_buffer names = {0};
     size_t count = list(&names, state, wanted);
@@ -208,7 +208,7 @@ static void add_clause(struct gt_buffer *out, const enum gt_state *state, enum g
 
 static void add_sentence(struct gt_node *root, const struct doctor *doctor, const struct gt_frame *frame)
 {
-    enum gt_state state[SUBJECTS];
+    enum gt_source_state state[SUBJECTS];
     struct gt_buffer out = {0};
     for (size_t i = 0; i < SUBJECTS; i++)
         state[i] = state_of(doctor, frame, subjects[i].metric);
@@ -287,7 +287,7 @@ static const char *capability_name(enum gt_capability capability)
 
 /* setcap replaces what was set before, so there is one line for all, into which `capabilities` go. */
 static void write_remedy(struct gt_buffer *out, struct gt_buffer *capabilities, const struct gt_remedy *remedy,
-                         const struct gt_access *access)
+                         const struct gt_rights *access)
 {
     gt_buffer_printf(out, "# %s\n#   opens: %s\n#   risk: %s\n", remedy->what, remedy->opens, remedy->risk);
     if (remedy->capability == GT_NO_CAPABILITY) {
@@ -301,7 +301,7 @@ static void write_remedy(struct gt_buffer *out, struct gt_buffer *capabilities, 
 }
 
 /* 1: something is denied. */
-static int write_all(struct gt_access *access, struct gt_buffer *out)
+static int write_all(struct gt_rights *access, struct gt_buffer *out)
 {
     struct gt_buffer capabilities = {0};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
@@ -329,7 +329,7 @@ static int write_all(struct gt_access *access, struct gt_buffer *out)
 int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error)
 {
     struct gt_root root = {.fd = -1};
-    struct gt_access access;
+    struct gt_rights access;
     struct gt_buffer out = {0};
     int status = gt_root_open(&root, machine_root, error);
     if (status >= 0)

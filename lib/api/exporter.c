@@ -9,7 +9,7 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/job_groups.h"
-#include "api/own.h"
+#include "api/caller_struct.h"
 #include "api/tracker.h"
 #include "base/clock.h"
 #include "base/grow.h"

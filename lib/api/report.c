@@ -9,7 +9,7 @@
 #include "analyse/compare/compare.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/usage.h"
-#include "api/own.h"
+#include "api/caller_struct.h"
 #include "api/program.h"
 #include "api/python.h"
 #include "api/recorded.h"

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api/own.h"
+#include "api/caller_struct.h"
 #include "api/tracker.h"
 
 #ifndef SYS_epoll_pwait2

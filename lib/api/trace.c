@@ -5,7 +5,7 @@
 #include "analyse/export/export.h"
 #include "analyse/merge/merge.h"
 #include "analyse/trace/analysis.h"
-#include "api/own.h"
+#include "api/caller_struct.h"
 #include "api/python.h"
 #include "base/number.h"
 #include "trace/walk.h"

@@ -3,7 +3,6 @@
 #define GT_BASE_FILE_H
 
 #include <limits.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * so that the child starts with no files and opens its own, or the shared ones anew.
  *
  * Durability: a row is in the page cache when the call returns, so it outlives kill -9 of the process (not a power cut). */
-#ifndef GT_SAMPLE_BLOCK_H
-#define GT_SAMPLE_BLOCK_H
+#ifndef GT_BLOCKS_BLOCK_H
+#define GT_BLOCKS_BLOCK_H
 
 #include <limits.h>
 #include <pthread.h>
@@ -97,7 +97,5 @@ struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name, 
 const char *gt_block_file_path(const struct gt_block_file *file);
 /* 0, or why blocks are not being recorded in a file (NULL: the process's own); -ENOENT when it was removed or renamed. */
 int gt_block_file_status(const struct gt_block_file *file, struct gt_error *error);
-/* Before a file is opened: `pid` started this process as a part of its own program, but not by fork. */
-void gt_block_parent(pid_t pid);
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Declare, before a file is opened, that `pid` started this process as a part of its own program, but not by fork. */
+void gt_block_parent(pid_t pid);
 /* Returns true where this process is known to be a part that another one started or forked. */
 bool gt_family_is_child(void);
 

@@ -7,8 +7,8 @@
  * (outside of them it is the nearest), and the rises are added up.
  *
  * Cost: samples x blocks open at once x columns, plus a sort of the intervals; never samples x calls. */
-#ifndef GT_AGGREGATE_BLOCK_JOIN_H
-#define GT_AGGREGATE_BLOCK_JOIN_H
+#ifndef GT_BLOCKS_BLOCK_JOIN_H
+#define GT_BLOCKS_BLOCK_JOIN_H
 
 #include "blocks/interval.h"
 #include "blocks/distribution.h"

@@ -9,8 +9,8 @@
  * American Statistician 50, 1996; numpy's default). They are exact up to GT_DISTRIBUTION_EXACT values. Beyond, values are
  * counted in buckets of equal relative width, 256 to each power of two, and the relative error of a percentile is at most
  * 1/512. */
-#ifndef GT_AGGREGATE_DISTRIBUTION_H
-#define GT_AGGREGATE_DISTRIBUTION_H
+#ifndef GT_BLOCKS_DISTRIBUTION_H
+#define GT_BLOCKS_DISTRIBUTION_H
 
 #include <stddef.h>
 #include <stdint.h>

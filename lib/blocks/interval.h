@@ -13,8 +13,8 @@
  *
  * Self time is the time of a call less that of the calls begun inside it, on the same thread; of calls that ended, less that of
  * those that ended. */
-#ifndef GT_AGGREGATE_INTERVAL_H
-#define GT_AGGREGATE_INTERVAL_H
+#ifndef GT_BLOCKS_INTERVAL_H
+#define GT_BLOCKS_INTERVAL_H
 
 #include <math.h>
 #include <stdbool.h>

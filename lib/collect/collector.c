@@ -15,8 +15,8 @@ const char gt_remedy_energy[] =
     "has its lines, and other ways with what they open";
 const char gt_remedy_delegate[] = "systemd-run --user --scope -p Delegate=yes gpu-tracker ...";
 
-int gt_unavailable(struct gt_availability *availability, enum gt_state state, const char *remedy, const char *reason,
-                   ...)
+int gt_unavailable(struct gt_availability *availability, enum gt_source_state state, const char *remedy,
+                   const char *reason, ...)
 {
     va_list arguments;
     va_start(arguments, reason);

@@ -143,7 +143,7 @@ bool gt_frame_claim(struct gt_frame *frame, enum gt_metric_id metric, const stru
 /* Append a device while opening. Returns NULL without memory. A new entry is all NaN and selected, and its parent is -1. */
 struct gt_device *gt_frame_device(struct gt_frame *frame);
 
-enum gt_state {
+enum gt_source_state {
     GT_READY,
     GT_ABSENT, /* the hardware or interface is not here: quiet */
     GT_DENIED, /* it is here and this user may not read it: `remedy` says what would change that */
@@ -154,7 +154,7 @@ enum gt_state {
 #define GT_ESTIMATED_SOURCE "estimated"
 
 struct gt_availability {
-    enum gt_state state;
+    enum gt_source_state state;
     char source[128]; /* "NVML 12.580.159 (libnvidia-ml.so.1)", "/proc/PID/statm" */
     char reason[200]; /* why not ready, one clause; empty when ready */
     char remedy[200]; /* one command that would enable it, or empty */
@@ -237,7 +237,7 @@ extern const char gt_remedy_energy[];
 extern const char gt_remedy_delegate[];
 
 /* Set the state, the reason (as printf does; cut off where it does not fit) and the remedy, which may be NULL. Always returns 0. */
-int gt_unavailable(struct gt_availability *availability, enum gt_state state, const char *remedy, const char *reason,
-                   ...) __attribute__((format(printf, 4, 5)));
+int gt_unavailable(struct gt_availability *availability, enum gt_source_state state, const char *remedy,
+                   const char *reason, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

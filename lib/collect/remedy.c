@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-int gt_access_read(struct gt_access *access, const struct gt_root *root, struct gt_error *error)
+int gt_access_read(struct gt_rights *access, const struct gt_root *root, struct gt_error *error)
 {
     char text[4096];
-    *access = (struct gt_access){.root = root};
+    *access = (struct gt_rights){.root = root};
     ssize_t length = gt_root_read(root, "proc/self/status", text, sizeof text);
     const char *line = length > 0 ? strstr(text, "\nCapEff:") : NULL;
     if (!line)
@@ -17,18 +17,18 @@ int gt_access_read(struct gt_access *access, const struct gt_root *root, struct 
     return 0;
 }
 
-bool gt_access_has(const struct gt_access *access, enum gt_capability capability)
+bool gt_access_has(const struct gt_rights *access, enum gt_capability capability)
 {
     return access->capabilities >> capability & 1;
 }
 
-bool gt_access_is_denied(const struct gt_access *access, const char *path, int mode)
+bool gt_access_is_denied(const struct gt_rights *access, const char *path, int mode)
 {
     int status = gt_root_access(access->root, path, mode);
     return status == -EACCES || status == -EPERM;
 }
 
-bool gt_access_exists(const struct gt_access *access, const char *path)
+bool gt_access_exists(const struct gt_rights *access, const char *path)
 {
     return gt_root_access(access->root, path, F_OK) == 0;
 }

@@ -18,21 +18,21 @@ enum gt_capability {
 };
 
 /* This process has these rights on a machine. */
-struct gt_access {
+struct gt_rights {
     const struct gt_root *root;
     unsigned long long capabilities; /* in effect */
     char group[64];                  /* of the device that may not be opened, once that was found */
 };
 
 /* Read the capabilities of this process. Returns 0, or -EIO where the system does not tell them. */
-int gt_access_read(struct gt_access *access, const struct gt_root *root, struct gt_error *error);
-bool gt_access_has(const struct gt_access *access, enum gt_capability capability);
-bool gt_access_is_denied(const struct gt_access *access, const char *path, int mode);
-bool gt_access_exists(const struct gt_access *access, const char *path);
+int gt_access_read(struct gt_rights *access, const struct gt_root *root, struct gt_error *error);
+bool gt_access_has(const struct gt_rights *access, enum gt_capability capability);
+bool gt_access_is_denied(const struct gt_rights *access, const char *path, int mode);
+bool gt_access_exists(const struct gt_rights *access, const char *path);
 
 /* "%s" in a command stands for the group of the device. A remedy without a command becomes a part of the one setcap line. */
 struct gt_remedy {
-    bool (*is_denied)(struct gt_access *access);
+    bool (*is_denied)(struct gt_rights *access);
     const char *what, *command, *opens, *risk;
     enum gt_capability capability;
 };

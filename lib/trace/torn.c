@@ -42,7 +42,7 @@ static size_t string_end(const struct look *look)
     return 0;
 }
 
-static bool open(struct look *look, bool is_array)
+static bool open_value(struct look *look, bool is_array)
 {
     if (look->depth == DEEPEST)
         return false;
@@ -52,7 +52,7 @@ static bool open(struct look *look, bool is_array)
     return true;
 }
 
-static bool close(struct look *look, bool is_array)
+static bool close_value(struct look *look, bool is_array)
 {
     if (is_in_array(look) != is_array)
         return false;
@@ -96,16 +96,16 @@ static bool read_word(struct look *look)
 static bool read_value(struct look *look, char c)
 {
     if (c == '{' || c == '[')
-        return open(look, c == '[');
+        return open_value(look, c == '[');
     if (c == ']' && look->state == VALUE_OR_END)
-        return close(look, true);
+        return close_value(look, true);
     return read_word(look);
 }
 
 static bool read_next(struct look *look, char c)
 {
     switch (look->state) {
-    case KEY_OR_END: return c == '}' && close(look, false);
+    case KEY_OR_END: return c == '}' && close_value(look, false);
     case KEY: return false;
     case COLON:
         look->state = VALUE;
@@ -115,7 +115,7 @@ static bool read_next(struct look *look, char c)
     case VALUE_OR_END: return read_value(look, c);
     default:
         if (c == '}' || c == ']')
-            return close(look, c == ']');
+            return close_value(look, c == ']');
         look->state = is_in_array(look) ? VALUE : KEY;
         look->at++;
         return c == ',';

@@ -10,8 +10,8 @@
  * A frame keeps what the one before said, but a key that it names for a device replaces all earlier lines of that key and
  * device. "-" as the value empties a list. Lines before the first "device" are of the library as a whole, device "".
  * Tests step by hand with fake_frame(number). Blank lines and lines that begin with # do not count. */
-#ifndef TEST_FAKE_H
-#define TEST_FAKE_H
+#ifndef TEST_FAKE_FAKE_H
+#define TEST_FAKE_FAKE_H
 
 #include <stdbool.h>
 #include <stdio.h>

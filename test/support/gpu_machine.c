@@ -152,7 +152,7 @@ void gpu_machine_library(struct gpu_machine *machine, const char *name, const ch
     assert_int_equal(setenv(variable, data_path, 1), 0);
 }
 
-enum gt_state gpu_machine_open(struct gpu_machine *machine, const struct gt_collector_type *type)
+enum gt_source_state gpu_machine_open(struct gpu_machine *machine, const struct gt_collector_type *type)
 {
     machine->type = type;
     assert_int_equal(

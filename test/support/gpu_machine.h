@@ -1,6 +1,6 @@
 /* A made-up machine with GPUs: a root folder, a clock, a fake driver library, and one collector that reads them. */
-#ifndef TEST_GPU_MACHINE_H
-#define TEST_GPU_MACHINE_H
+#ifndef TEST_SUPPORT_GPU_MACHINE_H
+#define TEST_SUPPORT_GPU_MACHINE_H
 
 #include "collect/collector.h"
 #include "collect/topology.h"
@@ -44,7 +44,7 @@ void gpu_machine_initial_namespace(struct gpu_machine *machine);
 void gpu_machine_library(struct gpu_machine *machine, const char *name, const char *file, const char *variable,
                          const char *data);
 /* The state the collector answers with. */
-enum gt_state gpu_machine_open(struct gpu_machine *machine, const struct gt_collector_type *type);
+enum gt_source_state gpu_machine_open(struct gpu_machine *machine, const struct gt_collector_type *type);
 /* Step the fake library to frame `number`. */
 void gpu_machine_step(const struct gpu_machine *machine, const char *file, int number);
 /* Let `seconds` pass and take one frame. */

@@ -1,6 +1,6 @@
 /* Under the sanitizers memory is in question, not figures: tests of many repetitions make do with few. */
-#ifndef TEST_SANITIZED_H
-#define TEST_SANITIZED_H
+#ifndef TEST_SUPPORT_SANITIZED_H
+#define TEST_SUPPORT_SANITIZED_H
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1

@@ -1,7 +1,7 @@
 /* Process trees whose memory is known by construction, for tests on the running kernel. Processes are forked from the test,
  * so `megabytes` 0 gives the same tree without the memory: the difference of the two is what was constructed. */
-#ifndef TEST_SCENARIO_H
-#define TEST_SCENARIO_H
+#ifndef TEST_SUPPORT_SCENARIO_H
+#define TEST_SUPPORT_SCENARIO_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Under valgrind the kernel's figures are valgrind's own, forks take 20 ms, and clone3 is refused. */
-#ifndef TEST_VALGRIND_H
-#define TEST_VALGRIND_H
+#ifndef TEST_SUPPORT_VALGRIND_H
+#define TEST_SUPPORT_VALGRIND_H
 
 #include <stdlib.h>
 #include <string.h>

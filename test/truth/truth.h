@@ -1,7 +1,7 @@
 /* Shared by the programs of known behaviour. MB are 10^6 bytes, in whole pages. Each program prints what is true of it as
  * one JSON object on a line. */
-#ifndef TEST_TRUTH_H
-#define TEST_TRUTH_H
+#ifndef TEST_TRUTH_TRUTH_H
+#define TEST_TRUTH_TRUTH_H
 
 #include <errno.h>
 #include <stdbool.h>

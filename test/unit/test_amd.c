@@ -31,13 +31,13 @@ static int setup(void **state)
     return 0;
 }
 
-static enum gt_state open_amdsmi(const char *data)
+static enum gt_source_state open_amdsmi(const char *data)
 {
     gpu_machine_library(&machine, "amdsmi", "amdsmi", "GT_FAKE_AMDSMI", data);
     return gpu_machine_open(&machine, &gt_collector_amd);
 }
 
-static enum gt_state open_rocm_smi(const char *data)
+static enum gt_source_state open_rocm_smi(const char *data)
 {
     gpu_machine_library(&machine, "rocm_smi", "rocm_smi", "GT_FAKE_ROCM_SMI", data);
     return gpu_machine_open(&machine, &gt_collector_amd);

@@ -31,7 +31,7 @@ static int setup(void **state)
     return 0;
 }
 
-static enum gt_state open_with(const char *file, const char *data)
+static enum gt_source_state open_with(const char *file, const char *data)
 {
     gpu_machine_library(&machine, "nvml", file, "GT_FAKE_NVML", data);
     return gpu_machine_open(&machine, &gt_collector_nvml);

@@ -1,7 +1,7 @@
 /* Advice is sentences with the time that could be won. A rule looks at one matter and says something only where it
  * is wrong. */
-#ifndef GT_ANALYSE_ADVICE_H
-#define GT_ANALYSE_ADVICE_H
+#ifndef GT_ANALYSE_ADVICE_ADVICE_H
+#define GT_ANALYSE_ADVICE_ADVICE_H
 
 #include <math.h>
 

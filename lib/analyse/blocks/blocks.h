@@ -1,6 +1,6 @@
 /* The report on code blocks says how much each of them used. */
-#ifndef GT_ANALYSE_BLOCKS_H
-#define GT_ANALYSE_BLOCKS_H
+#ifndef GT_ANALYSE_BLOCKS_BLOCKS_H
+#define GT_ANALYSE_BLOCKS_BLOCKS_H
 
 #include "report/report.h"
 

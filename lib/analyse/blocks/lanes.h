@@ -1,6 +1,6 @@
 /* Pages show the calls of code blocks above their charts: each thread has a lane for each depth at which calls nest. */
-#ifndef GT_ANALYSE_LANES_H
-#define GT_ANALYSE_LANES_H
+#ifndef GT_ANALYSE_BLOCKS_LANES_H
+#define GT_ANALYSE_BLOCKS_LANES_H
 
 #include "analyse/blocks/block_analysis.h"
 #include "report/report.h"

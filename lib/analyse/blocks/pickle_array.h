@@ -1,6 +1,6 @@
 /* What pickles of results are made of: the names that may occur in them, arrays of numpy, pandas and pyarrow, and single values. */
-#ifndef GT_ANALYSE_PICKLE_ARRAY_H
-#define GT_ANALYSE_PICKLE_ARRAY_H
+#ifndef GT_ANALYSE_BLOCKS_PICKLE_ARRAY_H
+#define GT_ANALYSE_BLOCKS_PICKLE_ARRAY_H
 
 #include <stdbool.h>
 #include <stddef.h>

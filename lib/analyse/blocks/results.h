@@ -1,6 +1,6 @@
 /* Results of the analysis of blocks are read back from files. */
-#ifndef GT_ANALYSE_RESULTS_H
-#define GT_ANALYSE_RESULTS_H
+#ifndef GT_ANALYSE_BLOCKS_RESULTS_H
+#define GT_ANALYSE_BLOCKS_RESULTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

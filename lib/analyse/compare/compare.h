@@ -1,6 +1,6 @@
 /* A comparison puts results of several sessions side by side, and judges rules that a session must keep. */
-#ifndef GT_ANALYSE_COMPARE_H
-#define GT_ANALYSE_COMPARE_H
+#ifndef GT_ANALYSE_COMPARE_COMPARE_H
+#define GT_ANALYSE_COMPARE_COMPARE_H
 
 #include "report/report.h"
 

@@ -1,6 +1,6 @@
 /* The page of a comparison begins with the verdict, a forest plot of what changed, and the curves of the sessions on top of each other. */
-#ifndef GT_ANALYSE_COMPARE_PAGE_H
-#define GT_ANALYSE_COMPARE_PAGE_H
+#ifndef GT_ANALYSE_COMPARE_COMPARE_PAGE_H
+#define GT_ANALYSE_COMPARE_COMPARE_PAGE_H
 
 #include "analyse/compare/comparison.h"
 

@@ -1,6 +1,6 @@
 /* Two tests tell which of many figures differ, and by how much two means do. */
-#ifndef GT_ANALYSE_STATISTICS_H
-#define GT_ANALYSE_STATISTICS_H
+#ifndef GT_ANALYSE_COMPARE_STATISTICS_H
+#define GT_ANALYSE_COMPARE_STATISTICS_H
 
 #include <stddef.h>
 

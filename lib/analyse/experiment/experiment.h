@@ -1,6 +1,6 @@
 /* A recording of power as curves under AIPowerMeter's names, read from its folders and from our tracking files. */
-#ifndef GT_ANALYSE_EXPERIMENT_H
-#define GT_ANALYSE_EXPERIMENT_H
+#ifndef GT_ANALYSE_EXPERIMENT_EXPERIMENT_H
+#define GT_ANALYSE_EXPERIMENT_EXPERIMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

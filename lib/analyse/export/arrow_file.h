@@ -1,6 +1,6 @@
 /* A file of Arrow's IPC format, batch by batch (https://arrow.apache.org/docs/format/Columnar.html). */
-#ifndef GT_ANALYSE_ARROW_FILE_H
-#define GT_ANALYSE_ARROW_FILE_H
+#ifndef GT_ANALYSE_EXPORT_ARROW_FILE_H
+#define GT_ANALYSE_EXPORT_ARROW_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

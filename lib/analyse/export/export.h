@@ -1,6 +1,6 @@
 /* Traces are written in other forms: tables for SQL, and call stacks as a flame graph. */
-#ifndef GT_ANALYSE_EXPORT_H
-#define GT_ANALYSE_EXPORT_H
+#ifndef GT_ANALYSE_EXPORT_EXPORT_H
+#define GT_ANALYSE_EXPORT_EXPORT_H
 
 #include "report/report.h"
 #include "trace/trace.h"

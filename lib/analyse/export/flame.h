@@ -1,6 +1,6 @@
 /* Call stacks of a trace, added up to one tree. */
-#ifndef GT_ANALYSE_FLAME_H
-#define GT_ANALYSE_FLAME_H
+#ifndef GT_ANALYSE_EXPORT_FLAME_H
+#define GT_ANALYSE_EXPORT_FLAME_H
 
 #include "base/buffer.h"
 #include "trace/trace.h"

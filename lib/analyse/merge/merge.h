@@ -1,6 +1,6 @@
 /* Timelines, system samples and recordings are merged into one Chrome trace. */
-#ifndef GT_ANALYSE_MERGE_H
-#define GT_ANALYSE_MERGE_H
+#ifndef GT_ANALYSE_MERGE_MERGE_H
+#define GT_ANALYSE_MERGE_MERGE_H
 
 #include "report/report.h"
 #include "trace/trace.h"

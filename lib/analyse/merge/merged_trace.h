@@ -1,6 +1,6 @@
 /* A merged timeline is written to a file: its events, counters and marks. */
-#ifndef GT_ANALYSE_MERGED_TRACE_H
-#define GT_ANALYSE_MERGED_TRACE_H
+#ifndef GT_ANALYSE_MERGE_MERGED_TRACE_H
+#define GT_ANALYSE_MERGE_MERGED_TRACE_H
 
 #include <regex.h>
 #include <stdbool.h>

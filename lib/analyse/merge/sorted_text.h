@@ -1,7 +1,7 @@
 /* Pieces of text are put into the order of time, however many there are, in bounded memory: sorted runs are laid aside in a
  * file without a name, and merged at the end. Pieces of one time stay in the order in which they came. */
-#ifndef GT_ANALYSE_SORTED_TEXT_H
-#define GT_ANALYSE_SORTED_TEXT_H
+#ifndef GT_ANALYSE_MERGE_SORTED_TEXT_H
+#define GT_ANALYSE_MERGE_SORTED_TEXT_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  * microseconds from the first event or sample of all files, exact to the nanosecond for spans of a hundred days.
  * Results do not depend on the order of events: whatever is listed is sorted by what it is called or by a figure,
  * then by name. */
-#ifndef GT_ANALYSE_ANALYSIS_H
-#define GT_ANALYSE_ANALYSIS_H
+#ifndef GT_ANALYSE_TRACE_ANALYSIS_H
+#define GT_ANALYSE_TRACE_ANALYSIS_H
 
 #include "report/report.h"
 #include "trace/trace.h"

@@ -2,8 +2,8 @@
  * NCCL's kernels belong to beside them ("Process Group Name", "Seq", "In msg nelems", ...); kernels without are matched by
  * their order alone. A kernel begins when its rank arrives and ends when all have the data, so the ends of one collective
  * are one moment: by them the clocks of ranks are compared. Times are in ns. */
-#ifndef GT_ANALYSE_COLLECTIVES_H
-#define GT_ANALYSE_COLLECTIVES_H
+#ifndef GT_ANALYSE_TRACE_COLLECTIVES_H
+#define GT_ANALYSE_TRACE_COLLECTIVES_H
 
 #include "analyse/trace/lists.h"
 

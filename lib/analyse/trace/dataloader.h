@@ -1,6 +1,6 @@
 /* Data loaders leave events: PyTorch's in traces of SMDebug and Kineto, TensorFlow's in those of SMDebug. */
-#ifndef GT_ANALYSE_DATALOADER_H
-#define GT_ANALYSE_DATALOADER_H
+#ifndef GT_ANALYSE_TRACE_DATALOADER_H
+#define GT_ANALYSE_TRACE_DATALOADER_H
 
 #include "analyse/trace/lists.h"
 #include "base/table.h"

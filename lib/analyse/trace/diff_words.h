@@ -1,6 +1,6 @@
 /* What two traces do differently, as a sentence. */
-#ifndef GT_ANALYSE_DIFF_WORDS_H
-#define GT_ANALYSE_DIFF_WORDS_H
+#ifndef GT_ANALYSE_TRACE_DIFF_WORDS_H
+#define GT_ANALYSE_TRACE_DIFF_WORDS_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* The analyses of GPUs take their work as spans. Times are in ns; functions that can fail return 0 or -ENOMEM. */
-#ifndef GT_ANALYSE_GPU_H
-#define GT_ANALYSE_GPU_H
+#ifndef GT_ANALYSE_TRACE_GPU_H
+#define GT_ANALYSE_TRACE_GPU_H
 
 #include "analyse/trace/lists.h"
 

@@ -1,7 +1,7 @@
 /* Horovod's timelines tell when each rank has a tensor ready: within NEGOTIATE_ALLREDUCE, ticks named by the ranks' numbers; the
  * operation itself follows on the same track. All times are those of the rank that wrote the file. */
-#ifndef GT_ANALYSE_HOROVOD_H
-#define GT_ANALYSE_HOROVOD_H
+#ifndef GT_ANALYSE_TRACE_HOROVOD_H
+#define GT_ANALYSE_TRACE_HOROVOD_H
 
 #include "analyse/trace/lists.h"
 

@@ -1,7 +1,7 @@
 /* While a GPU waits for its host, the host does something: what it is, by the operators on the thread that launches the
  * next work. */
-#ifndef GT_ANALYSE_HOST_WAITS_H
-#define GT_ANALYSE_HOST_WAITS_H
+#ifndef GT_ANALYSE_TRACE_HOST_WAITS_H
+#define GT_ANALYSE_TRACE_HOST_WAITS_H
 
 #include "analyse/trace/gpu.h"
 

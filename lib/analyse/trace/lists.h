@@ -1,7 +1,7 @@
 /* Most analyses collect numbers, or spans of time that bear keys, sort them, and walk over runs of equal keys. Functions
  * that can fail return 0 or -ENOMEM. */
-#ifndef GT_ANALYSE_LISTS_H
-#define GT_ANALYSE_LISTS_H
+#ifndef GT_ANALYSE_TRACE_LISTS_H
+#define GT_ANALYSE_TRACE_LISTS_H
 
 #include <math.h>
 #include <stdbool.h>

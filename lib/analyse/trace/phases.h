@@ -1,6 +1,6 @@
 /* Training phases cut time into intervals. */
-#ifndef GT_ANALYSE_PHASES_H
-#define GT_ANALYSE_PHASES_H
+#ifndef GT_ANALYSE_TRACE_PHASES_H
+#define GT_ANALYSE_TRACE_PHASES_H
 
 #include "analyse/trace/analysis.h"
 

@@ -1,6 +1,6 @@
 /* The ranks of a job beside one another, each in a few figures. Times are in ns; NaN is not known. */
-#ifndef GT_ANALYSE_RANKS_H
-#define GT_ANALYSE_RANKS_H
+#ifndef GT_ANALYSE_TRACE_RANKS_H
+#define GT_ANALYSE_TRACE_RANKS_H
 
 #include "analyse/trace/lists.h"
 

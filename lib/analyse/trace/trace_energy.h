@@ -1,6 +1,6 @@
 /* A trace that a recording of ours belongs to has the energy that the job drew in each span. */
-#ifndef GT_ANALYSE_TRACE_ENERGY_H
-#define GT_ANALYSE_TRACE_ENERGY_H
+#ifndef GT_ANALYSE_TRACE_TRACE_ENERGY_H
+#define GT_ANALYSE_TRACE_TRACE_ENERGY_H
 
 #include "analyse/energy.h"
 #include "analyse/trace/lists.h"

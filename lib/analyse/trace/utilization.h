@@ -1,6 +1,6 @@
 /* Samples of system metrics are grouped by the resource that they are of. */
-#ifndef GT_ANALYSE_UTILIZATION_H
-#define GT_ANALYSE_UTILIZATION_H
+#ifndef GT_ANALYSE_TRACE_UTILIZATION_H
+#define GT_ANALYSE_TRACE_UTILIZATION_H
 
 #include "analyse/trace/analysis.h"
 

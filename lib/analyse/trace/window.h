@@ -1,6 +1,6 @@
 /* A stretch of time is drawn; events are added up over many. Both return 0, -ENOMEM or -EINVAL. */
-#ifndef GT_ANALYSE_WINDOW_H
-#define GT_ANALYSE_WINDOW_H
+#ifndef GT_ANALYSE_TRACE_WINDOW_H
+#define GT_ANALYSE_TRACE_WINDOW_H
 
 #include "base/table.h"
 #include "gpu_tracker.h"

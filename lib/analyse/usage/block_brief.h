@@ -1,6 +1,6 @@
 /* The code blocks of a run in a few words: which took the most of its time, and which one never ended. */
-#ifndef GT_ANALYSE_BLOCK_BRIEF_H
-#define GT_ANALYSE_BLOCK_BRIEF_H
+#ifndef GT_ANALYSE_USAGE_BLOCK_BRIEF_H
+#define GT_ANALYSE_USAGE_BLOCK_BRIEF_H
 
 #include "analyse/usage/usage_sources.h"
 

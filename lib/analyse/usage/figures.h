@@ -1,6 +1,6 @@
 /* Figures of a run that several parts of its report rest on. NaN: not known. */
-#ifndef GT_ANALYSE_FIGURES_H
-#define GT_ANALYSE_FIGURES_H
+#ifndef GT_ANALYSE_USAGE_FIGURES_H
+#define GT_ANALYSE_USAGE_FIGURES_H
 
 #include "analyse/usage/usage_sources.h"
 

@@ -1,6 +1,6 @@
 /* What to ask a scheduler for next time, from what one run used, or from the most that several did. */
-#ifndef GT_ANALYSE_NEXT_TIME_H
-#define GT_ANALYSE_NEXT_TIME_H
+#ifndef GT_ANALYSE_USAGE_NEXT_TIME_H
+#define GT_ANALYSE_USAGE_NEXT_TIME_H
 
 #include "analyse/usage/usage_sources.h"
 #include "report/report.h"

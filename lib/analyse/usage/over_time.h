@@ -1,6 +1,6 @@
 /* Pages show in charts how much a recording used over time. */
-#ifndef GT_ANALYSE_OVER_TIME_H
-#define GT_ANALYSE_OVER_TIME_H
+#ifndef GT_ANALYSE_USAGE_OVER_TIME_H
+#define GT_ANALYSE_USAGE_OVER_TIME_H
 
 #include "aggregate/sample_course.h"
 #include "report/report.h"

@@ -5,8 +5,8 @@
  *   command:WORD  the number behind WORD in its command: "command:--rows" in "sort --rows 1000" or "--rows=1000"
  *   size          the bytes of all files that its command names, as they are now
  *   anything else a static field of the recording that is a number: "n_expected_cores" */
-#ifndef GT_ANALYSE_RUN_SIZE_H
-#define GT_ANALYSE_RUN_SIZE_H
+#ifndef GT_ANALYSE_USAGE_RUN_SIZE_H
+#define GT_ANALYSE_USAGE_RUN_SIZE_H
 
 #include "analyse/usage/usage_sources.h"
 

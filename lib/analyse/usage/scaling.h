@@ -3,8 +3,8 @@
  * Both are fitted by the median of the slopes between all pairs of runs (Theil 1950, Sen 1968), which a few odd runs do not move.
  * The interval of the slope is that of Sen's, from the distribution of Kendall's tau; that of a figure adds the largest distance of a run
  * from the fit, and grows with the distance from the runs. */
-#ifndef GT_ANALYSE_SCALING_H
-#define GT_ANALYSE_SCALING_H
+#ifndef GT_ANALYSE_USAGE_SCALING_H
+#define GT_ANALYSE_USAGE_SCALING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  *                    the expected cores, the system's by all cores, and at most 100
  *   GPU utilisation  largest and mean sample, summed over the selected GPUs
  *   Compute time     the time of the command */
-#ifndef GT_ANALYSE_USAGE_H
-#define GT_ANALYSE_USAGE_H
+#ifndef GT_ANALYSE_USAGE_USAGE_H
+#define GT_ANALYSE_USAGE_USAGE_H
 
 #include "analyse/usage/usage_sources.h"
 #include "report/report.h"

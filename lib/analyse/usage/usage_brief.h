@@ -1,6 +1,6 @@
 /* The brief of a run: how it ended, a line for each resource that it used, what is remarkable, what to ask for next time. */
-#ifndef GT_ANALYSE_USAGE_BRIEF_H
-#define GT_ANALYSE_USAGE_BRIEF_H
+#ifndef GT_ANALYSE_USAGE_USAGE_BRIEF_H
+#define GT_ANALYSE_USAGE_USAGE_BRIEF_H
 
 #include "analyse/usage/usage_sources.h"
 #include "report/report.h"

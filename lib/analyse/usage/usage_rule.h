@@ -1,6 +1,6 @@
 /* A rule says when a run fails: "memory>2GB", "time<10min". Figures are named as the summary has them, and a limit has a unit. */
-#ifndef GT_ANALYSE_USAGE_RULE_H
-#define GT_ANALYSE_USAGE_RULE_H
+#ifndef GT_ANALYSE_USAGE_USAGE_RULE_H
+#define GT_ANALYSE_USAGE_USAGE_RULE_H
 
 #include "analyse/usage/usage_sources.h"
 

@@ -1,6 +1,6 @@
 /* What is remarkable about a run: one table of rules, each with the figure that it rests on. */
-#ifndef GT_ANALYSE_WARNING_H
-#define GT_ANALYSE_WARNING_H
+#ifndef GT_ANALYSE_USAGE_WARNING_H
+#define GT_ANALYSE_USAGE_WARNING_H
 
 #include "analyse/usage/usage_sources.h"
 #include "report/report.h"

@@ -17,8 +17,8 @@
  *
  * Its memory includes the page cache the job filled and the kernel's own structures; a page is charged to the group that
  * touched it first. */
-#ifndef GT_COLLECT_CGROUP_H
-#define GT_COLLECT_CGROUP_H
+#ifndef GT_COLLECT_CGROUP_CGROUP_H
+#define GT_COLLECT_CGROUP_CGROUP_H
 
 #include <stddef.h>
 #include <sys/types.h>

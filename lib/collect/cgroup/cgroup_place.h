@@ -1,6 +1,6 @@
 /* A process lies in one group of each control group hierarchy: of version 2, of the version 1 hierarchies that account, or of both. */
-#ifndef GT_COLLECT_CGROUP_PLACE_H
-#define GT_COLLECT_CGROUP_PLACE_H
+#ifndef GT_COLLECT_CGROUP_CGROUP_PLACE_H
+#define GT_COLLECT_CGROUP_CGROUP_PLACE_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* Find the control groups of a process in the file system, for both versions of the interface, also inside containers.
  * Sources: cgroups(7), proc_pid_mountinfo(5), Documentation/admin-guide/cgroup-v2.rst in the kernel's sources. */
-#ifndef GT_COLLECT_CONTROL_GROUP_H
-#define GT_COLLECT_CONTROL_GROUP_H
+#ifndef GT_COLLECT_CGROUP_CONTROL_GROUP_H
+#define GT_COLLECT_CGROUP_CONTROL_GROUP_H
 
 #include "base/root.h"
 

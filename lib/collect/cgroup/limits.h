@@ -1,8 +1,8 @@
 /* What a job may use and what the kernel did to it for using more: limits and events of its control groups and of all above, for both
  * versions of the interface. Sources: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst in
  * the kernel's sources. */
-#ifndef GT_COLLECT_LIMITS_H
-#define GT_COLLECT_LIMITS_H
+#ifndef GT_COLLECT_CGROUP_LIMITS_H
+#define GT_COLLECT_CGROUP_LIMITS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

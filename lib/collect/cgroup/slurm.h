@@ -5,8 +5,8 @@
  * slurm.../uid_U) or in system.slice/...slurmstepd.scope of version 2 (https://slurm.schedmd.com/cgroups.html, cgroup_v2.html).
  * srun hands its environment on to the tasks, so those of this tracker are told apart from those of others in the same job by
  * a mark that the tracker left there. */
-#ifndef GT_COLLECT_SLURM_H
-#define GT_COLLECT_SLURM_H
+#ifndef GT_COLLECT_CGROUP_SLURM_H
+#define GT_COLLECT_CGROUP_SLURM_H
 
 #include <stdbool.h>
 #include <stdint.h>

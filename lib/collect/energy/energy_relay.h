@@ -5,8 +5,8 @@
  *
  * 1 is the version. INSTANCE differs each time a relay is started, and after a counter was set back: counting begins anew. Figures are whole numbers of
  * QUANTUM joules, and change once in PERIOD seconds at most; one that the relay has not now is left out. */
-#ifndef GT_COLLECT_ENERGY_RELAY_H
-#define GT_COLLECT_ENERGY_RELAY_H
+#ifndef GT_COLLECT_ENERGY_ENERGY_RELAY_H
+#define GT_COLLECT_ENERGY_ENERGY_RELAY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * each channel; frames that are not ok are left out. Two columns without a header are time and watts. Several columns of watts are
  * added up, unless the user names some. Times are seconds since 1970 (or ms, us, ns), or ISO 8601. Separators are commas,
  * semicolons or tabs; after semicolons a number may have a decimal comma. A last line that is cut off is left for later. */
-#ifndef GT_COLLECT_METER_H
-#define GT_COLLECT_METER_H
+#ifndef GT_COLLECT_ENERGY_METER_H
+#define GT_COLLECT_ENERGY_METER_H
 
 #include <stdint.h>
 

@@ -13,8 +13,8 @@
  * By a TDP alone the processors draw 12 % of it when idle, 32 % with a tenth of the cores busy, 75 % with half of them and 102 %
  * with all. The figures are those that B. Davy measured by RAPL on Xeons under load ("Building an AWS EC2 Carbon Emissions
  * Dataset", Teads Engineering, 2021), as the Green Software Foundation's Impact Framework has them in its "TDP curve". */
-#ifndef GT_COLLECT_MODEL_H
-#define GT_COLLECT_MODEL_H
+#ifndef GT_COLLECT_ENERGY_MODEL_H
+#define GT_COLLECT_ENERGY_MODEL_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* Power is added up to energy where nothing counts energy itself. */
-#ifndef GT_COLLECT_POWER_H
-#define GT_COLLECT_POWER_H
+#ifndef GT_COLLECT_ENERGY_POWER_H
+#define GT_COLLECT_ENERGY_POWER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -460,7 +460,7 @@ void gt_rapl_survey(enum gt_rapl_interface interface, const struct gt_root *root
 /* Energy counters that this user may not read: by the relay, by perf events, by powercap. */
 
 /* kernel/events/core.c: above 0, events of a whole CPU take CAP_PERFMON; CAP_SYS_ADMIN before Linux 5.8. */
-static bool is_perf_denied(struct gt_access *access)
+static bool is_perf_denied(struct gt_rights *access)
 {
     char text[16] = "2";
     gt_root_read(access->root, "proc/sys/kernel/perf_event_paranoid", text, sizeof text);
@@ -469,7 +469,7 @@ static bool is_perf_denied(struct gt_access *access)
            !(access->root->is_machine && gt_early_has("perf/"));
 }
 
-static bool is_powercap_denied(struct gt_access *access)
+static bool is_powercap_denied(struct gt_rights *access)
 {
     static const char *const zones[] = {"intel-rapl:0", "intel-rapl:1", "intel-rapl-mmio:0"};
     char path[128];
@@ -481,12 +481,12 @@ static bool is_powercap_denied(struct gt_access *access)
     return any;
 }
 
-static bool is_relay_denied(struct gt_access *access)
+static bool is_relay_denied(struct gt_rights *access)
 {
     return gt_access_is_denied(access, &GT_ENERGY_RELAY_SOCKET[1], W_OK);
 }
 
-static bool is_relay_wanted(struct gt_access *access)
+static bool is_relay_wanted(struct gt_rights *access)
 {
     return !gt_access_exists(access, &GT_ENERGY_RELAY_SOCKET[1]) &&
            (is_perf_denied(access) || is_powercap_denied(access));

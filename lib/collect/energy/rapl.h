@@ -5,8 +5,8 @@
  * uncore are parts of the package. Copies of a counter count once: the MMIO copy of an MSR zone, and dies of one package whose counters advance alike.
  *
  * Sources: Documentation/power/powercap/powercap.rst and arch/x86/events/rapl.c in the kernel's sources. */
-#ifndef GT_COLLECT_RAPL_H
-#define GT_COLLECT_RAPL_H
+#ifndef GT_COLLECT_ENERGY_RAPL_H
+#define GT_COLLECT_ENERGY_RAPL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -51,7 +51,7 @@ int gt_amd_add_row(struct amd_rows *rows, struct amd_row row)
     return 0;
 }
 
-static void unavailable(struct gt_availability *availability, enum gt_state state, const char *reason,
+static void unavailable(struct gt_availability *availability, enum gt_source_state state, const char *reason,
                         const char *remedy)
 {
     availability->state = state;

@@ -1,6 +1,6 @@
 /* One collector reads AMD GPUs by one of two libraries. Its files share this. */
-#ifndef GT_COLLECT_AMD_H
-#define GT_COLLECT_AMD_H
+#ifndef GT_COLLECT_GPU_AMD_H
+#define GT_COLLECT_GPU_AMD_H
 
 #include <stddef.h>
 #include <stdint.h>

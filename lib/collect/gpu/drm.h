@@ -1,8 +1,8 @@
 /* The kernel's graphics drivers tell of each client in the fdinfo files of open devices.
  *
  * The form is Documentation/gpu/drm-usage-stats.rst of the kernel; xe counts cycles, the others nanoseconds. */
-#ifndef GT_COLLECT_DRM_H
-#define GT_COLLECT_DRM_H
+#ifndef GT_COLLECT_GPU_DRM_H
+#define GT_COLLECT_GPU_DRM_H
 
 #include "collect/gpu/gpu.h"
 #include "collect/energy/power.h"

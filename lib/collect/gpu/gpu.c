@@ -315,7 +315,7 @@ int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *
 
 /* GPUs whose device files this user may not open. */
 
-static bool are_devices_denied(struct gt_access *access)
+static bool are_devices_denied(struct gt_rights *access)
 {
     static const char *const devices[] = {"dev/nvidiactl", "dev/nvidia0", "dev/kfd", "dev/dri/renderD128",
                                           "dev/dri/renderD129"};

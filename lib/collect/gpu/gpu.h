@@ -1,6 +1,6 @@
 /* The GPU collectors share a pace for slow drivers, counters that restart, rows of unknown layout, and the choice of devices. */
-#ifndef GT_COLLECT_GPU_H
-#define GT_COLLECT_GPU_H
+#ifndef GT_COLLECT_GPU_GPU_H
+#define GT_COLLECT_GPU_GPU_H
 
 #include "collect/collector.h"
 

@@ -4,8 +4,8 @@
  * outside of containers a number that is visible is taken as it is; inside, it is when that process holds the device open;
  * else it is looked for among the namespace numbers (NSpid) of the job; and when one number is left and one process of the
  * job holds the device open without having been found, they belong together. */
-#ifndef GT_COLLECT_GPU_PID_H
-#define GT_COLLECT_GPU_PID_H
+#ifndef GT_COLLECT_GPU_GPU_PID_H
+#define GT_COLLECT_GPU_GPU_PID_H
 
 #include "collect/collector.h"
 

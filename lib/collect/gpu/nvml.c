@@ -70,7 +70,7 @@ static const char *result_text(const struct nvml *nvml, int result, char text[32
 }
 
 /* Fill in the availability; -ENODEV. */
-static int nvml_unavailable(struct gt_availability *availability, enum gt_state state, const char *reason,
+static int nvml_unavailable(struct gt_availability *availability, enum gt_source_state state, const char *reason,
                             const char *remedy)
 {
     availability->state = state;

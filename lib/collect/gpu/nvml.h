@@ -1,6 +1,6 @@
 /* The files of the NVML collector share this. */
-#ifndef GT_COLLECT_NVML_H
-#define GT_COLLECT_NVML_H
+#ifndef GT_COLLECT_GPU_NVML_H
+#define GT_COLLECT_GPU_NVML_H
 
 #include "base/library.h"
 #include "collect/gpu/gpu.h"

@@ -2,8 +2,8 @@
  *
  * Facts from the NVML API reference (docs.nvidia.com/deploy/nvml-api) and checked against the structures of the
  * nvidia-ml-py package 13.615. Version words are the size of the structure, with the version in the top byte. */
-#ifndef GT_COLLECT_NVML_API_H
-#define GT_COLLECT_NVML_API_H
+#ifndef GT_COLLECT_GPU_NVML_API_H
+#define GT_COLLECT_GPU_NVML_API_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The capacity of a machine is its memory and its cores; control groups may leave a job less: see collect/cgroup/limits.h. */
-#ifndef GT_COLLECT_CAPACITY_H
-#define GT_COLLECT_CAPACITY_H
+#ifndef GT_COLLECT_HOST_CAPACITY_H
+#define GT_COLLECT_HOST_CAPACITY_H
 
 #include "base/root.h"
 

@@ -2,8 +2,8 @@
  *
  * Documentation/hwmon/sysfs-interface.rst in the kernel's sources describes the files: tempN_input, _max and _crit hold thousandths
  * of a degree. */
-#ifndef GT_COLLECT_TEMPERATURE_H
-#define GT_COLLECT_TEMPERATURE_H
+#ifndef GT_COLLECT_HOST_TEMPERATURE_H
+#define GT_COLLECT_HOST_TEMPERATURE_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* The datagrams of a netlink socket are received many at a time, up to 64 of them with one system call. */
-#ifndef GT_COLLECT_DATAGRAM_H
-#define GT_COLLECT_DATAGRAM_H
+#ifndef GT_COLLECT_PROCESS_DATAGRAM_H
+#define GT_COLLECT_PROCESS_DATAGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

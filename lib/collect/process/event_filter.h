@@ -3,8 +3,8 @@
  *
  * Tasks are marked by the low 16 bits of their numbers, in memory shared with the kernel. Whatever a marked task forks the kernel marks
  * at once, before it runs. Marks are never taken away, so some strangers come through; none of the job is held back. */
-#ifndef GT_COLLECT_EVENT_FILTER_H
-#define GT_COLLECT_EVENT_FILTER_H
+#ifndef GT_COLLECT_PROCESS_EVENT_FILTER_H
+#define GT_COLLECT_PROCESS_EVENT_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
  * The order: a FORK comes before anything else about that task. The EXIT of a task may come before its RECORD, by at
  * most one return of 0 from gt_events_next. The kernel keeps what waits unread: some 100,000
  * events with CAP_NET_ADMIN, a few hundred without. */
-#ifndef GT_COLLECT_EVENTS_H
-#define GT_COLLECT_EVENTS_H
+#ifndef GT_COLLECT_PROCESS_EVENTS_H
+#define GT_COLLECT_PROCESS_EVENTS_H
 
 #include <stdbool.h>
 

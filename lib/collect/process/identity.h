@@ -1,6 +1,6 @@
 /* A process belongs to a user, executes a program, and may be in a job that its control group names. */
-#ifndef GT_COLLECT_IDENTITY_H
-#define GT_COLLECT_IDENTITY_H
+#ifndef GT_COLLECT_PROCESS_IDENTITY_H
+#define GT_COLLECT_PROCESS_IDENTITY_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -7,8 +7,8 @@
  *
  * A walk holds locks of the processes it reads, for about 5 ms for each GB in pieces below a millisecond; it rests now and then when it
  * has to wait for them, for then the process maps memory itself. The caller limits how often (sample/walker.h). */
-#ifndef GT_COLLECT_MEMORY_H
-#define GT_COLLECT_MEMORY_H
+#ifndef GT_COLLECT_PROCESS_MEMORY_H
+#define GT_COLLECT_PROCESS_MEMORY_H
 
 #include <stdint.h>
 

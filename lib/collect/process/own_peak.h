@@ -6,8 +6,8 @@
  *
  * Setting it back has one side effect: ru_maxrss of getrusage(2) and wait4(2) begins anew as well. The mark belongs to the process,
  * so what is open is kept here, for the process; after a fork(2) the child has no windows. */
-#ifndef GT_COLLECT_OWN_PEAK_H
-#define GT_COLLECT_OWN_PEAK_H
+#ifndef GT_COLLECT_PROCESS_OWN_PEAK_H
+#define GT_COLLECT_PROCESS_OWN_PEAK_H
 
 /* Read the resident memory of the calling process now and its mark, in bytes; NaN where the kernel tells none. Returns 0 or negative
  * errno. */

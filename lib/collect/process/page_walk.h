@@ -3,8 +3,8 @@
  * Sources: /proc/PID/maps and /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst in the kernel's sources); the
  * PAGEMAP_SCAN ioctl of Linux 6.7 leaps over empty ranges. Counted is what the kernel counts as resident: not the zero
  * pages, not device memory mapped by a driver, not hugetlb pages. */
-#ifndef GT_COLLECT_PAGE_WALK_H
-#define GT_COLLECT_PAGE_WALK_H
+#ifndef GT_COLLECT_PROCESS_PAGE_WALK_H
+#define GT_COLLECT_PROCESS_PAGE_WALK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

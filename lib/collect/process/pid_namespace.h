@@ -1,6 +1,6 @@
 /* In another PID namespace than that of /proc, system calls take other numbers of processes than /proc shows. */
-#ifndef GT_COLLECT_PID_NAMESPACE_H
-#define GT_COLLECT_PID_NAMESPACE_H
+#ifndef GT_COLLECT_PROCESS_PID_NAMESPACE_H
+#define GT_COLLECT_PROCESS_PID_NAMESPACE_H
 
 #include "base/root.h"
 

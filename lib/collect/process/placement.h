@@ -6,8 +6,8 @@
  * divided as at the last. The sum over packages is the process's CPU time, which has a source of its own.
  *
  * Nothing of this is done on machines whose frame has no packages: a process then has no placement. */
-#ifndef GT_COLLECT_PLACEMENT_H
-#define GT_COLLECT_PLACEMENT_H
+#ifndef GT_COLLECT_PROCESS_PLACEMENT_H
+#define GT_COLLECT_PROCESS_PLACEMENT_H
 
 #include "collect/collector.h"
 

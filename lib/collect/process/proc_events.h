@@ -1,6 +1,6 @@
 /* The kernel's process events connector is a source of gt_event (collect/process/events.h). */
-#ifndef GT_COLLECT_PROC_EVENTS_H
-#define GT_COLLECT_PROC_EVENTS_H
+#ifndef GT_COLLECT_PROCESS_PROC_EVENTS_H
+#define GT_COLLECT_PROCESS_PROC_EVENTS_H
 
 #include "base/root.h"
 #include "collect/collector.h"

@@ -4,8 +4,8 @@
  * (statm), threads (links of /proc/PID/task). Once a second: stat (faults, what waited-for children used), status
  * (high-water mark, swap, context switches), io. Descriptors are kept: a kept descriptor never shows another process
  * when the number is used again. */
-#ifndef GT_COLLECT_PROCESS_H
-#define GT_COLLECT_PROCESS_H
+#ifndef GT_COLLECT_PROCESS_PROCESS_H
+#define GT_COLLECT_PROCESS_PROCESS_H
 
 #include "collect/collector.h"
 

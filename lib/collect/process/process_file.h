@@ -1,6 +1,6 @@
 /* Files of one process, opened so that a reused number cannot deceive, and read line by line. */
-#ifndef GT_COLLECT_PROCESS_FILE_H
-#define GT_COLLECT_PROCESS_FILE_H
+#ifndef GT_COLLECT_PROCESS_PROCESS_FILE_H
+#define GT_COLLECT_PROCESS_PROCESS_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

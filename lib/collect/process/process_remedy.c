@@ -9,13 +9,13 @@
 #include "collect/process/process.h"
 #include "collect/remedy.h"
 
-static bool are_records_denied(struct gt_access *access)
+static bool are_records_denied(struct gt_rights *access)
 {
     return !gt_access_has(access, GT_CAPABILITY_NET_ADMIN) &&
            !(access->root->is_machine && gt_events_has_early(GT_EVENTS_RECORDS));
 }
 
-static bool are_others_denied(struct gt_access *access)
+static bool are_others_denied(struct gt_rights *access)
 {
     return !gt_access_has(access, GT_CAPABILITY_SYS_PTRACE);
 }
@@ -56,7 +56,7 @@ int gt_process_missing(const struct gt_root *root, pid_t pid, struct gt_error *e
 }
 
 /* proc(5): who is in the group of the mount sees all processes, but with hidepid=ptraceable. */
-static bool is_proc_hidden(struct gt_access *access, bool *has_group)
+static bool is_proc_hidden(struct gt_rights *access, bool *has_group)
 {
     char text[65536];
     const char *group;
@@ -72,13 +72,13 @@ static bool is_proc_hidden(struct gt_access *access, bool *has_group)
     return !*has_group || !is_member((gid_t)strtoul(group + 5, NULL, 10));
 }
 
-static bool is_proc_hidden_from_all(struct gt_access *access)
+static bool is_proc_hidden_from_all(struct gt_rights *access)
 {
     bool has_group;
     return is_proc_hidden(access, &has_group) && !has_group;
 }
 
-static bool is_proc_hidden_but_for_a_group(struct gt_access *access)
+static bool is_proc_hidden_but_for_a_group(struct gt_rights *access)
 {
     bool has_group;
     return is_proc_hidden(access, &has_group) && has_group;

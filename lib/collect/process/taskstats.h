@@ -1,6 +1,6 @@
 /* The kernel's exit records are a source of gt_event (collect/process/events.h). */
-#ifndef GT_COLLECT_TASKSTATS_H
-#define GT_COLLECT_TASKSTATS_H
+#ifndef GT_COLLECT_PROCESS_TASKSTATS_H
+#define GT_COLLECT_PROCESS_TASKSTATS_H
 
 #include "base/root.h"
 #include "collect/collector.h"

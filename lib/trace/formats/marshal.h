@@ -1,7 +1,7 @@
 /* Python's marshal format, versions 0 to 4 and as far as profiles need it: numbers, texts, tuples, dictionaries,
  * references. The format: CPython, Python/marshal.c. Sizes that the text claims cost nothing before they are there. */
-#ifndef GT_TRACE_MARSHAL_H
-#define GT_TRACE_MARSHAL_H
+#ifndef GT_TRACE_FORMATS_MARSHAL_H
+#define GT_TRACE_FORMATS_MARSHAL_H
 
 #include <stddef.h>
 #include <stdint.h>

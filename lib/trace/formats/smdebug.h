@@ -1,6 +1,6 @@
 /* SMDebug writes nodes, steps and times into the names of its files and folders. */
-#ifndef GT_TRACE_SMDEBUG_H
-#define GT_TRACE_SMDEBUG_H
+#ifndef GT_TRACE_FORMATS_SMDEBUG_H
+#define GT_TRACE_FORMATS_SMDEBUG_H
 
 #include "trace/format.h"
 

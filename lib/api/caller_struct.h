@@ -1,6 +1,6 @@
 /* Structs of the caller's, who may know fewer members than we do, or more. */
-#ifndef GT_API_OWN_H
-#define GT_API_OWN_H
+#ifndef GT_API_CALLER_STRUCT_H
+#define GT_API_CALLER_STRUCT_H
 
 #include <stddef.h>
 #include <string.h>
