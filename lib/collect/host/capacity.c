@@ -15,9 +15,9 @@ static double total_memory(const struct gt_root *root)
     return total ? 1024.0 * (double)strtoull(total + strlen("MemTotal:"), NULL, 10) : NAN;
 }
 
-double gt_capacity_memory(const struct gt_root *root, const struct gt_watched_groups *groups)
+double gt_capacity_memory(const struct gt_root *root, const struct gt_control_group groups[GT_CONTROLLERS])
 {
-    struct gt_group_limit limit = {.value = NAN}; /* fmin passes over it */
+    struct gt_limit limit = {.value = NAN}; /* fmin passes over it */
     if (groups)
         gt_limit_memory(&limit, root, groups);
     return fmin(total_memory(root), limit.value);
