@@ -1,6 +1,7 @@
 #include "track.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,6 +115,21 @@ static int check_tracker(struct track *track, struct gt_error *error)
     return 0;
 }
 
+/* A mistyped one is made, too. Where there are many ranks they are to make it. */
+static void tell_of_folder(struct track *track)
+{
+    char copy[PATH_MAX], sentence[PATH_MAX + 80];
+    const char *path = track->settings.tracking_file;
+    if (!path || strchr(path, '%') || gt_rank_has_others() || strlen(path) >= sizeof copy)
+        return;
+    strcpy(copy, path);
+    const char *folder = dirname(copy);
+    if (access(folder, F_OK) == 0 || errno != ENOENT)
+        return;
+    snprintf(sentence, sizeof sentence, "made the folder %s: it was not there", folder);
+    watch_warn(&track->watch, sentence);
+}
+
 /* Everything that can be wrong is found here, before anything is started or written. */
 static int prepare(struct track *track, const struct options *options, bool as_original)
 {
@@ -136,6 +152,8 @@ static int prepare(struct track *track, const struct options *options, bool as_o
         status = check_tracker(track, &error);
     if (status >= 0)
         status = gt_rules_check(options->limits.value, &error);
+    if (status >= 0)
+        tell_of_folder(track);
     return status < 0 ? say_failure(status, &error) : 0;
 }
 

@@ -212,6 +212,16 @@ static bool is_task(const struct environment *environment)
     return find(environment, "SLURM_STEP_ID") || !(number_of(environment, "SLURM_NTASKS") > 1);
 }
 
+/* "4(x2),1" are two nodes with four tasks each, and one with one. */
+static void read_tasks(struct gt_machine *machine, const struct environment *environment)
+{
+    const char *here = find(environment, "SLURM_TASKS_PER_NODE");
+    double all = number_of(environment, "SLURM_NTASKS"), on_node = here ? strtod(here, NULL) : all;
+    machine->tasks = is_task(environment) ? 1 : on_node >= 1 ? (int)fmin(on_node, all) : (int)all;
+    machine->asks_by_core = all > 1 || find(environment, "SLURM_ARRAY_JOB_ID") ||
+                            find(environment, "SLURM_MEM_PER_CPU");
+}
+
 static void read_environment(struct gt_machine *machine, const struct environment *environment)
 {
     for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers && !*machine->scheduler; i++)
@@ -219,6 +229,8 @@ static void read_environment(struct gt_machine *machine, const struct environmen
             snprintf(machine->scheduler, sizeof machine->scheduler, "%s", schedulers[i].name);
     if (!*machine->scheduler)
         return;
+    if (find(environment, "SLURM_JOB_ID"))
+        read_tasks(machine, environment);
     if (is_task(environment))
         set(&machine->limit[GT_LIMIT_CORES], number_of(environment, "SLURM_CPUS_PER_TASK"), "SLURM_CPUS_PER_TASK");
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)

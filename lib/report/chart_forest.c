@@ -3,7 +3,7 @@
 
 #include "report/chart.h"
 
-enum { ROW = 26, NAMES = 250, LETTERS = 34, WHOLE = 100, STEPS = 5 };
+enum { ROW = 26, NAMES = 250, LETTERS = 34, WHOLE = 100, STEPS = 5, LABEL = 80 };
 
 struct forest {
     struct gt_buffer *out;
@@ -71,11 +71,12 @@ static void put_axis(const struct forest *forest, int height)
     int first = (int)ceil(forest->least / forest->step - 1e-9), last = (int)lround(forest->most / forest->step);
     for (int i = first; i <= last; i++) {
         double x = place(forest, i * forest->step);
+        bool is_at_border = x > GT_CHART_WIDTH - LABEL / 2;
         gt_buffer_text(forest->out, i == 0 ? "<path class=\"limit\" d=\"M" : "<path class=\"grid\" d=\"M");
         gt_chart_number(forest->out, x, 1);
-        gt_buffer_printf(forest->out, " 0V%d\"/><text text-anchor=\"middle\" y=\"%d\" x=\"", height - GT_CHART_BOTTOM,
-                         height - GT_CHART_BOTTOM + 18);
-        gt_chart_number(forest->out, fmin(x, GT_CHART_WIDTH - 24), 1);
+        gt_buffer_printf(forest->out, " 0V%d\"/><text text-anchor=\"%s\" y=\"%d\" x=\"", height - GT_CHART_BOTTOM,
+                         is_at_border ? "end" : "middle", height - GT_CHART_BOTTOM + 18);
+        gt_chart_number(forest->out, is_at_border ? GT_CHART_WIDTH : x, 1);
         gt_buffer_text(forest->out, i > 0 ? "\">+" : "\">");
         gt_chart_number(forest->out, i * forest->step, forest->step < 1 ? 1 : 0);
         gt_buffer_text(forest->out, " %</text>\n");

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "base/utf8.h"
+#include "base/function_name.h"
 
 static const struct gt_node *seen(const struct gt_node *node)
 {
@@ -77,6 +78,15 @@ static void add_text(struct gt_buffer *out, const char *text)
         gt_utf8_show(out, text);
 }
 
+static void add_function(struct gt_buffer *out, const struct gt_grid *grid, const char *name)
+{
+    struct gt_buffer text = {0};
+    gt_function_name(&text, name ? name : "", gt_report_style(grid->report) & GT_STYLE_ASCII ? "..." : "…");
+    add_text(out, text.data);
+    out->failed = out->failed ? out->failed : text.failed;
+    gt_buffer_release(&text);
+}
+
 static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
                      size_t column)
 {
@@ -93,7 +103,11 @@ static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
     switch (table->column[column].kind) {
     case GT_CELL_NUMBER: add_number(out, number, decimals(grid->report, table->flags | brief, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
-    default: add_text(out, gt_table_cell_text(table, row, column, &text));
+    default:
+        if (table->column[column].flags & GT_COLUMN_FUNCTION)
+            add_function(out, grid, gt_table_cell_text(table, row, column, &text));
+        else
+            add_text(out, gt_table_cell_text(table, row, column, &text));
     }
     out->failed = out->failed ? out->failed : text.failed;
     gt_buffer_release(&text);
@@ -115,7 +129,8 @@ static int allocate(struct gt_grid *grid, size_t columns, size_t rows)
     grid->rows = rows;
     grid->text = calloc(columns * rows + 1, sizeof *grid->text);
     grid->is_text = calloc(columns + 1, sizeof *grid->is_text);
-    return grid->text && grid->is_text ? 0 : -ENOMEM;
+    grid->of = calloc(columns + 1, sizeof *grid->of);
+    return grid->text && grid->is_text && grid->of ? 0 : -ENOMEM;
 }
 
 /* Move what was appended into the grid; a failed append shows as a missing text. */
@@ -139,6 +154,7 @@ static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_
 {
     struct gt_buffer text = {0};
     grid->is_text[to] = table->column[from].kind == GT_CELL_TEXT;
+    grid->of[to] = from;
     if (to > 0 || !grid->keyed)
         add_title(&text, table->column[from].title, table->column[from].unit);
     int status = take(grid, 0, to, &text);
@@ -149,6 +165,11 @@ static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_
     return status;
 }
 
+static bool stands_last(const struct gt_grid *grid, const struct gt_table *table, size_t column)
+{
+    return table->column[column].flags & GT_COLUMN_FUNCTION && !(grid->keyed && column == 0);
+}
+
 static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
 {
     size_t visible = 0;
@@ -157,9 +178,10 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
         visible += gt_grid_has_column(table, column);
     int status = allocate(grid, visible, gt_table_rows(table) + 1);
     visible = 0;
-    for (size_t column = 0; !status && column < table->columns; column++)
-        if (gt_grid_has_column(table, column))
-            status = fill_column(grid, table, column, visible++);
+    for (int is_last = 0; is_last < 2; is_last++)
+        for (size_t column = 0; !status && column < table->columns; column++)
+            if (gt_grid_has_column(table, column) && stands_last(grid, table, column) == is_last)
+                status = fill_column(grid, table, column, visible++);
     return status;
 }
 
@@ -284,6 +306,7 @@ void gt_grid_release(struct gt_grid *grid)
         free(grid->text[i]);
     free(grid->text);
     free(grid->is_text);
+    free(grid->of);
     *grid = (struct gt_grid){0};
 }
 

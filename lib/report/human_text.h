@@ -19,6 +19,7 @@ struct gt_grid {
     size_t columns, rows;
     char **text;    /* row by row */
     bool *is_text;  /* of each column: not a number */
+    size_t *of;     /* each column's number in the table */
     bool keyed;     /* the first column names the rows */
     unsigned flags; /* GT_GRID_... */
 };

@@ -156,6 +156,8 @@ static int put_parts(struct gt_buffer *out, const struct gt_report *report, cons
 
 enum { BRIEF_ROWS = 12 };
 
+#define FOLDED "<details>\n<summary>All figures</summary>\n\n"
+
 static void put_brief_row(struct gt_buffer *out, const char *title, const char *value, const char *words)
 {
     gt_buffer_text(out, "| ");
@@ -191,7 +193,7 @@ static void put_brief(struct gt_buffer *out, const struct gt_node *brief)
         put_brief_row(out, gt_node_title(line), gt_brief_value(line), gt_brief_words(line));
     put_brief_items(out, gt_brief_first_warning(brief), "- ");
     put_brief_items(out, gt_brief_first_request(brief), "- ");
-    gt_buffer_text(out, "\n<details>\n<summary>All figures</summary>\n\n");
+    gt_buffer_text(out, "\n" FOLDED);
 }
 
 static int put_nodes(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section, int level)
@@ -208,9 +210,30 @@ static int put_nodes(struct gt_buffer *out, const struct gt_report *report, cons
     return status;
 }
 
+/* What pages alone begin with: a verdict, and what bears it. The rest is folded. */
+static int put_verdict(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
+{
+    const struct gt_node *top = gt_report_top(report);
+    gt_buffer_text(out, "**");
+    put_escaped(out, gt_brief_title(brief));
+    gt_buffer_text(out, "**: ");
+    put_escaped(out, gt_brief_outcome(brief));
+    gt_buffer_char(out, '\n');
+    put_brief_items(out, gt_brief_first_warning(brief), "- ");
+    gt_buffer_char(out, '\n');
+    put_facts(out, report, top);
+    int status = put_parts(out, report, top, 2, true);
+    gt_buffer_text(out, FOLDED);
+    if (status >= 0)
+        status = put_parts(out, report, top, 2, false);
+    gt_buffer_text(out, "</details>\n");
+    return status;
+}
+
 static int write_markdown(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    int status = put_nodes(out, report, gt_report_top(report), 2);
+    const struct gt_node *top = gt_report_top(report), *verdict = gt_brief_of(gt_report_page_top(report));
+    int status = verdict && !gt_brief_of(top) ? put_verdict(out, report, verdict) : put_nodes(out, report, top, 2);
     return status < 0 ? gt_error_system(error, -status, "markdown") : 0;
 }
 

@@ -6,7 +6,7 @@
 #include "report/brief.h"
 #include "report/chart.h"
 
-enum { CURVE_WIDTH = 160, CURVE_HEIGHT = 24 };
+enum { TITLE_LETTERS = 100, CURVE_WIDTH = 160, CURVE_HEIGHT = 24 };
 
 /* "resource_usage" as "Resource usage". */
 static void put_type(struct gt_buffer *out, const char *type)
@@ -45,7 +45,7 @@ void gt_page_title(struct gt_buffer *out, const struct gt_report *report)
     else
         gt_html_escape(out, gt_brief_value(first));
     gt_buffer_text(out, " \xc2\xb7 ");
-    gt_html_escape(out, gt_brief_title(brief));
+    gt_chart_cut(out, gt_brief_title(brief), TITLE_LETTERS);
 }
 
 /* ---- cards ---- */

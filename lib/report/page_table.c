@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "report/chart.h"
 
-/* Beyond these numbers of columns rows are cards on a phone, on half a screen, on a screen; titles of cells cost bytes. */
-enum { NARROW = 3, MIDDLE = 6, WIDE = 11, MOST_TITLED_ROWS = 1000, HEAT_COLUMNS = 3, LONG_TEXT = 300 };
+/* Beyond these numbers of columns rows are cards on a phone, on half a screen, on a screen. */
+enum { NARROW = 3, MIDDLE = 6, WIDE = 11, HEAT_COLUMNS = 3, LONG_TEXT = 300 };
 
 enum look { PLAIN, BAR, HEAT };
 
@@ -119,12 +120,9 @@ static void choose_looks(struct shape *shape)
 static void shape_analysis(struct shape *shape)
 {
     const struct gt_grid *grid = shape->grid;
-    size_t of = 0;
-    for (size_t i = 0; i < grid->columns; i++, of++) {
-        while (!gt_grid_has_column(shape->table, of))
-            of++;
+    for (size_t i = 0; i < grid->columns; i++) {
         bool same = says_the_same(grid, i) && !(grid->keyed && i == 0);
-        shape->column[i] = (struct column){.of = of, .is_left_out = same && shape->shown > 2};
+        shape->column[i] = (struct column){.of = grid->of[i], .is_left_out = same && shape->shown > 2};
         shape->shown -= shape->column[i].is_left_out;
         if (grid->is_text[i])
             shape->column[i].cut = common_folder(grid, i);
@@ -143,20 +141,34 @@ static void put_look(struct gt_buffer *out, const struct shape *shape, size_t ro
                          fmin(part, 100));
 }
 
-static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t row, size_t column, bool is_titled)
+/* The whole name where the cell has it cut. */
+static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
+{
+    const struct gt_table *table = shape->table;
+    size_t column = shape->grid->of[number];
+    struct gt_buffer text = {0};
+    const char *whole = table && table->column[column].flags & GT_COLUMN_FUNCTION
+                            ? gt_table_cell_text(table, row - 1, column, &text)
+                            : NULL;
+    if (whole && strcmp(whole, gt_grid_at(shape->grid, row, number)) != 0) {
+        gt_buffer_text(out, " title=\"");
+        gt_html_escape(out, whole);
+        gt_buffer_char(out, '"');
+    }
+    gt_buffer_release(&text);
+}
+
+static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t row, size_t column)
 {
     const struct gt_grid *grid = shape->grid;
-    const char *text = gt_grid_at(grid, row, column), *title = gt_grid_at(grid, 0, column);
+    const char *text = gt_grid_at(grid, row, column);
     bool names_row = row > 0 && grid->keyed && column == 0, is_title = row == 0 && *text;
     size_t cut = row > 0 ? shape->column[column].cut : 0;
     gt_buffer_text(out, names_row ? "<th scope=\"row\"" : is_title ? "<th scope=\"col\"" : "<td");
     gt_buffer_text(out, grid->is_text[column] && !names_row && (row > 0 || *text) ? " class=\"t\"" : "");
-    if (row > 0)
+    if (row > 0) {
         put_look(out, shape, row, column);
-    if (row > 0 && is_titled && !names_row && *title) {
-        gt_buffer_text(out, " data-t=\"");
-        gt_html_escape(out, title);
-        gt_buffer_char(out, '"');
+        put_whole(out, shape, row, column);
     }
     gt_buffer_char(out, '>');
     bool is_long = strlen(text + cut) > LONG_TEXT;
@@ -166,17 +178,57 @@ static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t ro
     gt_buffer_text(out, names_row || is_title ? "</th>" : "</td>");
 }
 
+/* Neither the string nor the element around it may end early. */
+static void put_style_text(struct gt_buffer *out, const char *text)
+{
+    struct gt_buffer shown = {0};
+    gt_utf8_show(&shown, text);
+    gt_buffer_char(out, '"');
+    for (const char *at = shown.data ? shown.data : ""; *at; at++)
+        if ((unsigned char)*at < ' ' || strchr("\"\\<>&", *at))
+            gt_buffer_printf(out, "\\%x ", (unsigned char)*at);
+        else
+            gt_buffer_char(out, *at);
+    gt_buffer_char(out, '"');
+    gt_buffer_release(&shown);
+}
+
+/* What stands before a cell where its row is a card: once for each column, for there may be thousands of rows. */
+static void put_titles(struct gt_buffer *out, const struct shape *shape, size_t number)
+{
+    size_t place = 0;
+    gt_buffer_text(out, "<style>");
+    for (size_t column = 0; column < shape->grid->columns; column++) {
+        const char *title = gt_grid_at(shape->grid, 0, column);
+        if (shape->column[column].is_left_out)
+            continue;
+        place++;
+        if (!*title)
+            continue;
+        gt_buffer_printf(out, ".k%zu td:nth-child(%zu){--t:", number, place);
+        put_style_text(out, title);
+        gt_buffer_char(out, '}');
+    }
+    gt_buffer_text(out, "</style>");
+}
+
 static void put_rows(struct gt_buffer *out, const struct shape *shape)
 {
     const struct gt_grid *grid = shape->grid;
-    bool is_titled = shape->shown > NARROW && grid->rows <= MOST_TITLED_ROWS;
-    const char *class = !is_titled ? "" : shape->shown > WIDE ? " c3" : shape->shown > MIDDLE ? " c2" : " c1";
-    gt_buffer_printf(out, "<div class=\"scroll%s\" tabindex=\"0\"><table>\n", class);
+    size_t number = out->length; /* no other table begins here */
+    const char *class = shape->shown > WIDE ? "c3" : shape->shown > MIDDLE ? "c2" : "c1";
+    if (shape->shown > NARROW) {
+        gt_buffer_printf(out, "<div class=\"scroll %s k%zu\" tabindex=\"0\">", class, number);
+        put_titles(out, shape, number);
+    } else {
+        gt_buffer_text(out, "<div class=\"scroll\" tabindex=\"0\">");
+    }
+    gt_buffer_text(out, "<table>\n");
     for (size_t row = 0; row < grid->rows; row++) {
         gt_buffer_text(out, row == 0 ? "<thead><tr>" : row == 1 ? "<tbody>\n<tr>" : "<tr>");
         for (size_t column = 0; column < grid->columns; column++)
             if (!shape->column[column].is_left_out)
-                put_cell(out, shape, row, column, is_titled);
+                put_cell(out, shape, row, column);
         gt_buffer_text(out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
     }
     gt_buffer_text(out, grid->rows > 1 ? "</tbody></table></div>\n" : "</table></div>\n");

@@ -140,6 +140,7 @@ static void remove_column(struct screen *screen, size_t column)
         screen->width[column] = screen->width[column + 1];
         screen->is_state[column] = screen->is_state[column + 1];
         grid->is_text[column] = grid->is_text[column + 1];
+        grid->of[column] = grid->of[column + 1];
     }
 }
 
@@ -384,29 +385,39 @@ static size_t put_field(struct screen *screen, size_t row, size_t column, size_t
     return indent;
 }
 
-static void put_card(struct screen *screen, size_t row, bool has_name)
+/* `name` is the column that names the rows; SIZE_MAX: there is none. */
+static void put_card(struct screen *screen, size_t row, size_t name)
 {
     size_t indent = screen->indent + CARD_INDENT, at = indent;
-    if (has_name) {
+    if (name != SIZE_MAX) {
         put_spaces(screen->out, screen->indent);
-        gt_screen_text(screen->out, gt_grid_at(screen->grid, row, 0), screen->indent, screen->indent + GAP,
+        gt_screen_text(screen->out, gt_grid_at(screen->grid, row, name), screen->indent, screen->indent + GAP,
                        screen->indent + screen->room);
     }
-    for (size_t column = has_name; column < screen->grid->columns; column++)
-        if (*gt_grid_at(screen->grid, row, column))
+    for (size_t column = 0; column < screen->grid->columns; column++)
+        if (column != name && *gt_grid_at(screen->grid, row, column))
             at = put_field(screen, row, column, at);
     if (at != indent)
         gt_buffer_char(screen->out, '\n');
 }
 
 /* A row of facts has no name. */
-static void put_cards(struct screen *screen, bool is_row_of_facts)
+static size_t name_of(const struct screen *screen, const struct gt_table *table)
 {
-    bool has_name = !is_row_of_facts && (screen->grid->keyed || screen->grid->is_text[0]);
+    const struct gt_grid *grid = screen->grid;
+    for (size_t column = 0; table && column < grid->columns; column++)
+        if (table->column[grid->of[column]].flags & GT_COLUMN_FUNCTION)
+            return column;
+    return table && (grid->keyed || grid->is_text[0]) ? 0 : SIZE_MAX;
+}
+
+static void put_cards(struct screen *screen, const struct gt_table *table)
+{
+    size_t name = name_of(screen, table);
     for (size_t row = 1; row < screen->grid->rows; row++) {
-        if (!has_name && row > 1)
+        if (name == SIZE_MAX && row > 1)
             gt_buffer_char(screen->out, '\n');
-        put_card(screen, row, has_name);
+        put_card(screen, row, name);
     }
 }
 
@@ -414,9 +425,8 @@ static void put_cards(struct screen *screen, bool is_row_of_facts)
 
 static void mark_states(struct screen *screen, const struct gt_table *table)
 {
-    for (size_t column = 0, shown = 0; table && column < table->columns && shown < screen->grid->columns; column++)
-        if (gt_grid_has_column(table, column))
-            screen->is_state[shown++] = table->column[column].flags & GT_COLUMN_STATE;
+    for (size_t column = 0; table && column < screen->grid->columns; column++)
+        screen->is_state[column] = table->column[screen->grid->of[column]].flags & GT_COLUMN_STATE;
 }
 
 static int put_all(struct screen *screen, const struct gt_table *table)
@@ -432,7 +442,7 @@ static int put_all(struct screen *screen, const struct gt_table *table)
     else if (fit(screen, drops))
         status = put_rows(screen);
     else
-        put_cards(screen, !table);
+        put_cards(screen, table);
     put_notes(screen, &rows);
     put_notes(screen, &columns);
     return status;

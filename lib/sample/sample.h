@@ -84,7 +84,9 @@ struct gt_machine {
     double price;                     /* for each kWh; 0: not given */
     char scheduler[16];               /* that the job runs under: "slurm", "pbs", "lsf", "k8s"; "" none is known */
     struct gt_limit limit[GT_LIMITS]; /* 0: none is known */
-    char currency[16];                /* "EUR"; "" not told */
+    int tasks;                        /* of Slurm, that the job holds on this node; 0: not known */
+    bool asks_by_core; /* Slurm gives the job memory for each core: one of an array, or of several tasks */
+    char currency[16]; /* "EUR"; "" not told */
 };
 
 const char *gt_exactness_name(enum gt_exactness exactness);

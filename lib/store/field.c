@@ -58,6 +58,8 @@ const struct gt_field gt_machine_fields[] = {
     FIELD(gt_machine, "gpus_asked_source", limit[GT_LIMIT_GPUS].source, TEXT, TEXT),
     FIELD(gt_machine, "time_asked", limit[GT_LIMIT_TIME].value, NUMBER, DOUBLE),
     FIELD(gt_machine, "time_asked_source", limit[GT_LIMIT_TIME].source, TEXT, TEXT),
+    FIELD(gt_machine, "tasks", tasks, INTEGER, INT),
+    FIELD(gt_machine, "memory_by_core", asks_by_core, INTEGER, BOOL),
 };
 const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_machine_fields;
 

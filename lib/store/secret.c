@@ -5,8 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/file.h"
-
 /* A name holds one of these without regard to case, '-' and '_'. */
 static const char *const telling[] = {"password", "passwd",     "passphrase", "token",      "secret",
                                       "apikey",   "accesskey",  "credential", "privatekey", "authorization",
@@ -88,6 +86,7 @@ static bool find_password(const char *piece, size_t length, size_t *from, size_t
 struct state {
     bool next_is_secret;
     bool rest_is_secret; /* of this word: behind "Authorization:" */
+    bool is_database;    /* a program that takes passwords behind -p was named */
 };
 
 static void put_value(struct gt_buffer *out, const char *value, size_t length)
@@ -114,12 +113,33 @@ static bool is_scheme(const char *piece, size_t length)
     return false;
 }
 
+/* A program whose -p takes a password without a blank: "mysql -pPASSWORD". */
+static bool is_database(const char *word, size_t length)
+{
+    static const char *const programs[] = {"mysql", "mariadb", "sshpass"};
+    const char *slash = memrchr(word, '/', length), *name = slash ? slash + 1 : word;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if (strncmp(name, programs[i], strlen(programs[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool holds_password(const char *piece, size_t length)
+{
+    return length > 2 && strncmp(piece, "-p", 2) == 0;
+}
+
 /* A piece has no blanks. */
 static void put_piece(struct gt_buffer *out, struct state *state, const char *piece, size_t length)
 {
     const char *equals = memchr(piece, '=', length);
     size_t name = equals ? (size_t)(equals - piece) : length;
     bool ends_in_colon = length > 1 && piece[length - 1] == ':';
+    state->is_database |= is_database(piece, length);
+    if (state->is_database && holds_password(piece, length)) {
+        gt_buffer_text(out, "-p" GT_SECRET_HIDDEN);
+        return;
+    }
     if (state->next_is_secret && is_scheme(piece, length)) {
         gt_buffer_append(out, piece, length);
         return;
@@ -154,14 +174,22 @@ static bool may_be_password(const char *word)
     return *word != '-' && *word != '/' && !is_port && !strchr(word, ':');
 }
 
-/* "mysql -pPASSWORD" */
-static bool holds_password(const char *word, const char *program)
+#define QUOTES "\"'"
+
+/* {"password": "VALUE"} -> where the value begins and ends. */
+static bool find_json_secret(const char *text, const char **from, const char **to)
 {
-    static const char *const programs[] = {"mysql", "mariadb", "sshpass"};
-    const char *name = gt_file_name(program);
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (strncmp(name, programs[i], strlen(programs[i])) == 0)
-            return strncmp(word, "-p", 2) == 0 && word[2];
+    static const char blanks[] = " \t\r\n";
+    for (const char *quote = strpbrk(text, QUOTES); quote; quote = strpbrk(quote + 1, QUOTES)) {
+        const char *end = strchr(quote + 1, *quote), *value = end ? end + 1 + strspn(end + 1, blanks) : "";
+        if (*value != ':' || !names_secret(quote + 1, (size_t)(end - quote - 1)))
+            continue;
+        value += 1 + strspn(value + 1, blanks);
+        bool is_text = *value == '"' || *value == '\'';
+        *from = value + is_text;
+        *to = *from + strcspn(*from, is_text ? (char[]){*value, '\0'} : ",}] \t\r\n");
+        return *to > *from;
+    }
     return false;
 }
 
@@ -182,6 +210,10 @@ static void put_word(struct gt_buffer *out, struct state *state, const char *wor
         gt_buffer_text(out, GT_SECRET_HIDDEN);
         return;
     }
+    for (const char *from, *to; find_json_secret(word, &from, &to); word = to) {
+        gt_buffer_append(out, word, (size_t)(from - word));
+        gt_buffer_text(out, GT_SECRET_HIDDEN);
+    }
     while (*word) {
         size_t length = strcspn(word, blanks);
         if (length)
@@ -199,10 +231,7 @@ int gt_secret_hide(struct gt_buffer *out, char *const words[])
     gt_buffer_text(out, "");
     for (size_t i = 0; words[i]; i++) {
         gt_buffer_text(out, i ? " " : "");
-        if (holds_password(words[i], words[0]))
-            gt_buffer_text(out, "-p" GT_SECRET_HIDDEN);
-        else
-            put_word(out, &state, words[i], i ? words[i - 1] : NULL);
+        put_word(out, &state, words[i], i ? words[i - 1] : NULL);
     }
     return out->failed;
 }

@@ -62,8 +62,8 @@ static void gpu_text(char *ret, const struct gt_view_model *model)
     snprintf(ret + used, PART_SIZE - used, " %%");
 }
 
-/* In the order of the line. */
-static void write_parts(char part[PARTS][PART_SIZE], const struct gt_view_model *model)
+/* In the order of the line; where there is little room, without what there is in all. */
+static void write_parts(char part[PARTS][PART_SIZE], const struct gt_view_model *model, bool is_short)
 {
     char first[GT_HUMAN_SIZE], second[GT_HUMAN_SIZE], name[40];
     bool is_given;
@@ -71,10 +71,10 @@ static void write_parts(char part[PARTS][PART_SIZE], const struct gt_view_model 
     memset(part, 0, PARTS * PART_SIZE);
     snprintf(part[0], PART_SIZE, " %s", gt_human_clock(first, model->at));
     if (!isnan(model->ram))
-        snprintf(part[1], PART_SIZE, isnan(model->ram_capacity) ? "  mem %s" : "  mem %s of %s",
+        snprintf(part[1], PART_SIZE, isnan(model->ram_capacity) || is_short ? "  mem %s" : "  mem %s of %s",
                  gt_human_bytes(first, model->ram), gt_human_bytes(second, model->ram_capacity));
     if (!isnan(model->cpu))
-        snprintf(part[2], PART_SIZE, isnan(model->cores) ? "  cpu %s" : "  cpu %s of %.3g",
+        snprintf(part[2], PART_SIZE, isnan(model->cores) || is_short ? "  cpu %s" : "  cpu %s of %.3g",
                  gt_human_number(first, model->cpu), model->cores);
     gpu_text(part[3], model);
     gt_life_shorten(name, sizeof name, model->progress.name);
@@ -101,9 +101,13 @@ void gt_view_status_draw(const struct gt_view_grid *grid, const struct gt_view_m
     char part[PARTS][PART_SIZE], name[GT_PROGRESS_NAME];
     bool is_shown[PARTS] = {false};
     job_name(name, sizeof name, model->command);
-    write_parts(part, model);
     int room = grid->columns - 1, wanted = width_of(name);
-    int least = wanted < LEAST_NAME ? wanted : LEAST_NAME;
+    int least = wanted < LEAST_NAME ? wanted : LEAST_NAME, all = least;
+    write_parts(part, model, false);
+    for (int i = 0; i < PARTS; i++)
+        all += width_of(part[i]);
+    if (all > room)
+        write_parts(part, model, true);
     for (int i = 0; i < PARTS; i++) {
         int width = width_of(part[rank[i]]);
         is_shown[rank[i]] = width && width + least <= room;

@@ -18,6 +18,10 @@ class Picture:
     """Charts of a recording. A notebook shows it; `save` writes it."""
 
     def __init__(self, tracking_file: str, charts: str | None) -> None:
+        if charts is not None and not isinstance(charts, str):
+            raise TypeError(f"charts are named by a str, not {type(charts).__name__}; a file is written by plot().save(path)")
+        if charts and charts.endswith((".svg", ".png", ".pdf")):
+            raise ValueError(f'there is no chart "{charts}"; a file is written by plot().save("{charts}")')
         self._file, self._charts = tracking_file, charts
         self.svg = _core.recording_picture(tracking_file, charts, "svg").decode()
 

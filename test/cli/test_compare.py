@@ -212,9 +212,14 @@ def test_sessions_in_other_units_are_compared_in_those_of_the_first(cli, session
 
 
 def test_markdown(cli, sessions):
-    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json", "-f", "markdown")
-    assert done.returncode == 0
-    assert any(line.startswith("|") and "difference" in line for line in done.stdout.splitlines())
+    done = cli("sub-track", "compare", "-m", "A=A.json", "-m", "B=B.json", "-f", "markdown", "--fail-if", "memory>1kB")
+    assert done.returncode == 3
+    verdict, rest = done.stdout.split("<details>\n<summary>All figures</summary>\n")
+    lines = verdict.splitlines()
+    assert lines[0].startswith("**B against A**: ") and lines[0].endswith("; 1 rule is broken"), lines[0]
+    assert "- the rule memory>1kB is broken" in lines and "## Summary" in lines and "## Rules" in lines
+    assert "## Overall Differences" in rest and rest.endswith("</details>\n")
+    assert any(line.startswith("|") and "difference" in line for line in rest.splitlines())
 
 
 def summary_of(text):

@@ -214,6 +214,15 @@ def test_a_wrong_name_tells_near_ones(sessions, refused, wrong, near):
             f"{wrong}>5")
 
 
+def test_a_page_of_single_runs_promises_no_certainty(cli, sessions):
+    words = sessions(a=[results()], b=[results(duration=90, ram=3)])
+    page = cli("sub-track", "compare", *words, "-f", "html").stdout
+    assert "too few runs to tell what differs for certain" in page and "0 figures differ" not in page
+    assert "Change against the baseline" in page and "95 % interval" not in page
+    last = re.findall(r'<text text-anchor="(\w+)" y="\d+" x="[\d.]+">\+\d+ %', page)[-1]
+    assert last == "end", "a long number is not cut at the border"
+
+
 def test_peaks_of_an_analysis_are_in_bytes(cli, tmp_path):
     assert cli("run", "--disable-logs", "--tf", "x.sqlite", "--", "sleep", "0.2").returncode == 0
     words = ("sub-track", "compare", "-m", "a=x.sqlite", "-m", "b=x.sqlite")

@@ -228,3 +228,25 @@ def test_one_table_is_shown_alone(profile, tmp_path):
     text = profile("--table=ranks").stdout
     assert text.startswith("Ranks") and "Sources" not in text and "60" in text
     assert list(json.loads(profile("--table=ranks", "--format=json").stdout)) == ["ranks"]
+
+
+def test_horovod_tells_who_is_ready_last(report, tmp_path):
+    """Two tensors, twice each. Rank 2 has them ready 40 us after the others, and the operation ends 60 us after that."""
+    events = []
+    for pid, tensor in ((1, "dense"), (2, "conv")):
+        events.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": tensor}})
+        for begin in (1000 * pid, 1000 * pid + 400):
+            events += [{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "pid": pid, "ts": begin}]
+            events += [{"ph": "X", "name": str(rank), "pid": pid, "ts": begin + (40 if rank == 2 else 0), "dur": 0} for rank in (0, 2, 1)]
+            events += [{"ph": "E", "pid": pid, "ts": begin + 41}, {"ph": "B", "name": "ALLREDUCE", "pid": pid, "ts": begin + 45},
+                       {"ph": "B", "name": "NCCL_ALLREDUCE", "pid": pid, "ts": begin + 50}, {"ph": "E", "pid": pid, "ts": begin + 90},
+                       {"ph": "E", "pid": pid, "ts": begin + 100}]
+    (tmp_path / "horovod.json").write_text(json.dumps(events))
+    rows = report("collectives")
+    row, = rows["collectives"]
+    assert (row["collective"], row["communicator"], row["ranks"], row["count"]) == ("allreduce", None, 3, 4)
+    assert (row["transfer_us"], row["mean_skew_us"], row["last"], row["last_percent"], row["bus_gb_per_s"]) == (60, 40, "2", 100, None)
+    assert [(row["node"], row["last"], row["waited_us"], row["clock_ahead_us"]) for row in rows["arrivals"]] == [
+        ("0", 0, 160, 0), ("1", 0, 160, 0), ("2", 4, 0, 0)]
+    sentence = next(row["advice"] for row in report("advice")["advice"] if "makes the others wait" in row["advice"])
+    assert sentence.startswith("rank 2 makes the others wait 10.7 % of the time: it comes last to 4 of 4 collectives, there on average 40.0 us")

@@ -3,6 +3,7 @@ import json
 import re
 import subprocess
 import sqlite3
+import sys
 
 import pytest
 
@@ -46,6 +47,12 @@ def test_lines(run):
     assert lines[-1] == "  all figures: gpu-tracker report 'a run.sqlite' -o run.html"
     for absent in "gpu ", "swap", "energy", "n/a", "Resource tracking", "No GPU":
         assert absent not in text
+
+
+def test_shared_memory_is_no_part_above_the_whole(run):
+    work = "import os, sys, time\ndata = b'x' * 90_000_000\nif os.fork():\n os.wait()\nelse:\n sum(data[::4096]); time.sleep(0.6)"
+    text = run("--st=0.05", "--tf=run.sqlite", "--", sys.executable, "-c", work)
+    assert re.search(r"^  biggest   \S+ [\d.]+ MB, \S+ [\d.]+ MB, partly shared   2 processes,", text, re.M), text
 
 
 def test_without_a_recording_it_says_how_to_get_all_figures(run, cli):

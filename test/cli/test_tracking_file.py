@@ -147,3 +147,11 @@ def test_a_recording_of_gpu_tracker_is_reported(gpu_tracker, name):
     assert report["max_ram"]["main"]["total_rss"] == pytest.approx(data.main_ram.max())
     assert report["cpu_utilization"]["combined_n_threads"] == data.combined_n_threads.max()
     assert sorted(FIXTURE.iterdir()) == before
+
+
+def test_a_folder_that_is_made_is_told(cli, tmp_path):
+    done = cli("run", "--tf=made/run.sqlite", "--", "true")
+    assert done.returncode == 0 and (tmp_path / "made" / "run.sqlite").exists()
+    assert done.stderr.count("gpu-tracker: made the folder made: it was not there\n") == 1
+    assert "made the folder" not in cli("run", "--overwrite", "--tf=made/run.sqlite", "--", "true").stderr
+    assert "made the folder" not in cli("run", "--disable-logs", "--tf=other/run.sqlite", "--", "true").stderr

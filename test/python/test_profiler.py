@@ -441,7 +441,7 @@ def test_every_analysis_is_a_method(job):
         assert name in dir(trace) and getattr(trace, name).__doc__
         if name != "diff":
             assert str(getattr(trace, name)())
-    with pytest.raises(AttributeError, match="there are job, steps"):
+    with pytest.raises(AttributeError, match="there are overview, job, steps"):
         trace.walk()
     assert profiler.load(job, job).diff()
 

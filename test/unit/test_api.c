@@ -178,7 +178,7 @@ static void pageable_copies_are_a_finding(void **state)
     copy(trace, "7", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 0, 20, 1 << 20);
     add(trace, "8", "kernel", "a", 0, 100, 0);
     struct gt_report *report = traces_report("advice", trace, NULL);
-    assert_says(report, "1 copies from or to pageable memory take 20 % of the time (1.0 MiB, 52.4 GB/s)", 20);
+    assert_says(report, "1 copies from or to pageable memory take 20 % of the time (1.05 MB, 52.4 GB/s)", 20);
     gt_report_free(report);
     gt_trace_close(trace);
 }

@@ -164,6 +164,26 @@ static void test_slurm(void **state)
         "SLURM_JOB_ID=7\0SLURM_MEM_PER_CPU=1024\0SLURM_CPUS_ON_NODE=4\0SLURM_NTASKS=4\0SLURM_CPUS_PER_TASK=1");
     assert_true(job.limit[GT_LIMIT_MEMORY].value == 4294967296.0);
     assert_true(job.limit[GT_LIMIT_CORES].value == 4);
+    assert_true(job.tasks == 4 && job.asks_by_core);
+    end(&machine);
+}
+
+/* A batch script holds the tasks of its node, a step one; a job of an array is one. */
+static void test_tasks_of_slurm(void **state)
+{
+    (void)state;
+    struct machine machine;
+    begin_v2(&machine);
+    struct gt_machine job = ALLOCATION(&machine, "SLURM_JOB_ID=7\0SLURM_NTASKS=9\0SLURM_TASKS_PER_NODE=4(x2),1");
+    assert_true(job.tasks == 4 && job.asks_by_core);
+    job = ALLOCATION(&machine, "SLURM_JOB_ID=7\0SLURM_STEP_ID=0\0SLURM_NTASKS=9\0SLURM_TASKS_PER_NODE=4(x2),1");
+    assert_true(job.tasks == 1 && job.asks_by_core);
+    job = ALLOCATION(&machine, "SLURM_JOB_ID=7\0SLURM_ARRAY_JOB_ID=5\0SLURM_MEM_PER_NODE=4096");
+    assert_true(job.tasks == 1 && job.asks_by_core);
+    job = ALLOCATION(&machine, "SLURM_JOB_ID=7\0SLURM_MEM_PER_NODE=4096\0SLURM_NTASKS=1");
+    assert_true(job.tasks == 1 && !job.asks_by_core);
+    job = ALLOCATION(&machine, "PBS_JOBID=7.server\0SLURM_NTASKS=9");
+    assert_true(job.tasks == 0 && !job.asks_by_core);
     end(&machine);
 }
 
@@ -191,8 +211,9 @@ static void test_other_schedulers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version_2), cmocka_unit_test(test_version_1),        cmocka_unit_test(test_without),
-        cmocka_unit_test(test_slurm),     cmocka_unit_test(test_other_schedulers),
+        cmocka_unit_test(test_version_2),      cmocka_unit_test(test_version_1),
+        cmocka_unit_test(test_without),        cmocka_unit_test(test_slurm),
+        cmocka_unit_test(test_tasks_of_slurm), cmocka_unit_test(test_other_schedulers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,6 +110,29 @@ static void test_memory_for_each_core(void **state)
     asks(&next, "slurm", "--mem-per-cpu=3G --cpus-per-task=2 --time=1:35:00");
 }
 
+static void put_by_core(struct gt_next_time *next, int tasks)
+{
+    struct run run;
+    begin(&run, 29e9, 4320);
+    run.machine.asks_by_core = true;
+    run.machine.tasks = tasks;
+    work(&run, 100, 6.5, 0);
+    run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 6.5 * 4320;
+    add(next, &run);
+}
+
+/* Seven cores for three tasks are three for each. */
+static void test_tasks_and_arrays(void **state)
+{
+    (void)state;
+    struct gt_next_time next;
+    gt_next_time_init(&next);
+    put_by_core(&next, 3);
+    asks(&next, "slurm", "--mem-per-cpu=3840M --cpus-per-task=3 --time=1:35:00");
+    put_by_core(&next, 1); /* another run had one */
+    asks(&next, "slurm", "--mem-per-cpu=4864M --cpus-per-task=7 --time=1:35:00");
+}
+
 /* Forked workers have inherited what they did not use. */
 static void test_workers_beside_a_large_parent(void **state)
 {
@@ -224,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_run),
         cmocka_unit_test(test_memory_for_each_core),
+        cmocka_unit_test(test_tasks_and_arrays),
         cmocka_unit_test(test_workers_beside_a_large_parent),
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_never_below_use),

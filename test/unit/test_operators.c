@@ -1,4 +1,5 @@
 /* Operators and the work of GPUs that belongs to them, in traces as PyTorch's profiler wrote them over the years. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -223,6 +224,22 @@ static void selected_holders_of_memory_are_shown(void **state)
     gt_report_free(report);
 }
 
+/* As PyTorch 1.8 tells it: 100, 400, 100 again, 250. */
+static void memory_without_totals_is_summed(void **state)
+{
+#define OLD_MEMORY(time, bytes)                                                                            \
+    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
+    ",\"Device Type\":1,\"Device Id\":0}}"
+    struct gt_report *report = report_of(
+        *state, "memory",
+        "[" OLD_MEMORY(1, 100) "," OLD_MEMORY(2, 300) "," OLD_MEMORY(3, -300) "," OLD_MEMORY(4, 150) "]", NULL, NULL);
+    assert_true(traces_number(report, "memory", 0, "peak_allocated_bytes") == 400);
+    assert_true(traces_number(report, "memory", 0, "last_allocated_bytes") == 250);
+    assert_true(isnan(traces_number(report, "memory", 0, "peak_reserved_bytes")));
+    assert_string_equal(traces_text(report, "memory", 0, "totals"), "summed from the begin of the trace");
+    gt_report_free(report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +253,7 @@ int main(void)
         TEST(backward_work_is_told_with_the_forward_operator),
         TEST(a_selection_hides_and_joins_all),
         TEST(selected_holders_of_memory_are_shown),
+        TEST(memory_without_totals_is_summed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,13 @@ static void test_secrets(void **state)
     HIDDEN("curl --cookie *** host", "curl", "--cookie", "a=b", "host");
     HIDDEN("docker login -u me -p ***", "docker", "login", "-u", "me", "-p", "pw");
     HIDDEN("/usr/bin/mysqldump -u me -p*** base", "/usr/bin/mysqldump", "-u", "me", "-ppw", "base");
+    HIDDEN("sh -c true mysql -p***", "sh", "-c", "true", "mysql", "-phunter3");
+    HIDDEN("sh -c /usr/bin/mysql -u me -p*** base", "sh", "-c", "/usr/bin/mysql -u me -phunter3 base");
+    HIDDEN("curl --data {\"user\":\"me\",\"password\":\"***\"} host", "curl", "--data",
+           "{\"user\":\"me\",\"password\":\"zzz\"}", "host");
+    HIDDEN("curl -d {'api_key' : ***, \"token\": \"***\", \"n\": 3}", "curl", "-d",
+           "{'api_key' : 12, \"token\": \"a b\", \"n\": 3}");
+    HIDDEN("curl --json {\"password\":\"***", "curl", "--json", "{\"password\":\"zzz");
     HIDDEN("x ***", "x", "ghp_abcdefghijkl");
     HIDDEN("x a=***", "x", "a=aK3j9XmP2qLs8VbN4wRt7YzC");
     HIDDEN("x ***", "x", "0123456789abcdef0123456789abcdef");
@@ -57,6 +64,8 @@ static void test_what_is_no_secret(void **state)
     HIDDEN("ls /usr/lib/x86_64-linux-gnu/libexample.so.0", "ls", "/usr/lib/x86_64-linux-gnu/libexample.so.0");
     HIDDEN("run my_long_experiment_name_with_seed_42", "run", "my_long_experiment_name_with_seed_42");
     HIDDEN("curl http://host:80/x?a=b", "curl", "http://host:80/x?a=b");
+    HIDDEN("curl -d {\"max_tokens\": 512}", "curl", "-d", "{\"max_tokens\": 512}");
+    HIDDEN("python -pl it's", "python", "-pl", "it's");
     HIDDEN("sk-learn --help", "sk-learn", "--help");
     HIDDEN("a --no-password --verbose", "a", "--no-password", "--verbose");
     HIDDEN("  a  b ", " ", "a  b", "");

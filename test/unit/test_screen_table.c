@@ -108,6 +108,43 @@ static void test_cards(void **state)
 }
 
 /* A name of very many lines loses its middle, a sentence nothing. */
+/* A name of a function stands behind the other columns, and above them where rows are cards. */
+static void test_functions_name_cards(void **state)
+{
+    (void)state;
+    struct gt_report *report;
+    assert_int_equal(gt_report_new(&report, "rows", NULL), 0);
+    struct gt_table *table = gt_report_table(gt_report_root(report), "rows", "Rows");
+    gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_FUNCTION);
+    gt_table_column(table, "type", "type", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "count", "count", GT_CELL_INTEGER, NULL);
+    static const char *const names[] = {"void a::f<1, g<2> >(int)", "h"}, *const types[] = {"compute", "memory"};
+    for (int i = 0; i < 2; i++) {
+        gt_table_text(table, names[i]);
+        gt_table_text(table, types[i]);
+        gt_table_integer(table, 1234567 + i);
+    }
+    gt_report_set_width(report, 80);
+    assert_writes(report, "text",
+                  "Rows:\n"
+                  "   type       count  name\n"
+                  "   compute  1234567  f<1, g<…>>\n"
+                  "   memory   1234568  h\n");
+    gt_report_set_width(report, 19);
+    assert_writes(report, "text",
+                  "Rows:\n"
+                  "   f<1, g<…>>\n"
+                  "      type: compute\n"
+                  "      count:\n"
+                  "         1234567\n"
+                  "   h\n"
+                  "      type: memory\n"
+                  "      count:\n"
+                  "         1234568\n");
+    gt_report_free(report);
+}
+
 static void test_long_names(void **state)
 {
     (void)state;
@@ -159,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_what_says_nothing_is_folded),
         cmocka_unit_test(test_narrower_and_narrower),
         cmocka_unit_test(test_cards),
+        cmocka_unit_test(test_functions_name_cards),
         cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_colours),
     };

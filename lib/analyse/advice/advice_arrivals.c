@@ -11,6 +11,7 @@ struct job {
     struct gt_collectives collectives;
     struct gt_rank_figures *rank;
     size_t ranks;
+    double whole; /* ns from the first arrival to the last end */
 };
 
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
@@ -54,22 +55,36 @@ static void write_cause(const struct job *job, size_t rank, char *text, size_t s
     }
 }
 
+/* Ranks that Horovod alone tells of have no figures of their own. */
 static void judge_rank(struct job *job, const struct gt_rank_clock *rank)
 {
-    char cause[200];
+    char cause[200] = "the trace does not tell why";
     size_t at = 0;
     while (at < job->ranks && job->rank[at].node != rank->node)
         at++;
-    if (at == job->ranks || !rank->latest)
+    bool is_known = at < job->ranks && job->rank[at].has_gpu;
+    if (!rank->latest)
         return;
-    struct gt_gain gain = gt_gain_of(rank->kept_waiting, job->rank[at].whole);
-    write_cause(job, at, cause, sizeof cause);
+    struct gt_gain gain = gt_gain_of(rank->kept_waiting, is_known ? job->rank[at].whole : job->whole);
+    if (is_known)
+        write_cause(job, at, cause, sizeof cause);
+    const char *name = gt_analysis_text(job->adviser->input, rank->node);
     gt_advise(
         job->adviser, gain, "collectives, stragglers",
-        "%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %.1f us "
+        "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %.1f us "
         "behind the median of the others; %s",
-        gt_analysis_text(job->adviser->input, rank->node), gain.percent, job->rank[at].steps ? "each step" : "the time",
+        is_known ? "" : "rank ", name, gain.percent, is_known && job->rank[at].steps ? "each step" : "the time",
         rank->latest, rank->collectives, rank->kept_waiting / (double)rank->latest / 1e3, cause);
+}
+
+static double time_of(const struct gt_collectives *collectives)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < collectives->count; i++) {
+        first = collectives->collective[i].first < first ? collectives->collective[i].first : first;
+        last = collectives->collective[i].end > last ? collectives->collective[i].end : last;
+    }
+    return first < last ? (double)(last - first) : NAN;
 }
 
 bool gt_advise_arrivals(struct gt_adviser *adviser)
@@ -82,6 +97,7 @@ bool gt_advise_arrivals(struct gt_adviser *adviser)
     if (status >= 0 && any)
         status = gt_ranks_find(adviser->input, &job.rank, &job.ranks);
     adviser->status = status;
+    job.whole = time_of(&job.collectives);
     for (size_t i = 0; i < job.collectives.ranks && status >= 0; i++)
         judge_rank(&job, &job.collectives.rank[i]);
     free(job.rank);

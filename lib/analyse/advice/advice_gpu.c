@@ -286,7 +286,7 @@ static void judge_growth(struct device *device, const struct gt_spans *steps)
         if (steps->span[i].key[0] != device->change[device->from].node || ++seen <= WARM_UP)
             continue;
         size_t at = change_at(device, steps->span[i].end);
-        if (at == SIZE_MAX || isnan(device->change[at].allocated))
+        if (at == SIZE_MAX || isnan(device->change[at].allocated) || device->change[at].is_summed)
             continue;
         double allocated = device->change[at].allocated;
         first_step = ends ? first_step : (int32_t)steps->span[i].key[2];

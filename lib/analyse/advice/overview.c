@@ -61,7 +61,8 @@ static void data_column(struct gt_table *table, const char *key, enum gt_cell_ki
 
 /* ---- sources ---- */
 
-static const char *trouble_of(const struct gt_trace_file *file, char *text, size_t size)
+/* An unknown clock matters beside other files alone. */
+static const char *trouble_of(const struct gt_trace_file *file, bool is_one_of_many, char *text, size_t size)
 {
     const struct gt_trace_damage *damage = &file->damage;
     uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
@@ -73,7 +74,7 @@ static const char *trouble_of(const struct gt_trace_file *file, char *text, size
     if (damage->unclosed)
         snprintf(text + strlen(text), size - strlen(text), "%s%" PRIu64 " never end", *text ? ", " : "",
                  damage->unclosed);
-    if (file->clock == GT_CLOCK_UNKNOWN)
+    if (file->clock == GT_CLOCK_UNKNOWN && is_one_of_many && file->first <= file->last)
         snprintf(text + strlen(text), size - strlen(text), "%sclock unknown", *text ? ", " : "");
     return *text ? text : NULL;
 }
@@ -100,7 +101,7 @@ static void add_sources(const struct job *job)
         gt_table_integer(table, (int64_t)file->samples);
         gt_table_text(table, file->format);
         time_cells(table, file->first <= file->last ? (double)(file->last - file->first) : NAN);
-        gt_table_text(table, trouble_of(file, text, sizeof text));
+        gt_table_text(table, trouble_of(file, trace->file_count > 1, text, sizeof text));
     }
     if (trace->ignored) {
         snprintf(text, sizeof text, "%" PRIu64 " other files in the folders, which are no traces", trace->ignored);
@@ -469,7 +470,7 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
     if (job->ranks && !steps)
         gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
     if (!job->ranks)
-        gt_buffer_text(out, "no events that last: nothing is judged");
+        gt_buffer_text(out, "no events that last, and no steps: ranks are not compared");
 }
 
 static void add_verdict(const struct job *job, const struct findings *findings)

@@ -488,7 +488,7 @@ static void add_significance(struct gt_node *root, const struct gt_comparison *c
 
 /* ---- the report ---- */
 
-static int build(struct gt_report *report, const struct gt_comparison *comparison, size_t *ret_certain)
+static int build(struct gt_report *report, const struct gt_comparison *comparison, int *ret_certain)
 {
     struct gt_node *root = gt_report_root(report);
     struct gt_compare_lines lines;
@@ -516,7 +516,7 @@ int gt_compare_report(struct gt_report **ret, const struct gt_compare_options *o
 {
     struct gt_comparison comparison;
     struct gt_report *report = NULL;
-    size_t certain = 0;
+    int certain = -1;
     int status = gt_comparison_open(&comparison, options, error);
     if (status == 0)
         status = gt_report_new(&report, "comparison_results", error);

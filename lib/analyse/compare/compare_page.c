@@ -20,7 +20,7 @@ struct change {
     const struct gt_compare_line *line;
     size_t session;
     double low, middle, high; /* percent of the baseline */
-    bool is_certain;
+    bool is_certain, is_judged;
 };
 
 static int by_weight(const void *a, const void *b)
@@ -41,7 +41,8 @@ static bool find_change(const struct gt_comparison *comparison, const struct gt_
                            judgement->low * share,
                            (value - baseline) * share,
                            judgement->high * share,
-                           verdict && !strcmp(verdict, "yes")};
+                           verdict && !strcmp(verdict, "yes"),
+                           isfinite(judgement->p)};
     return baseline != 0 && isfinite(ret->middle);
 }
 
@@ -60,26 +61,32 @@ static void add_change(struct gt_node *series, const struct gt_comparison *compa
     gt_series_point(series, row, change->high, 0);
 }
 
-size_t gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparison,
-                         const struct gt_compare_lines *lines)
+int gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparison,
+                      const struct gt_compare_lines *lines)
 {
-    size_t count = 0, certain = 0, most = lines->count * comparison->sessions;
+    bool is_judged = false, has_interval = false;
+    int certain = 0;
+    size_t count = 0, most = lines->count * comparison->sessions;
     struct change *change = calloc(most + 1, sizeof *change);
     for (size_t i = 0; change && i < lines->count; i++)
         for (size_t session = 1; session < comparison->sessions; session++)
             count += find_change(comparison, &lines->line[i], session, &change[count]);
+    for (size_t i = 0; i < count; i++) {
+        certain += change[i].is_certain;
+        is_judged |= change[i].is_judged;
+        has_interval |= isfinite(change[i].low) && isfinite(change[i].high);
+    }
     if (count) {
-        struct gt_node *series = gt_report_series(page, "changes",
-                                                  "Change against the baseline, with its 95 % interval", "percent", "");
+        const char *title = has_interval ? "Change against the baseline, with its 95 % interval"
+                                         : "Change against the baseline";
+        struct gt_node *series = gt_report_series(page, "changes", title, "percent", "");
         gt_node_flags(series, GT_ONLY_PEOPLE | GT_FOREST | GT_PAGE_FIRST);
         qsort(change, count, sizeof *change, by_weight);
         for (size_t i = 0; i < count && i < ROWS; i++)
             add_change(series, comparison, &change[i]);
-        for (size_t i = 0; i < count; i++)
-            certain += change[i].is_certain;
     }
     free(change);
-    return certain;
+    return is_judged ? certain : -1;
 }
 
 /* ---- curves ---- */
@@ -180,7 +187,7 @@ static size_t add_broken_rules(struct gt_node *brief, const struct gt_node *rule
 }
 
 /* It has the shape of a brief; see report/brief.h. */
-void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, size_t certain)
+void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, int certain)
 {
     char title[300] = "", outcome[160];
     const struct gt_node *rules = gt_node_find(gt_report_top(report), "rules");
@@ -191,8 +198,9 @@ void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparis
     snprintf(title + strlen(title), sizeof title - strlen(title), " against %s", comparison->session[0].name);
     gt_report_section(brief, "lines", "Figures");
     size_t broken = add_broken_rules(brief, rules);
-    int length = snprintf(outcome, sizeof outcome, "%zu figure%s differ%s for certain", certain,
-                          certain == 1 ? "" : "s", certain == 1 ? "s" : "");
+    int length = certain < 0 ? snprintf(outcome, sizeof outcome, "too few runs to tell what differs for certain")
+                             : snprintf(outcome, sizeof outcome, "%d figure%s differ%s for certain", certain,
+                                        certain == 1 ? "" : "s", certain == 1 ? "s" : "");
     if (rules && broken)
         snprintf(outcome + length, sizeof outcome - (size_t)length, "; %zu rule%s broken", broken,
                  broken == 1 ? " is" : "s are");

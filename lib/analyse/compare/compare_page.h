@@ -4,12 +4,12 @@
 
 #include "analyse/compare/compare.h"
 
-/* Adds the forest plot, and returns how many figures differ for certain. */
-size_t gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparison,
-                         const struct gt_compare_lines *lines);
+/* Adds the forest plot, and returns how many figures differ for certain; -1: there are too few runs to tell. */
+int gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparison,
+                      const struct gt_compare_lines *lines);
 /* Adds the curves of the first run of each session that is a recording, from its begin on. Returns 0 or -ENOMEM. */
 int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparison);
 /* Adds what is said first. The rules are those of the report's table. */
-void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, size_t certain);
+void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, int certain);
 
 #endif

@@ -421,6 +421,7 @@ int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *roo
     if (!text || !*text)
         return 0;
     struct gt_table *table = gt_report_table(root, "rules", "Rules");
+    gt_table_flags(table, GT_PAGE_FIRST);
     gt_display_columns(table, "text:rule text:session number:value number:limit text:unit text:outcome");
     gt_table_column_flags(table, GT_COLUMN_STATE);
     for (; *text; text++) {

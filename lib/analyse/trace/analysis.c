@@ -287,8 +287,12 @@ struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, cons
     struct gt_table *table = gt_report_table(parent, key, title);
     char kind[8], name[48];
     int length;
-    for (; sscanf(columns, " %7[a-z]:%47[a-z0-9_]%n", kind, name, &length) == 2; columns += length)
-        add_column(table, name, *kind == 't' ? GT_CELL_TEXT : *kind == 'i' ? GT_CELL_INTEGER : GT_CELL_NUMBER);
+    for (; sscanf(columns, " %7[a-z]:%47[a-z0-9_]%n", kind, name, &length) == 2; columns += length) {
+        bool is_text = *kind == 't' || *kind == 'k';
+        add_column(table, name, is_text ? GT_CELL_TEXT : *kind == 'i' ? GT_CELL_INTEGER : GT_CELL_NUMBER);
+        if (*kind == 'k')
+            gt_table_column_flags(table, GT_COLUMN_FUNCTION);
+    }
     return table;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/trace/horovod.h"
 #include "base/grow.h"
 #include "base/number.h"
 
@@ -149,6 +150,34 @@ static int collect(const struct gt_analysis_input *input, uint32_t first, struct
             return -ENOMEM;
         *part = part_of(input, i, first, letters);
     }
+    return 0;
+}
+
+struct horovod {
+    const struct gt_analysis_input *input;
+    struct parts *parts;
+};
+
+/* The tensor of a track is a communicator of its own, which has no name that people know. */
+static int take_horovod(void *context, const struct gt_horovod_arrival *arrival)
+{
+    const struct horovod *horovod = context;
+    char letters[80];
+    letters_of(gt_trace_text(horovod->input->trace, arrival->name), letters, sizeof letters);
+    struct part *part = GT_GROW_LIST(horovod->parts, part);
+    if (!part)
+        return -ENOMEM;
+    *part = (struct part){.group = GT_TRACE_NONE - 1,
+                          .ranks = arrival->track,
+                          .node = gt_analysis_place(horovod->input, arrival->rank),
+                          .shown = GT_TRACE_NONE,
+                          .kind = kind_of(letters),
+                          .sequence = arrival->number,
+                          .start = arrival->start,
+                          .end = arrival->end,
+                          .elements = NAN,
+                          .size = NAN,
+                          .bytes = NAN};
     return 0;
 }
 
@@ -494,7 +523,9 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
 {
     struct parts parts = {0};
     *ret = (struct gt_collectives){0};
+    struct horovod horovod = {input, &parts};
     int status = collect(input, first, &parts, &ret->to_another);
+    status = status < 0 ? status : gt_horovod_arrivals(input, take_horovod, &horovod);
     if (status >= 0 && parts.count)
         qsort(parts.part, parts.count, sizeof *parts.part, by_rank);
     number_parts(&parts);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/trace/diff_words.h"
 #include "analyse/trace/lists.h"
 #include "base/number.h"
 
@@ -157,16 +158,74 @@ static void add_rows(const struct gt_analysis_input *input, struct gt_table *tab
     }
 }
 
+/* ---- in words ---- */
+
+static enum gt_work work_of(const struct side side[2], const struct pair *pair)
+{
+    int which = pair->to[0] > pair->from[0] ? 0 : 1;
+    return gt_analysis_work(&side[which].input, side[which].spans.span[pair->from[which]].event);
+}
+
+static bool is_gpu_work(enum gt_work work)
+{
+    return work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET;
+}
+
+/* Steps hold all the rest. Work of GPUs, or else operators, or else whatever there is, is told apart: they hold each other. */
+static bool is_told(const struct side side[2], const struct pair *pair, int kind)
+{
+    enum gt_work work = work_of(side, pair);
+    return strcmp(pair->name, STEP) != 0 && (kind == 0   ? is_gpu_work(work)
+                                             : kind == 1 ? work == GT_WORK_OPERATOR
+                                                         : true);
+}
+
+static size_t take_changes(const struct side side[2], const struct pair *pair, size_t count, int kind,
+                           struct gt_diff_change *change)
+{
+    bool has_steps = side[0].steps.count && side[1].steps.count;
+    size_t taken = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_told(side, &pair[i], kind))
+            continue;
+        struct gt_diff_change *next = &change[taken++];
+        next->name = pair[i].name;
+        for (int which = 0; which < 2; which++) {
+            next->count[which] = pair[i].to[which] - pair[i].from[which];
+            next->us[which] = pair[i].total[which] / (has_steps ? (double)side[which].steps.count : 1);
+        }
+    }
+    return taken;
+}
+
+static int add_words(struct gt_node *root, const struct side side[2], const struct pair *pair, size_t count)
+{
+    static const char *const kinds[] = {"GPUs work", "Operators, with those inside them, take", "Events take"};
+    struct gt_diff_change *change = calloc(count + 1, sizeof *change);
+    struct gt_buffer words = {0};
+    size_t taken = 0;
+    int kind = 0;
+    if (!change)
+        return -ENOMEM;
+    while (kind < 3 && !(taken = take_changes(side, pair, count, kind, change)))
+        kind++;
+    if (taken) {
+        gt_diff_words(change, taken, kinds[kind], side[0].steps.count && side[1].steps.count ? " a step" : "", &words);
+        gt_node_flags(gt_report_text(root, "words", "What changed", words.data), GT_ONLY_PEOPLE);
+    }
+    int status = words.failed;
+    gt_buffer_release(&words);
+    free(change);
+    return status;
+}
+
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     (void)error;
     const struct gt_trace *const traces[] = {input->trace, input->other};
     struct side side[2] = {0};
     struct pair *pair = NULL;
-    struct gt_table *table = gt_analysis_table(
-        root, "differences", "Differences",
-        "text:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
-        "number:difference_us number:difference_percent number:p number:p_holm");
+    struct gt_table *table = NULL;
     int status = 0;
     for (int i = 0; i < 2 && status >= 0; i++) {
         status = gt_analysis_open(&side[i].input, traces[i], input->options);
@@ -178,9 +237,14 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     if (status >= 0) {
         size_t count = match(side, pair);
         qsort(pair, count, sizeof *pair, compare);
+        status = add_words(root, side, pair, count);
+        table = gt_analysis_table(
+            root, "differences", "Differences",
+            "kernel:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
+            "number:difference_us number:difference_percent number:p number:p_holm");
         gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
         gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
-        status = test(side, pair, count);
+        status = status < 0 ? status : test(side, pair, count);
         add_rows(input, table, pair, count);
     }
     gt_analysis_empty(root, table, "no events with durations");

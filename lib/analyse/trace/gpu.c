@@ -330,7 +330,7 @@ static int build_kernels(const struct gt_analysis_input *input, struct gt_node *
     struct gt_spans spans = {0};
     struct gt_table *table = gt_analysis_table(
         root, "kernels", "Kernels",
-        "text:node text:name text:type integer:count number:total_us number:percent " GT_NUMBERS_COLUMNS_US);
+        "text:node kernel:name text:type integer:count number:total_us number:percent " GT_NUMBERS_COLUMNS_US);
     int status = gt_gpu_spans(input, &spans);
     if (status >= 0) {
         key_by_name(input, &spans);

@@ -240,6 +240,20 @@ static size_t keep_live(struct gt_memory_holder *holding, size_t count)
     return kept;
 }
 
+/* Profilers of before PyTorch 1.11 tell no totals. */
+static void sum_up(struct gt_memory_change *change, size_t from, size_t to)
+{
+    double sum = 0;
+    for (size_t i = from; i < to; i++)
+        if (!isnan(change[i].allocated) || isnan(change[i].bytes))
+            return;
+    for (size_t i = from; i < to; i++) {
+        sum += change[i].bytes;
+        change[i].allocated = sum;
+        change[i].is_summed = true;
+    }
+}
+
 int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_change **ret, size_t *ret_count)
 {
     struct gt_memory_change *change = calloc(input->trace->events.count + 1, sizeof *change);
@@ -250,6 +264,10 @@ int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_chang
         return status;
     }
     qsort(change, count, sizeof *change, compare_changes);
+    for (size_t from = 0, to; from < count; from = to) {
+        to = gt_memory_run(change, from, count);
+        sum_up(change, from, to);
+    }
     *ret = change;
     *ret_count = count;
     return 0;
@@ -352,6 +370,7 @@ static int add_device(const struct gt_analysis_input *input, const struct tables
     gt_table_number(tables->memory, gt_analysis_us(input, change[peak].time));
     gt_table_number(tables->memory, most_reserved);
     gt_table_number(tables->memory, change[to - 1].allocated);
+    gt_table_text(tables->memory, change[from].is_summed ? "summed from the begin of the trace" : "told");
     return add_holders(input, tables->holders, change, from, peak + 1, device);
 }
 
@@ -363,7 +382,7 @@ static int build_memory(const struct gt_analysis_input *input, struct gt_node *r
     struct tables tables = {
         gt_analysis_table(root, "memory", "Memory",
                           "text:node text:device integer:changes number:peak_allocated_bytes number:peak_at_us "
-                          "number:peak_reserved_bytes number:last_allocated_bytes"),
+                          "number:peak_reserved_bytes number:last_allocated_bytes text:totals"),
         gt_analysis_table(root, "holders", "Holders at the peak",
                           "text:node text:device text:operator integer:blocks number:held_bytes"),
         gt_report_series(root, "memory_over_time", "Memory over time", "us", "bytes"),

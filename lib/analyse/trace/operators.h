@@ -16,6 +16,8 @@ struct gt_memory_change {
     uint32_t owner;                             /* innermost operator running on the thread, as a place */
     size_t event;
     bool is_hidden; /* the owner is not selected */
+    bool
+        is_summed; /* the trace tells no totals: allocated is the sum of bytes since it begins, less what was released */
 };
 
 /* Finds all changes, sorted by node, device and time. The caller frees them. */

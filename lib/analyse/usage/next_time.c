@@ -108,6 +108,12 @@ static double seconds_of(const struct gt_usage *usage)
     return seconds_for(usage->outcome->elapsed);
 }
 
+/* As it was asked for, or where each of several parts of a job has its own memory. */
+static bool is_by_core(const struct gt_machine *machine)
+{
+    return machine->asks_by_core || !strcmp(machine->limit[GT_LIMIT_MEMORY].source, "SLURM_MEM_PER_CPU");
+}
+
 /* A quota of which others in the group took a part holds back below what was given. */
 static double throttled_at(const struct gt_usage *usage)
 {
@@ -121,8 +127,9 @@ void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
 {
     double quota = throttled_at(usage);
     double limit = killed_at(usage); /* fmax passes over NaN */
-    bool is_by_core = !strcmp(usage->machine->limit[GT_LIMIT_MEMORY].source, "SLURM_MEM_PER_CPU");
-    next->is_by_core = is_by_core && (next->is_by_core || !next->runs);
+    int tasks = usage->machine->tasks > 1 ? usage->machine->tasks : 1;
+    next->is_by_core = is_by_core(usage->machine) && (next->is_by_core || !next->runs);
+    next->tasks = !next->runs || next->tasks == tasks ? tasks : 1;
     next->runs++;
     next->memory = fmax(next->memory, memory_of(usage));
     next->cores = fmax(next->cores, cores_of(usage));
@@ -170,19 +177,21 @@ static void put_blank(struct gt_buffer *out, size_t begin)
         gt_buffer_char(out, ' ');
 }
 
+/* Without the number of tasks, which says how the work is divided, and stays as it is. */
 static void put_slurm(struct gt_buffer *out, const struct gt_next_time *next)
 {
     size_t begin = out->length;
+    double tasks = fmax(next->tasks, 1), cores = ceil(whole_cores(next) / tasks);
     if (!isnan(next->memory) && next->is_by_core && !isnan(next->cores)) {
         gt_buffer_text(out, "--mem-per-cpu=");
-        put_memory(out, round_memory(next->memory / whole_cores(next)), "G", "M");
+        put_memory(out, round_memory(next->memory / (cores * tasks)), "G", "M");
     } else if (!isnan(next->memory)) {
         gt_buffer_text(out, "--mem=");
         put_memory(out, next->memory, "G", "M");
     }
     if (!isnan(next->cores)) {
         put_blank(out, begin);
-        gt_buffer_printf(out, "--cpus-per-task=%.0f", whole_cores(next));
+        gt_buffer_printf(out, "--cpus-per-task=%.0f", cores);
     }
     if (next->gpus > 0) {
         put_blank(out, begin);

@@ -14,7 +14,8 @@ struct gt_next_time {
     double seconds;
     double killed_at;    /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
     double throttled_at; /* cores of the quota that held a run back, which then cannot tell; NaN: none was */
-    bool is_by_core;     /* Slurm was asked for memory for each core */
+    bool is_by_core;     /* Slurm is asked for memory for each core: by all of the runs */
+    int tasks;           /* among which Slurm divides cores; 1 where runs differ */
     bool is_unfinished;  /* the recording of a run is: its tracker was killed, or goes on */
 };
 

@@ -346,6 +346,13 @@ static const struct gt_life *next_largest(const struct gt_lives *lives, const st
     return largest;
 }
 
+/* Each has all of the pages that it shares, as forked workers do with their parent: then the two are more than the job. */
+static bool have_shared(const struct gt_usage *usage, const struct gt_life *one, const struct gt_life *other)
+{
+    bool is_at_one_time = !(one->begin >= other->end) && !(other->begin >= one->end); /* NaN: it lives */
+    return is_at_one_time && one->ram_peak + other->ram_peak > 1.05 * gt_usage_peak(usage);
+}
+
 static size_t name_largest(const struct gt_usage *usage, char *words, size_t size)
 {
     const struct gt_life *named[NAMED];
@@ -356,6 +363,8 @@ static size_t name_largest(const struct gt_usage *usage, char *words, size_t siz
                                    gt_human_bytes(amount, named[count]->ram_peak));
         count++;
     }
+    if (count == NAMED && have_shared(usage, named[0], named[1]))
+        length += (size_t)snprintf(words + length, size - length, ", partly shared");
     return length;
 }
 

@@ -1,4 +1,4 @@
-"""profile overview: each moment of a step belongs to one role, as in the overview of TensorBoard's plugin for PyTorch."""
+"""profile roles: each moment of a step belongs to one role, as in the overview of TensorBoard's plugin for PyTorch."""
 import json
 import random
 import subprocess
@@ -17,11 +17,11 @@ def gpu(category, name, start, duration, stream=7, correlation=0, **arguments):
 
 
 @pytest.fixture
-def overview(gpu_tracker, tmp_path):
+def roles(gpu_tracker, tmp_path):
     def run(*events):
         path = tmp_path / "trace.json"
         path.write_text(json.dumps({"distributedInfo": {"rank": 0}, "traceEvents": list(events)}))
-        done = subprocess.run([gpu_tracker, "profile", "overview", path, "--format=json"], capture_output=True, text=True, check=False)
+        done = subprocess.run([gpu_tracker, "profile", "roles", path, "--format=json"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
     return run
@@ -31,10 +31,10 @@ def parts(row):
     return {role: row[f"{role}_us"] for role in ROLES if row[f"{role}_us"]}
 
 
-def test_each_moment_belongs_to_the_first_role(overview):
+def test_each_moment_belongs_to_the_first_role(roles):
     """From 0 to 100: loader 0-20 (an operator inside it counts to it), cpu 20-30, runtime 30-40, kernel 35-60 (also over the runtime
     call and over a copy 50-70), fill 70-75, collective 75-85, the host's collective 85-90, nothing until 100."""
-    report = overview(
+    report = roles(
         event("user_annotation", "ProfilerStep#4", 0, 100),
         event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 20),
         event("cpu_op", "aten::stack", 5, 10), event("cpu_op", "aten::mm", 20, 30),
@@ -46,13 +46,13 @@ def test_each_moment_belongs_to_the_first_role(overview):
     assert (row["step"], row["mode"], row["duration_us"], row["gpu_work"]) == (4, "ProfilerStep", 100, 1)
     assert parts(row) == {"kernel": 25, "memcpy": 10, "memset": 5, "communication": 15, "runtime": 5, "dataloader": 20, "cpu": 10,
                           "other": 10}
-    (row,) = report["overview"]
+    (row,) = report["roles"]
     assert (row["steps"], row["mean_step_us"], row["kernel_percent"], row["other_percent"]) == (1, 100, 25, 10)
 
 
-def test_a_step_ends_with_the_work_it_launched(overview):
+def test_a_step_ends_with_the_work_it_launched(roles):
     """Step 1 launches a kernel that ends at 130: step 2 begins there. What was launched before step 1 and ended at 10 delays it."""
-    report = overview(
+    report = roles(
         event("user_annotation", "ProfilerStep#1", 0, 100), event("user_annotation", "ProfilerStep#2", 101, 99),
         gpu("kernel", "early", 2, 8),
         event("cuda_runtime", "cudaLaunchKernel", 20, 5, correlation=1), gpu("kernel", "gemm", 30, 100, correlation=1),
@@ -60,21 +60,21 @@ def test_a_step_ends_with_the_work_it_launched(overview):
     one, two = report["steps"]
     assert (one["start_us"], one["duration_us"], parts(one)) == (10, 120, {"kernel": 100, "runtime": 5, "other": 15})
     assert (two["start_us"], two["duration_us"], parts(two)) == (130, 70, {"kernel": 20, "runtime": 5, "other": 45})
-    assert report["overview"][0]["mean_step_us"] == 95
+    assert report["roles"][0]["mean_step_us"] == 95
 
 
-def test_without_steps_the_whole_is_one(overview):
-    report = overview(event("cpu_op", "aten::mm", 10, 30), event("cpu_op", "aten::add", 60, 40))
+def test_without_steps_the_whole_is_one(roles):
+    report = roles(event("cpu_op", "aten::mm", 10, 30), event("cpu_op", "aten::add", 60, 40))
     (row,) = report["steps"]
     assert (row["step"], row["mode"], row["duration_us"], parts(row)) == (None, None, 90, {"cpu": 70, "other": 20})
 
 
-def test_nothing_to_tell_says_why(overview):
-    report = overview(event("thing", "x", 10, 30))
-    assert report["steps"] == report["overview"] == [] and report["reason"].startswith("no operators")
+def test_nothing_to_tell_says_why(roles):
+    report = roles(event("thing", "x", 10, 30))
+    assert report["steps"] == report["roles"] == [] and report["reason"].startswith("no operators")
 
 
-def test_every_step_against_counting_each_microsecond(overview):
+def test_every_step_against_counting_each_microsecond(roles):
     chosen = random.Random(5)
     kinds = [("kernel", "gemm"), ("gpu_memcpy", "Memcpy DtoH"), ("gpu_memset", "Memset"), ("kernel", "ncclKernel_X"),
              ("cuda_runtime", "cudaLaunchKernel"), ("user_annotation", "enumerate(DataLoader)#X.__next__"), ("cpu_op", "aten::x")]
@@ -88,18 +88,18 @@ def test_every_step_against_counting_each_microsecond(overview):
         events.append(event(category, name, start, length, tid=chosen.randrange(3), pid=0 if which < 4 else 100))
         for moment in range(start, start + length):
             role[moment] = min(role[moment], which)
-    rows = overview(*events)["steps"]
+    rows = roles(*events)["steps"]
     assert len(rows) == 10
     for number, row in enumerate(rows):
         counted = role[100 * number:100 * number + 100]
         assert [row[f"{name}_us"] for name in ROLES] == [counted.count(which) for which in range(8)]
 
 
-def test_efficiency_occupancy_and_tensor_cores(overview):
+def test_efficiency_occupancy_and_tensor_cores(roles):
     """Of the 100 us of the step: 0.5 blocks on each SM for 20 us, 0.5 + 2 for 10 us (counts as 1), 2 for 10 us; 10 us without. Occupancy
     is the mean over the time of kernels that tell it, in the step."""
     occupancy = "est. achieved occupancy %"
-    report = overview(
+    report = roles(
         event("user_annotation", "ProfilerStep#1", 0, 100),
         gpu("kernel", "ampere_fp16_s16816gemm_fp16_128x64", 10, 30, **{"blocks per SM": 0.5, "warps per SM": 4, occupancy: 20}),
         gpu("kernel", "elementwise", 30, 20, 8, **{"blocks per SM": 2, "warps per SM": 14, occupancy: 45}),
@@ -111,5 +111,5 @@ def test_efficiency_occupancy_and_tensor_cores(overview):
     assert row["blocks_per_sm"] == pytest.approx((30 * 0.5 + 20 * 2) / 50)
     assert row["warps_per_sm"] == pytest.approx((30 * 4 + 20 * 14) / 50)
     assert row["tensor_core_percent"] == pytest.approx(100 * 30 / 120)
-    report = overview(gpu("kernel", "untold", 60, 10))
+    report = roles(gpu("kernel", "untold", 60, 10))
     assert report["devices"][0]["sm_efficiency_percent"] is None and report["devices"][0]["achieved_occupancy_percent"] is None

@@ -270,7 +270,7 @@ static void add_node(const struct gt_analysis_input *input, struct gt_table *tab
 static void add_steps(const struct gt_analysis_input *input, struct gt_node *root, const struct steps *steps,
                       const struct roles *roles)
 {
-    struct gt_table *nodes = gt_analysis_table(root, "overview", "Overview",
+    struct gt_table *nodes = gt_analysis_table(root, "roles", "Roles",
                                                "text:node integer:steps number:mean_step_us " SHARE_COLUMNS);
     struct gt_table *table = gt_analysis_table(
         root, "steps", "Steps",
@@ -477,8 +477,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     return status;
 }
 
-const struct gt_analysis gt_analysis_overview = {
-    .name = "overview",
+const struct gt_analysis gt_analysis_roles = {
+    .name = "roles",
     .help =
         "what each step's time went to (kernels, copies, calls, data loader, CPU), SM efficiency, occupancy, tensor cores",
     .takes = GT_TAKES_PHASES,
