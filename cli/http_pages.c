@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/root.h"
-#include "http_own.h"
+#include "http_private.h"
 
 enum {
     STATE_MS = 1000,     /* between states */

@@ -9,24 +9,10 @@
 #ifndef CLI_HTTP_PAGES_H
 #define CLI_HTTP_PAGES_H
 
-#include "job_feed.h"
-
 struct http;
 struct MHD_Connection;
 
-enum { PAGES_FEEDS = 16, PAGES_STREAMS = 64, PAGES_WAITING = 64 };
-
-struct page_stream; /* who follows a job */
-
-struct pages {
-    struct job_feed feed[PAGES_FEEDS];
-    struct page_stream *stream[PAGES_STREAMS];
-    struct page_waiting {
-        struct MHD_Connection *connection; /* NULL: nobody */
-        struct job_feed *feed;
-    } waiting[PAGES_WAITING]; /* for a page that is being made */
-    bool is_closing;
-};
+struct pages;
 
 void pages_open(struct pages *pages);
 /* The connection has been closed. */

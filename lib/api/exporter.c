@@ -169,7 +169,7 @@ static int exporter_rows(struct gt_exporter *exporter)
     gt_buffer_clear(&exporter->labels);
     int status = add(exporter, GT_SCOPE_SYSTEM, exporter->system, NULL, 0);
     if (status >= 0) {
-        tell(exporter, GT_CAPACITY_RAM, gt_capacity_memory(&exporter->sampler.root, 0));
+        tell(exporter, GT_CAPACITY_RAM, gt_capacity_memory(&exporter->sampler.root));
         tell(exporter, GT_CAPACITY_CORES, exporter->combiner.core_count);
         status = add_gpus(exporter);
     }

@@ -24,6 +24,7 @@
 #include "sample/cost.h"
 #include "sample/sample.h"
 #include "schema/unit.h"
+#include "store/store.h"
 #include "store/type.h"
 
 /* A recording joined with the file of an external power meter that ran beside it. */

@@ -100,17 +100,4 @@ int gt_block_file_status(const struct gt_block_file *file, struct gt_error *erro
 /* Before a file is opened: `pid` started this process as a part of its own program, but not by fork. */
 void gt_block_parent(pid_t pid);
 
-/* Which processes are one run of one program: those forked from each other, and those that multiprocessing starts. A
- * file made by one of them belongs to all; a file of that name from an earlier run does not.
- *
- * A file remembers who made it in an extended attribute. */
-
-/* Returns true where this process is known to be a part that another one started or forked. */
-bool gt_family_is_child(void);
-
-/* Remember in the file that this process makes it; quiet where the file system cannot. */
-void gt_family_sign(int fd);
-/* 1 when a process of this run made the file, 0 when not; -ENOTSUP when the file system cannot say. */
-int gt_family_made(const char *path);
-
 #endif

@@ -1,4 +1,4 @@
-#include "blocks/block.h"
+#include "blocks/block_family.h"
 
 #include <errno.h>
 #include <stdatomic.h>

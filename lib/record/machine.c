@@ -11,7 +11,7 @@
 #include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
 #include "record/provenance.h"
-#include "record/recorder.h"
+#include "record/recorder_state.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
 
@@ -94,7 +94,7 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gt_unit_full_name(options->gpu_ram_unit));
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", gt_unit_full_name(options->time_unit));
     gt_control_groups_find(&recorder->sampler.root, machine->pid, recorder->kernel.groups);
-    machine->ram_capacity = gt_capacity_memory(&recorder->sampler.root, recorder->kernel.groups);
+    machine->ram_capacity = gt_limit_capacity(&recorder->sampler.root, recorder->kernel.groups);
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
@@ -243,7 +243,7 @@ static void read_groups(struct gt_machine *machine, const struct gt_root *root,
     struct gt_limit memory, cores;
     gt_limit_memory(&memory, root, groups);
     gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
-    if (memory.value <= machine->ram_capacity && memory.value < gt_capacity_memory(root, NULL)) {
+    if (memory.value <= machine->ram_capacity && memory.value < gt_capacity_memory(root)) {
         set(&machine->limit[GT_LIMIT_GROUP_MEMORY], memory.value, memory.source);
         set(&machine->limit[GT_LIMIT_MEMORY], memory.value, memory.source);
     }

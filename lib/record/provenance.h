@@ -2,7 +2,7 @@
 #ifndef GT_RECORD_PROVENANCE_H
 #define GT_RECORD_PROVENANCE_H
 
-#include "record/recorder.h"
+#include "record/recorder_state.h"
 
 /* Fill outcome->provenance from its values and the state of the sources. -ENOMEM. */
 int gt_provenance_fill(const struct gt_recorder *recorder, struct gt_outcome *outcome);

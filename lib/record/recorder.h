@@ -7,48 +7,7 @@
 
 #include <stdbool.h>
 
-#include "aggregate/combine.h"
-#include "aggregate/energy_curve.h"
-#include "aggregate/summary.h"
-#include "record/kernel_watch.h"
-#include "record/gap_watch.h"
-#include "store/store.h"
-
-struct gt_recorder_options {
-    const struct gt_tracker_options *tracker; /* checked, with defaults; borrowed until the recorder is closed */
-    const struct gt_cgroup *cgroup;           /* the control group of the job alone; NULL: none */
-    const struct gt_clock *clock;             /* NULL: the clock of the system */
-    void (*warn)(void *context, const char *sentence); /* may be NULL */
-    void *context;
-};
-
-struct gt_recorder {
-    struct gt_recorder_options options;
-    char path[4096]; /* of the tracking file */
-    struct gt_sampler sampler;
-    struct gt_combiner combiner;
-    struct gt_summary summary;
-    struct gt_machine machine;
-    struct gt_store *store;
-    struct gt_energy_curve energy; /* since gt_recorder_take_energy was called */
-    struct gt_sample sample;       /* the latest; its rows belong to the combiner */
-    struct gt_outcome outcome;     /* once finished */
-    bool is_finished;
-    struct gt_error store_failure; /* why there is no store */
-    char store_trouble[700];       /* the trouble that was told last */
-    struct gt_gap_watch gap_watch[GT_ENERGY_DEVICES];
-    struct gt_kernel_watch kernel;
-    int own_window; /* of collect/process/own_peak.h, when the process tracks itself; else 0 */
-
-    int64_t start_ns;    /* CLOCK_MONOTONIC */
-    int64_t end_ns;      /* when the main process was seen to have ended; 0: it lives */
-    int64_t patience_ns; /* a reading waits so long for a walk over the memory */
-    uint64_t missed;     /* samples whose time passed untaken; the schedule's to say */
-
-    bool is_dedicated; /* this process does nothing but track: all its CPU time is the cost of tracking */
-    double own_cpu_spent, slowest_sample; /* seconds */
-    int exit_status;                      /* -1: unknown */
-};
+#include "record/recorder_state.h"
 
 /* Get the path of the tracking file, its placeholders filled in; that of a folder of experiments ends in "/". Returns 0, or
  * gt_store_path's errors. */

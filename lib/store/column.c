@@ -1,3 +1,5 @@
+#include "store/column.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,8 +9,6 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "schema/unit.h"
-#include "store/store.h"
-#include "store/type.h"
 
 const struct gt_detail gt_details[GT_DETAIL_COUNT] = {
     {GT_SCOPE_GPU, "gpu_data", ".gpus"},

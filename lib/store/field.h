@@ -3,7 +3,7 @@
 #define GT_STORE_FIELD_H
 
 #include "base/buffer.h"
-#include "store/store.h"
+#include "sample/sample.h"
 
 enum gt_field_kind { GT_FIELD_TEXT, GT_FIELD_INTEGER, GT_FIELD_NUMBER };
 

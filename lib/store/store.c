@@ -1,3 +1,4 @@
+#include "store/store.h"
 #include "store/type.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "view/view.h"
+#include "view/cell.h"
 
 struct gt_view_grid {
     int columns, rows;

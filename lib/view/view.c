@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
+#include "view/view.h"
 #include "view/view_draw.h"
 
 struct gt_view {

@@ -3,24 +3,7 @@
 #define GT_VIEW_VIEW_H
 
 #include "gpu_tracker.h"
-
-/* How a character is shown; without colours all are told apart by words. */
-enum gt_view_style {
-    GT_VIEW_PLAIN,
-    GT_VIEW_DIM,
-    GT_VIEW_BOLD,
-    GT_VIEW_TITLE,
-    GT_VIEW_CURVE,
-    GT_VIEW_GOOD,
-    GT_VIEW_BAD,
-    GT_VIEW_CHOSEN,
-    GT_VIEW_STYLES
-};
-
-struct gt_view_cell {
-    uint32_t character; /* Unicode; 0: the right half of a wide one */
-    uint8_t style;      /* enum gt_view_style */
-};
+#include "view/cell.h"
 
 struct gt_view;
 struct gt_view_options {

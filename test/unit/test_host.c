@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
 #include "collect/cgroup/control_group.h"
 #include "support/figures.h"
@@ -209,7 +210,7 @@ static double capacity(const struct gpu_machine *machine)
 {
     struct gt_control_group groups[GT_CONTROLLERS];
     gt_control_groups_find(&machine->root, 1, groups);
-    return gt_capacity_memory(&machine->root, groups);
+    return gt_limit_capacity(&machine->root, groups);
 }
 
 static void capacity_without_groups_is_the_machine(void **state)
@@ -238,7 +239,7 @@ static void the_smallest_limit_above_binds(void **state)
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "524288000\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "734003200\n");
     assert_close(capacity(machine), 524288000, 0);
-    assert_close(gt_capacity_memory(&machine->root, NULL), 1000000 * 1024.0, 0);
+    assert_close(gt_capacity_memory(&machine->root), 1000000 * 1024.0, 0);
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/job:1/memory.max", "9223372036854771712\n");
     gpu_machine_file(machine, "sys/fs/cgroup/slurm/memory.max", "max\n");
     assert_close(capacity(machine), 1000000 * 1024.0, 0);

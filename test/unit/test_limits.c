@@ -138,7 +138,7 @@ static struct gt_machine allocation_of(struct machine *machine, const char *envi
     assert_int_equal(fwrite(environment, 1, length, file), length);
     fclose(file);
     gt_control_groups_find(&machine->root, PID, groups);
-    ret.ram_capacity = gt_capacity_memory(&machine->root, groups);
+    ret.ram_capacity = gt_limit_capacity(&machine->root, groups);
     gt_allocation_read(&ret, &machine->root, groups);
     return ret;
 }

@@ -2,13 +2,7 @@
 #ifndef GT_ANALYSE_BLOCKS_H
 #define GT_ANALYSE_BLOCKS_H
 
-#include "aggregate/sample_course.h"
-#include "aggregate/energy_curve.h"
-#include "aggregate/summary.h"
-#include "blocks/block_event.h"
-#include "blocks/block_join.h"
 #include "report/report.h"
-#include "store/store.h"
 
 /* Builds a report of type "sub_tracking_results" with gpu_tracker's keys and layout, and further keys after them.
  * Without sub-tracking files the blocks that the run collected are used; `optional`: and none at all is no error. */
@@ -22,62 +16,5 @@ int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *opt
  *   2  "peaks" are in bytes; before, in the unit of "static_data"; columns of the network's namespace are
  *      called so */
 enum { GT_RESULTS_VERSION = 2 };
-
-/* Times of the calls of one block; calls that never ended count apart. */
-struct gt_call_total {
-    uint64_t calls, non_empty, stepped;
-    uint64_t unfinished;
-    double unfinished_time;                    /* seconds, to the end of what is known */
-    struct gt_distribution elapsed, self, cpu; /* seconds; cpu: of the process, between the events of each call */
-    double cpu_covered; /* CPU seconds of its processes while the block was open in them, each second once */
-    uint64_t cpu_calls; /* calls that this rests on */
-};
-
-/* The calls of one block in one process. */
-struct gt_process_total {
-    uint32_t name;
-    uint16_t source;
-    int64_t process;
-    uint64_t calls, timepoints, unfinished;
-    double elapsed, self, cpu_covered; /* NaN where not recorded */
-    double unfinished_time;
-};
-
-/* Energy of the calls of one block. */
-struct gt_block_energy {
-    struct gt_spent device[GT_ENERGY_DEVICES];
-    bool by_cpu_time; /* the CPU's figure */
-};
-
-/* The analysis joins a recording with its code blocks: it has times, samples, CPU time and energy of each block. */
-struct gt_block_analysis {
-    const struct gt_blocks_options *options;
-    struct gt_block_event_list events;
-    struct gt_intervals intervals;
-    struct gt_recording *recording;
-    struct gt_machine machine; /* of the recording, with the carbon intensity and price of the options */
-    struct gt_columns columns;
-    const struct gt_column **gauge, **counter;
-    size_t gauges, counters;
-    struct gt_block_join *join;
-    struct gt_call_total *block; /* [events.names.count] */
-    struct gt_process_total *process;
-    size_t processes;
-    bool use_monotonic;
-    double first; /* seconds of the first sample, on the clock used */
-    struct gt_sample_course course;
-    struct gt_energy_curve curve;
-    struct gt_block_energy *energy; /* [events.names.count] */
-    struct gt_energy_reading last;  /* at the end of the recording */
-    uint64_t bad_timepoints;
-};
-
-/* Reads the files that the options name, and joins them. Without sub-tracking files the blocks that the run
- * collected are used; `optional`: none at all is no error. Close the analysis in any case. */
-int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
-                           struct gt_error *error);
-void gt_block_analysis_close(struct gt_block_analysis *analysis);
-/* Returns the energy of one call on all devices that were measured. */
-struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval);
 
 #endif

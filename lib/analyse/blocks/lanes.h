@@ -2,7 +2,8 @@
 #ifndef GT_ANALYSE_LANES_H
 #define GT_ANALYSE_LANES_H
 
-#include "analyse/blocks/blocks.h"
+#include "analyse/blocks/block_analysis.h"
+#include "report/report.h"
 
 void gt_lanes_add(struct gt_node *page, const struct gt_block_analysis *analysis);
 

@@ -8,6 +8,7 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/compare/compare_page.h"
+#include "analyse/compare/comparison.h"
 #include "analyse/display.h"
 #include "base/number.h"
 #include "store/store.h"

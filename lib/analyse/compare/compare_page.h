@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_COMPARE_PAGE_H
 #define GT_ANALYSE_COMPARE_PAGE_H
 
-#include "analyse/compare/compare.h"
+#include "analyse/compare/comparison.h"
 
 /* Adds the forest plot, and returns how many figures differ for certain; -1: there are too few runs to tell. */
 int gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparison,

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_BLOCK_BRIEF_H
 #define GT_ANALYSE_BLOCK_BRIEF_H
 
-#include "analyse/usage/usage.h"
+#include "analyse/usage/usage_sources.h"
 
 struct gt_block_brief {
     char shares[160];    /* "train 72 %   load 17 %"; "": there are none */

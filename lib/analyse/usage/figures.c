@@ -1,5 +1,7 @@
 #include "analyse/usage/figures.h"
 
+#include "analyse/usage/provenance.h"
+
 /* Foreign recordings have samples alone. */
 double gt_usage_scope_peak(const struct gt_usage *usage, enum gt_scope scope)
 {

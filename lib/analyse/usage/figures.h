@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_FIGURES_H
 #define GT_ANALYSE_FIGURES_H
 
-#include "analyse/usage/usage.h"
+#include "analyse/usage/usage_sources.h"
 
 /* The largest memory of a scope, bytes: the best estimate, and what it certainly was not above. */
 double gt_usage_scope_peak(const struct gt_usage *usage, enum gt_scope scope);

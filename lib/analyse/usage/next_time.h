@@ -2,7 +2,8 @@
 #ifndef GT_ANALYSE_NEXT_TIME_H
 #define GT_ANALYSE_NEXT_TIME_H
 
-#include "analyse/usage/usage.h"
+#include "analyse/usage/usage_sources.h"
+#include "report/report.h"
 
 /* The largest of each over the runs so far. NaN: no run can tell. */
 struct gt_next_time {

@@ -1,4 +1,4 @@
-#include "analyse/usage/usage.h"
+#include "analyse/usage/provenance.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef GT_ANALYSE_RUN_SIZE_H
 #define GT_ANALYSE_RUN_SIZE_H
 
-#include "analyse/usage/usage.h"
+#include "analyse/usage/usage_sources.h"
 
 /* 0; the error of -EINVAL says why there is none. */
 int gt_run_size(double *ret, const char *variable, const char *path, const struct gt_machine *machine,

@@ -2,7 +2,8 @@
 #ifndef GT_ANALYSE_USAGE_SCALING_REPORT_H
 #define GT_ANALYSE_USAGE_SCALING_REPORT_H
 
-#include "analyse/usage/usage.h"
+#include "analyse/usage/usage_sources.h"
+#include "report/report.h"
 
 struct gt_scaling_report;
 

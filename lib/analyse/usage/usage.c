@@ -11,6 +11,7 @@
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/process_lanes.h"
+#include "analyse/usage/provenance.h"
 #include "analyse/usage/usage_brief.h"
 #include "analyse/usage/warning.h"
 #include "sample/life.h"

@@ -2,7 +2,8 @@
 #ifndef GT_ANALYSE_USAGE_BRIEF_H
 #define GT_ANALYSE_USAGE_BRIEF_H
 
-#include "analyse/usage/usage.h"
+#include "analyse/usage/usage_sources.h"
+#include "report/report.h"
 
 /* Runs that were shorter get one line without any utilisation: the kernel counts in ticks of 10 ms. */
 #define GT_BRIEF_SHORTEST 0.05

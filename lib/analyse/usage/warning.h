@@ -2,7 +2,8 @@
 #ifndef GT_ANALYSE_WARNING_H
 #define GT_ANALYSE_WARNING_H
 
-#include "analyse/usage/usage.h"
+#include "analyse/usage/usage_sources.h"
+#include "report/report.h"
 
 enum { GT_WARNINGS = 20 };
 

@@ -6,21 +6,13 @@
 
 #include "base/number.h"
 
-static double total_memory(const struct gt_root *root)
+double gt_capacity_memory(const struct gt_root *root)
 {
     char text[256]; /* MemTotal is the first line */
     if (gt_root_read(root, "proc/meminfo", text, sizeof text) < 0)
         return NAN;
     const char *total = strstr(text, "MemTotal:");
     return total ? 1024.0 * (double)strtoull(total + strlen("MemTotal:"), NULL, 10) : NAN;
-}
-
-double gt_capacity_memory(const struct gt_root *root, const struct gt_control_group groups[GT_CONTROLLERS])
-{
-    struct gt_limit limit = {.value = NAN}; /* fmin passes over it */
-    if (groups)
-        gt_limit_memory(&limit, root, groups);
-    return fmin(total_memory(root), limit.value);
 }
 
 int gt_capacity_list_length(const char *list)

@@ -2,7 +2,9 @@
 #ifndef GT_COLLECT_TASKSTATS_H
 #define GT_COLLECT_TASKSTATS_H
 
-#include "collect/process/events.h"
+#include "base/root.h"
+#include "collect/collector.h"
+#include "collect/process/event.h"
 
 struct gt_taskstats {
     int fd;

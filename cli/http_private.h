@@ -7,7 +7,7 @@
 #include "base/library.h"
 #include "gpu_tracker.h"
 #include "http.h"
-#include "http_pages.h"
+#include "job_feed.h"
 #include "http_visitors.h"
 
 /* These functions of the library are used, by their names without the prefix. */
@@ -31,6 +31,20 @@ struct functions {
 };
 
 enum { PLAIN, GZIP, PACKINGS };
+
+enum { PAGES_FEEDS = 16, PAGES_STREAMS = 64, PAGES_WAITING = 64 };
+
+struct page_stream; /* who follows a job */
+
+struct pages {
+    struct job_feed feed[PAGES_FEEDS];
+    struct page_stream *stream[PAGES_STREAMS];
+    struct page_waiting {
+        struct MHD_Connection *connection; /* NULL: nobody */
+        struct job_feed *feed;
+    } waiting[PAGES_WAITING]; /* for a page that is being made */
+    bool is_closing;
+};
 
 struct http {
     struct gt_library library;

@@ -1,0 +1,119 @@
+/* A comparison holds the results of several sessions, and answers questions about their figures. */
+#ifndef GT_ANALYSE_COMPARE_COMPARISON_H
+#define GT_ANALYSE_COMPARE_COMPARISON_H
+
+#include "report/report.h"
+
+struct gt_session {
+    char *name;
+    size_t runs;
+};
+
+/* One block as the runs know it. */
+struct gt_slot {
+    const char *name;             /* in the run that brought it */
+    char *label;                  /* all its names: "a.py:9 -> a.py:12" */
+    const struct gt_node **block; /* [runs], NULL where a run has no such block */
+};
+
+struct gt_comparison {
+    const struct gt_compare_options *options;
+    const char *statistic;
+    struct gt_session *session; /* in the order given; the first is the baseline */
+    size_t sessions;
+    struct gt_report **run; /* results of all runs, */
+    size_t *session_of_run; /* and whose they are */
+    size_t runs;
+    struct gt_slot *slot;
+    size_t slots;
+};
+
+/* Where a figure stands in the results of a run, or of a block in it. */
+struct gt_figure {
+    const struct gt_slot *slot; /* NULL: the run itself */
+    const char *keys[5];        /* NULL-terminated */
+    double factor;              /* that values are multiplied with; 0: none */
+    bool as_original; /* with the 0 that the original has about GPUs where there is none; else that is missing */
+};
+
+/* Reads the files of the sessions and finds out which blocks of the runs are the same. Close the comparison in any
+ * case. */
+int gt_comparison_open(struct gt_comparison *comparison, const struct gt_compare_options *options,
+                       struct gt_error *error);
+void gt_comparison_close(struct gt_comparison *comparison);
+
+/* Returns the results of a run. */
+const struct gt_node *gt_compare_results(const struct gt_comparison *comparison, size_t run);
+/* Returns the first measurement that the first run has in the section `key`; the others are its siblings. NULL when
+ * there is none. */
+const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key);
+/* Returns the figure in one run, NaN where that has none. */
+double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run);
+/* Returns the same of a session's runs. */
+double gt_compare_session_covered(const struct gt_comparison *comparison, const struct gt_figure *figure,
+                                  size_t session);
+/* Returns the figure's mean over the runs of a session, and how many had it; NaN and 0 when none had. */
+double gt_compare_value(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t session,
+                        size_t *ret_runs);
+/* Tells the 95 % confidence interval of the difference of the means of two sessions, see gt_welch_interval; NaN when
+ * one of them has a single run. */
+int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
+                        size_t session, double *ret_low, double *ret_high);
+
+/* Return where the joules of the job stand (`device` NULL: all), and of a block ("total": all). */
+struct gt_figure gt_compare_job_energy(const char *device);
+struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device);
+/* Return true when energy of the session, or of any, rests on a model of the user's. */
+bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, size_t session);
+bool gt_compare_is_estimated(const struct gt_comparison *comparison);
+
+#define GT_COMPARE_WARN(comparison, ...) \
+    gt_warn((comparison)->options->warn, (comparison)->options->context, __VA_ARGS__)
+
+/* The runs of a session against those of the baseline. */
+struct gt_judgement {
+    double low, high;       /* of the difference, see gt_compare_interval */
+    double p;               /* see gt_permutation_test; NaN with too few runs */
+    size_t baselines, runs; /* that have the figure */
+};
+
+/* A line of the summary: a figure of the job or of a block, in base units. */
+struct gt_compare_line {
+    const struct gt_slot *slot; /* NULL: the whole job */
+    const char *title;          /* "Peak RAM" */
+    const char *name;           /* as rules have it: "combined_ram_peak" */
+    struct gt_figure figure;
+    const char *unit, *display_unit; /* of the figure, and what people see it in */
+    double display_factor;           /* from the one to the other */
+    struct gt_judgement *judgement;  /* [sessions], the baseline's is empty */
+};
+
+struct gt_compare_lines {
+    struct gt_compare_line *line;
+    size_t count;
+};
+
+/* Makes lines of time, CPU, memory, GPUs and energy, of the whole and of each block, where a session has any; and
+ * tells which of them differ. Returns 0 or -ENOMEM. */
+int gt_compare_lines(struct gt_compare_lines *ret, const struct gt_comparison *comparison);
+void gt_compare_lines_release(struct gt_compare_lines *lines);
+/* Returns "yes", "no" or "too few runs"; NULL where a side has no value at all. */
+const char *gt_compare_verdict(const struct gt_judgement *judgement);
+
+/* A rule FIGURE > LIMIT or FIGURE < LIMIT says when a session fails.
+ *
+ *   figure   COLUMN.STATISTIC of the whole session, as in "overall" of the results; counters.COLUMN;
+ *            combined_ram_peak and other peaks, exact where the kernel keeps high-water marks; duration
+ *            memory, time, energy, cpu: of a run, as its own rules name them
+ *            energy.cpu, energy.dram, energy.gpu, energy.total: of the job
+ *            block:NAME. before it: of a code block, also compute_time.total, self_time.p95, cpu_time.total, num_calls, ...
+ *   limit    5GB, 30s, 200: absolute, in the unit given or the figure's own
+ *            +5%: as much more than the baseline; +100MB: likewise, in units; -5%: less
+ *
+ * Absolute limits hold for every session but the baseline, or for the only one. A session that lacks the figure breaks the
+ * rule: what is not measured is not known to be good.
+ *
+ * Judges options->rules and adds a table of them; returns how many are broken. */
+int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error);
+
+#endif

@@ -1,0 +1,29 @@
+/* The options of a store are told when it is opened. */
+#ifndef GT_STORE_STORE_OPTIONS_H
+#define GT_STORE_STORE_OPTIONS_H
+
+#include <stdbool.h>
+
+struct gt_sampler;
+struct gt_attribution;
+
+/* The tracker's readings, for a store that tells more than samples do. */
+struct gt_store_readings {
+    const struct gt_sampler *sampler;
+    const struct gt_attribution *attribution;
+    double seconds;     /* that a record tells of at least */
+    bool all_gpu_users; /* all processes on GPUs count as the job's */
+    /* May be NULL: records are handed over as JSON, and there is no folder. */
+    int (*record)(void *context, const char *metrics);
+    void *context;
+};
+
+struct gt_store_options {
+    const char *path; /* after gt_store_path() */
+    bool overwrite;
+    bool detail;                              /* keep PROCESS and GPU rows too */
+    bool names;                               /* keep a list of processes where the format has a place for it */
+    const struct gt_store_readings *readings; /* NULL: there are none; what they name outlives the store */
+};
+
+#endif
