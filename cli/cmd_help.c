@@ -97,7 +97,11 @@ static void print_option(FILE *out, const struct option *option)
     size_t used = (size_t)snprintf(text, sizeof text, "%s", option->help);
     const char *name;
     for (size_t i = 0; option->choice && (name = option->choice(i)); i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : " One of ", name);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                 i                             ? ", "
+                                 : option->type == OPTION_TEXT ? " Any of "
+                                                               : " One of ",
+                                 name);
     if (option->choice)
         used += (size_t)snprintf(text + used, sizeof text - used, ".");
     if (option->short_word)

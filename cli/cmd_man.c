@@ -86,7 +86,7 @@ static void put_option(const struct option *option)
     put_text(option->help);
     const char *name;
     for (size_t i = 0; option->choice && (name = option->choice(i)); i++)
-        printf("%s%s", i ? ", " : "One of ", name);
+        printf("%s%s", i ? ", " : option->type == OPTION_TEXT ? "Any of " : "One of ", name);
     if (option->choice)
         puts(".");
     if (option->short_word)

@@ -209,6 +209,14 @@ static const char *choice_unit(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+/* Several may be named, with commas. */
+static const char *choice_chart(size_t index)
+{
+    static const char *const names[] = {"memory", "cpu",     "gpu-memory", "gpu",       "power", "swap",
+                                        "disk",   "network", "blocks",     "processes", "all"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
 static const char *choice_compat(size_t index)
 {
     static const char *const names[] = {"aipowermeter"};

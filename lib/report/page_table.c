@@ -141,6 +141,17 @@ static void put_look(struct gt_buffer *out, const struct shape *shape, size_t ro
                          fmin(part, 100));
 }
 
+/* A name behind the lines of a tree, which do not break. */
+static bool is_branch(const char *text)
+{
+    static const char *const lines[] = {"\xe2\x94\x82", "\xe2\x94\x9c", "\xe2\x94\x94"};
+    text += strspn(text, " ");
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!strncmp(text, lines[i], 3))
+            return true;
+    return false;
+}
+
 /* The whole name where the cell has it cut. */
 static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
 {
@@ -165,7 +176,8 @@ static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t ro
     bool names_row = row > 0 && grid->keyed && column == 0, is_title = row == 0 && *text;
     size_t cut = row > 0 ? shape->column[column].cut : 0;
     gt_buffer_text(out, names_row ? "<th scope=\"row\"" : is_title ? "<th scope=\"col\"" : "<td");
-    gt_buffer_text(out, grid->is_text[column] && !names_row && (row > 0 || *text) ? " class=\"t\"" : "");
+    if (grid->is_text[column] && !names_row && (row > 0 || *text))
+        gt_buffer_text(out, row > 0 && is_branch(text) ? " class=\"t branch\"" : " class=\"t\"");
     if (row > 0) {
         put_look(out, shape, row, column);
         put_whole(out, shape, row, column);

@@ -120,6 +120,8 @@ def bash_completions(cli, tmp_path, line):
     ("gpu-tracker run --tu=s", ["seconds"]),
     ("gpu-tracker run --sleep-t", ["--sleep-time="]),
     ("gpu-tracker run --wait ", ["main", "all"]),
+    ("gpu-tracker plot --charts ", ["memory", "gpu-memory", "all"]),
+    ("gpu-tracker report --plot netw", ["network"]),
     ("gpu-tracker run -- gpu_tracker_test_no_such", []),
     ("gpu-tracker run --st 1 cat da", ["data.txt"]),
     ("gpu-tracker run -- cat da", ["data.txt"]),

@@ -226,7 +226,7 @@ def test_changes_have_round_marks(cli, tmp_path, after, marks):
     assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     forest = page[page.index('id="figure1"'):page.index("</figure>")]
-    assert [int(text) for text in re.findall(r'<text text-anchor="middle"[^>]*>([^<]*) %', forest)] == marks
+    assert [int(text) for text in re.findall(r'<text text-anchor="(?:middle|end)"[^>]*>([^<]*) %', forest)] == marks
 
 
 @needs_browser
@@ -498,3 +498,10 @@ def test_a_long_command_is_cut_in_the_title(cli):
     page = cli("report", "run.sqlite", "-f", "html").stdout
     title = re.search(r"<title>(.*?)</title>", page, re.DOTALL)[1]
     assert " true xxx" in title and title.endswith("x\N{HORIZONTAL ELLIPSIS}") and len(title) < 150
+
+
+def test_names_do_not_break_inside_a_tree(cli):
+    assert cli("run", "--disable-logs", "--tf=run.sqlite", "--", "sh", "-c", "sleep 0.2; true").returncode == 0
+    page = cli("report", "run.sqlite", "-f", "html").stdout
+    assert re.search(r'<td class="t branch"[^>]*>\N{BOX DRAWINGS LIGHT UP AND RIGHT} sleep</td>', page)
+    assert "td.t.branch { white-space: pre;" in page or "td.t.branch{white-space:pre" in page

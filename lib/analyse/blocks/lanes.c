@@ -59,7 +59,7 @@ static int lane_of(struct lanes *lanes, struct thread *thread, const struct gt_i
     if (thread->depth == 0 && lanes->has_several && call->thread >= 0 && call->thread != call->process)
         snprintf(title, sizeof title, "%lld/%lld", (long long)call->process, (long long)call->thread);
     else if (thread->depth == 0 && lanes->has_several)
-        snprintf(title, sizeof title, "%lld", (long long)call->process);
+        snprintf(title, sizeof title, "pid %lld", (long long)call->process);
     else if (lanes->lanes == 0)
         snprintf(title, sizeof title, "blocks");
     thread->lane[thread->depth] = gt_series_line(lanes->series, key, title);
