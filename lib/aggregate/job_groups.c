@@ -57,12 +57,12 @@ void gt_job_groups_release(struct gt_job_groups *groups)
 /* What the kernel leaves to the first process that is seen of the job. */
 static void find_limits(struct gt_job_groups_group *group, const struct gt_root *root, pid_t pid, int cores)
 {
-    struct gt_group_limit limit;
-    struct gt_watched_groups watched;
-    gt_watched_groups_find(&watched, root, pid);
-    gt_limit_memory(&limit, root, &watched);
+    struct gt_limit limit;
+    struct gt_control_group watched[GT_CONTROLLERS];
+    gt_control_groups_find(root, pid, watched);
+    gt_limit_memory(&limit, root, watched);
     group->ram_limit = limit.value;
-    gt_limit_cores(&limit, root, &watched, pid, cores);
+    gt_limit_cores(&limit, root, watched, pid, cores);
     group->core_limit = limit.value;
 }
 

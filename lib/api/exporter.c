@@ -285,12 +285,12 @@ static void read_host(struct gt_exporter *exporter)
 static void find_limits(struct gt_exporter *exporter, struct gt_exporter_job *job)
 {
     const struct gt_root *root = &exporter->sampler.root;
-    struct gt_group_limit limit;
-    struct gt_watched_groups watched;
-    gt_watched_groups_find(&watched, root, job->pid);
-    gt_limit_memory(&limit, root, &watched);
+    struct gt_limit limit;
+    struct gt_control_group watched[GT_CONTROLLERS];
+    gt_control_groups_find(root, job->pid, watched);
+    gt_limit_memory(&limit, root, watched);
     job->limits.ram = limit.value;
-    gt_limit_cores(&limit, root, &watched, job->pid, exporter->combiner.core_count);
+    gt_limit_cores(&limit, root, watched, job->pid, exporter->combiner.core_count);
     job->limits.cores = limit.value;
 }
 

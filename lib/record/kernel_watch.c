@@ -6,8 +6,8 @@
 
 void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root)
 {
-    gt_made_groups_begin(&watch->made, &watch->groups);
-    gt_watched_groups_read(&watch->groups, root, &watch->begin);
+    gt_made_groups_begin(&watch->made, watch->groups);
+    gt_group_events_read(watch->groups, root, &watch->begin);
 }
 
 static void read_name(struct gt_kernel_watch *watch, const struct gt_root *root)
@@ -53,7 +53,7 @@ static void name_made(const struct gt_made_group *made, struct gt_kernel_events 
 void gt_kernel_watch_read(struct gt_kernel_watch *watch, const struct gt_tree *tree, struct gt_kernel_events *ret)
 {
     struct gt_group_events end;
-    gt_watched_groups_read(&watch->groups, tree->root, &end);
+    gt_group_events_read(watch->groups, tree->root, &end);
     const struct gt_process *largest = watch->largest_pid ? gt_tree_find(tree, watch->largest_pid) : NULL;
     *ret = (struct gt_kernel_events){
         .oom_kills = end.oom_kills - watch->begin.oom_kills,

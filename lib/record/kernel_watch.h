@@ -9,7 +9,7 @@
 #include "sample/tree.h"
 
 struct gt_kernel_watch {
-    struct gt_watched_groups groups;
+    struct gt_control_group groups[GT_CONTROLLERS];
     struct gt_group_events begin;
     struct gt_made_groups made;
     pid_t largest_pid;

@@ -93,8 +93,8 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", gt_unit_full_name(options->ram_unit));
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gt_unit_full_name(options->gpu_ram_unit));
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", gt_unit_full_name(options->time_unit));
-    gt_watched_groups_find(&recorder->kernel.groups, &recorder->sampler.root, machine->pid);
-    machine->ram_capacity = gt_limit_capacity(&recorder->sampler.root, &recorder->kernel.groups);
+    gt_control_groups_find(&recorder->sampler.root, machine->pid, recorder->kernel.groups);
+    machine->ram_capacity = gt_limit_capacity(&recorder->sampler.root, recorder->kernel.groups);
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
@@ -237,9 +237,10 @@ static void read_environment(struct gt_machine *machine, const struct environmen
         set(&machine->limit[facts[i].kind], value_of(environment, &facts[i], machine), facts[i].variable);
 }
 
-static void read_groups(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups)
+static void read_groups(struct gt_machine *machine, const struct gt_root *root,
+                        const struct gt_control_group groups[GT_CONTROLLERS])
 {
-    struct gt_group_limit memory, cores;
+    struct gt_limit memory, cores;
     gt_limit_memory(&memory, root, groups);
     gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
     if (memory.value <= machine->ram_capacity && memory.value < gt_capacity_memory(root)) {
@@ -249,7 +250,8 @@ static void read_groups(struct gt_machine *machine, const struct gt_root *root, 
     set(&machine->limit[GT_LIMIT_CORES], cores.value, cores.source);
 }
 
-void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups)
+void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
+                        const struct gt_control_group groups[GT_CONTROLLERS])
 {
     struct environment environment = {.text = malloc(ENVIRONMENT_SIZE)};
     if (environment.text) {

@@ -14,6 +14,7 @@ struct gt_recorder;
 int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error);
 
 /* Fill in scheduler and limits of `machine`, whose cores, memory, start and pid are known, and of whose job these are the groups. */
-void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root, const struct gt_watched_groups *groups);
+void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
+                        const struct gt_control_group groups[GT_CONTROLLERS]);
 
 #endif

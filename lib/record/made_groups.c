@@ -29,14 +29,14 @@ static void remember(struct gt_made_groups *groups, uint64_t hash, int group)
     groups->membership[groups->memberships++].group = group;
 }
 
-void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_watched_groups *own)
+void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_control_group own[GT_CONTROLLERS])
 {
-    *groups = (struct gt_made_groups){.own = own->of[GT_CONTROLLER_MEMORY]};
+    *groups = (struct gt_made_groups){.own = own[GT_CONTROLLER_MEMORY]};
 }
 
 static void read_limit(const struct gt_made_groups *groups, struct gt_made_group *made, const struct gt_root *root)
 {
-    struct gt_group_limit limit;
+    struct gt_limit limit;
     gt_limit_memory_apart(&limit, root, &made->group, &groups->own);
     if (!isnan(limit.value))
         made->limit = limit.value;

@@ -35,7 +35,7 @@ struct gt_made_groups {
 };
 
 /* The main process may have gone elsewhere since its groups were found. */
-void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_watched_groups *own);
+void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_control_group own[GT_CONTROLLERS]);
 /* After each look at the processes. A process is asked for its group when it is met, when it has become another program, and whenever
  * its memory has doubled. */
 void gt_made_groups_look(struct gt_made_groups *groups, const struct gt_tree *tree);

@@ -88,7 +88,7 @@ static void begin(struct gt_recorder *recorder)
     recorder->start_ns = gt_recorder_now(recorder);
     gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
     recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
-    gt_allocation_read(&recorder->machine, &recorder->sampler.root, &recorder->kernel.groups);
+    gt_allocation_read(&recorder->machine, &recorder->sampler.root, recorder->kernel.groups);
     gt_kernel_watch_begin(&recorder->kernel, &recorder->sampler.root);
     gt_summary_init(&recorder->summary);
     gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collect/cgroup/limits.h"
 #include "collect/collector.h"
 #include "sample/energy_reading.h"
 #include "sample/life.h"
@@ -59,11 +60,6 @@ enum gt_limit_kind {
     GT_LIMITS
 };
 
-struct gt_limit {
-    double value;    /* 0: none is known */
-    char source[64]; /* "SLURM_MEM_PER_NODE", "memory.max" */
-};
-
 /* What is constant during a recording: the "static data". */
 struct gt_machine {
     char ram_unit[16], gpu_ram_unit[16], time_unit[16]; /* the units of the tracking file */
@@ -81,14 +77,14 @@ struct gt_machine {
     char ram_method[64];  /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
     char idle_policy[16]; /* what became of idle energy: "share", ...; "" in recordings that do not tell */
     struct gt_energy_source energy_source[GT_ENERGY_DEVICES];
-    int cpu_packages;              /* that share CPU energy each on its own; 0: the machine as one */
-    char cpu_packages_missing[80]; /* why not, where there seem to be several: one clause */
-    double carbon_intensity;       /* grams of CO2 equivalent for each kWh; 0: not given */
-    char carbon_source[160];       /* "Sweden, 2023, Ember"; "" when a number was given */
-    double price;                  /* for each kWh; 0: not given */
-    char scheduler[16];            /* that the job runs under: "slurm", "pbs", "lsf", "k8s"; "" none is known */
-    struct gt_limit limit[GT_LIMITS];
-    int tasks;         /* of Slurm, that the job holds on this node; 0: not known */
+    int cpu_packages;                 /* that share CPU energy each on its own; 0: the machine as one */
+    char cpu_packages_missing[80];    /* why not, where there seem to be several: one clause */
+    double carbon_intensity;          /* grams of CO2 equivalent for each kWh; 0: not given */
+    char carbon_source[160];          /* "Sweden, 2023, Ember"; "" when a number was given */
+    double price;                     /* for each kWh; 0: not given */
+    char scheduler[16];               /* that the job runs under: "slurm", "pbs", "lsf", "k8s"; "" none is known */
+    struct gt_limit limit[GT_LIMITS]; /* 0: none is known */
+    int tasks;                        /* of Slurm, that the job holds on this node; 0: not known */
     bool asks_by_core; /* Slurm gives the job memory for each core: one of an array, or of several tasks */
     char currency[16]; /* "EUR"; "" not told */
 };

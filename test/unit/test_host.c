@@ -208,9 +208,9 @@ static void the_namespace_outlives_its_process(void **state)
 
 static double capacity(const struct gpu_machine *machine)
 {
-    struct gt_watched_groups groups;
-    gt_watched_groups_find(&groups, &machine->root, 1);
-    return gt_limit_capacity(&machine->root, &groups);
+    struct gt_control_group groups[GT_CONTROLLERS];
+    gt_control_groups_find(&machine->root, 1, groups);
+    return gt_limit_capacity(&machine->root, groups);
 }
 
 static void capacity_without_groups_is_the_machine(void **state)

@@ -65,18 +65,18 @@ static void test_version_2(void **state)
 {
     (void)state;
     struct machine machine;
-    struct gt_group_limit limit;
-    struct gt_watched_groups groups;
+    struct gt_limit limit;
+    struct gt_control_group groups[GT_CONTROLLERS];
     struct gt_group_events events;
     begin_v2(&machine);
-    gt_watched_groups_find(&groups, &machine.root, PID);
-    gt_limit_memory(&limit, &machine.root, &groups);
+    gt_control_groups_find(&machine.root, PID, groups);
+    gt_limit_memory(&limit, &machine.root, groups);
     assert_true(limit.value == 16e9);
     assert_string_equal(limit.source, "memory.max");
-    gt_limit_cores(&limit, &machine.root, &groups, PID, 16);
+    gt_limit_cores(&limit, &machine.root, groups, PID, 16);
     assert_true(limit.value == 2.5);
     assert_string_equal(limit.source, "cpu.max");
-    gt_watched_groups_read(&groups, &machine.root, &events);
+    gt_group_events_read(groups, &machine.root, &events);
     assert_true(events.oom_kills == 3 && events.oom_kills_above == 5 + 2);
     assert_true(events.throttled == 2.5 && events.periods == 100 && events.throttled_periods == 40);
     end(&machine);
@@ -86,8 +86,8 @@ static void test_version_1(void **state)
 {
     (void)state;
     struct machine machine;
-    struct gt_group_limit limit;
-    struct gt_watched_groups groups;
+    struct gt_limit limit;
+    struct gt_control_group groups[GT_CONTROLLERS];
     struct gt_group_events events;
     begin(&machine);
     put(&machine, "proc/71/cgroup", "4:memory:/job\n3:cpu,cpuacct:/job\n0::/\n");
@@ -99,15 +99,15 @@ static void test_version_1(void **state)
     put(&machine, "sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
     put(&machine, "sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
     put(&machine, "sys/fs/cgroup/cpu/job/cpu.stat", "nr_periods 10\nnr_throttled 5\nthrottled_time 1500000000\n");
-    gt_watched_groups_find(&groups, &machine.root, PID);
-    gt_limit_memory(&limit, &machine.root, &groups);
+    gt_control_groups_find(&machine.root, PID, groups);
+    gt_limit_memory(&limit, &machine.root, groups);
     assert_true(limit.value == 3e8);
     assert_string_equal(limit.source, "memory.limit_in_bytes");
-    gt_limit_cores(&limit, &machine.root, &groups, PID, 16);
+    gt_limit_cores(&limit, &machine.root, groups, PID, 16);
     assert_true(isnan(limit.value));
-    gt_limit_cores(&limit, &machine.root, &groups, PID, 32); /* it may run on 16 of them */
+    gt_limit_cores(&limit, &machine.root, groups, PID, 32); /* it may run on 16 of them */
     assert_true(limit.value == 16);
-    gt_watched_groups_read(&groups, &machine.root, &events);
+    gt_group_events_read(groups, &machine.root, &events);
     assert_true(events.oom_kills == 1 && events.oom_kills_above == 2 && events.throttled == 1.5);
     end(&machine);
 }
@@ -117,14 +117,14 @@ static void test_without(void **state)
 {
     (void)state;
     struct machine machine;
-    struct gt_group_limit limit;
-    struct gt_watched_groups groups;
+    struct gt_limit limit;
+    struct gt_control_group groups[GT_CONTROLLERS];
     struct gt_group_events events;
     begin(&machine);
-    gt_watched_groups_find(&groups, &machine.root, PID);
-    gt_limit_memory(&limit, &machine.root, &groups);
+    gt_control_groups_find(&machine.root, PID, groups);
+    gt_limit_memory(&limit, &machine.root, groups);
     assert_true(isnan(limit.value));
-    gt_watched_groups_read(&groups, &machine.root, &events);
+    gt_group_events_read(groups, &machine.root, &events);
     assert_true(isnan(events.oom_kills) && isnan(events.oom_kills_above) && isnan(events.throttled));
     end(&machine);
 }
@@ -132,14 +132,14 @@ static void test_without(void **state)
 static struct gt_machine allocation_of(struct machine *machine, const char *environment, size_t length)
 {
     struct gt_machine ret = {.pid = PID, .core_count = 16, .start_real_ns = 1000000000000};
-    struct gt_watched_groups groups;
+    struct gt_control_group groups[GT_CONTROLLERS];
     FILE *file = fopen(folder_path("proc/71/environ"), "w");
     assert_non_null(file);
     assert_int_equal(fwrite(environment, 1, length, file), length);
     fclose(file);
-    gt_watched_groups_find(&groups, &machine->root, PID);
-    ret.ram_capacity = gt_limit_capacity(&machine->root, &groups);
-    gt_allocation_read(&ret, &machine->root, &groups);
+    gt_control_groups_find(&machine->root, PID, groups);
+    ret.ram_capacity = gt_limit_capacity(&machine->root, groups);
+    gt_allocation_read(&ret, &machine->root, groups);
     return ret;
 }
 

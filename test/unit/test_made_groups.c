@@ -78,7 +78,7 @@ static void watch(struct machine *machine)
     assert_int_equal(gt_tree_open(&machine->tree, &machine->root, MAIN, false, &error), 0);
     assert_int_equal(gt_tree_add(&machine->tree, CHILD), 1);
     assert_int_equal(gt_tree_add(&machine->tree, OTHER), 1);
-    gt_watched_groups_find(&machine->watch.groups, &machine->root, MAIN);
+    gt_control_groups_find(&machine->root, MAIN, machine->watch.groups);
     gt_kernel_watch_begin(&machine->watch, &machine->root);
 }
 

@@ -21,7 +21,7 @@ static double memory_of(const struct gt_root *root, const struct gt_control_grou
     return bytes < 0x1p62 ? bytes : NAN;
 }
 
-static void take_smaller(struct gt_group_limit *limit, double value, const char *source)
+static void take_smaller(struct gt_limit *limit, double value, const char *source)
 {
     if (isnan(value) || value >= limit->value)
         return;
@@ -29,20 +29,16 @@ static void take_smaller(struct gt_group_limit *limit, double value, const char 
     snprintf(limit->source, sizeof limit->source, "%s", source);
 }
 
-void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root *root, pid_t pid)
-{
-    gt_control_groups_find(root, pid, ret->of);
-}
-
 static const char *limit_file(const struct gt_control_group *group)
 {
     return group->version == 2 ? "memory.max" : "memory.limit_in_bytes";
 }
 
-void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups)
+void gt_limit_memory(struct gt_limit *ret, const struct gt_root *root,
+                     const struct gt_control_group groups[GT_CONTROLLERS])
 {
-    struct gt_control_group group = groups->of[GT_CONTROLLER_MEMORY];
-    *ret = (struct gt_group_limit){.value = NAN};
+    struct gt_control_group group = groups[GT_CONTROLLER_MEMORY];
+    *ret = (struct gt_limit){.value = NAN};
     if (!group.version)
         return;
     do
@@ -50,18 +46,18 @@ void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, con
     while (gt_control_group_up(&group));
 }
 
-double gt_limit_capacity(const struct gt_root *root, const struct gt_watched_groups *groups)
+double gt_limit_capacity(const struct gt_root *root, const struct gt_control_group groups[GT_CONTROLLERS])
 {
-    struct gt_group_limit limit;
+    struct gt_limit limit;
     gt_limit_memory(&limit, root, groups);
     return fmin(gt_capacity_memory(root), limit.value); /* fmin passes over NaN */
 }
 
-void gt_limit_memory_apart(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_control_group *group,
+void gt_limit_memory_apart(struct gt_limit *ret, const struct gt_root *root, const struct gt_control_group *group,
                            const struct gt_control_group *apart)
 {
     struct gt_control_group at = *group;
-    *ret = (struct gt_group_limit){.value = NAN};
+    *ret = (struct gt_limit){.value = NAN};
     while (at.version && !gt_control_group_holds(&at, apart)) {
         take_smaller(ret, memory_of(root, &at, limit_file(&at)), limit_file(&at));
         if (!gt_control_group_up(&at))
@@ -98,11 +94,11 @@ static int cpus_allowed(const struct gt_root *root, pid_t pid)
     return at ? gt_capacity_list_length(at + strlen(NAME) + strspn(at + strlen(NAME), " \t")) : 0;
 }
 
-void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups,
-                    pid_t pid, int cores)
+void gt_limit_cores(struct gt_limit *ret, const struct gt_root *root,
+                    const struct gt_control_group groups[GT_CONTROLLERS], pid_t pid, int cores)
 {
-    struct gt_control_group group = groups->of[GT_CONTROLLER_CPU];
-    *ret = (struct gt_group_limit){.value = NAN};
+    struct gt_control_group group = groups[GT_CONTROLLER_CPU];
+    *ret = (struct gt_limit){.value = NAN};
     if (pid <= 0)
         return;
     if (group.version)
@@ -113,7 +109,7 @@ void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, cons
     if (allowed > 0 && allowed < cores)
         take_smaller(ret, allowed, "Cpus_allowed");
     if (ret->value >= cores)
-        *ret = (struct gt_group_limit){.value = NAN};
+        *ret = (struct gt_limit){.value = NAN};
 }
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
@@ -171,12 +167,12 @@ static void read_processor(struct gt_control_group group, const struct gt_root *
     } while (gt_control_group_up(&group));
 }
 
-void gt_watched_groups_read(const struct gt_watched_groups *groups, const struct gt_root *root,
-                            struct gt_group_events *ret)
+void gt_group_events_read(const struct gt_control_group groups[GT_CONTROLLERS], const struct gt_root *root,
+                          struct gt_group_events *ret)
 {
     *ret = (struct gt_group_events){NAN, NAN, NAN, NAN, NAN};
-    if (groups->of[GT_CONTROLLER_MEMORY].version)
-        read_memory(groups->of[GT_CONTROLLER_MEMORY], root, ret);
-    if (groups->of[GT_CONTROLLER_CPU].version)
-        read_processor(groups->of[GT_CONTROLLER_CPU], root, ret);
+    if (groups[GT_CONTROLLER_MEMORY].version)
+        read_memory(groups[GT_CONTROLLER_MEMORY], root, ret);
+    if (groups[GT_CONTROLLER_CPU].version)
+        read_processor(groups[GT_CONTROLLER_CPU], root, ret);
 }

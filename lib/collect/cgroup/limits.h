@@ -10,30 +10,27 @@
 #include "base/root.h"
 #include "collect/cgroup/control_group.h"
 
-/* A limit, and the file that says so. NaN: there is none. */
-struct gt_group_limit {
+/* A limit, and what says so: "memory.max", "SLURM_MEM_PER_NODE". */
+struct gt_limit {
     double value;
     char source[64];
 };
 
-/* The groups that tell of a job, found while it lives; they are read after its end, too. */
-struct gt_watched_groups {
-    struct gt_control_group of[GT_CONTROLLERS];
-};
-
-void gt_watched_groups_find(struct gt_watched_groups *ret, const struct gt_root *root, pid_t pid);
+/* These take the groups of a job, which gt_control_groups_find found while it lived; they may be read after its end, too. A limit that is
+ * not there is NaN. */
 
 /* Bytes: the smallest limit of the groups. */
-void gt_limit_memory(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups);
+void gt_limit_memory(struct gt_limit *ret, const struct gt_root *root,
+                     const struct gt_control_group groups[GT_CONTROLLERS]);
 /* The same of `group` and of those above it, but for those that `apart` lies in, too. */
-void gt_limit_memory_apart(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_control_group *group,
+void gt_limit_memory_apart(struct gt_limit *ret, const struct gt_root *root, const struct gt_control_group *group,
                            const struct gt_control_group *apart);
 /* Returns the bytes that a job can have: the memory of the machine, or the smallest limit of the groups where that is smaller. NaN:
  * neither can be read. */
-double gt_limit_capacity(const struct gt_root *root, const struct gt_watched_groups *groups);
+double gt_limit_capacity(const struct gt_root *root, const struct gt_control_group groups[GT_CONTROLLERS]);
 /* Cores: the smallest quota, or the CPUs that `pid` may run on where they are fewer than `cores`. */
-void gt_limit_cores(struct gt_group_limit *ret, const struct gt_root *root, const struct gt_watched_groups *groups,
-                    pid_t pid, int cores);
+void gt_limit_cores(struct gt_limit *ret, const struct gt_root *root,
+                    const struct gt_control_group groups[GT_CONTROLLERS], pid_t pid, int cores);
 
 /* Counters that only grow. NaN: not told. */
 struct gt_group_events {
@@ -46,7 +43,7 @@ struct gt_group_events {
 
 /* Of one group. */
 double gt_group_oom_kills(const struct gt_root *root, const struct gt_control_group *group);
-void gt_watched_groups_read(const struct gt_watched_groups *groups, const struct gt_root *root,
-                            struct gt_group_events *ret);
+void gt_group_events_read(const struct gt_control_group groups[GT_CONTROLLERS], const struct gt_root *root,
+                          struct gt_group_events *ret);
 
 #endif
