@@ -51,7 +51,7 @@ int gt_report_choose_table(struct gt_report *report, const char *name, char **re
     int status = 0;
     *rest = NULL;
     if (!table && name)
-        status = gt_error_set(error, EINVAL, "no table '%s': there is %s", name, names.length ? names.data : "none");
+        status = gt_error_set(error, EINVAL, "no table '%s': there are %s", name, names.length ? names.data : "none");
     for (const struct gt_node *node = gt_node_child(root); table && node; node = gt_node_next(node)) {
         if (node == table || belongs_to(node, table))
             continue;

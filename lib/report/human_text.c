@@ -44,6 +44,20 @@ static void add_number(struct gt_buffer *out, double value, int decimals)
         gt_buffer_append(out, text, gt_number_rounded(text, value, decimals));
 }
 
+/* "-12345.5" is "-12,345.5". */
+static void add_grouped(struct gt_buffer *out, const char *digits)
+{
+    size_t sign = *digits == '-', whole = strspn(digits + sign, "0123456789");
+    gt_buffer_append(out, digits, sign);
+    digits += sign;
+    for (size_t i = 0; i < whole; i++) {
+        if (i && (whole - i) % 3 == 0)
+            gt_buffer_char(out, ',');
+        gt_buffer_char(out, digits[i]);
+    }
+    gt_buffer_text(out, digits + whole);
+}
+
 static bool is_missing(const struct gt_node *fact)
 {
     switch (gt_node_kind(fact)) {
@@ -87,7 +101,7 @@ static void add_function(struct gt_buffer *out, const struct gt_grid *grid, cons
     gt_buffer_release(&text);
 }
 
-static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
+static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
                      size_t column)
 {
     struct gt_buffer text = {0};
@@ -109,6 +123,20 @@ static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
         else
             add_text(out, gt_table_cell_text(table, row, column, &text));
     }
+    out->failed = out->failed ? out->failed : text.failed;
+    gt_buffer_release(&text);
+}
+
+static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
+                     size_t column)
+{
+    struct gt_buffer text = {0};
+    if (!(table->column[column].flags & GT_COLUMN_THOUSANDS)) {
+        put_cell(out, grid, table, row, column);
+        return;
+    }
+    put_cell(&text, grid, table, row, column);
+    add_grouped(out, text.data ? text.data : "");
     out->failed = out->failed ? out->failed : text.failed;
     gt_buffer_release(&text);
 }

@@ -60,7 +60,8 @@ enum gt_column_flag {
     GT_COLUMN_ONLY_PEOPLE = GT_ONLY_PEOPLE,
     GT_COLUMN_AS_IS = 4,     /* not multiplied by a column with GT_COLUMN_FACTOR */
     GT_COLUMN_FUNCTION = 64, /* names of functions in C++, often long: people see them cut, behind the other columns */
-    GT_COLUMN_STATE = 32,    /* words and exit statuses, of which terminals colour those of trouble */
+    GT_COLUMN_THOUSANDS = 128, /* people see digits before the point in groups of three */
+    GT_COLUMN_STATE = 32,      /* words and exit statuses, of which terminals colour those of trouble */
     /* Nobody sees these columns: */
     GT_COLUMN_FACTOR = 8,     /* people see the numbers of a row multiplied by it */
     GT_COLUMN_NO_DEVICE = 16, /* 1 in rows whose zeros stand for a device that is not there: see GT_NO_DEVICE */

@@ -51,3 +51,13 @@ def test_pages_tell_whole_names_on_hover(kernels):
 
 def test_differences_cut_names_too(kernels):
     assert CUT in kernels(analysis="diff", paths=(kernels.path, kernels.path))
+
+
+def test_thousands_are_set_apart_for_people_alone(kernels):
+    kernels.path.write_text(json.dumps({"traceEvents": [
+        {"ph": "X", "cat": "kernel", "name": "long", "pid": 0, "tid": 7, "ts": 0, "dur": 1234567.5},
+        {"ph": "X", "cat": "kernel", "name": "short", "pid": 0, "tid": 7, "ts": 2000000, "dur": 123}]}))
+    text = kernels()
+    assert "1,234,567.5" in text and "1234567" not in text and " 123.0 " in text
+    assert "1234567.5" in kernels("--format=csv") and json.loads(kernels("--format=json"))["kernels"][0]["total_us"] == 1234567.5
+    assert ">1,234,56" in kernels("--format=html")

@@ -290,8 +290,8 @@ struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, cons
     for (; sscanf(columns, " %7[a-z]:%47[a-z0-9_]%n", kind, name, &length) == 2; columns += length) {
         bool is_text = *kind == 't' || *kind == 'k';
         add_column(table, name, is_text ? GT_CELL_TEXT : *kind == 'i' ? GT_CELL_INTEGER : GT_CELL_NUMBER);
-        if (*kind == 'k')
-            gt_table_column_flags(table, GT_COLUMN_FUNCTION);
+        bool is_amount = *kind == 'n' || strcmp(name, "count") == 0;
+        gt_table_column_flags(table, *kind == 'k' ? GT_COLUMN_FUNCTION : is_amount ? GT_COLUMN_THOUSANDS : 0);
     }
     return table;
 }

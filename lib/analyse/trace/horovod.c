@@ -91,7 +91,8 @@ int gt_horovod_arrivals(const struct gt_analysis_input *input,
             if (operation == SIZE_MAX)
                 continue;
             struct gt_horovod_arrival arrival = {
-                .track = spans.span[i].key[0], .number = number++, .end = spans.span[operation].end};
+                .track = spans.span[i].key[0], .number = number, .end = spans.span[operation].end};
+            number++;
             status = take_ticks(input, &spans, i, to, arrival, take, context);
         }
     }
