@@ -206,7 +206,8 @@ def test_results_without_peaks_have_memory(cli, sessions):
     assert done.returncode == 3 and "memory 130 MB is above 100 MB" in done.stderr
 
 
-@pytest.mark.parametrize("wrong, near", [("combined_rum.max", "; near: combined_ram.max, combined_rss.max"), ("ram_peak", "; near: combined_ram_peak"),
+@pytest.mark.parametrize("wrong, near", [("combined_rum.max", "; near: combined_ram.max, combined_rss.max"),
+                                         ("ram_peak", "; near: combined_ram_peak"),
                                          ("speed", "")])
 def test_a_wrong_name_tells_near_ones(sessions, refused, wrong, near):
     words = sessions(a=[results()], b=[results()])

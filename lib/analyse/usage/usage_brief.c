@@ -350,7 +350,9 @@ static const struct gt_life *next_largest(const struct gt_lives *lives, const st
 static bool have_shared(const struct gt_usage *usage, const struct gt_life *one, const struct gt_life *other)
 {
     bool is_at_one_time = !(one->begin >= other->end) && !(other->begin >= one->end); /* NaN: it lives */
-    return is_at_one_time && one->ram_peak + other->ram_peak > 1.05 * gt_usage_peak(usage);
+    double peak = gt_usage_peak(usage);
+    bool is_large = other->ram_peak > peak / 4; /* every small process has libraries that others have, too */
+    return is_at_one_time && is_large && one->ram_peak + other->ram_peak > 1.05 * peak;
 }
 
 static size_t name_largest(const struct gt_usage *usage, char *words, size_t size)
