@@ -129,7 +129,8 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     if (status >= 0 && sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, now) < 0)
         status = gt_error_system(error, ENOMEM, "names of the processes");
     const struct gt_events *events = sampler->finder.events;
-    bool has_records = events && gt_events_fd(events, GT_EVENTS_RECORDS) >= 0; /* which tell the mark of the program alone */
+    bool has_records = events &&
+                       gt_events_fd(events, GT_EVENTS_RECORDS) >= 0; /* which tell the mark of the program alone */
     if (status >= 0 && options->launched && !has_records)
         sampler->account.main_mark_held = mark_of(sampler, options->pid);
     if (status >= 0 && options->launched)
