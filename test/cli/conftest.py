@@ -1,8 +1,10 @@
 """Running the command line: without the tester's own configuration, and with errors looked at in one way."""
 import os
+import signal
 import subprocess
 
 import pytest
+from serving import Server
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +43,23 @@ def refused(cli, tmp_path):
         return lines[0]
 
     return run
+
+
+@pytest.fixture
+def serve(gpu_tracker, tmp_path):
+    """serve("--all"): a Server on a free port, ended after the test with SIGTERM and status 0."""
+    running = []
+
+    def start(*options, **keywords):
+        process = subprocess.Popen([gpu_tracker, "serve", "--listen", "127.0.0.1:0", "--disable-logs", *options],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, **keywords)
+        running.append(process)
+        address = process.stdout.readline().strip()
+        assert address, process.stderr.read()
+        return Server(process, address)
+
+    yield start
+    for process in running:
+        process.send_signal(signal.SIGTERM)
+        _, complaint = process.communicate(timeout=120)
+        assert (process.returncode, complaint) == (0, "")

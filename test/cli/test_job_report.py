@@ -249,4 +249,5 @@ def test_horovod_tells_who_is_ready_last(report, tmp_path):
     assert [(row["node"], row["last"], row["waited_us"], row["clock_ahead_us"]) for row in rows["arrivals"]] == [
         ("0", 0, 160, 0), ("1", 0, 160, 0), ("2", 4, 0, 0)]
     sentence = next(row["advice"] for row in report("advice")["advice"] if "makes the others wait" in row["advice"])
-    assert sentence.startswith("rank 2 makes the others wait 10.7 % of the time: it comes last to 4 of 4 collectives, there on average 40.0 us")
+    assert sentence.startswith("rank 2 makes the others wait 10.7 % of the time: it comes last to 4 of 4 collectives, there on average "
+                               "40.0 us")
