@@ -336,7 +336,8 @@ static int start(struct track *track, const struct options *options, char **word
     track->watch.main = launch.pid;
     track->watch.is_child = true;
     status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
-    if (status < 0 && is_dispensable(track)) { /* another rank has made the file meanwhile, perhaps */
+    bool may_be_the_file = track->settings.tracking_file && exit_status_of(status) != EXIT_USAGE;
+    if (status < 0 && may_be_the_file && !track->is_strict) { /* another has made it meanwhile, perhaps */
         do_without_recording(track, &error);
         status = gt_tracker_open(&track->watch.tracker, launch.pid, &track->settings, &error);
     }
