@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "aggregate/coverage.h"
-#include "sample/sample.h"
+#include "sample/outcome.h"
 #include "sample/tree.h"
 
 /* The idle power of a device: the least that it was seen to draw while idle, from one move of its counter to a later one. Readings
