@@ -169,7 +169,7 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
     if (!is_one_of(options->memory, memory_methods))
         return gt_error_set(error, EINVAL, "\"%s\" is not a memory method; choose auto, rss, pss or unique",
                             options->memory);
-    if (gt_idle_find(options->idle) < 0)
+    if (gt_idle_policy_find(options->idle) < 0)
         return gt_error_set(error, EINVAL, "\"%s\" is not a policy for idle energy; choose share, exclude or all",
                             options->idle);
     int status = options->gpu_brand ? check_brand(options->gpu_brand, error) : 0;
@@ -190,7 +190,7 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
 
 const char *gt_idle_policy(size_t index)
 {
-    return index < GT_IDLE_POLICIES ? gt_idle_names[index] : NULL;
+    return index < GT_IDLE_POLICIES ? gt_idle_policy_names[index] : NULL;
 }
 
 /* A job in numbers that mean other processes cannot be tracked. */

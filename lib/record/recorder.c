@@ -98,7 +98,7 @@ static void begin(struct gt_recorder *recorder)
                                              .detail = options->detail,
                                              .core_count = recorder->machine.core_count,
                                              .period = options->sleep_time,
-                                             .idle = (enum gt_idle)gt_idle_find(options->idle),
+                                             .idle = (enum gt_idle_policy)gt_idle_policy_find(options->idle),
                                              .start_ns = recorder->start_ns,
                                          });
 }
