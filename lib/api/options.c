@@ -10,18 +10,10 @@
 #include "collect/collector.h"
 #include "collect/energy/meter.h"
 #include "collect/energy/model.h"
+#include "collect/process/memory.h"
 #include "collect/process/pid_namespace.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
-
-static const char *const memory_methods[] = {"auto", "rss", "pss", "unique", NULL};
-
-static bool is_one_of(const char *text, const char *const choices[])
-{
-    while (*choices && strcmp(*choices, text))
-        choices++;
-    return *choices != NULL;
-}
 
 #define TEXT_TEXT(member, fallback) {offsetof(struct gt_tracker_options, member), fallback},
 #define TEXT_PATH(member, fallback) TEXT_TEXT(member, fallback)
@@ -166,13 +158,12 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
         return gt_error_set(error, EINVAL, "the measurement period must be a number of seconds");
     if (options->expected_cores < 0)
         return gt_error_set(error, EINVAL, "the number of expected cores must be at least 1");
-    if (!is_one_of(options->memory, memory_methods))
-        return gt_error_set(error, EINVAL, "\"%s\" is not a memory method; choose auto, rss, pss or unique",
-                            options->memory);
     if (gt_idle_policy_find(options->idle) < 0)
         return gt_error_set(error, EINVAL, "\"%s\" is not a policy for idle energy; choose share, exclude or all",
                             options->idle);
-    int status = options->gpu_brand ? check_brand(options->gpu_brand, error) : 0;
+    int status = gt_memory_method_find(options->memory, error);
+    if (status >= 0 && options->gpu_brand)
+        status = check_brand(options->gpu_brand, error);
     if (status >= 0)
         status = check_power(options, error);
     if (status >= 0)

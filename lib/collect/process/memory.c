@@ -81,12 +81,24 @@ static const struct {
     [GT_MEMORY_UNIQUE] = {"unique", "unique page frames", "/proc/PID/pagemap"},
 };
 
-static int find_method(const char *name)
+const char *gt_memory_method_name(size_t index)
 {
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (!strcmp(methods[i].name, name))
+    if (!index)
+        return "auto";
+    return index <= sizeof methods / sizeof *methods ? methods[index - 1].name : NULL;
+}
+
+int gt_memory_method_find(const char *name, struct gt_error *error)
+{
+    char names[100] = "";
+    const char *other;
+    for (size_t i = 0; (other = gt_memory_method_name(i)); i++) {
+        size_t length = strlen(names);
+        if (!strcmp(other, name))
             return (int)i;
-    return -ENOENT;
+        snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", other);
+    }
+    return gt_error_set(error, EINVAL, "\"%s\" is not a memory method; choose one of %s", name, names);
 }
 
 static bool has_smaps(const struct gt_root *root)
@@ -118,19 +130,18 @@ static int refuse(struct gt_availability *availability, struct gt_error *error, 
 int gt_memory_open(struct gt_memory **ret, const struct gt_root *root, const char *method,
                    struct gt_availability *availability, struct gt_error *error)
 {
-    bool is_auto = !method || !strcmp(method, "auto");
-    int wanted = is_auto ? 0 : find_method(method);
+    int wanted = method ? gt_memory_method_find(method, error) : 0;
     *availability = (struct gt_availability){.state = GT_BROKEN};
     if (wanted < 0) {
         snprintf(availability->reason, sizeof availability->reason, "no memory method of this name");
-        return gt_error_set(error, EINVAL, "memory method %s: not one of auto, rss, pss, unique", method);
+        return wanted;
     }
     struct gt_memory *memory = calloc(1, sizeof *memory);
     if (!memory)
         return gt_error_system(error, ENOMEM, "memory accounting");
     memory->root = memory->pages.root = root;
     enum gt_memory_method best = best_method(memory);
-    memory->method = is_auto ? best : (enum gt_memory_method)wanted;
+    memory->method = wanted ? (enum gt_memory_method)(wanted - 1) : best;
     snprintf(availability->source, sizeof availability->source, "%s (%s)", methods[memory->method].source,
              methods[memory->method].label);
     if (best != GT_MEMORY_UNIQUE && root->is_machine && memory->method >= best)
