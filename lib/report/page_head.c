@@ -91,6 +91,18 @@ static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
 
 /* ---- sentences ---- */
 
+/* Words that lead to the part of the page with a key. */
+static void put_linked(struct gt_buffer *out, const char *words, const char *part)
+{
+    if (part) {
+        gt_buffer_text(out, "<a href=\"#part-");
+        gt_html_escape(out, part);
+        gt_buffer_text(out, "\">");
+    }
+    gt_html_escape(out, words);
+    gt_buffer_text(out, part ? "</a>" : "");
+}
+
 static void put_warnings(struct gt_buffer *out, const struct gt_node *brief)
 {
     const struct gt_node *warning = gt_brief_first_warning(brief);
@@ -99,7 +111,7 @@ static void put_warnings(struct gt_buffer *out, const struct gt_node *brief)
     gt_buffer_text(out, "<ul class=\"warnings\" aria-label=\"Warnings\">\n");
     for (; warning; warning = gt_node_next(warning)) {
         gt_buffer_text(out, "<li>");
-        gt_html_escape(out, gt_brief_words(warning));
+        put_linked(out, gt_brief_words(warning), gt_brief_part(warning));
         put_element(out, "span", "", gt_brief_detail(warning));
         gt_buffer_text(out, "</li>\n");
     }

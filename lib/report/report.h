@@ -52,6 +52,9 @@ enum gt_node_flag {
     GT_FOREST =
         16384, /* each line's points are the ends and the middle of an interval, in percent; y above 0: it is certain */
     GT_LANES = 8192, /* the bands alone, each on the lane (the line) that it names */
+    /* These two have a row for each line, and the bands as columns: the x of a point is the number of its band. */
+    GT_HEAT = 131072,   /* cells that are the darker the greater; outlined above the limit */
+    GT_STACKS = 262144, /* lines of one key, which follow each other, are the parts of one row; one column is a bar */
 };
 
 /* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */
@@ -119,6 +122,8 @@ int gt_series_band(struct gt_node *series, const char *title, double from, doubl
 int gt_series_lane_band(struct gt_node *series, int lane, const char *title, double from, double to);
 /* Marks a value that is not to be exceeded. NaN and infinities are none. */
 int gt_series_limit(struct gt_node *series, const char *title, double value);
+/* Says below the title how the picture is to be read. */
+int gt_series_note(struct gt_node *series, const char *note);
 /* The greatest value that the first line is known to have had, perhaps between two samples; 0: it is not known. */
 void gt_series_peak(struct gt_node *series, double value);
 
@@ -194,6 +199,7 @@ const struct gt_course *gt_series_course_of(const struct gt_node *series, size_t
                                             double *ret_unit);
 size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
 struct gt_mark gt_series_limit_of(const struct gt_node *series);
+const char *gt_series_note_of(const struct gt_node *series); /* NULL: there is none */
 double gt_series_peak_of(const struct gt_node *series);
 
 /* Renders into `out`; the error of -EINVAL names the formats there are (format.def). */

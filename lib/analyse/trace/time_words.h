@@ -1,0 +1,15 @@
+/* Times as people read them: in the unit that suits their size. */
+#ifndef GT_ANALYSE_TRACE_TIME_WORDS_H
+#define GT_ANALYSE_TRACE_TIME_WORDS_H
+
+struct gt_time_unit {
+    double ns;
+    const char *name; /* "s", "ms", "us", "ns" */
+};
+
+/* Returns the greatest unit that `ns` has at least one of. */
+struct gt_time_unit gt_time_unit_of(double ns);
+/* Returns `text`, "12.3 ms"; NULL for NaN. */
+const char *gt_time_words(double ns, char text[32]);
+
+#endif
