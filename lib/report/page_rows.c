@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "report/chart.h"
 
 enum { WIDTH = 1200, HEIGHT = 100, TICKS = 6, SHADES = 8, LEAST_NAMED = 7 };
@@ -20,12 +19,12 @@ struct rows {
 
 /* ---- numbers ---- */
 
+/* Three digits; counts are whole. */
 static void put_number(struct gt_buffer *out, double value)
 {
-    char text[GT_NUMBER_SIZE];
     double digits = value != 0 ? floor(log10(fabs(value))) : 0;
-    size_t length = gt_number_rounded(text, value, (int)fmin(fmax(2 - digits, 0), 9));
-    gt_buffer_append(out, text, length);
+    bool is_whole = value >= floor(value) && value <= floor(value);
+    gt_chart_number(out, value, is_whole ? 0 : (int)fmin(fmax(2 - digits, 0), 9));
 }
 
 static void put_value(const struct rows *rows, double value)
@@ -234,7 +233,7 @@ static void put_bar_figures(const struct rows *rows, size_t from, size_t to)
         double value = value_at(rows, line, 0), begin = sum_to(rows, from, line, 0);
         if (value / rows->y.most * 100 < LEAST_NAMED)
             continue;
-        gt_buffer_text(rows->out, "<b style=\"left:");
+        gt_buffer_text(rows->out, line == from ? "<b class=\"first\" style" : "<b style=\"left:");
         gt_chart_number(rows->out, begin / rows->y.most * 100, 2);
         gt_buffer_text(rows->out, "%\">");
         put_number(rows->out, value);
@@ -282,11 +281,20 @@ static void put_areas(const struct rows *rows, size_t from, size_t to)
         put_hover(rows, from, to, column);
 }
 
+/* One row with many columns is higher, and tells its greatest value. */
+static bool is_alone(const struct gt_node *series)
+{
+    const struct gt_band *band;
+    return gt_node_flag_bits(series) & GT_STACKS && gt_series_bands(series, &band) > 1 &&
+           end_of_row(series, 0) == gt_series_lines(series);
+}
+
 /* ---- axis and legend ---- */
 
 static void put_axis(const struct rows *rows, struct gt_chart_range range, const char *unit)
 {
     double step = gt_chart_tick_step(range, TICKS), last = 0;
+    bool is_word = strlen(unit) > 2, begun = false; /* "step 10" and "10 ms" */
     gt_buffer_text(rows->out, "<div class=\"row axis\"><span></span><div>");
     for (double at = ceil(range.least / step) * step; at <= range.most + step * 1e-6; at += step)
         last = at;
@@ -294,8 +302,11 @@ static void put_axis(const struct rows *rows, struct gt_chart_range range, const
         gt_buffer_text(rows->out, "<i style=\"left:");
         gt_chart_number(rows->out, (at - range.least) / (range.most - range.least) * 100, 2);
         gt_buffer_text(rows->out, "%\">");
+        if (is_word && !begun)
+            gt_buffer_printf(rows->out, "%s ", unit);
+        begun = true;
         gt_chart_number(rows->out, at, gt_chart_tick_decimals(step));
-        if (at >= last && *unit) {
+        if (at >= last && *unit && !is_word) {
             gt_buffer_char(rows->out, ' ');
             gt_html_escape(rows->out, unit);
         }
@@ -363,6 +374,11 @@ static void put_row(const struct rows *rows, size_t from, size_t to)
     gt_buffer_text(rows->out, "</svg>");
     if (is_bar)
         put_bar_figures(rows, from, to);
+    if (is_alone(rows->series)) {
+        gt_buffer_text(rows->out, "<em>");
+        put_value(rows, rows->y.most);
+        gt_buffer_text(rows->out, "</em>");
+    }
     gt_buffer_text(rows->out, "</div></div>\n");
 }
 
@@ -402,8 +418,7 @@ void gt_page_rows(struct gt_buffer *out, const struct gt_node *series)
         return;
     bool is_heat = gt_node_flag_bits(series) & GT_HEAT, is_bar = !is_heat && rows.columns == 1;
     size_t lines = gt_series_lines(series);
-    bool is_alone = end_of_row(series, 0) == lines && !is_bar;
-    gt_buffer_text(out, is_alone && !is_heat ? "<figure class=\"rows alone\">\n" : "<figure class=\"rows\">\n");
+    gt_buffer_text(out, is_alone(series) ? "<figure class=\"rows alone\">\n" : "<figure class=\"rows\">\n");
     put_caption(&rows);
     for (size_t from = 0, to; from < lines; from = to) {
         to = end_of_row(series, from);

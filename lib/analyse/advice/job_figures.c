@@ -12,7 +12,7 @@
 #include "base/number.h"
 
 /* A picture has no more rows and columns than can be told apart; the note says what is left out, and what is taken together. */
-enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, POINTS = 2000 };
+enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, NAME = 120 };
 
 enum part { COMPUTE, COMMUNICATION, COPIES, LOADING, OTHER, HOST, PARTS };
 static const char *const part_title[PARTS] = {
@@ -81,6 +81,17 @@ static size_t row_of(const struct job *job, uint32_t node)
 static const char *row_name(const struct job *job, size_t row)
 {
     return gt_analysis_text(job->input, job->rank[job->row[row]].node);
+}
+
+/* "rank 3 *": it is the worst in one of the figures. */
+static const char *marked_name(const struct job *job, size_t row, enum gt_rank_figure from, enum gt_rank_figure to,
+                               char *text, size_t size)
+{
+    bool is_worst = false;
+    for (int figure = from; figure <= (int)to; figure++)
+        is_worst |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) == job->row[row];
+    snprintf(text, size, "%s%s", row_name(job, row), is_worst ? " *" : "");
+    return text;
 }
 
 /* "; the 32 of 1000 ranks with the longest steps". */
@@ -192,6 +203,7 @@ static int add_step_cells(const struct job *job, const struct steps *steps, stru
 {
     size_t columns = (steps->numbers + steps->per - 1) / steps->per, number = 0;
     double *cell = calloc(ROWS * columns + 1, sizeof *cell);
+    char name[NAME];
     for (size_t i = steps->from, to; i < steps->to && cell; i = to, number++) {
         to = gt_spans_run(&steps->spans, i, 2);
         for (size_t k = i; k < to; k++) {
@@ -202,7 +214,7 @@ static int add_step_cells(const struct job *job, const struct steps *steps, stru
         }
     }
     for (size_t row = 0; row < job->rows && cell; row++) {
-        int line = gt_series_line(series, "", row_name(job, row));
+        int line = gt_series_line(series, "", marked_name(job, row, GT_RANK_STEP, GT_RANK_STEP, name, sizeof name));
         for (size_t column = 0; column < columns; column++)
             if (cell[row * columns + column] > 0)
                 gt_series_point(series, line, (double)column, cell[row * columns + column] / unit);
@@ -221,7 +233,8 @@ static int add_ranks_and_steps(struct job *job, const struct steps *steps)
         snprintf(bins, sizeof bins, "the longest of %zu steps of a rank", steps->per);
     if (steps->others)
         snprintf(others, sizeof others, "; %zu steps of other modes are not in it", steps->others);
-    snprintf(note, sizeof note, "Each cell is %s, the darker the longer%s%s.", bins, which, others);
+    snprintf(note, sizeof note, "Each cell is %s, the darker the longer; * has the longest in the median%s%s.", bins,
+             which, others);
     struct gt_node *series = picture(job, GT_JOB_STEPS, "Ranks and steps", steps->is_dense ? "step" : "th step",
                                      unit.name, GT_HEAT);
     gt_series_note(series, note);
@@ -251,13 +264,13 @@ static int add_lengths(const struct job *job, const struct steps *steps)
         return status;
     for (size_t i = 0; i < steps->numbers; i++)
         count[(size_t)fmin((steps->longest[i] - least) / width, LENGTHS - 1)]++;
-    struct gt_node *series = picture(job, GT_JOB_LENGTHS, "Lengths of steps", unit.name, "", GT_STACKS);
+    struct gt_node *series = picture(job, GT_JOB_LENGTHS, "Lengths of steps", unit.name, "steps", GT_STACKS);
     snprintf(note, sizeof note,
              "How many steps took so long, by the slowest rank: median %s, 95 %% within %s, the longest %s%s.",
              gt_time_words(middle, words[0]), gt_time_words(high, words[1]), gt_time_words(most, words[2]),
              most > end ? "; the last column has all that are longer" : "");
     gt_series_note(series, note);
-    int line = gt_series_line(series, "", "steps");
+    int line = gt_series_line(series, "", "by the slowest rank");
     for (size_t i = 0; i < LENGTHS; i++) {
         double from = least + (double)i * width;
         snprintf(title, sizeof title, i + 1 < LENGTHS ? "%s to %s" : "%s and more", gt_time_words(from, words[0]),
@@ -286,7 +299,7 @@ static void put_shares(struct gt_node *series, const char *name, const struct gt
 
 static void add_time_of_ranks(struct job *job)
 {
-    char note[200], which[80];
+    char note[240], which[80], name[NAME];
     bool has_gpu = false;
     choose_rows(job, lost_of);
     for (size_t i = 0; i < job->rows; i++)
@@ -294,7 +307,7 @@ static void add_time_of_ranks(struct job *job)
     if (!job->rows)
         return;
     write_rows(job, has_gpu ? "that compute least" : "that wait longest for data", which, sizeof which);
-    snprintf(note, sizeof note, "%s, in percent%s.",
+    snprintf(note, sizeof note, "%s, in percent; * is the worst in one of them%s.",
              has_gpu ? "Time between the first and the last work of a rank's GPUs"
                      : "All time of a rank; what its GPU did is not in the traces",
              which);
@@ -302,7 +315,8 @@ static void add_time_of_ranks(struct job *job)
     gt_series_note(series, note);
     gt_series_band(series, "", 0, 100);
     for (size_t row = 0; row < job->rows; row++)
-        put_shares(series, row_name(job, row), &job->rank[job->row[row]]);
+        put_shares(series, marked_name(job, row, GT_RANK_COMPUTE, GT_RANK_HOST, name, sizeof name),
+                   &job->rank[job->row[row]]);
 }
 
 /* ---- the same over time ---- */
@@ -388,7 +402,7 @@ static void draw_course(const struct course *course)
     struct gt_time_unit unit = gt_time_unit_of((double)(course->last - job->input->origin));
     double width = (double)(course->last - course->first) / COLUMNS;
     char note[200], which[80], words[32];
-    struct gt_node *series = picture(job, GT_JOB_COURSE, "Idle times over time", unit.name, "%", GT_STACKS);
+    struct gt_node *series = picture(job, GT_JOB_COURSE, "What GPUs do over time", unit.name, "%", GT_STACKS);
     write_rows(job, "that compute least", which, sizeof which);
     snprintf(note, sizeof note, "What the GPUs of each rank do, from the begin of the traces; a column is %s%s.",
              gt_time_words(width, words), which);
@@ -432,6 +446,12 @@ struct arrivals {
     double most;         /* skew */
 };
 
+static size_t column_of(const struct arrivals *arrivals, int64_t time)
+{
+    double part = (double)(time - arrivals->first) / (double)(arrivals->last - arrivals->first);
+    return (size_t)fmin(part * COLUMNS, COLUMNS - 1);
+}
+
 static void find_bounds(struct arrivals *arrivals)
 {
     arrivals->first = INT64_MAX;
@@ -444,48 +464,39 @@ static void find_bounds(struct arrivals *arrivals)
     }
 }
 
-static int by_arrival(const void *a, const void *b)
-{
-    const struct gt_collective *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->last, y->last), GT_ORDER(x->from, y->from));
-}
-
-/* Of many that follow each other the one with the greatest skew is shown. */
+/* The greatest skew of each column of time. */
 static void add_skew(struct arrivals *arrivals)
 {
     const struct job *job = arrivals->job;
-    struct gt_collectives *all = &arrivals->all;
     struct gt_time_unit x_unit = gt_time_unit_of((double)(arrivals->last - job->input->origin));
     struct gt_time_unit unit = gt_time_unit_of(arrivals->most);
-    size_t per = (all->count + POINTS - 1) / POINTS;
-    char title[120];
-    qsort(all->collective, all->count, sizeof *all->collective, by_arrival);
-    snprintf(title, sizeof title,
-             per > 1 ? "Collectives: last arrival after the first (the most of %zu)"
-                     : "Collectives: last arrival after the first",
-             per);
-    struct gt_node *series = picture(job, GT_JOB_SKEW, title, x_unit.name, unit.name, GT_PEAKS);
-    int line = gt_series_line(series, "skew", "skew");
-    for (size_t i = 0; i < all->count; i += per) {
-        const struct gt_collective *most = &all->collective[i];
-        for (size_t k = i; k < i + per && k < all->count; k++)
-            if (all->collective[k].last - all->collective[k].first > most->last - most->first)
-                most = &all->collective[k];
-        gt_series_point(series, line, (double)(most->last - job->input->origin) / x_unit.ns,
-                        (double)(most->last - most->first) / unit.ns);
+    double most[COLUMNS] = {0};
+    char note[200], words[32];
+    for (size_t i = 0; i < arrivals->all.count; i++) {
+        const struct gt_collective *collective = &arrivals->all.collective[i];
+        double *column = &most[column_of(arrivals, collective->last)];
+        *column = fmax(*column, (double)(collective->last - collective->first));
     }
+    struct gt_node *series = picture(job, GT_JOB_SKEW, "Skew of collectives", x_unit.name, unit.name, GT_STACKS);
+    snprintf(
+        note, sizeof note,
+        "How long after the first rank the last one comes; a column is %s, the greatest skew in it, of %zu collectives.",
+        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all.count);
+    gt_series_note(series, note);
+    add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
+    int line = gt_series_line(series, "", "skew");
+    for (size_t i = 0; i < COLUMNS; i++)
+        gt_series_point(series, line, (double)i, most[i] / unit.ns);
 }
 
 /* How long it came behind the one before it, each in its column of time. */
 static void measure_last(const struct arrivals *arrivals, double (*kept)[COLUMNS])
 {
-    double width = (double)(arrivals->last - arrivals->first) / COLUMNS;
     for (size_t i = 0; i < arrivals->all.count; i++) {
         const struct gt_collective *collective = &arrivals->all.collective[i];
         size_t row = row_of(arrivals->job, collective->latest);
-        size_t column = (size_t)((double)(collective->last - arrivals->first) / width);
         if (row < arrivals->job->rows)
-            kept[row][column < COLUMNS ? column : COLUMNS - 1] += (double)(collective->last - collective->next);
+            kept[row][column_of(arrivals, collective->last)] += (double)(collective->last - collective->next);
     }
 }
 
@@ -518,7 +529,8 @@ static int add_last(struct arrivals *arrivals)
     choose_latest(arrivals);
     measure_last(arrivals, kept);
     double most = greatest_in(kept, job->rows);
-    struct gt_time_unit x_unit = gt_time_unit_of((double)(arrivals->last - job->input->origin)), unit = gt_time_unit_of(most);
+    struct gt_time_unit x_unit = gt_time_unit_of((double)(arrivals->last - job->input->origin)),
+                        unit = gt_time_unit_of(most);
     char note[240], words[32];
     if (most > 0) {
         struct gt_node *series = picture(job, GT_JOB_LAST, "Who comes last to collectives", x_unit.name, unit.name,
