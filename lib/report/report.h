@@ -134,10 +134,11 @@ int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struc
 int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_json_value *object,
                       struct gt_error *error);
 
-/* Keeps one table at the top of a report, and why it is empty: that with this key, or the first where `name` is NULL. *rest gets
- * a sentence about the others (free it), or NULL. Returns 0, also where there is no table and none was asked for; -EINVAL
+/* Keeps one table at the top of a report: that with this key, or the first where `name` is NULL; and, unless it is to be alone, why it is
+ * empty. *rest gets a sentence about the others (free it), or NULL. Returns 0, also where there is no table and none was asked for; -EINVAL
  * names the tables there are. */
-int gt_report_choose_table(struct gt_report *report, const char *name, char **rest, struct gt_error *error);
+int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
+                           struct gt_error *error);
 
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
