@@ -32,7 +32,7 @@ static void time_column(struct gt_table *table, const char *key, const char *key
     gt_table_column(table, key_us, title, GT_CELL_NUMBER, "us");
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
 }
 
 static void time_cells(struct gt_table *table, double ns)
@@ -125,7 +125,7 @@ static struct gt_table *make_rank_table(const struct job *job)
         data_column(table, figures[i].key_us, GT_CELL_NUMBER, "us");
         data_column(table, figures[i].key, GT_CELL_NUMBER, "%");
         gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_TEXT, NULL);
-        gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+        gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
     }
     data_column(table, "worst", GT_CELL_TEXT, NULL);
     return table;
