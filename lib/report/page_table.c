@@ -156,8 +156,7 @@ static bool is_branch(const char *text)
 static bool is_text(const struct shape *shape, size_t column)
 {
     const struct gt_table *table = shape->table;
-    return shape->grid->is_text[column] &&
-           !(table && table->column[shape->grid->of[column]].flags & GT_COLUMN_FIGURE);
+    return shape->grid->is_text[column] && !(table && table->column[shape->grid->of[column]].flags & GT_COLUMN_FIGURE);
 }
 
 /* The whole name where the cell has it cut. */

@@ -95,6 +95,18 @@ void gt_job_brief_step(const struct gt_job_brief *job, const struct gt_job_step 
                                                      .words = text});
 }
 
+static void brief_idle(const struct gt_job_brief *job)
+{
+    size_t most = 0;
+    double loading = mean_share(job, GT_RANK_LOADING, &most), host = mean_share(job, GT_RANK_HOST, &most);
+    char words[120];
+    snprintf(words, sizeof words, "data loading %.1f %%, host %.1f %%", loading, host);
+    if (isnan(mean_share(job, GT_RANK_IDLE, &most)))
+        brief_share(job, "loading", GT_RANK_LOADING, "of all time waiting for data");
+    else
+        brief_share(job, "idle", GT_RANK_IDLE, words);
+}
+
 static void brief_traces(const struct gt_job_brief *job)
 {
     const struct gt_trace *trace = job->input->trace;
@@ -149,9 +161,7 @@ void gt_job_brief_end(const struct gt_job_brief *job)
 {
     brief_share(job, "compute", GT_RANK_COMPUTE, "of the time between the first and last work of a GPU");
     brief_share(job, "comm.", GT_RANK_COMMUNICATION, "exposed communication: no computation hides it");
-    brief_share(job, "idle", GT_RANK_IDLE, "nothing runs");
-    brief_share(job, "loading", GT_RANK_LOADING, "idle, while the host waits for data");
-    brief_share(job, "host", GT_RANK_HOST, "idle, while the host does something else");
+    brief_idle(job);
     brief_traces(job);
     gt_brief_more(job->node, "all figures: gpu-tracker profile PATH... -o job.html");
 }
