@@ -4,7 +4,7 @@ Each step loads a batch, copies it, computes forward and backward while buckets 
 back, and runs the optimizer. What is wrong with the job is known: the kernels of one rank are slower, so that the others wait for it in
 every collective; another waits for its data every few steps; one step is far longer than the others.
 
-    python test/traced_job.py FOLDER [--ranks 8] [--steps 200] [--launches 144]
+    python test/traced_job.py FOLDER [--ranks 8] [--steps 189] [--launches 144]
 """
 import argparse
 import pathlib
@@ -182,7 +182,7 @@ class Job:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder")
-    for option, standard in (("ranks", 8), ("steps", 200), ("launches", 144)):
+    for option, standard in (("ranks", 8), ("steps", 189), ("launches", 144)):
         parser.add_argument(f"--{option}", type=int, default=standard)
     given = parser.parse_args()
     Job(given.folder, given.ranks, given.steps, given.launches).write()

@@ -13,7 +13,8 @@ struct rows {
     const struct gt_node *series;
     const struct gt_band *column;
     size_t columns;
-    struct gt_chart_range x, y; /* of stacks y is the sum of their parts */
+    struct gt_chart_range x, y; /* of stacks y is the sum of their parts, of cells what colours tell apart */
+    struct gt_chart_range seen; /* of cells: all values */
     struct gt_mark limit;
 };
 
@@ -55,25 +56,26 @@ static int by_value(const void *a, const void *b)
 }
 
 /* A few far outliers would leave one colour for everything else: the scale ends where most values do. */
-static double end_of_scale(const struct rows *rows)
+static void cut_scale(struct rows *rows)
 {
     struct gt_buffer all = {0};
-    double most = rows->y.most;
     for (size_t line = 0; line < gt_series_lines(rows->series); line++) {
         const struct gt_point *point;
         size_t count = gt_series_points(rows->series, line, &point);
         for (size_t i = 0; i < count; i++)
             gt_buffer_append(&all, (const char *)&point[i].y, sizeof point[i].y);
     }
-    size_t count = all.length / sizeof most;
+    size_t count = all.length / sizeof(double);
     if (count && !all.failed) {
         double *value = (double *)all.data;
         qsort(value, count, sizeof *value, by_value);
-        double middle = value[count / 2], high = value[count * 95 / 100];
-        most = high > middle ? fmin(most, middle + 3 * (high - middle)) : most;
+        double low = value[count * 5 / 100], middle = value[count / 2], high = value[count * 95 / 100];
+        if (high > middle)
+            rows->y.most = fmin(rows->y.most, middle + 3 * (high - middle));
+        if (low < middle)
+            rows->y.least = fmax(rows->y.least, middle - 3 * (middle - low));
     }
     gt_buffer_release(&all);
-    return most;
 }
 
 static void find_scale(struct rows *rows)
@@ -85,7 +87,8 @@ static void find_scale(struct rows *rows)
         for (size_t i = 0; i < count; i++)
             widen(&rows->y, point[i].y);
     }
-    rows->y.most = end_of_scale(rows);
+    rows->seen = rows->y;
+    cut_scale(rows);
 }
 
 static double shade_of(const struct rows *rows, double value)
@@ -320,13 +323,14 @@ static void put_scale(const struct rows *rows)
 {
     gt_buffer_text(rows->out, "<ul class=\"legend\"><li>");
     put_value(rows, rows->y.least);
+    gt_buffer_text(rows->out, rows->seen.least < rows->y.least ? " and less" : "");
     gt_buffer_text(rows->out, " <svg class=\"scale heat\" viewBox=\"0 0 80 12\" aria-hidden=\"true\">");
     for (int i = 0; i < SHADES; i++)
         gt_buffer_printf(rows->out, "<rect x=\"%d\" width=\"10\" height=\"12\" opacity=\"%.2f\"/>", i * 10,
                          0.05 + 0.95 * i / (SHADES - 1));
     gt_buffer_text(rows->out, "</svg> ");
     put_value(rows, rows->y.most);
-    gt_buffer_text(rows->out, " and more</li>");
+    gt_buffer_text(rows->out, rows->seen.most > rows->y.most ? " and more</li>" : "</li>");
     if (rows->limit.title) {
         gt_buffer_text(rows->out, "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
                                   "<rect class=\"mark\" x=\"1\" y=\"1\" width=\"26\" height=\"10\"/></svg> ");

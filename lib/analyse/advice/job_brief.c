@@ -166,6 +166,13 @@ void gt_job_brief_end(const struct gt_job_brief *job)
     gt_brief_more(job->node, "all figures: gpu-tracker profile PATH... -o job.html");
 }
 
+void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what)
+{
+    char sentence[200];
+    snprintf(sentence, sizeof sentence, "Left out: %s", what);
+    gt_brief_warning(job->node, sentence, NULL);
+}
+
 void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings)
 {
     if (limits)

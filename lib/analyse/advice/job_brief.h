@@ -33,6 +33,8 @@ void gt_job_brief_step(const struct gt_job_brief *job, const struct gt_job_step 
 void gt_job_brief_end(const struct gt_job_brief *job);
 /* `see` names analyses that tell more, the first one first. */
 void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_gain cost, const char *sentence, const char *see);
+/* What is not among the findings, behind them. */
+void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what);
 /* What the traces do not tell, or NULL. */
 void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings);
 

@@ -417,8 +417,10 @@ static void add_left_out(const struct job *job, const struct gt_adviser *adviser
     if (adviser->minor)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%zu matters that cost a rank less than 5 %%",
                  *text ? ", " : "", adviser->minor);
-    if (*text)
-        gt_report_text(job->root, "left_out", "Left out", text);
+    if (!*text)
+        return;
+    gt_report_text(job->root, "left_out", "Left out", text);
+    gt_job_brief_left_out(&job->brief, text);
 }
 
 /* ---- what the traces cannot tell ---- */
