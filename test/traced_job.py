@@ -56,9 +56,14 @@ COLLECTIVE = """
       "Collective name": "allreduce", "In msg nelems": {elements}, "Out msg nelems": {elements}, "Group size": {ranks},
       "dtype": "Float", "Process Group Name": "0", "Process Group Description": "default_pg",
       "Process Group Ranks": "{members}", "Seq": {sequence},"""
-RANGE = """  {{"ph": "X", "cat": "user_annotation", "name": "{name}", "pid": {pid}, "tid": {pid}, "ts": {ts:.3f}, "dur": {dur:.3f}, "args": {{}}}},
+RANGE = """  {{
+    "ph": "X", "cat": "user_annotation", "name": "{name}", "pid": {pid}, "tid": {pid},
+    "ts": {ts:.3f}, "dur": {dur:.3f}, "args": {{}}
+  }},
 """
-TAIL = """  {{"ph": "i", "s": "g", "name": "Iteration End: PyTorch Profiler", "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": {ts:.3f}}}
+TAIL = """  {{
+    "ph": "i", "s": "g", "name": "Iteration End: PyTorch Profiler", "pid": "Traces", "tid": "Trace PyTorch Profiler", "ts": {ts:.3f}
+  }}
 ]}}
 """
 KERNELS = [
@@ -67,7 +72,8 @@ KERNELS = [
                    "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)", 9),
     ("aten::native_layer_norm", "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>("
                                 "int, float, float const*, float const*, float const*, float*, float*, float*)", 14),
-    ("aten::linear", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas", 85),
+    ("aten::linear", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_"
+                     "cublas", 85),
 ]
 STREAM, COMMUNICATION_STREAM = 7, 20
 SLOW_RANK, SLOWER, STARVED_RANK, STARVED_EVERY, LONG_STEP, LONG_RANK = 3, 1.12, 5, 4, 13, 1

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from traced_job import Job
 
-ANALYSES = ("overview", "job", "steps", "phases", "utilization", "devices", "dataloader", "functions", "roles", "breakdown", "idle", "kernels",
-            "operators", "launches", "api", "memory", "allocations", "collectives", "stragglers", "flight", "diff", "advice")
+ANALYSES = ("overview", "job", "steps", "phases", "utilization", "devices", "dataloader", "functions", "roles", "breakdown", "idle",
+            "kernels", "operators", "launches", "api", "memory", "allocations", "collectives", "stragglers", "flight", "diff", "advice")
 CPU = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5, "dur": 10}
 
 

@@ -172,6 +172,7 @@ def test_the_page_fits_and_loads_nothing(job, width, dark):
     with Browser(job.path, width=width, dark=dark) as page:
         assert page.value("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 1
         assert page.value("document.querySelectorAll('.rows').length") == len(PICTURES)
-        assert page.value("[...document.querySelectorAll('.rows .row:not(.axis) svg')].every(one => one.getBoundingClientRect().width > 200)")
+        rows = "[...document.querySelectorAll('.rows .row:not(.axis) svg')]"
+        assert page.value(f"{rows}.every(row => row.getBoundingClientRect().width > 200)")
         assert page.value("document.querySelectorAll('.warnings a').length") == len(job.report["findings"])
         assert not page.said and len(page.requests) == 1

@@ -63,7 +63,8 @@ def test_thousands_are_set_apart_for_people_alone(kernels):
     assert ">1,235.0<" in kernels("--format=html")
 
 
-@pytest.mark.parametrize(("length", "unit", "shown"), [(0.25, "ns", "250.0"), (12.5, "us", "12.5"), (99999, "ms", "99.999"), (2500000, "s", "2.5")])
+@pytest.mark.parametrize(("length", "unit", "shown"), [(0.25, "ns", "250.0"), (12.5, "us", "12.5"), (99999, "ms", "99.999"),
+                                                       (2500000, "s", "2.5")])
 def test_columns_of_times_have_the_unit_that_suits_them(kernels, length, unit, shown):
     kernels.path.write_text(json.dumps({"traceEvents": [
         {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 0, "dur": length}]}))
