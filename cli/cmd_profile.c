@@ -43,7 +43,7 @@ static int choose_table(const struct options *options, const struct output *outp
     bool is_csv = strcmp(output->format, "csv") == 0;
     if (!options->table && !is_csv)
         return 0;
-    int status = gt_report_choose_table(report, options->table, &rest, &error);
+    int status = gt_report_choose_table(report, options->table, is_csv, &rest, &error);
     if (status < 0)
         return say_failure(status, &error);
     if (rest)

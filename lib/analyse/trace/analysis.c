@@ -260,7 +260,8 @@ bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *
 
 static const char *take_unit(char *title)
 {
-    static const char *const units[][2] = {{"_us", "us"}, {"_bytes", "bytes"}, {"_seconds", "s"}, {"_percent", "%"}};
+    static const char *const units[][2] = {
+        {"_us", "us"}, {"_bytes", "bytes"}, {"_seconds", "s"}, {"_percent", "%"}, {"_gb_per_s", "GB/s"}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         size_t length = strlen(title), suffix = strlen(units[i][0]);
         if (length > suffix && strcmp(title + length - suffix, units[i][0]) == 0) {
@@ -291,7 +292,8 @@ struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, cons
         bool is_text = *kind == 't' || *kind == 'k';
         add_column(table, name, is_text ? GT_CELL_TEXT : *kind == 'i' ? GT_CELL_INTEGER : GT_CELL_NUMBER);
         bool is_amount = *kind == 'n' || strcmp(name, "count") == 0;
-        gt_table_column_flags(table, *kind == 'k' ? GT_COLUMN_FUNCTION : is_amount ? GT_COLUMN_THOUSANDS : 0);
+        unsigned flags = *kind == 'k' ? GT_COLUMN_FUNCTION : is_amount ? GT_COLUMN_THOUSANDS : 0;
+        gt_table_column_flags(table, flags | (is_text ? 0 : GT_COLUMN_SCALED));
     }
     return table;
 }

@@ -73,11 +73,11 @@ static int compare_edges(const void *a, const void *b)
     return GT_ORDER(x->time, y->time);
 }
 
-int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to)
+int gt_gpu_pieces(const struct gt_spans *spans, size_t from, size_t to,
+                  void (*take)(void *context, unsigned uses, int64_t start, int64_t end), void *context)
 {
     size_t count = 2 * (to - from), running[GT_USES] = {0};
     struct edge *edge = malloc((count + 1) * sizeof *edge);
-    *ret = (struct gt_gpu_time){0};
     if (!edge)
         return -ENOMEM;
     for (size_t i = from; i < to; i++) {
@@ -90,15 +90,29 @@ int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t fr
         unsigned set = 0;
         for (int usage = 0; usage < GT_USES; usage++)
             set |= running[usage] ? 1u << usage : 0;
-        if (i)
-            ret->part[set] += edge[i].time - edge[i - 1].time;
+        if (i && edge[i].time > edge[i - 1].time)
+            take(context, set, edge[i - 1].time, edge[i].time);
         running[edge[i].usage] +=
             (size_t)edge[i].change; /* of edges at one time an end may come first: it wraps, and back */
     }
-    ret->first = count ? edge[0].time : 0;
-    ret->last = count ? edge[count - 1].time : 0;
     free(edge);
     return 0;
+}
+
+static void add_piece(void *context, unsigned uses, int64_t start, int64_t end)
+{
+    struct gt_gpu_time *time = context;
+    time->part[uses] += end - start;
+}
+
+int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to)
+{
+    *ret = (struct gt_gpu_time){.first = from < to ? INT64_MAX : 0, .last = from < to ? INT64_MIN : 0};
+    for (size_t i = from; i < to; i++) {
+        ret->first = spans->span[i].start < ret->first ? spans->span[i].start : ret->first;
+        ret->last = spans->span[i].end > ret->last ? spans->span[i].end : ret->last;
+    }
+    return gt_gpu_pieces(spans, from, to, add_piece, ret);
 }
 
 int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage)
