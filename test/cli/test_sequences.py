@@ -94,5 +94,5 @@ def test_runs_against_counting_each(sequences, length):
 
 
 def test_without_an_operator_there_are_none(sequences):
-    assert "--operator NAME" in sequences(calls("layer", ("a", 10)), fails=True)
+    assert "needs 'operator'" in sequences(calls("layer", ("a", 10)), fails=True)
     assert sequences(calls("layer", ("a", 10)), "--operator", "nobody")["reason"].startswith("no operator")

@@ -265,7 +265,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     struct finding finding = {.input = input};
     if (!input->options->operator_name)
-        return gt_error_set(error, EINVAL, "profile sequences needs the name of an operator or range: --operator NAME");
+        return gt_error_set(error, EINVAL, "profile sequences needs 'operator', the name of an operator or range");
     int status = find_work(&finding);
     if (status >= 0)
         status = find_sequences(&finding);
