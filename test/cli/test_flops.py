@@ -83,6 +83,10 @@ def test_formulas(flops, name, dims, values, expected):
     ("aten::mm", [[2, 3], [4, 5]], None),
     ("aten::mm", [[2, 3]], None),
     ("aten::mm", "all", None),
+    ("aten::mm", [[-2, 3], [3, 5]], None),
+    ("aten::mm", [["2", 3], [3, 5]], None),
+    ("aten::convolution", [[4, 6, 9, 9], [8, 3, 3, 3], [8], [], [], [], [], [], []],
+     ["", "", "", "[0, 0]", "[1, 0]", "[1, 2]", "False", "[0, 0]", "2"]),
     ("aten::convolution", [[4, 6, 9, 9], [8, 3, 3, 3], [], [], [], [], [], [], []], None),  # PyTorch before 2.1
     ("aten::_flash_attention_forward", [[30, 4, 16], [30, 4, 16], [30, 4, 16], [3], [3]], None),
     ("aten::_efficient_attention_forward", [[1, 30, 4, 16], [1, 30, 4, 16], [1, 30, 4, 16], [], [3], [3]], None),

@@ -12,6 +12,7 @@
 /* ---- arguments ---- */
 
 enum { MOST_DIMENSIONS = 8 };
+#define MOST_ELEMENTS 1e15 /* of one dimension */
 
 struct shape {
     int count; /* -1: not told, or the argument is no tensor */
@@ -65,7 +66,8 @@ static struct shape read_shape(const char *at)
         if (shape.count == MOST_DIMENSIONS)
             return (struct shape){.count = -1};
         shape.size[shape.count++] = strtod(at, &end);
-        if (end == at || (*end != ',' && *end != ']' && *end != ' '))
+        bool is_size = end != at && shape.size[shape.count - 1] >= 0 && shape.size[shape.count - 1] < MOST_ELEMENTS;
+        if (!is_size || (*end != ',' && *end != ']' && *end != ' '))
             return (struct shape){.count = -1};
         at = end;
     }
@@ -335,5 +337,6 @@ bool gt_flop_formula_is_made_of_others(const struct gt_flop_formula *formula)
 
 double gt_flop_formula_count(const struct gt_flop_formula *formula, const char *dims, const char *values)
 {
-    return formula->count(&(struct operands){dims, values}, formula->first);
+    double count = formula->count(&(struct operands){dims, values}, formula->first);
+    return isfinite(count) && count >= 0 ? count : NAN;
 }
