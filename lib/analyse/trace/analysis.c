@@ -430,7 +430,7 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     return select_functions(*ret, options->select, error);
 }
 
-enum { OPTIONS = 9 };
+enum { OPTIONS = 12 };
 
 static const struct {
     const char *name;
@@ -445,6 +445,9 @@ static const struct {
     {"carbon-intensity", GT_TAKES_COST},
     {"carbon-file", GT_TAKES_COST},
     {"price", GT_TAKES_COST},
+    {"peak-flops", GT_TAKES_PEAK},
+    {"operator", GT_TAKES_OPERATOR},
+    {"length", GT_TAKES_OPERATOR},
 };
 
 int gt_analysis_refuses(const char *name, const char *option)
@@ -472,6 +475,9 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
         options->carbon_intensity,
         options->carbon_file,
         options->price,
+        options->peak_flops,
+        options->operator_name,
+        options->length,
     };
     for (size_t i = 0; i < OPTIONS; i++) {
         if (!given[i] || (analysis->takes & checks[i].bit))
