@@ -36,8 +36,6 @@ static const struct signature signatures[] = {
 static const struct {
     const char *word, *other, *about; /* both occur; `other` may be NULL */
 } words[] = {
-    {"\"rocprofiler-sdk-tool\"", NULL,
-     "JSON of rocprofv3: `rocprofv3 --output-format pftrace` makes a trace that is read"},
     {"\"nodes\"", "\"schema\"",
      "an execution trace of PyTorch (Chakra): it says what depends on what, without times; torch.profiler "
      "records these"},

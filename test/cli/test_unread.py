@@ -15,7 +15,6 @@ FILES = {
     "memray.bin": (b"memray\x00\x0b" + bytes(50), "memray stats"),
     "other.pickle": (pickle.dumps({"a": [1, 2]}), "nothing of it is run"),
     "et.json": (json.dumps({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}).encode(), "without times"),
-    "rocprof.json": (json.dumps({"rocprofiler-sdk-tool": [{"metadata": {}}]}).encode(), "rocprofv3 --output-format pftrace"),
     "firefox.json": (json.dumps({"meta": {}, "threads": [{"stackTable": {}}]}).encode(), "profiler.firefox.com"),
     "flame.svg": (b"<?xml version='1.0'?><svg xmlns='x'></svg>", "a picture"),
     "x.lz4": (b"\x04\x22\x4d\x18rest", "lz4 -d"),
