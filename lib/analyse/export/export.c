@@ -95,7 +95,7 @@ static int write_flame(const struct gt_trace *trace, const struct gt_new_file *f
     counts->stacks = flame.count;
     if (!flame.count)
         status = gt_error_set(error, EINVAL, "%s: nothing to draw: %s", path,
-                              trace->profile_count ? "these profiles say who called whom, but hold no stacks"
+                              trace->profile_count ? "these profiles tell of functions, but hold no stacks"
                                                    : "neither stacks nor calls of functions in these files");
     else if (is_page)
         gt_flame_page(&flame, slash ? slash + 1 : first, &text);

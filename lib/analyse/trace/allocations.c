@@ -72,7 +72,8 @@ static int find_devices(const struct gt_trace *trace, struct devices *devices)
     return 0;
 }
 
-static void add_devices(const struct gt_analysis_input *input, struct gt_node *root, const struct devices *devices)
+static void add_devices(const struct gt_analysis_input *input, struct gt_node *root, const struct devices *devices,
+                        bool has_holders)
 {
     struct gt_table *table = gt_analysis_table(
         root, "devices", "Devices",
@@ -92,7 +93,7 @@ static void add_devices(const struct gt_analysis_input *input, struct gt_node *r
         gt_table_number(table, gt_percent(device->last[FREE], device->last[RESERVED]));
         gt_table_number(table, device->last[LARGEST]);
     }
-    gt_analysis_empty(root, table, "no memory snapshot of PyTorch in these files");
+    gt_analysis_empty(root, table, has_holders ? NULL : "no memory snapshot of PyTorch or memray in these files");
 }
 
 /* ---- what was allocated at the peak ---- */
@@ -207,10 +208,11 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     int status = find_devices(input->trace, &devices);
     (void)error;
     for (size_t i = 0; i < input->trace->profile_count && status >= 0; i++)
-        if (input->trace->profile[i].profiler == GT_PROFILER_SNAPSHOT)
+        if (input->trace->profile[i].profiler == GT_PROFILER_SNAPSHOT ||
+            input->trace->profile[i].profiler == GT_PROFILER_MEMRAY)
             status = add_holders(&input->trace->profile[i], &holders);
     if (status >= 0) {
-        add_devices(input, root, &devices);
+        add_devices(input, root, &devices, holders.count);
         add_peak(input, root, &holders);
     }
     free(devices.device);
@@ -220,7 +222,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 
 const struct gt_analysis gt_analysis_allocations = {
     .name = "allocations",
-    .help = "PyTorch's memory snapshots: peak, who holds it, what lies idle in segments; --top",
+    .help = "memory snapshots of PyTorch, and memray: peak, who holds it, what lies idle in segments; --top",
     .takes = GT_TAKES_TOP,
     .build = build,
 };
