@@ -54,7 +54,8 @@ def test_the_largest_allocations(analyse):
 
 def test_damage_costs_itself(gpu_tracker, tmp_path):
     for name, content, lost in (("a.csv", CSV + "no row\nMALLOC,1,x,1,0x1,f;a.py;1\nMALLOC,1,5,1,0x1,f;a.py;1\n", 2),
-                                ("a.json", json.dumps({**DOT, "events": [{"callchain": [7], "cost": [1]}, {"cost": [1]}, *DOT["events"]]}), 2)):
+                                ("a.json", json.dumps({
+                                    **DOT, "events": [{"callchain": [7], "cost": [1]}, {"cost": [1]}, *DOT["events"]]}), 2)):
         path = tmp_path / name
         path.write_text(content)
         out = subprocess.run([gpu_tracker, "timeline", "info", "-f", "json", path], check=True, stdout=subprocess.PIPE).stdout

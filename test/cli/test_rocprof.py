@@ -46,7 +46,8 @@ def process():
         "kernel_symbols": [{"kernel_id": 0, "kernel_name": ""},
                            {"kernel_id": 1, "kernel_name": "_Z4gemmPf.kd", "formatted_kernel_name": "gemm(float*, \"x\")",
                             "demangled_kernel_name": "gemm(float*)"},
-                           {"kernel_id": 2, "kernel_name": "ncclDevKernel_AllReduce.kd", "formatted_kernel_name": "ncclDevKernel_AllReduce"}],
+                           {"kernel_id": 2, "kernel_name": "ncclDevKernel_AllReduce.kd",
+                            "formatted_kernel_name": "ncclDevKernel_AllReduce"}],
         "host_functions": [],
         "callback_records": {"counter_collection": []},
         "buffer_records": {
@@ -109,7 +110,7 @@ def test_the_analyses_see_a_gpu(gpu_tracker, tmp_path):
     first = tables["breakdown"]["breakdown"][0]
     assert (first["compute_us"], first["communication_us"], first["memory_us"]) == (3.0, 0.5, 0.1)
     assert "hipStreamSynchronize" in json.dumps(tables["api"])
-    assert {row["count"] for row in tables["launches"]["launches"] if row["node"]} == {2, 1} or tables["launches"]["launches"]
+    assert [(row["device"], row["count"]) for row in tables["launches"]["launches"]] == [("GPU 0", 3), ("GPU 1", 0)]
 
 
 def test_one_process_may_stand_without_a_list(rows):
@@ -118,7 +119,8 @@ def test_one_process_may_stand_without_a_list(rows):
 
 def test_kernels_of_which_only_counters_were_collected(rows):
     about = kernel(1, 100, 300, 1)
-    counted = {"dispatch_data": {key: about[key] for key in ("correlation_id", "start_timestamp", "end_timestamp", "dispatch_info")},
+    keys = ("correlation_id", "start_timestamp", "end_timestamp", "dispatch_info")
+    counted = {"dispatch_data": {key: about[key] for key in keys},
                "records": [{"counter_id": {"handle": 5}, "value": 7.0}], "thread_id": 4001}
     [row] = rows(document(buffer_records={"kernel_dispatch": [], "hip_api": []}, callback_records={"counter_collection": [counted]}))
     assert (row["name"], row["duration_ns"], row["tid"]) == ("gemm(float*, \"x\")", 200, "queue 2")
@@ -137,7 +139,8 @@ def test_what_is_cut_off_costs_what_is_behind(gpu_tracker, tmp_path):
     assert before == whole
 
 
-@pytest.mark.parametrize("damage", [{"start_timestamp": 7000}, {"start_timestamp": "x"}, {"end_timestamp": 2 ** 70}, {"end_timestamp": None}])
+@pytest.mark.parametrize("damage", [{"start_timestamp": 7000}, {"start_timestamp": "x"}, {"end_timestamp": 2 ** 70},
+                                    {"end_timestamp": None}])
 def test_a_record_without_a_length_costs_itself(gpu_tracker, tmp_path, damage):
     tree = document()
     tree["rocprofiler-sdk-tool"][0]["buffer_records"]["hip_api"][1].update(damage)

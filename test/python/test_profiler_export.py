@@ -63,7 +63,8 @@ def test_events_for_other_libraries(tmp_path):
     events = trace.events()
     trace.export(tmp_path / "t.arrow")
     exported = polars.read_ipc(tmp_path / "t.arrow")
-    for frame in (events.to_polars(), polars.DataFrame(events), polars.from_arrow(pyarrow.table(events)), polars.from_arrow(events.to_arrow())):
+    for frame in (events.to_polars(), polars.DataFrame(events), polars.from_arrow(pyarrow.table(events)),
+                  polars.from_arrow(events.to_arrow())):
         assert frame.cast({name: polars.String for name, kind in frame.schema.items() if kind == polars.Categorical}).equals(exported)
     assert events.to_arrow().schema.field("duration_ns").type == pyarrow.int64()
 
@@ -83,8 +84,8 @@ def test_whole_numbers_stay_so_in_pandas():
     frame = events.to_pandas()
     assert str(frame["start_ns"].dtype) == "int64" and list(frame["start_ns"]) == events["start_ns"]
     assert str(frame["step"].dtype) == "Int64" and frame["step"].isna().sum() == events["step"].count(None) > 0
-    assert [None if value is None else value for value in frame["correlation"].astype(object).where(frame["correlation"].notna(), None)] == \
-        events["correlation"]
+    correlation = frame["correlation"].astype(object)
+    assert list(correlation.where(frame["correlation"].notna(), None)) == events["correlation"]
 
 
 def test_a_table_is_shown_as_far_as_there_is_room(monkeypatch):

@@ -222,26 +222,6 @@ static int read_evented(struct file *file, struct gt_profile_maker *maker, struc
 
 /* ---- profiles ---- */
 
-static enum gt_profile_unit unit_of(struct gt_span unit, double *factor)
-{
-    static const struct {
-        const char *name;
-        enum gt_profile_unit unit;
-        double factor;
-    } units[] = {{"\"nanoseconds\"", GT_PROFILE_SECONDS, 1e-9},
-                 {"\"microseconds\"", GT_PROFILE_SECONDS, 1e-6},
-                 {"\"milliseconds\"", GT_PROFILE_SECONDS, 1e-3},
-                 {"\"seconds\"", GT_PROFILE_SECONDS, 1},
-                 {"\"bytes\"", GT_PROFILE_BYTES, 1}};
-    *factor = 1;
-    for (size_t i = 0; unit.text && i < sizeof units / sizeof *units; i++)
-        if (gt_span_is(unit, units[i].name)) {
-            *factor = units[i].factor;
-            return units[i].unit;
-        }
-    return GT_PROFILE_SAMPLES;
-}
-
 static int read_profile(struct file *file, struct gt_span about)
 {
     struct gt_profile_maker maker = {.trace = file->reading->trace};
@@ -249,7 +229,7 @@ static int read_profile(struct file *file, struct gt_span about)
     double factor;
     GT_FIND(about, {"type", &type}, {"name", &name}, {"unit", &unit}, {"samples", &samples}, {"weights", &weights},
             {"events", &events});
-    enum gt_profile_unit kind = unit_of(unit, &factor);
+    enum gt_profile_unit kind = gt_profile_unit_of(unit.text ? gt_span_unquoted(unit) : unit, &factor);
     bool is_evented = type.text && gt_span_is(type, "\"evented\"");
     int status = is_evented ? read_evented(file, &maker, events, factor)
                             : read_sampled(file, &maker, samples, weights, factor);
