@@ -27,13 +27,11 @@ static const struct {
     const char *category;
     enum gt_work work;
 } categories[] = {
-    {"kernel", GT_WORK_KERNEL},        {"Kernel", GT_WORK_KERNEL},
-    {"gpu_memcpy", GT_WORK_COPY},      {"Memcpy", GT_WORK_COPY},
-    {"gpu_memset", GT_WORK_SET},       {"Memset", GT_WORK_SET},
-    {"cuda_runtime", GT_WORK_RUNTIME}, {"cuda_driver", GT_WORK_RUNTIME},
-    {"hip_runtime", GT_WORK_RUNTIME},  {"hip_driver", GT_WORK_RUNTIME},
-    {"Runtime", GT_WORK_RUNTIME},      {"cpu_op", GT_WORK_OPERATOR},
-    {"Operator", GT_WORK_OPERATOR},    {"user_annotation", GT_WORK_ANNOTATION},
+    {"kernel", GT_WORK_KERNEL},        {"Kernel", GT_WORK_KERNEL},       {"gpu_memcpy", GT_WORK_COPY},
+    {"Memcpy", GT_WORK_COPY},          {"gpu_memset", GT_WORK_SET},      {"Memset", GT_WORK_SET},
+    {"cuda_runtime", GT_WORK_RUNTIME}, {"cuda_driver", GT_WORK_RUNTIME}, {"hip_runtime", GT_WORK_RUNTIME},
+    {"hip_driver", GT_WORK_RUNTIME},   {"hsa_api", GT_WORK_RUNTIME},     {"Runtime", GT_WORK_RUNTIME},
+    {"cpu_op", GT_WORK_OPERATOR},      {"Operator", GT_WORK_OPERATOR},   {"user_annotation", GT_WORK_ANNOTATION},
 };
 
 /* Names of kernels that are not computation: NCCL's (RCCL keeps the names), NVSHMEM's, and copies made by kernels. */
