@@ -678,7 +678,7 @@ static int begin_columns(void *context, uint32_t file, struct gt_error *error)
 
 struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns)
 {
-    return (struct gt_trace_sink){columns, begin_columns, take_event, take_sample};
+    return (struct gt_trace_sink){columns, begin_columns, take_event, take_sample, false};
 }
 
 int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count,

@@ -140,7 +140,7 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
 int gt_export_arrow(struct gt_trace_source *source, int fd, uint64_t *events, struct gt_error *error)
 {
     struct writer writer = {.trace = gt_trace_source_trace(source)};
-    struct gt_trace_sink sink = {&writer, NULL, take_event, NULL}; /* surveyed: no file begins twice */
+    struct gt_trace_sink sink = {.context = &writer, .event = take_event}; /* surveyed: no file begins twice */
     name_columns(&writer);
     int status = gt_step_windows_open(&writer.windows, writer.trace);
     if (status >= 0)
