@@ -55,27 +55,27 @@ static int put_alike(struct page *page, const struct gt_node **node, size_t coun
     return status;
 }
 
-static void put_fact(struct page *page, const struct gt_node *fact)
+static void put_field(struct page *page, const struct gt_node *field)
 {
     struct gt_buffer value = {0};
-    gt_human_text_fact(&value, page->report, fact);
+    gt_human_text_field(&value, page->report, field);
     gt_buffer_text(page->out, "<tr><th scope=\"row\">");
-    gt_html_escape(page->out, gt_node_title(fact));
-    gt_buffer_printf(page->out, "</th><td%s>", gt_node_kind(fact) == GT_NODE_TEXT ? " class=\"t\"" : "");
+    gt_html_escape(page->out, gt_node_title(field));
+    gt_buffer_printf(page->out, "</th><td%s>", gt_node_kind(field) == GT_NODE_TEXT ? " class=\"t\"" : "");
     gt_html_escape(page->out, value.data ? value.data : "");
     gt_buffer_text(page->out, "</td></tr>\n");
     gt_buffer_release(&value);
 }
 
-static void put_facts(struct page *page, const struct gt_node *section)
+static void put_fields(struct page *page, const struct gt_node *section)
 {
     bool begun = false;
     for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
-        if (!gt_node_is_fact(node))
+        if (!gt_node_is_field(node))
             continue;
         gt_buffer_text(page->out, begun ? "" : "<table><tbody>\n");
         begun = true;
-        put_fact(page, node);
+        put_field(page, node);
     }
     gt_buffer_text(page->out, begun ? "</tbody></table>\n" : "");
 }
@@ -109,7 +109,7 @@ static int put_parts(struct page *page, const struct gt_node *section, int level
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
         unsigned flags = gt_node_flag_bits(node);
         bool is_first = flags & GT_PAGE_FIRST;
-        if (gt_node_is_fact(node) || flags & GT_NOT_ON_PAGE || is_first != of_begin || is_silent(page, node, level))
+        if (gt_node_is_field(node) || flags & GT_NOT_ON_PAGE || is_first != of_begin || is_silent(page, node, level))
             continue;
         size_t alike = gt_human_text_alike(node);
         status = alike > 1 ? put_alike(page, &node, alike) : put_part(page, node, level);
@@ -121,12 +121,12 @@ static int put_section(struct page *page, const struct gt_node *section, int lev
 {
     bool is_top = level == 2; /* what it says alone comes behind */
     if (!is_top)
-        put_facts(page, section);
+        put_fields(page, section);
     int status = put_parts(page, section, level, true);
     if (status >= 0)
         status = put_parts(page, section, level, false);
     if (is_top)
-        put_facts(page, section);
+        put_fields(page, section);
     return status;
 }
 

@@ -10,7 +10,7 @@
 
 enum { GT_PAGE_TABLE_ANALYSIS = 1 };
 
-/* Appends the grid of `table` (NULL: of facts) and releases it. */
+/* Appends the grid of `table` (NULL: of fields) and releases it. */
 void gt_page_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, unsigned flags);
 
 #endif
