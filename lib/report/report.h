@@ -51,7 +51,8 @@ enum gt_node_flag {
     GT_STRIPS = 4096, /* a strip for each line, the darker the greater, from 0 to 100 */
     GT_FOREST =
         16384, /* each line's points are the ends and the middle of an interval, in percent; y above 0: it is certain */
-    GT_LANES = 8192, /* the bands alone, each on the lane (the line) that it names */
+    GT_ALIKE = 131072, /* lines are of different runs: what is told of the first is told of all */
+    GT_LANES = 8192,   /* the bands alone, each on the lane (the line) that it names */
 };
 
 /* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */
