@@ -9,6 +9,7 @@
  * past the end. */
 const char *gt_idle_policy(size_t index);
 const char *gt_request_kind(size_t index);
+const char *gt_rule_figure(size_t index); /* of --fail-if */
 const char *gt_statistic_name(size_t index);
 
 /* ---- Recordings and reports ---------------------------------------------------------------------------------------- */
