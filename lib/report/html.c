@@ -56,18 +56,18 @@ static int put_alike(struct page *page, const struct gt_node **node, size_t coun
     return status;
 }
 
-static void put_fact(struct page *page, const struct gt_node *fact)
+static void put_field(struct page *page, const struct gt_node *field)
 {
     struct gt_buffer value = {0}, exact = {0};
-    gt_human_text_fact(&exact, page->report, fact);
-    bool is_amount = !page->is_analysis && gt_human_text_amount(&value, fact);
+    gt_human_text_field(&exact, page->report, field);
+    bool is_amount = !page->is_analysis && gt_human_text_amount(&value, field);
     if (!is_amount)
-        gt_human_text_fact(&value, page->report, fact);
+        gt_human_text_field(&value, page->report, field);
     gt_buffer_text(page->out, "<tr><th scope=\"row\">");
-    gt_html_escape(page->out, gt_node_title(fact));
-    gt_buffer_printf(page->out, "</th><td%s", gt_node_kind(fact) == GT_NODE_TEXT ? " class=\"t\"" : "");
+    gt_html_escape(page->out, gt_node_title(field));
+    gt_buffer_printf(page->out, "</th><td%s", gt_node_kind(field) == GT_NODE_TEXT ? " class=\"t\"" : "");
     if (is_amount)
-        gt_page_exact(page->out, exact.data, *gt_node_display_unit(fact) ? "" : gt_node_measure_of(fact));
+        gt_page_exact(page->out, exact.data, *gt_node_display_unit(field) ? "" : gt_node_measure_of(field));
     gt_buffer_char(page->out, '>');
     gt_html_escape(page->out, value.data ? value.data : "");
     gt_buffer_text(page->out, "</td></tr>\n");
@@ -75,15 +75,15 @@ static void put_fact(struct page *page, const struct gt_node *fact)
     gt_buffer_release(&exact);
 }
 
-static void put_facts(struct page *page, const struct gt_node *section)
+static void put_fields(struct page *page, const struct gt_node *section)
 {
     bool begun = false;
     for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
-        if (!gt_node_is_fact(node) || gt_node_flag_bits(node) & GT_NOT_ON_PAGE)
+        if (!gt_node_is_field(node) || gt_node_flag_bits(node) & GT_NOT_ON_PAGE)
             continue;
         gt_buffer_text(page->out, begun ? "" : "<table><tbody>\n");
         begun = true;
-        put_fact(page, node);
+        put_field(page, node);
     }
     gt_buffer_text(page->out, begun ? "</tbody></table>\n" : "");
 }
@@ -137,7 +137,7 @@ static int put_parts(struct page *page, const struct gt_node *section, int level
 {
     int status = 0;
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
-        bool is_hidden = gt_node_is_fact(node) || gt_node_flag_bits(node) & GT_NOT_ON_PAGE;
+        bool is_hidden = gt_node_is_field(node) || gt_node_flag_bits(node) & GT_NOT_ON_PAGE;
         enum place place = place_of(node);
         if (is_hidden || place < from || place > to || is_silent(page, node, level))
             continue;
@@ -155,7 +155,7 @@ static int put_folded(struct page *page, const struct gt_node *section, int leve
                    "<details class=\"fold all\"><summary><h2>All figures</h2></summary>\n<div class=\"parts\">\n");
     if (status >= 0)
         status = put_parts(page, section, level, PLACE_LAST, PLACE_LAST);
-    put_facts(page, section);
+    put_fields(page, section);
     gt_buffer_text(page->out, "</div></details>\n");
     return status;
 }
@@ -164,14 +164,14 @@ static int put_section(struct page *page, const struct gt_node *section, int lev
 {
     bool is_top = level == 2; /* what it says alone comes behind */
     if (!is_top)
-        put_facts(page, section);
+        put_fields(page, section);
     int status = put_parts(page, section, level, PLACE_FIRST, PLACE_FIRST);
     if (status >= 0 && is_top && page->has_brief)
         return put_folded(page, section, level);
     if (status >= 0)
         status = put_parts(page, section, level, PLACE_MIDDLE, PLACE_LAST);
     if (is_top)
-        put_facts(page, section);
+        put_fields(page, section);
     return status;
 }
 

@@ -59,40 +59,40 @@ static void add_grouped(struct gt_buffer *out, const char *digits)
     gt_buffer_text(out, digits + whole);
 }
 
-static bool is_missing(const struct gt_node *fact)
+static bool is_missing(const struct gt_node *field)
 {
-    switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: return !isfinite(gt_node_number(fact)) || gt_node_is_absent(fact);
-    case GT_NODE_TEXT: return !gt_node_text(fact);
+    switch (gt_node_kind(field)) {
+    case GT_NODE_NUMBER: return !isfinite(gt_node_number(field)) || gt_node_is_absent(field);
+    case GT_NODE_TEXT: return !gt_node_text(field);
     default: return false;
     }
 }
 
-void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact)
+void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field)
 {
-    double number = gt_node_display_number(fact);
-    if (is_missing(fact)) {
+    double number = gt_node_display_number(field);
+    if (is_missing(field)) {
         gt_buffer_text(out, "n/a");
         return;
     }
-    switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: add_number(out, number, decimals(report, gt_node_flag_bits(fact), number)); break;
-    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
-    case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(fact)); break;
-    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
+    switch (gt_node_kind(field)) {
+    case GT_NODE_NUMBER: add_number(out, number, decimals(report, gt_node_flag_bits(field), number)); break;
+    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(field)); break;
+    case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(field)); break;
+    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(field) ? "yes" : "no"); break;
     default: break;
     }
-    if (*gt_node_display_unit(fact))
+    if (*gt_node_display_unit(field))
         gt_buffer_char(out, ' ');
-    gt_utf8_show(out, gt_node_display_unit(fact));
+    gt_utf8_show(out, gt_node_display_unit(field));
 }
 
-bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *fact)
+bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *field)
 {
-    enum gt_node_kind kind = gt_node_kind(fact);
-    double number = kind == GT_NODE_INTEGER ? (double)gt_node_integer(fact) : gt_node_display_number(fact);
-    return (kind == GT_NODE_NUMBER || kind == GT_NODE_INTEGER) && !is_missing(fact) &&
-           gt_human_amount(out, number, gt_node_measure_of(fact));
+    enum gt_node_kind kind = gt_node_kind(field);
+    double number = kind == GT_NODE_INTEGER ? (double)gt_node_integer(field) : gt_node_display_number(field);
+    return (kind == GT_NODE_NUMBER || kind == GT_NODE_INTEGER) && !is_missing(field) &&
+           gt_human_amount(out, number, gt_node_measure_of(field));
 }
 
 static void add_text(struct gt_buffer *out, const char *text)
@@ -282,37 +282,37 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
     return !status && grid->flags & GT_GRID_AMOUNTS ? cut_units(grid, table) : status;
 }
 
-/* A fact as it was written, or in a unit by its size. */
-static int take_fact(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text,
-                     const struct gt_node *fact)
+/* A field as it was written, or in a unit by its size. */
+static int take_field(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text,
+                      const struct gt_node *field)
 {
     struct gt_buffer amount = {0};
     int status = take(grid, row, column, text);
-    if (!status && grid->flags & GT_GRID_AMOUNTS && gt_human_text_amount(&amount, fact))
+    if (!status && grid->flags & GT_GRID_AMOUNTS && gt_human_text_amount(&amount, field))
         status = put_instead(grid, row, column, &amount);
     return status;
 }
 
-static int fill_from_facts(struct gt_grid *grid, const struct gt_node *section)
+static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
 {
     struct gt_buffer text = {0};
     size_t count = 0;
-    for (const struct gt_node *fact = gt_human_text_child(section); fact; fact = gt_human_text_next(fact))
+    for (const struct gt_node *field = gt_human_text_child(section); field; field = gt_human_text_next(field))
         count++;
     int status = allocate(grid, count, 2);
     size_t column = 0;
     bool any_text = false;
-    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status;
-         fact = gt_human_text_next(fact), column++) {
-        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
-        gt_utf8_show(&text, gt_node_title(fact));
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
+         field = gt_human_text_next(field), column++) {
+        grid->is_text[column] = gt_node_kind(field) == GT_NODE_TEXT;
+        gt_utf8_show(&text, gt_node_title(field));
         status = take(grid, 0, column, &text);
-        if (grid->flags & GT_GRID_ORIGINAL && gt_node_is_absent(fact))
+        if (grid->flags & GT_GRID_ORIGINAL && gt_node_is_absent(field))
             add_number(&text, 0, 0);
         else
-            gt_human_text_fact(&text, grid->report, fact);
+            gt_human_text_field(&text, grid->report, field);
         if (!status)
-            status = take_fact(grid, 1, column, &text, fact);
+            status = take_field(grid, 1, column, &text, field);
         any_text = any_text || grid->is_text[column];
     }
     /* As in pandas, where a row has one type: with a text among them, all are texts. */
@@ -325,18 +325,18 @@ int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const str
 {
     *grid = (struct gt_grid){.report = report, .flags = flags};
     const struct gt_table *table = gt_node_table(node);
-    int status = table ? fill_from_table(grid, table) : fill_from_facts(grid, node);
+    int status = table ? fill_from_table(grid, table) : fill_from_fields(grid, node);
     if (status < 0)
         gt_grid_release(grid);
     return status;
 }
 
-static bool holds_facts_alone(const struct gt_node *section)
+static bool holds_fields_alone(const struct gt_node *section)
 {
     if (gt_node_kind(section) != GT_NODE_SECTION || gt_node_flag_bits(section) || !gt_human_text_child(section))
         return false;
-    for (const struct gt_node *fact = gt_human_text_child(section); fact; fact = gt_human_text_next(fact))
-        if (!gt_node_is_fact(fact))
+    for (const struct gt_node *field = gt_human_text_child(section); field; field = gt_human_text_next(field))
+        if (!gt_node_is_field(field))
             return false;
     return true;
 }
@@ -353,7 +353,7 @@ static bool same_keys(const struct gt_node *a, const struct gt_node *b)
 size_t gt_human_text_alike(const struct gt_node *first)
 {
     size_t count = 0;
-    for (const struct gt_node *section = first; section && holds_facts_alone(section) && same_keys(first, section);
+    for (const struct gt_node *section = first; section && holds_fields_alone(section) && same_keys(first, section);
          section = gt_human_text_next(section))
         count++;
     return count;
@@ -368,9 +368,10 @@ static int fill_row(struct gt_grid *grid, const struct gt_report *report, const 
         gt_utf8_show(&text, gt_node_title(section));
         status = take(grid, row, column++, &text);
     }
-    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status; fact = gt_human_text_next(fact)) {
-        gt_human_text_fact(&text, report, fact);
-        status = take_fact(grid, row, column++, &text, fact);
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
+         field = gt_human_text_next(field)) {
+        gt_human_text_field(&text, report, field);
+        status = take_field(grid, row, column++, &text, field);
     }
     return status;
 }
@@ -384,9 +385,10 @@ static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
         grid->is_text[column] = true;
         status = take(grid, 0, column++, &text);
     }
-    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status; fact = gt_human_text_next(fact)) {
-        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
-        gt_utf8_show(&text, gt_node_title(fact));
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
+         field = gt_human_text_next(field)) {
+        grid->is_text[column] = gt_node_kind(field) == GT_NODE_TEXT;
+        gt_utf8_show(&text, gt_node_title(field));
         status = take(grid, 0, column++, &text);
     }
     return status;
@@ -397,7 +399,7 @@ int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, con
 {
     *grid = (struct gt_grid){.keyed = *gt_node_title(first), .flags = flags}; /* items of lists have no titles */
     size_t columns = grid->keyed;
-    for (const struct gt_node *fact = gt_human_text_child(first); fact; fact = gt_human_text_next(fact))
+    for (const struct gt_node *field = gt_human_text_child(first); field; field = gt_human_text_next(field))
         columns++;
     int status = allocate(grid, columns, count + 1);
     if (!status)

@@ -9,10 +9,10 @@
 const struct gt_node *gt_human_text_child(const struct gt_node *node);
 const struct gt_node *gt_human_text_next(const struct gt_node *node);
 
-/* Appends a fact's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
-void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact);
+/* Appends a field's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
+void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field);
 /* Appends it in a unit chosen by its size. Returns false, and appends nothing, where it has none to choose. */
-bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *fact);
+bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *field);
 
 /* A grid holds the texts of a table or of a GT_ROW section. Row 0 holds the titles. Columns of a table without keys
  * in which every value is missing are left out. */
@@ -34,7 +34,7 @@ enum {
     GT_GRID_AMOUNTS = 8,      /* each amount in a unit chosen by its size, instead of the unit of its column or title */
 };
 
-/* Returns how many sections from `first` on hold the same facts and nothing else: "Main", "Descendants", "Combined"; 0 when `first`
+/* Returns how many sections from `first` on hold the same fields and nothing else: "Main", "Descendants", "Combined"; 0 when `first`
  * is not such a section. Two and more make one table, a row each. */
 size_t gt_human_text_alike(const struct gt_node *first);
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,

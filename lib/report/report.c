@@ -389,7 +389,7 @@ const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidde
     return node;
 }
 
-bool gt_node_is_fact(const struct gt_node *node)
+bool gt_node_is_field(const struct gt_node *node)
 {
     return node->kind != GT_NODE_SECTION && node->kind != GT_NODE_TABLE && node->kind != GT_NODE_SERIES;
 }
