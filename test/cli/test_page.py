@@ -615,3 +615,12 @@ def test_comparisons_are_tables_down_to_700_pixels(comparison, tmp_path):
             heads = "[...document.querySelectorAll('.scroll thead')].every(head => head.getClientRects().length %s)"
             assert page.value(heads % ("> 0" if is_table else "=== 0" if width < 600 else ">= 0"))
             assert page.value("document.documentElement.scrollWidth") <= width
+
+
+def test_rows_without_figures_come_last_in_long_tables(cli, gpu_tracker, tmp_path):
+    job = str(gpu_tracker), "block", "a", "--", "sleep", "0.3"
+    assert cli("run", "--quiet", "--disable-logs", "--blocks", "--st=0.1", "--tf=own.sqlite", "--", *job).returncode == 0
+    assert cli("analyze", "own.sqlite", "-o", "page.html").returncode == 0
+    table = (tmp_path / "page.html").read_text().split("<h2>Overall</h2>")[1].split("</table>")[0]
+    empty = [set(re.findall(r"<td[^>]*>([^<]*)</td>", row)) == {"n/a"} for row in table.split("<tr")[2:]]
+    assert len(empty) > 12 and empty == sorted(empty) and not any(empty[:10])
