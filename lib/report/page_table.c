@@ -169,6 +169,13 @@ static bool is_branch(const char *text)
     return false;
 }
 
+/* Texts stand at the left, and on lines of their own where a row is a card. */
+static bool is_text(const struct shape *shape, size_t column)
+{
+    const struct gt_table *table = shape->table;
+    return shape->grid->is_text[column] && !(table && table->column[shape->grid->of[column]].flags & GT_COLUMN_FIGURE);
+}
+
 /* The whole name where the cell has it cut. */
 static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
 {
@@ -215,7 +222,7 @@ static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t ro
     bool names_row = row > 0 && grid->keyed && column == 0, is_title = row == 0 && *text;
     size_t cut = row > 0 ? shape->column[column].cut : 0;
     gt_buffer_text(out, names_row ? "<th scope=\"row\"" : is_title ? "<th scope=\"col\"" : "<td");
-    if (grid->is_text[column] && !names_row && (row > 0 || *text))
+    if (is_text(shape, column) && !names_row && (row > 0 || *text))
         gt_buffer_text(out, row > 0 && is_branch(text) ? " class=\"t branch\"" : " class=\"t\"");
     if (row > 0) {
         put_look(out, shape, row, column);
