@@ -79,7 +79,7 @@ struct part {
     int64_t order;    /* among those of one sequence number, or of the communicator */
     int64_t start, end;
     double elements, size, bytes;
-    size_t event; /* SIZE_MAX: none lasts as long */
+    size_t event;       /* SIZE_MAX: none lasts as long */
     bool is_comparable; /* its clock agrees with the others' */
 };
 

@@ -114,8 +114,8 @@ int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spa
         steps->step[steps->count] = (struct gt_gpu_step){.span = spans.span[steps->count],
                                                          .host_start = spans.span[steps->count].start,
                                                          .host_end = spans.span[steps->count].end,
-                                                         .is_whole_node =
-                                                             spans.span[steps->count].key[1] == GT_TRACE_NONE};
+                                                         .is_whole_node = spans.span[steps->count].key[1] ==
+                                                                          GT_TRACE_NONE};
     if (status >= 0) {
         join_work(input, steps, work, call);
         move_steps(steps, work);
