@@ -92,7 +92,8 @@ int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_tr
                                        .metrics = own.metrics,
                                        .align = own.align,
                                        .output = own.output,
-                                       .overwrite = own.overwrite};
+                                       .overwrite = own.overwrite,
+                                       .critical_path = own.critical_path};
     if (!(own.low_gpu >= 0 && own.low_gpu <= 100))
         return gt_error_set(error, EINVAL, "low_gpu: %g is no percentage, from 0 to 100", own.low_gpu);
     int status = gt_trace_request_read(request, &options.trace, error);

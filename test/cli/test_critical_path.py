@@ -276,3 +276,70 @@ def test_damaged_times_make_no_path_longer_than_its_step(report):
             assert sum(parts(step).values()) == pytest.approx(step["duration_us"])
         for row in found["what_if"]:
             assert 0 <= row["mean_step_us"] <= found["critical_path"][0]["mean_step_us"] * 1.000001
+
+
+def findings(found):
+    return {row["see"]: row["advice"] for row in found["findings"]}
+
+
+def test_the_report_of_a_job_tells_the_greatest_what_if(report):
+    found = report(*two_ranks(), analysis=())
+    assert findings(found)["critical_path"] == (
+        "a step of all ranks would be 20 % shorter if communication took no time: that is 20 % of the critical path across them")
+
+
+def test_the_report_of_a_rank_tells_it_too(report):
+    trace = synchronized()
+    trace.add("step", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, 100, 150)
+    trace.events[0]["dur"] = 150
+    assert findings(report(trace, analysis=()))["critical_path"] == (
+        "rank 0: a step would be 33 % shorter if data loading took no time: that is 33 % of its critical path")
+
+
+def test_computing_is_no_trouble(report):
+    trace = steady(steps=30)
+    assert "critical_path" not in findings(report(trace, analysis=()))
+
+
+def merged(gpu_tracker, tmp_path, *traces, words=()):
+    for rank, trace in enumerate(traces):
+        trace.write(tmp_path / f"rank{rank}.json", rank)
+    out = tmp_path / "merged.json"
+    done = subprocess.run([gpu_tracker, "timeline", "merge", "-o", out, *words, *sorted(tmp_path.glob("rank*.json"))],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text())
+
+
+def test_the_overlay_has_the_path_beside_the_events(gpu_tracker, tmp_path):
+    events = merged(gpu_tracker, tmp_path, synchronized(), words=["--critical-path"])
+    plain = [event for event in events if event.get("cat") != "critical_path" and event["ph"] == "X"]
+    assert len(plain) == len(synchronized().events)
+    path = [event for event in events if event.get("cat") == "critical_path" and event["ph"] == "X"]
+    assert [(event["name"], event["args"]["kind"], event["ts"], event["dur"]) for event in path] == [
+        ("aten::mm", "operators", 0, 2), ("cudaLaunchKernel", "calls and launches", 2, 6), ("gemm", "computing kernels", 8, 80),
+        ("cudaStreamSynchronize", "synchronization", 88, 2), ("aten::add", "operators", 90, 10)]
+    assert {event["args"]["step_num"] for event in path} == {1}
+    assert next(event for event in events if event["name"] == "process_name" and event["pid"] == path[0]["pid"])["args"]["name"] == (
+        "Critical path")
+    starts, ends = ([(event["pid"], event["tid"], event["ts"]) for event in events
+                     if event.get("cat") == "critical_path" and event["ph"] == phase] for phase in "sf")
+    lane = {event["name"]: (event["pid"], event["tid"]) for event in plain}
+    assert starts == [(*lane["aten::mm"], 0), (*lane["gemm"], 8)]
+    assert ends == [(*lane["gemm"], 2), (*lane["aten::add"], 88)]
+
+
+def test_the_overlay_of_ranks_has_the_path_of_all(gpu_tracker, tmp_path, report):
+    events = merged(gpu_tracker, tmp_path, *two_ranks(), words=["--critical-path"])
+    labels = [event["args"]["labels"] for event in events if event["name"] == "process_labels" and event["pid"] >= 3000000]
+    assert labels == ["rank 0", "rank 1", "all ranks"]
+    # Analyses of the merged file do not take the path for work.
+    first = report(*two_ranks())
+    for trace in tmp_path.glob("rank*.json"):
+        trace.unlink()
+    again = report()
+    assert [parts(step) for step in again["steps"]] == [parts(step) for step in first["steps"]]
+
+
+def test_without_the_option_there_is_no_overlay(gpu_tracker, tmp_path):
+    assert not any(event.get("cat") == "critical_path" for event in merged(gpu_tracker, tmp_path, synchronized()))

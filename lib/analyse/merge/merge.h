@@ -13,6 +13,7 @@ struct gt_merge_options {
     const char *align;   /* name of an event that happened everywhere at one moment; NULL: none */
     const char *output;  /* .json or .json.gz; NULL: END_NODE_merged_timeline.json in the current folder */
     bool overwrite;
+    bool critical_path; /* tracks of it, and arrows */
 };
 
 /* Writes the file and reports what went into it. Merging nothing writes an empty list and returns 1. */

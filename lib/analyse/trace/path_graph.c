@@ -47,7 +47,7 @@ struct builder {
 /* What stands on tracks beside what it tells of: annotations of streams, synchronization, the profiler itself; and waits in
  * the C library, which lie in everything. */
 static const char *const left_out[] = {
-    "gpu_user_annotation", "cuda_sync", "cuda_event", "Trace", "overhead", "osrt", "ac2g", "mtia_insight"};
+    "gpu_user_annotation", "cuda_sync", "cuda_event", "Trace", "overhead", "osrt", "ac2g", "critical_path"};
 
 static bool is_phase(const struct gt_trace *trace, size_t event)
 {
