@@ -5,8 +5,9 @@
 #include "blocks/block_run.h"
 #include "gpu_tracker.h"
 
-/* Get name `index` of the policies for idle energy, of the kinds of requests, and of the statistics that sessions are compared by; NULL
+/* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics that sessions are compared by; NULL
  * past the end. */
+const char *gt_memory_method_name(size_t index);
 const char *gt_idle_policy(size_t index);
 const char *gt_request_kind(size_t index);
 const char *gt_statistic_name(size_t index);

@@ -22,6 +22,8 @@
 #include "report/format.h"
 #include "report/picture.h"
 #include "sample/cost.h"
+#include "sample/machine.h"
+#include "sample/outcome.h"
 #include "sample/sample.h"
 #include "schema/unit.h"
 #include "store/store.h"

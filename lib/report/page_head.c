@@ -126,11 +126,11 @@ static void put_outcome(struct gt_buffer *out, const struct gt_report *report, c
     gt_buffer_text(out, "<p>");
     gt_html_escape(out, gt_brief_outcome(brief));
     for (int i = 0; run && i < 2; i++) {
-        const struct gt_node *fact = gt_node_find(run, keys[i]);
-        if (!fact || !gt_node_text(fact))
+        const struct gt_node *field = gt_node_find(run, keys[i]);
+        if (!field || !gt_node_text(field))
             continue;
         gt_buffer_text(out, " \xc2\xb7 ");
-        gt_html_escape(out, gt_node_text(fact));
+        gt_html_escape(out, gt_node_text(field));
     }
     gt_buffer_text(out, "</p>");
 }

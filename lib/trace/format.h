@@ -15,7 +15,7 @@
 struct gt_reading;
 enum { GT_TRACK_CACHES = 64 };
 
-/* A file is judged by these facts before it is read. */
+/* A file is judged by these before it is read. */
 struct gt_trace_probe {
     const char *path, *name; /* name: the last part of the path */
     const char *head;        /* the first bytes, inflated, followed by a NUL */

@@ -38,8 +38,8 @@ static struct merged merge(const char *folder, const char *path, struct gt_merge
     struct gt_error error = {0};
     struct gt_json_trouble problem;
     snprintf(merged.path, sizeof merged.path, "%s.merged.json", folder);
-    options.output = merged.path;
-    options.overwrite = true;
+    options.request.output = merged.path;
+    options.request.overwrite = true;
     if (gt_merge(&merged.report, &path, 1, &options, &error) < 0)
         fail_msg("%s", error.text);
     FILE *file = fopen(merged.path, "r");
@@ -93,7 +93,7 @@ static struct gt_json_value *first(const struct merged *merged, const char *name
     return NULL;
 }
 
-#define EVERYTHING ((struct gt_merge_options){.trace = GT_TRACE_OPTIONS, .low_gpu = 85})
+#define EVERYTHING ((struct gt_merge_options){.trace = GT_TRACE_OPTIONS, .request.low_gpu = 85})
 
 static void write_smdebug(const char *folder)
 {
@@ -141,8 +141,8 @@ static void all_samples_are_counters_and_low_gpus_are_marked(void **state)
     assert_int_equal(gt_json_number_of(gt_json_member(args, "gpu0_GPUMemoryUtilization_algo-1")), 10);
     release(&merged);
     struct gt_merge_options options = EVERYTHING;
-    options.low_gpu = 0;
-    options.metrics = "Memory";
+    options.request.low_gpu = 0;
+    options.request.metrics = "Memory";
     merged = merge(*state, *state, options);
     assert_int_equal(count(&merged, "ph", "C"), 2);
     assert_int_equal(count(&merged, "ph", "i"), 0);
@@ -188,7 +188,7 @@ static void times_without_a_clock_are_placed_or_aligned(void **state)
     assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 0); /* that of "begin" */
     release(&merged);
     struct gt_merge_options options = EVERYTHING;
-    options.align = "meet";
+    options.request.align = "meet";
     merged = merge(*state, *state, options);
     assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 85);
     const struct gt_json_value *base = gt_json_member(gt_json_item(merged.events, 0), "args");
@@ -200,11 +200,11 @@ static void times_without_a_clock_are_placed_or_aligned(void **state)
     assert_int_equal(gt_json_integer_of(gt_json_member(first(&merged, "first", "X"), "ts")), 85);
     assert_int_equal(count(&merged, "name", "meet"), 0);
     release(&merged);
-    options.align = "never";
+    options.request.align = "never";
     struct gt_report *report = NULL;
     struct gt_error error = {0};
     const char *path = *state;
-    options.output = "/tmp/gt-never.json";
+    options.request.output = "/tmp/gt-never.json";
     assert_int_equal(gt_merge(&report, &path, 1, &options, &error), -ENOENT);
     assert_non_null(strstr(error.text, "never"));
 }

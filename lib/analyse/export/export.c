@@ -149,12 +149,13 @@ static int report(struct gt_report **ret, const struct gt_trace *trace, const ch
 
 static int place(struct gt_new_file *file, const struct gt_export_options *options, struct gt_error *error)
 {
-    int status = gt_new_file_place(file, options->overwrite);
+    int status = gt_new_file_place(file, options->request.overwrite);
     if (status == 0 && close(file->fd) < 0)
         status = -errno;
     if (status == -EEXIST)
-        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", options->output);
-    return status < 0 ? gt_error_system(error, -status, "%s", options->output) : 0;
+        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for",
+                            options->request.output);
+    return status < 0 ? gt_error_system(error, -status, "%s", options->request.output) : 0;
 }
 
 static int read_flame(const char *const paths[], size_t count, const struct gt_export_options *options,
@@ -166,9 +167,9 @@ static int read_flame(const char *const paths[], size_t count, const struct gt_e
     if (status >= 0)
         status = find_stacks(trace, error);
     if (status >= 0)
-        status = write_flame(trace, file, kind == PAGE, options->output, counts, error);
+        status = write_flame(trace, file, kind == PAGE, options->request.output, counts, error);
     if (status >= 0)
-        status = report(ret, trace, options->output, counts, kind, error);
+        status = report(ret, trace, options->request.output, counts, kind, error);
     gt_trace_close(trace);
     return status;
 }
@@ -185,9 +186,9 @@ static int read_tables(const char *const paths[], size_t count, const struct gt_
     if (trace && !counts->events && !counts->samples && trace->profile_count)
         status = gt_error_set(error, EINVAL,
                               "%s: no events to be written: these files hold profiles (.html and .collapsed)",
-                              options->output);
+                              options->request.output);
     if (status >= 0)
-        status = report(ret, trace, options->output, counts, kind, error);
+        status = report(ret, trace, options->request.output, counts, kind, error);
     gt_trace_source_close(source);
     return status;
 }
@@ -198,14 +199,14 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
     struct gt_new_file file;
     struct gt_report *made = NULL;
     struct counts counts = {0};
-    const char *path = options->output;
+    const char *path = options->request.output;
     enum kind kind = path ? kind_of(path) : KINDS;
     if (kind == KINDS)
         return gt_error_set(error, EINVAL,
                             "output: \"%s\" does not end in .sqlite or .arrow (tables), .html (a flame graph) or "
                             ".collapsed (stacks)",
                             path ? path : "");
-    if (!options->overwrite && access(path, F_OK) == 0)
+    if (!options->request.overwrite && access(path, F_OK) == 0)
         return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
     int status = gt_new_file_begin(&file, path);
     if (status < 0)

@@ -222,7 +222,7 @@ static int shift_to_landmark(struct merge *merge, const int64_t *first)
 static int align(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;
-    struct alignment alignment = {merge->options->align, merge->trace, NULL};
+    struct alignment alignment = {merge->options->request.align, merge->trace, NULL};
     struct gt_trace_sink sink = {.context = &alignment, .event = take_landmark};
     alignment.first = malloc((trace->file_count + 1) * sizeof *alignment.first);
     if (!alignment.first)
@@ -236,7 +236,7 @@ static int align(struct merge *merge, struct gt_error *error)
     int status = gt_trace_source_read(merge->source, &sink, NULL, error);
     *options = asked;
     if (status >= 0 && shift_to_landmark(merge, alignment.first) < 0)
-        status = gt_error_set(error, ENOENT, "align: no file has an event \"%s\"", merge->options->align);
+        status = gt_error_set(error, ENOENT, "align: no file has an event \"%s\"", merge->options->request.align);
     free(alignment.first);
     return status;
 }
@@ -395,7 +395,7 @@ static int write_file(struct merge *merge, struct gt_error *error)
 {
     const struct gt_merge_options *options = merge->options;
     struct gt_trace_sink sink = {merge, take_file, take_event, take_sample};
-    int status = open_file(&merge->merged.file, merge->output, options->overwrite, error);
+    int status = open_file(&merge->merged.file, merge->output, options->request.overwrite, error);
     if (status < 0)
         return status;
     struct gt_buffer *out = gt_merged_file_text(merge->merged.file);
@@ -406,7 +406,7 @@ static int write_file(struct merge *merge, struct gt_error *error)
         status = gt_trace_source_read(merge->source, &sink, merge->shift, error);
     if (status >= 0)
         status = gt_merged_samples(&merge->merged, error);
-    if (status >= 0 && options->critical_path)
+    if (status >= 0 && options->request.critical_path)
         status = gt_merged_critical_path(&merge->merged, merge->paths, merge->count,
                                          gt_trace_source_options(merge->source), merge->shift, error);
     if (status >= 0)
@@ -436,7 +436,7 @@ static int prepare(struct merge *merge, struct gt_error *error)
     merge->clock = calloc(merge->trace->file_count + 1, sizeof *merge->clock);
     if (!merge->shift || !merge->clock)
         return gt_error_system(error, ENOMEM, "merging");
-    if (merge->options->align)
+    if (merge->options->request.align)
         status = align(merge, error);
     if (status >= 0)
         place_unknown(merge);
@@ -500,8 +500,8 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
         .options = options,
         .paths = paths,
         .count = count,
-        .output = options->output,
-        .merged = {.metrics = metrics, .low_gpu = options->low_gpu, .first = INT64_MAX, .last = INT64_MIN}};
+        .output = options->request.output,
+        .merged = {.metrics = metrics, .low_gpu = options->request.low_gpu, .first = INT64_MAX, .last = INT64_MIN}};
     struct gt_trace_options wide = options->trace; /* the window is chosen once the clocks are known */
     struct gt_report *report = NULL;
     wide.by_step = wide.from_first = false;
@@ -535,10 +535,10 @@ int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, co
              struct gt_error *error)
 {
     regex_t metrics;
-    if (!options->metrics)
+    if (!options->request.metrics)
         return merge_files(ret, paths, count, options, NULL, error);
-    if (regcomp(&metrics, options->metrics, REG_EXTENDED | REG_NOSUB))
-        return gt_error_set(error, EINVAL, "metrics: \"%s\" is no regular expression", options->metrics);
+    if (regcomp(&metrics, options->request.metrics, REG_EXTENDED | REG_NOSUB))
+        return gt_error_set(error, EINVAL, "metrics: \"%s\" is no regular expression", options->request.metrics);
     int status = merge_files(ret, paths, count, options, &metrics, error);
     regfree(&metrics);
     return status;
