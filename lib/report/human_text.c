@@ -284,7 +284,7 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
 
 /* A field as it was written, or in a unit by its size. */
 static int take_field(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text,
-                     const struct gt_node *field)
+                      const struct gt_node *field)
 {
     struct gt_buffer amount = {0};
     int status = take(grid, row, column, text);
@@ -368,7 +368,8 @@ static int fill_row(struct gt_grid *grid, const struct gt_report *report, const 
         gt_utf8_show(&text, gt_node_title(section));
         status = take(grid, row, column++, &text);
     }
-    for (const struct gt_node *field = gt_human_text_child(section); field && !status; field = gt_human_text_next(field)) {
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
+         field = gt_human_text_next(field)) {
         gt_human_text_field(&text, report, field);
         status = take_field(grid, row, column++, &text, field);
     }

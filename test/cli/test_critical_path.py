@@ -343,3 +343,12 @@ def test_the_overlay_of_ranks_has_the_path_of_all(gpu_tracker, tmp_path, report)
 
 def test_without_the_option_there_is_no_overlay(gpu_tracker, tmp_path):
     assert not any(event.get("cat") == "critical_path" for event in merged(gpu_tracker, tmp_path, synchronized()))
+
+
+def test_ends_that_differ_by_rounding_are_one(report):
+    trace = synchronized()
+    trace.events[-1]["dur"] += 0.5  # beyond the end of the step around it
+    trace.events[-1]["ts"] -= 1_690_000_000_000_000  # as a double holds it exactly
+    for event in trace.events[:-1]:
+        event["ts"] -= 1_690_000_000_000_000
+    assert parts(report(trace)["steps"][0]) == {"operators": 12, "calls": 6, "compute": 80, "synchronization": 2}

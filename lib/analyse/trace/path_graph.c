@@ -206,7 +206,16 @@ static int close_span(struct builder *builder, int64_t time)
     return 0;
 }
 
-/* What reaches beyond the end of the span around it lies behind it. */
+/* Times are rounded to microseconds at most: who ends so much later than the span around it ends with it. */
+enum { ROUNDING = 1000 };
+
+static bool is_inside(const struct span *span, int64_t end)
+{
+    int64_t beyond = span->end - end;
+    return end > span->start && (beyond <= 0 || (beyond <= ROUNDING && beyond <= end - span->start));
+}
+
+/* What reaches further beyond the end of the span around it lies behind it. */
 static int add_host(struct builder *builder, size_t track)
 {
     const struct gt_trace_events *events = &builder->input->trace->events;
@@ -214,10 +223,13 @@ static int add_host(struct builder *builder, size_t track)
     int status = 0;
     for (size_t i = builder->first[track]; i < builder->first[track + 1] && status >= 0; i++) {
         const struct span *span = &builder->span[i];
+        int64_t last = INT64_MAX; /* end of the span around it */
         while (builder->open_count && status >= 0) {
             int64_t end = builder->open[builder->open_count - 1].end;
-            if (end > span->start && end >= span->end)
+            if (is_inside(span, end)) {
+                last = end;
                 break;
+            }
             status = close_span(builder, end < span->start ? end : span->start);
         }
         unsigned char kind = (unsigned char)kind_of(builder, span->event);
@@ -228,7 +240,7 @@ static int add_host(struct builder *builder, size_t track)
             builder->link[span->event] = begin;
         if (GT_GROW_TO(builder->open, builder->open_capacity, builder->open_count + 1) < 0)
             return -ENOMEM;
-        builder->open[builder->open_count++] = (struct open){span->end, span->event,
+        builder->open[builder->open_count++] = (struct open){span->end < last ? span->end : last, span->event,
                                                              is_step ? GT_TRACE_NONE : events->name[span->event], kind};
     }
     while (builder->open_count && status >= 0)
