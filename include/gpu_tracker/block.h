@@ -80,8 +80,8 @@ int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_r
                       struct gt_error *error);
 
 /* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle, also
- * of the original gpu_tracker), or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
- * first session is what the others are measured against. */
+ * of the original gpu_tracker), or a tracking file. A name given again is another run of that session, and runs are compared as
+ * distributions. The first session is what the others are measured against. */
 struct gt_compare_options {
     size_t size;
     const char *const *sessions; /* NULL-terminated */

@@ -57,8 +57,8 @@ int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model
                      const struct gt_view_model *before, const struct gt_view_choice *choice,
                      struct gt_view_places *places);
 
-/* Seconds that the job will still take, by what is known best: its own count, an earlier run (`before`, or of the same command), what it was
- * given; NaN: nothing is known. *is_given: it is the last of these. */
+/* Seconds that the job will still take, by what is known best: its own count, an earlier run (`before`, or of the same command), what
+ * it was given; NaN: nothing is known. *is_given: it is the last of these. */
 double gt_view_left(const struct gt_view_model *model, const struct gt_view_model *before, bool *is_given);
 /* One row for a terminal whose others are the job's. */
 void gt_view_status_draw(const struct gt_view_grid *grid, const struct gt_view_model *model);

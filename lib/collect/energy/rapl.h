@@ -2,7 +2,8 @@
  *
  * A zone is one counter. Zones contain each other, so a domain is summed over zones of one kind only: packages, their cores, their
  * graphics units (uncore), DRAM, or the whole platform (psys, which contains the packages). Domains are never added up: core and
- * uncore are parts of the package. Copies of a counter count once: the MMIO copy of an MSR zone, and dies of one package whose counters advance alike.
+ * uncore are parts of the package. Copies of a counter count once: the MMIO copy of an MSR zone, and dies of one package whose counters
+ * advance alike.
  *
  * Sources: Documentation/power/powercap/powercap.rst and arch/x86/events/rapl.c in the kernel's sources. */
 #ifndef GT_COLLECT_ENERGY_RAPL_H

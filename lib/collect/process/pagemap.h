@@ -13,8 +13,8 @@
 
 #include "base/root.h"
 
-/* The set holds page frames, each with two marks, one for each side of the job. It is a hash of blocks of 512 frames. Memory is taken only where
- * frames are: 0.1 to 0.2 MB for each GiB of physical memory (with pages of 4 KiB) that is full of members. */
+/* The set holds page frames, each with two marks, one for each side of the job. It is a hash of blocks of 512 frames. Memory is taken
+ * only where frames are: 0.1 to 0.2 MB for each GiB of physical memory (with pages of 4 KiB) that is full of members. */
 
 struct gt_pagemap_block;
 
