@@ -47,7 +47,7 @@ struct agent_window {
     struct gt_energy_drawn energy; /* in the window */
 };
 
-/* What the job uses at one moment, in base units; NaN where not measured. */
+/* The job uses this at one moment, in base units; NaN where not measured. */
 struct agent_state {
     double ram, cpu, gpu_ram, gpu_utilization, processes;
 };

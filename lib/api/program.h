@@ -1,4 +1,4 @@
-/* What the program gpu-tracker calls beside the functions of gpu_tracker.h. */
+/* The program gpu-tracker calls these functions beside those of gpu_tracker.h. */
 #ifndef GT_API_PROGRAM_H
 #define GT_API_PROGRAM_H
 
@@ -52,7 +52,7 @@ int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, con
                    struct gt_error *error);
 /* Without control characters, of `columns` columns at most, and `size` bytes with the NUL at the end. */
 void gt_status_text(struct gt_status *status, int columns, char *ret, size_t size);
-/* How much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
+/* Returns how much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
 double gt_status_share(const struct gt_status *status);
 void gt_status_close(struct gt_status *status);
 

@@ -233,7 +233,7 @@ static void close_block(struct gt_block_join *join, size_t block)
     join->block[block].open_at = 0;
 }
 
-/* How many edges are before `time`, or at it as well. */
+/* Returns how many edges are before `time`, or at it as well. */
 static size_t count_edges(const struct edge *edges, size_t count, double time, bool or_at)
 {
     size_t low = 0, high = count;

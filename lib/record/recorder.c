@@ -44,7 +44,7 @@ int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *
                                                 : 0;
 }
 
-/* How many processes are listed by name: other recordings than SQLite would need a file beside them for it. */
+/* Returns how many processes are listed by name: other recordings than SQLite would need a file beside them for it. */
 static size_t names_of(const struct gt_tracker_options *options)
 {
     const struct gt_store_type *type = options->tracking_file ? gt_store_type_of(options->tracking_file, NULL) : NULL;

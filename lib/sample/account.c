@@ -28,7 +28,7 @@ void gt_account_init(struct gt_account *account, uint64_t start_tick)
     *account = (struct gt_account){.start_tick = start_tick};
 }
 
-/* What the member and the children it waited for have used. */
+/* Returns what the member and the children it waited for have used. */
 static double inclusive(const struct gt_process *process, int k)
 {
     double own = process->value[gt_accounted[k]];

@@ -309,7 +309,7 @@ static void look_at_forks(struct gt_sampler *sampler)
     leave_samplers_out(sampler);
 }
 
-/* What a process says of the job's peak. */
+/* Notes what a process says of the job's peak. */
 static void note_process(struct gt_sampler *sampler, const struct gt_process *process, double own, bool is_pending)
 {
     if (process->peak == GT_PEAK_NONE || process->is_zombie)

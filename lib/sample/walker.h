@@ -32,9 +32,9 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
  * is due and waits for it at most `patience_ns`; a walk that takes longer counts at the next call. */
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns,
                     struct gt_walker_result *ret);
-/* Of process `index` of the frame that was last applied. */
+/* Returns the record of process `index` of the frame that was last applied. */
 const struct gt_shared_memory_record *gt_walker_record(const struct gt_walker *walker, size_t index);
-/* How shared memory is counted once: gt_memory_label(). */
+/* Tells how shared memory is counted once: gt_memory_label(). */
 const char *gt_walker_method(const struct gt_walker *walker);
 /* Breaks off a walk in progress. */
 void gt_walker_close(struct gt_walker *walker);

@@ -1,5 +1,5 @@
-/* What a job may use and what the kernel did to it for using more: limits and events of its control groups and of all above, for both
- * versions of the interface. Sources: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst in
+/* This tells what a job may use and what the kernel did to it for using more: limits and events of its control groups and of all above,
+ * for both versions of the interface. Sources: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst in
  * the kernel's sources. */
 #ifndef GT_COLLECT_CGROUP_LIMITS_H
 #define GT_COLLECT_CGROUP_LIMITS_H
@@ -41,7 +41,7 @@ struct gt_group_events {
     double periods, throttled_periods;
 };
 
-/* Of one group. */
+/* These read one group alone. */
 double gt_group_oom_kills(const struct gt_root *root, const struct gt_control_group *group);
 void gt_group_events_read(const struct gt_control_group groups[GT_CONTROLLERS], const struct gt_root *root,
                           struct gt_group_events *ret);

@@ -82,7 +82,7 @@ static const char *other_than(enum gt_rapl_interface interface)
     return gt_rapl_sources[interface == GT_RAPL_PERF ? GT_RAPL_POWERCAP : GT_RAPL_PERF]->name;
 }
 
-/* Whether both have a package to compare; else why not. */
+/* Returns true where both have a package to compare; else says why not. */
 static bool has_both(const struct gt_rapl_zones *zones, struct gt_availability *availability)
 {
     static const enum gt_rapl_interface both[] = {GT_RAPL_PERF, GT_RAPL_POWERCAP};
