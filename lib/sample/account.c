@@ -120,7 +120,7 @@ static void read_parents(struct gt_tree *tree)
         if (!parent || parent->is_gone || parent->is_fresh)
             continue;
         parent->is_fresh = true;
-        if (gt_process_read_slowly(parent, tree->root) < 0)
+        if (gt_process_read_slowly(parent) < 0)
             i = (size_t)-1; /* its parent is to be read, too: start again */
     }
 }

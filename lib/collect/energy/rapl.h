@@ -73,7 +73,6 @@ int gt_rapl_packages(const struct gt_rapl_zones *zones, int numbers[GT_PACKAGES]
 void gt_rapl_find_mirrors(struct gt_rapl_zones *zones);
 
 extern const struct gt_collector_type gt_collector_rapl;
-extern const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS];
 extern const double gt_rapl_most_watts; /* more than any processor package, with its memory, can draw for long */
 
 /* A way to read the counters. */
