@@ -29,7 +29,7 @@ int gt_store_make_folder(const char *path, struct gt_error *error);
 /* Create the file with the static data. An older file is replaced only now. */
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
-int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struct gt_error *error);
+void gt_store_write(struct gt_store *store, const struct gt_sample *sample);
 /* Returns NULL, or one sentence about what the recording lost and why: it stopped early, or samples were dropped. */
 const char *gt_store_trouble(struct gt_store *store);
 /* Write all queued samples and the outcome, which may be NULL, and close. One file remains, or four of CSV with detail. Returns
