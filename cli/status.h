@@ -9,9 +9,9 @@
 #include "gpu_tracker.h"
 
 struct status {
-    int64_t
-        next_ns; /* when the line is drawn again, CLOCK_MONOTONIC; 0: there is none, or it was given back for good */
-    int rows;    /* of the terminal whose last one is reserved; 0: none is */
+    /* When the line is drawn again, CLOCK_MONOTONIC; 0: there is none, or it was given back for good. */
+    int64_t next_ns;
+    int rows; /* of the terminal whose last one is reserved; 0: none is */
     bool has_title, has_taskbar;
     bool is_titled;         /* the title is this program's by now */
     int guard;              /* to the process that sets the terminal right where this one is killed, or -1 */

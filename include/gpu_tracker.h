@@ -82,8 +82,8 @@ struct gt_tracker_options {
     /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and leaves waiting for
      * them to gt_tracker_run. */
     int launched;
-    const struct gt_group
-        *group;          /* the control group the process was launched into; NULL: none. Outlives the tracker */
+    /* The control group the process was launched into; NULL: none. Outlives the tracker. */
+    const struct gt_group *group;
     const char *command; /* what is tracked, for the report; NULL: read from the process */
     /* May be NULL. Called on the thread that called into the tracker, before that call returns, or on that of gt_tracker_start; no
      * lock is held, so it may call any function. The tracker it closes is gone when that call has returned, with -ECANCELED. */

@@ -14,8 +14,8 @@ struct gt_sample_course_line {
 };
 
 struct gt_sample_course {
-    bool
-        is_fine; /* set before the first sample: as pages want it that people zoom into, with further metrics and every sample */
+    /* Set before the first sample: as pages want it that people zoom into, with further metrics and every sample. */
+    bool is_fine;
     bool is_bounded;          /* set with it: without every sample */
     struct gt_course *course; /* NULL before the first sample */
     int64_t first_ns, counted_ns;

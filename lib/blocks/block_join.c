@@ -26,8 +26,8 @@ struct gt_block_join {
     struct gt_block_join_shape shape;
     struct gt_intervals *intervals;
     bool use_monotonic;
-    struct block
-        *block; /* one for each name, then one for its calls that never ended, if there are any; then one for all */
+    /* One for each name, then one for its calls that never ended, if there are any; then one for all. */
+    struct block *block;
     size_t blocks;
     struct edge *stretch_start, *stretch_stop; /* by block and time */
     struct edge *start, *stop;                 /* the same, by time */

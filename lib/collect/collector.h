@@ -64,8 +64,8 @@ struct gt_process {
     double mark,
         mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
     int64_t met_ns;  /* monotonic: when it was first read */
-    int64_t
-        alone_ns;  /* monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not */
+    /* Monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not. */
+    int64_t alone_ns;
     uint32_t peak; /* see sample/job_peak.h */
     struct gt_group_membership made;
     uint32_t version;                  /* another whenever something that is accounted for has changed, from 1 on */

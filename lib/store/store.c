@@ -42,8 +42,8 @@ struct gt_store {
     size_t waiting; /* bytes of those that wait */
     uint64_t dropped;
     struct gt_error failure; /* the first error of writing; nothing is written after it */
-    struct gt_error
-        removal; /* why the file that was removed could not be written again; or 0 and a text that says it was */
+    /* Why the file that was removed could not be written again; or 0 and a text that says it was. */
+    struct gt_error removal;
     bool has_outcome;
     struct gt_outcome outcome; /* what finish shall write */
 };

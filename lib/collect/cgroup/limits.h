@@ -34,8 +34,8 @@ void gt_limit_cores(struct gt_limit *ret, const struct gt_root *root,
 
 /* Counters that only grow. NaN: not told. */
 struct gt_group_events {
-    double
-        oom_kills; /* processes of the group itself that the kernel killed for memory, in version 2 also of those below */
+    /* Processes of the group itself that the kernel killed for memory, in version 2 also of those below. */
+    double oom_kills;
     double oom_kills_above; /* the same of the groups above and of the whole machine: perhaps others' */
     double throttled;       /* seconds for which threads of the group had to wait for a new period of its quota */
     double periods, throttled_periods;

@@ -38,8 +38,8 @@ struct gt_rapl_zone {
     uint32_t wraps, resets;
     uint32_t blind;    /* readings so far apart that the counter may have gone round unseen */
     double most_watts; /* seen so far */
-    double
-        doubt; /* joules of such rounds at most, since it was last asked for; INFINITY: it was set back, or began late */
+    /* Joules of such rounds at most, since it was last asked for; INFINITY: it was set back, or began late. */
+    double doubt;
 };
 
 enum { GT_RAPL_ZONES = 128 };

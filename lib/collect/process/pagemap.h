@@ -55,8 +55,8 @@ struct gt_pagemap_count {
     double new_to_side;   /* of the shared ones, those this side (the mark) had not seen in this set */
     double new_to_job;    /* those neither side had seen */
     double swap;
-    double
-        faults; /* minor and major page faults of the process when the count began; NaN: it has not run since `cpu_time` */
+    /* Minor and major page faults of the process when the count began; NaN: it has not run since `cpu_time`. */
+    double faults;
     long rests;        /* how often it rested between two pieces, */
     int64_t rested_ns; /* and for how long */
 };
