@@ -1,4 +1,4 @@
-/* A command of gpu-tracker: a const entry in one of the files cmd_*.c, and one line in command.def. */
+/* A command of gpu-tracker is a const entry in one of the files cmd_*.c, and one line in command.def. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 

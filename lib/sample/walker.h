@@ -1,4 +1,4 @@
-/* Walks over the memory of the job's processes, on a thread of their own and within limits, so that neither the samples nor
+/* A walker walks over the memory of the job's processes, on a thread of its own and within limits, so that neither the samples nor
  * the job notice them.
  *
  * Limits: after a walk each process is left alone for 100 times what its walk took, or 200 times when it maps memory itself, so that
