@@ -91,6 +91,9 @@ static int read_profile_options(PyObject *keywords, struct gt_profile_options *r
         {"carbon_intensity", TEXT, offsetof(struct gt_profile_options, carbon_intensity)},
         {"carbon_file", TEXT, offsetof(struct gt_profile_options, carbon_file)},
         {"price", TEXT, offsetof(struct gt_profile_options, price)},
+        {"peak_flops", TEXT, offsetof(struct gt_profile_options, peak_flops)},
+        {"operator", TEXT, offsetof(struct gt_profile_options, operator_name)},
+        {"length", COUNT, offsetof(struct gt_profile_options, length)},
     };
     *ret = GT_INIT(struct gt_profile_options);
     return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
