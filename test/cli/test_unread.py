@@ -20,6 +20,7 @@ FILES = {
     "memray-job.py.7.bin": (b"\x04\x22\x4d\x18rest", "a recording of memray"),
     "memray.html": (b"<!DOCTYPE html><html><title>memray</title><svg></svg></html>", "memray transform csv"),
     "events.out.tfevents.17.host": (b"\x18\x00\x00\x00\x00\x00\x00\x00rest", "plugins/profile"),
+    "job.0.et": (b"\x07\x0a\x050.0.4rest", "Chakra"),
     "x.h5": (b"\x89HDF\r\n\x1a\nrest", "HDF5"),
     "x.parquet": (b"PAR1rest", "Parquet"),
     "cpu.prof": (struct.pack("<6Q", 0, 3, 0, 10000, 0, 1), "pprof --collapsed"),
