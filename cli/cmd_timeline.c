@@ -93,7 +93,7 @@ const struct command command_timeline_info = {
     .description =
         "Sources, formats, nodes, ranks, steps, phases, range of time, and what of damaged files could not be read. Formats: "
         "PyTorch profiler (Kineto) and any other Chrome trace, Perfetto's protobuf, XLA's profiles, TensorFlow, Horovod, SMDebug's "
-        "folders, cProfile dumps, pyinstrument, collapsed stacks, speedscope, the text of perf script, PyTorch's memory snapshots, "
+        "folders, cProfile dumps, pyinstrument, collapsed stacks, speedscope, pprof, memray, rocprofv3, perf script, PyTorch's memory snapshots, "
         "dumps of NCCL's flight recorder, Nsight Systems' SQLite exports, and the tracking and sub-tracking files of gpu-tracker; plain, or compressed "
         "by gzip, zstd, xz, bzip2 or zip. They are known by what they hold, not by their names. \"-\" is standard input.",
     .operand = OPERAND_FILE,

@@ -14,6 +14,9 @@ static const struct signature signatures[] = {
     {BYTES(0, "PERFILE2"), "a recording of perf: `perf script -i FILE > FILE.txt` makes text that is read"},
     {SUFFIX(".nsys-rep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
     {SUFFIX(".qdrep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
+    {SUFFIX(".et"),
+     "an execution trace of Chakra for simulators: what torch.profiler exported (export_chrome_trace), of "
+     "which it was made, has the times"},
     {SUFFIX(".ncu-rep"),
      "a report of Nsight Compute, which holds counters of kernels and no timeline: `ncu --import FILE` shows it"},
     {BYTES(0, "memray"), MEMRAY},
@@ -43,8 +46,8 @@ static const struct {
     const char *word, *other, *about; /* both occur; `other` may be NULL */
 } words[] = {
     {"\"nodes\"", "\"schema\"",
-     "an execution trace of PyTorch (Chakra): it says what depends on what, without times; torch.profiler "
-     "records these"},
+     "an execution trace of PyTorch (Chakra): it says what depends on what, without times; the trace that "
+     "torch.profiler exports beside it (export_chrome_trace) has these"},
     {"\"stackTable\"", "\"threads\"",
      "a profile for profiler.firefox.com: export it from there, or record collapsed stacks or "
      "speedscope JSON"},

@@ -3,6 +3,8 @@ import itertools
 import json
 import pickle
 import random
+import resource
+import struct
 import subprocess
 
 import pytest
@@ -103,6 +105,59 @@ def test_nothing_in_a_pickle_is_run(report, tmp_path):
             return open, (str(tmp_path / "made"), "w")
     found = report({**SMALL, "evil": Evil()}, ("timeline", "info"))
     assert found["sources"][0]["cut_off"] == "yes" and not (tmp_path / "made").exists()
+
+
+def text(value):
+    return b"\x8c" + bytes([len(value)]) + value.encode()
+
+
+def plain(value):
+    """A pickle's part without memos."""
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, int):
+        return b"\x8a\x08" + struct.pack("<q", value)
+    if isinstance(value, dict):
+        return b"}(" + b"".join(plain(part) for pair in value.items() for part in pair) + b"u"
+    return b"](" + b"".join(map(plain, value)) + b"e"
+
+
+def kept(number):
+    """The number-th value that MEMOIZE (b"\\x94") kept."""
+    return b"j" + struct.pack("<I", number)
+
+
+BEGIN = b"\x80\x04" + text("segments") + b"0" + text("device_traces") + b"0"
+
+
+def endless_stack(count):
+    """Few bytes, in which each of many entries has a stack of as many frames."""
+    frame = plain({"filename": "/x/torch/a.py", "line": 1, "name": "f"}) + b"\x940](" + kept(0) * count + b"e\x940"
+    entries = b"".join(plain(each) + b"(" + text("frames") + kept(1) + b"u\x940"
+                       for each in (entry("alloc", 1, 5, 1), entry("free_requested", 1, 5, 2)))
+    return BEGIN + frame + entries + b"}(" + text("segments") + b"]" + text("device_traces") + b"](](" \
+        + (kept(2) + kept(3)) * count + b"eeu."
+
+
+def endless_blocks(count):
+    """The same for segments and their blocks."""
+    block = plain({"size": 1, "state": "active_allocated", "frames": []}) + b"\x940"
+    segment = plain({"device": 0, "address": 0, "total_size": 9}) + text("blocks") + b"](" + kept(0) * count + b"es\x940"
+    return BEGIN + block + segment + b"}(" + text("device_traces") + b"]" + text("segments") + b"](" + kept(1) * count + b"eu."
+
+
+@pytest.mark.parametrize("bomb, events", [(endless_stack, 100_000), (endless_blocks, 0)])
+def test_what_refers_to_itself_costs_what_it_holds(gpu_tracker, tmp_path, bomb, events):
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(bomb(100_000))
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+
+    out = subprocess.run([gpu_tracker, "timeline", "info", "-f", "json", path], check=True, stdout=subprocess.PIPE,
+                         preexec_fn=limit).stdout
+    [source] = json.loads(out)["sources"]
+    assert source["events"] == events and (events or source["lost"] == 1)
 
 
 def test_a_cut_pickle_is_told(report):

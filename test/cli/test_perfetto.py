@@ -105,3 +105,32 @@ def test_a_trace_of_the_kernel_alone_is_not_empty(gpu_tracker, tmp_path):
     path.write_bytes(packet(field(1, field(1, 3))) * 5)
     source = info(gpu_tracker, path)
     assert source["lost"] == 1 and "ftrace" in source["damage"]
+
+
+def test_what_rocprofv3_writes(events, gpu_tracker, tmp_path):
+    """Kernels and copies on tracks that are streams of GPUs, with the calls that launched them."""
+    def track(uuid, name):
+        return packet(field(60, field(1, uuid) + field(2, name)))
+
+    def slice_of(uuid, category, name, start, end, **annotations):
+        notes = b"".join(field(4, field(10, key) + field(3, value)) for key, value in annotations.items())
+        begin = field(9, 1) + field(11, uuid) + field(22, category) + field(23, name) + notes
+        return packet(field(10, 5), field(8, start), field(11, begin)) \
+            + packet(field(10, 5), field(8, end), field(11, field(9, 2) + field(11, uuid)))
+
+    content = b"".join([
+        THREAD, track(5, "COMPUTE AGENT [1] STREAM [3] (GPU)"), track(6, "COPY to AGENT [1] STREAM [3] (GPU)"),
+        track(7, "COPY to AGENT [0] STREAM [3] (CPU)"),
+        slice_of(2, "hip_api", "hipLaunchKernel", 100, 200, corr_id=7), slice_of(2, "marker_api", "step 4", 50, 900, corr_id=6),
+        slice_of(5, "kernel_dispatch", "gemm(float*)", 300, 800, corr_id=7),
+        slice_of(6, "memory_copy", "MEMORY_COPY_HOST_TO_DEVICE", 220, 280, corr_id=8, copy_bytes=4096),
+        slice_of(7, "memory_copy", "MEMORY_COPY_DEVICE_TO_HOST", 810, 820, corr_id=9, copy_bytes=10),
+        slice_of(2, "hip_api", "other", 201, 202)])
+    assert events(content, "name, start_ns, category, pid, tid, correlation, bytes") == [
+        ("step 4", 50, "user_annotation", "7", "8", 6, None), ("hipLaunchKernel", 100, "hip_runtime", "7", "8", 7, None),
+        ("other", 201, "hip_api", "7", "8", None, None), ("Memcpy HtoD", 220, "gpu_memcpy", "agent 1", "3", 8, 4096),
+        ("gemm(float*)", 300, "kernel", "agent 1", "3", 7, None), ("Memcpy DtoH", 810, "memory_copy", "0", "track 7", 9, 10)]
+    out = subprocess.run([gpu_tracker, "profile", "launches", "-f", "json", tmp_path / "t.pftrace"], check=True,
+                         stdout=subprocess.PIPE).stdout
+    [row] = json.loads(out)["launches"]
+    assert (row["device"], row["count"], row["mean_us"]) == ("agent 1", 1, 0.1)

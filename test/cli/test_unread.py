@@ -20,6 +20,7 @@ FILES = {
     "memray-job.py.7.bin": (b"\x04\x22\x4d\x18rest", "a recording of memray"),
     "memray.html": (b"<!DOCTYPE html><html><title>memray</title><svg></svg></html>", "memray transform csv"),
     "events.out.tfevents.17.host": (b"\x18\x00\x00\x00\x00\x00\x00\x00rest", "plugins/profile"),
+    "job.0.et": (b"\x07\x0a\x050.0.4rest", "Chakra"),
     "x.h5": (b"\x89HDF\r\n\x1a\nrest", "HDF5"),
     "x.parquet": (b"PAR1rest", "Parquet"),
     "cpu.prof": (struct.pack("<6Q", 0, 3, 0, 10000, 0, 1), "pprof --collapsed"),
@@ -85,3 +86,12 @@ def test_stacks_of_pythons_own_sampler(gpu_tracker, tmp_path):
     out = subprocess.run([gpu_tracker, "profile", "functions", "-f", "json", path], check=True, stdout=subprocess.PIPE).stdout
     assert {row["function"]: row["self"] for row in json.loads(out)["sampled"]} == {
         "prog.py:3(fib)": 12, "prog.py:9(<module>)": 1, "tid:7": 0}
+
+
+def test_folders_without_traces(gpu_tracker, tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for command in (["profile"], ["profile", "kernels"]):
+        assert "there are no files in this folder" in refusal(gpu_tracker, tmp_path, command)
+    (tmp_path / "a" / "b" / "notes.txt").write_text("hello")
+    (tmp_path / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\nrest")
+    assert "none of the 2 files in this folder is a trace" in refusal(gpu_tracker, tmp_path, ["profile"])

@@ -539,6 +539,19 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
     return gt_report_failed(report) ? -ENOMEM : failed;
 }
 
+/* Folders that hold nothing to be read are no trace without events. */
+static int refuse_nothing(const struct gt_trace *trace, const char *path, const struct gt_trace_options *reading,
+                          struct gt_error *error)
+{
+    if (trace->file_count || reading->suffixes)
+        return 0;
+    if (trace->ignored)
+        return gt_error_set(error, EINVAL,
+                            "%s: none of the %" PRIu64 " files in this folder is a trace or profile of a known format",
+                            path, trace->ignored);
+    return gt_error_set(error, EINVAL, "%s: there are no files in this folder", path);
+}
+
 int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
                          const struct gt_trace_options *reading, const struct gt_profile_options *options,
                          struct gt_report **ret, struct gt_error *error)
@@ -555,8 +568,12 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
     int status = check_options(analysis, options, error);
     if (status >= 0)
         status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
+    if (status >= 0)
+        status = refuse_nothing(trace, paths[0], reading, error);
     if (status >= 0 && analysis->inputs > 1)
         status = load(&other, paths + 1, 1, analysis, reading, has_by, error);
+    if (status >= 0 && other)
+        status = refuse_nothing(other, paths[1], reading, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0)

@@ -14,7 +14,7 @@
 #include "trace/profile_maker.h"
 
 #define MOST_BYTES ((size_t)2 << 30)
-enum { MOST_DEVICES = 1024 };
+enum { MOST_DEVICES = 64, MOST_ITEMS = 16 << 20 };
 
 static int probe_snapshot(const struct gt_trace_probe *probe)
 {
@@ -42,8 +42,22 @@ struct blocks {
     struct gt_map places; /* of what is not free, by a hash of the address */
 };
 
+/* What was found out about a stack, which many entries share. */
+struct stack {
+    const struct gt_pickle_value *frames;
+    uint32_t shown; /* the frame that names it */
+    uint32_t leaf;  /* its frame in the profile; GT_TRACE_NONE: not there yet */
+};
+
+struct stacks {
+    struct stack *stack;
+    size_t count, capacity;
+    struct gt_map places; /* by a hash of `frames` */
+};
+
 struct device {
     struct gt_reading *reading;
+    struct stacks stacks;
     int number;
     const struct gt_pickle_value *trace; /* what the allocator did; NULL: not recorded */
     struct blocks blocks;
@@ -81,24 +95,34 @@ struct wanted {
 static bool is_block(const void *context, uint32_t at)
 {
     const struct wanted *wanted = context;
-    const struct block *block = &wanted->blocks->block[at];
-    return block->address == wanted->address && !block->is_free;
+    return wanted->blocks->block[at].address == wanted->address;
 }
 
-static struct block *find_block(struct blocks *blocks, uint64_t address)
+/* The last block at that address, though it may be free again. */
+static struct block *last_block(struct blocks *blocks, uint64_t address)
 {
     struct wanted wanted = {blocks, address};
     uint32_t at = gt_map_find(&blocks->places, (uint32_t)gt_hash(&address, sizeof address), is_block, &wanted);
     return at == GT_MAP_ABSENT ? NULL : &blocks->block[at];
 }
 
+static struct block *find_block(struct blocks *blocks, uint64_t address)
+{
+    struct block *block = last_block(blocks, address);
+    return block && !block->is_free ? block : NULL;
+}
+
+/* One that is free again gives its place to the next at its address: allocators use few addresses, and often. */
 static int add_block(struct blocks *blocks, const struct block *block)
 {
-    if (blocks->count >= GT_MAP_ABSENT - 1 ||
-        gt_map_add(&blocks->places, (uint32_t)gt_hash(&block->address, sizeof block->address),
-                   (uint32_t)blocks->count) < 0)
-        return -ENOMEM;
-    struct block *place = GT_GROW_LIST(blocks, block);
+    struct block *place = last_block(blocks, block->address);
+    if (!place) {
+        if (blocks->count >= GT_MAP_ABSENT - 1 ||
+            gt_map_add(&blocks->places, (uint32_t)gt_hash(&block->address, sizeof block->address),
+                       (uint32_t)blocks->count) < 0)
+            return -ENOMEM;
+        place = GT_GROW_LIST(blocks, block);
+    }
     if (!place)
         return -ENOMEM;
     *place = *block;
@@ -229,15 +253,44 @@ static bool is_of_user(struct gt_span file)
            !memmem(file.text, file.length, "/torch/", 7);
 }
 
-/* "forward (model.py:12)": the innermost function of Python's outside of PyTorch, else the innermost. */
-static void write_place(struct gt_buffer *out, const struct gt_pickle_value *frames)
+struct wanted_stack {
+    const struct stacks *stacks;
+    const struct gt_pickle_value *frames;
+};
+
+static bool is_stack(const void *context, uint32_t at)
 {
-    const struct gt_pickle_value *shown = gt_pickle_item(frames, 0);
+    const struct wanted_stack *wanted = context;
+    return wanted->stacks->stack[at].frames == wanted->frames;
+}
+
+/* The stack of these frames, each looked at once, however many entries have it. NULL without memory. */
+static struct stack *stack_of(struct stacks *stacks, const struct gt_pickle_value *frames)
+{
+    struct wanted_stack wanted = {stacks, frames};
+    uint32_t hash = (uint32_t)gt_hash(&frames, sizeof frames),
+             at = gt_map_find(&stacks->places, hash, is_stack, &wanted);
+    if (at != GT_MAP_ABSENT)
+        return &stacks->stack[at];
+    if (stacks->count >= GT_MAP_ABSENT - 1 || gt_map_add(&stacks->places, hash, (uint32_t)stacks->count) < 0)
+        return NULL;
+    struct stack *stack = GT_GROW_LIST(stacks, stack);
+    if (!stack)
+        return NULL;
+    *stack = (struct stack){frames, 0, GT_TRACE_NONE};
     for (size_t i = 0; i < count_of(frames); i++)
         if (is_of_user(text_of(gt_pickle_item(frames, i), "filename"))) {
-            shown = gt_pickle_item(frames, i);
+            stack->shown = (uint32_t)i;
             break;
         }
+    return stack;
+}
+
+/* "forward (model.py:12)": the innermost function of Python's outside of PyTorch, else the innermost. */
+static void write_place(struct device *device, struct gt_buffer *out, const struct gt_pickle_value *frames)
+{
+    const struct stack *stack = stack_of(&device->stacks, frames);
+    const struct gt_pickle_value *shown = gt_pickle_item(frames, stack ? stack->shown : 0);
     struct gt_span name = text_of(shown, "name"), file = text_of(shown, "filename");
     if (!name.text)
         gt_buffer_text(out, "allocation");
@@ -255,7 +308,7 @@ static int put_event(struct device *device, const struct gt_pickle_value *frames
     struct gt_buffer place = {0}, quoted = {0};
     snprintf(pid, sizeof pid, "GPU %d memory", device->number);
     snprintf(tid, sizeof tid, "stream %" PRId64, stream);
-    write_place(&place, frames);
+    write_place(device, &place, frames);
     gt_json_quote(&quoted, place.data ? place.data : "");
     int64_t track = place.failed || quoted.failed
                         ? -ENOMEM
@@ -401,26 +454,41 @@ static int put_end(struct device *device, const struct gt_pickle_value *segments
 
 /* ---- the peak ---- */
 
-static int add_stack(struct gt_profile_maker *maker, const struct block *block)
+static int add_nameless(struct gt_profile_maker *maker, const struct block *block)
 {
-    uint32_t function[GT_PROFILE_DEEPEST];
-    size_t depth = 0, frames = count_of(block->frames);
-    if (!frames) {
-        const char *name = block->since == INT64_MIN ? "[allocated before the recording]" : "[no stack recorded]";
-        int64_t number = gt_profile_function(maker, (struct gt_span){"~", 1}, 0, (struct gt_span){name, strlen(name)});
-        function[0] = (uint32_t)number;
-        return number < 0 ? (int)number : gt_profile_stack(maker, function, 1, (double)block->size);
-    }
-    for (size_t i = frames; i-- > 0 && depth < GT_PROFILE_DEEPEST;) { /* they stand innermost first */
-        const struct gt_pickle_value *frame = gt_pickle_item(block->frames, i);
+    const char *name = block->since == INT64_MIN ? "[allocated before the recording]" : "[no stack recorded]";
+    int64_t number = gt_profile_function(maker, (struct gt_span){"~", 1}, 0, (struct gt_span){name, strlen(name)});
+    uint32_t function = (uint32_t)number;
+    return number < 0 ? (int)number : gt_profile_stack(maker, &function, 1, (double)block->size);
+}
+
+/* The frame of the innermost function in the tree. They stand innermost first. */
+static int64_t find_leaf(struct gt_profile_maker *maker, const struct gt_pickle_value *frames)
+{
+    int64_t leaf = GT_TRACE_NONE;
+    size_t depth = 0;
+    for (size_t i = count_of(frames); i-- > 0 && depth < GT_PROFILE_DEEPEST && leaf >= 0; depth++) {
+        const struct gt_pickle_value *frame = gt_pickle_item(frames, i);
         struct gt_span file = text_of(frame, "filename"), name = text_of(frame, "name");
         int64_t number = gt_profile_function(maker, file.length ? file : (struct gt_span){"~", 1},
                                              integer_of(frame, "line", 0), name.text ? name : (struct gt_span){"?", 1});
-        if (number < 0)
-            return (int)number;
-        function[depth++] = (uint32_t)number;
+        leaf = number < 0 ? number : gt_profile_frame(maker, (uint32_t)leaf, (uint32_t)number);
     }
-    return gt_profile_stack(maker, function, depth, (double)block->size);
+    return leaf;
+}
+
+static int add_stack(struct device *device, struct gt_profile_maker *maker, const struct block *block)
+{
+    if (!count_of(block->frames))
+        return add_nameless(maker, block);
+    struct stack *stack = stack_of(&device->stacks, block->frames);
+    int64_t leaf = !stack ? -ENOMEM : stack->leaf == GT_TRACE_NONE ? find_leaf(maker, block->frames) : stack->leaf;
+    if (leaf < 0)
+        return (int)leaf;
+    stack->leaf = (uint32_t)leaf;
+    maker->own[leaf].weight += (double)block->size;
+    maker->own[leaf].calls++;
+    return 0;
 }
 
 /* Goes through the recording once more, up to the peak, and keeps what is there then. */
@@ -441,7 +509,7 @@ static int find_peak(struct device *device, const struct gt_pickle_value *segmen
     }
     for (size_t i = 0; i < device->blocks.count && status >= 0; i++)
         if (!device->blocks.block[i].is_free)
-            status = add_stack(maker, &device->blocks.block[i]);
+            status = add_stack(device, maker, &device->blocks.block[i]);
     return status;
 }
 
@@ -481,7 +549,20 @@ static int read_device(struct gt_reading *reading, const struct gt_pickle_value 
     if (status >= 0 && device.peak > 0)
         status = put_profile(&device, segments);
     release_blocks(&device.blocks);
+    free(device.stacks.stack);
+    gt_map_release(&device.stacks.places);
     return status;
+}
+
+/* Lists may be there once and be referred to so often that nobody comes to their end. */
+static bool is_endless(const struct gt_pickle_value *segments, const struct gt_pickle_value *traces)
+{
+    uint64_t items = 0;
+    for (size_t i = 0; i < count_of(segments); i++)
+        items += count_of(gt_pickle_get(gt_pickle_item(segments, i), "blocks"));
+    for (size_t i = 0; i < count_of(traces); i++)
+        items += count_of(gt_pickle_item(traces, i));
+    return items > MOST_ITEMS;
 }
 
 static int read_root(struct gt_reading *reading, const struct gt_pickle_value *root)
@@ -490,6 +571,12 @@ static int read_root(struct gt_reading *reading, const struct gt_pickle_value *r
                                  *traces = gt_pickle_get(root, "device_traces");
     int64_t devices = (int64_t)count_of(traces);
     int status = 0;
+    if (is_endless(segments, traces)) {
+        gt_reading_file(reading)->damage.bad_events++;
+        gt_damage_note(&gt_reading_file(reading)->damage, 0, "more than %d blocks and entries: no snapshot has these",
+                       MOST_ITEMS);
+        return 0;
+    }
     for (size_t i = 0; i < count_of(segments); i++) {
         int64_t device = integer_of(gt_pickle_item(segments, i), "device", 0);
         devices = device >= devices && device < MOST_DEVICES ? device + 1 : devices;

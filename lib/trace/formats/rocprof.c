@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "trace/format.h"
+#include "trace/formats/rocprof.h"
 #include "trace/formats/smdebug.h"
 #include "trace/members.h"
 
@@ -348,22 +349,27 @@ static int take_kernel(struct rocprof *rocprof, struct record *record, struct gt
     return put_work(rocprof, record, gpu_of(rocprof, agent), queue, name.length ? name : text_span(number), "kernel");
 }
 
+const char *gt_rocm_copy(struct gt_span operation)
+{
+    static const char *const ways[][2] = {{"MEMORY_COPY_HOST_TO_DEVICE", "Memcpy HtoD"},
+                                          {"MEMORY_COPY_DEVICE_TO_HOST", "Memcpy DtoH"},
+                                          {"MEMORY_COPY_DEVICE_TO_DEVICE", "Memcpy DtoD"},
+                                          {"MEMORY_COPY_HOST_TO_HOST", "Memcpy HtoH"}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (gt_span_is(operation, ways[i][0]))
+            return ways[i][1];
+    return NULL;
+}
+
 static int take_copy(struct rocprof *rocprof, struct record *record, struct gt_span category)
 {
-    static const char *const ways[][2] = {{"HOST_TO_DEVICE", "Memcpy HtoD"},
-                                          {"DEVICE_TO_HOST", "Memcpy DtoH"},
-                                          {"DEVICE_TO_DEVICE", "Memcpy DtoD"},
-                                          {"HOST_TO_HOST", "Memcpy HtoH"}};
-    struct gt_span operation = operation_of(rocprof, record), name = {0};
+    const char *name = gt_rocm_copy(operation_of(rocprof, record));
     const struct agent *gpu = gpu_of(rocprof, record->to);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways && operation.text; i++)
-        if (memmem(operation.text, operation.length, ways[i][0], strlen(ways[i][0])))
-            name = text_span(ways[i][1]);
     begin_args(rocprof, record);
     put_number(rocprof, "bytes", record->bytes);
     (void)category;
     return put_work(rocprof, record, gpu ? gpu : gpu_of(rocprof, record->from), (struct gt_span){0},
-                    name.length ? name : text_span("Memcpy"), "gpu_memcpy");
+                    text_span(name ? name : "Memcpy"), "gpu_memcpy");
 }
 
 /* The arguments of a call, where they were recorded: a list of names and values. */
