@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "base/function_name.h"
 #include "report/column_scale.h"
+#include "report/human_amount.h"
 
 static const struct gt_node *seen(const struct gt_node *node)
 {
@@ -85,6 +86,14 @@ void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, 
     if (*gt_node_display_unit(field))
         gt_buffer_char(out, ' ');
     gt_utf8_show(out, gt_node_display_unit(field));
+}
+
+bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *field)
+{
+    enum gt_node_kind kind = gt_node_kind(field);
+    double number = kind == GT_NODE_INTEGER ? (double)gt_node_integer(field) : gt_node_display_number(field);
+    return (kind == GT_NODE_NUMBER || kind == GT_NODE_INTEGER) && !is_missing(field) &&
+           gt_human_amount(out, number, gt_node_measure_of(field));
 }
 
 static void add_text(struct gt_buffer *out, const char *text)
@@ -168,7 +177,8 @@ static int allocate(struct gt_grid *grid, size_t columns, size_t rows)
     grid->text = calloc(columns * rows + 1, sizeof *grid->text);
     grid->is_text = calloc(columns + 1, sizeof *grid->is_text);
     grid->of = calloc(columns + 1, sizeof *grid->of);
-    return grid->text && grid->is_text && grid->of ? 0 : -ENOMEM;
+    grid->exact = calloc(columns * rows + 1, sizeof *grid->exact);
+    return grid->text && grid->exact && grid->is_text && grid->of ? 0 : -ENOMEM;
 }
 
 /* Move what was appended into the grid; a failed append shows as a missing text. */
@@ -180,12 +190,69 @@ static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffe
     return status;
 }
 
+/* Shows another text; what was there stays as the exact one. */
+static int put_instead(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *amount)
+{
+    size_t at = row * grid->columns + column;
+    grid->exact[at] = grid->text[at];
+    grid->text[at] = NULL;
+    return take(grid, row, column, amount);
+}
+
 /* Columns of a table without keys in which every value is missing are left out. */
 bool gt_grid_has_column(const struct gt_table *table, size_t number)
 {
     const struct gt_table_column *column = &table->column[number];
     return gt_table_has_column_for(table, number, GT_ONLY_PEOPLE) &&
            (table->flags & GT_KEYED || !column->count || column->missing < column->count);
+}
+
+/* The numbers of a column in units by their size. Its title then has none. */
+static int show_amounts(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
+{
+    struct gt_buffer text = {0}, unit = {0}, exact = {0};
+    bool is_amount = false;
+    int status = 0;
+    for (size_t row = 1; !status && row < grid->rows; row++) {
+        double number = gt_table_cell_display(table, row - 1, from);
+        if (gt_table_is_missing(table, row - 1, from) || !strcmp(gt_grid_at(grid, row, to), "n/a") ||
+            !gt_human_amount(&text, number, gt_table_cell_unit(table, row - 1, from, &unit)))
+            continue;
+        is_amount = true;
+        free(grid->text[row * grid->columns + to]);
+        add_number(&exact, number, decimals(grid->report, 0, number));
+        status = take(grid, row, to, &exact);
+        if (!status)
+            status = put_instead(grid, row, to, &text);
+    }
+    gt_buffer_release(&unit);
+    if (status || !is_amount || !*table->column[from].unit || (to == 0 && grid->keyed))
+        return status;
+    gt_utf8_show(&text, table->column[from].title);
+    return put_instead(grid, 0, to, &text);
+}
+
+/* The unit of a row stands in its cells, no longer behind its name. */
+static int cut_units(struct gt_grid *grid, const struct gt_table *table)
+{
+    struct gt_buffer text = {0}, scratch = {0};
+    size_t units = 0;
+    int status = 0;
+    while (units < table->columns && !(table->column[units].flags & GT_COLUMN_UNIT))
+        units++;
+    for (size_t row = 1; units < table->columns && !status && row < grid->rows; row++)
+        for (size_t column = 0; !status && column < grid->columns; column++) {
+            const char *unit = gt_table_cell_text(table, row - 1, units, &scratch);
+            if (!grid->is_text[column] || !unit || !gt_human_amount(&text, 1, unit))
+                continue;
+            gt_buffer_clear(&text);
+            gt_human_amount_title(&text, gt_grid_at(grid, row, column), unit);
+            if (strcmp(text.data ? text.data : "", gt_grid_at(grid, row, column)) != 0)
+                status = put_instead(grid, row, column, &text);
+            gt_buffer_release(&text);
+        }
+    gt_buffer_release(&scratch);
+    return status;
 }
 
 static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
@@ -201,6 +268,8 @@ static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_
         add_cell(&text, grid, table, row - 1, from, &scale);
         status = take(grid, row, to, &text);
     }
+    if (!status && grid->flags & GT_GRID_AMOUNTS && !grid->is_text[to])
+        status = show_amounts(grid, table, from, to);
     return status;
 }
 
@@ -221,6 +290,17 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
         for (size_t column = 0; !status && column < table->columns; column++)
             if (gt_grid_has_column(table, column) && stands_last(grid, table, column) == is_last)
                 status = fill_column(grid, table, column, visible++);
+    return !status && grid->flags & GT_GRID_AMOUNTS ? cut_units(grid, table) : status;
+}
+
+/* A field as it was written, or in a unit by its size. */
+static int take_field(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text,
+                     const struct gt_node *field)
+{
+    struct gt_buffer amount = {0};
+    int status = take(grid, row, column, text);
+    if (!status && grid->flags & GT_GRID_AMOUNTS && gt_human_text_amount(&amount, field))
+        status = put_instead(grid, row, column, &amount);
     return status;
 }
 
@@ -243,7 +323,7 @@ static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
         else
             gt_human_text_field(&text, grid->report, field);
         if (!status)
-            status = take(grid, 1, column, &text);
+            status = take_field(grid, 1, column, &text, field);
         any_text = any_text || grid->is_text[column];
     }
     /* As in pandas, where a row has one type: with a text among them, all are texts. */
@@ -299,10 +379,9 @@ static int fill_row(struct gt_grid *grid, const struct gt_report *report, const 
         gt_utf8_show(&text, gt_node_title(section));
         status = take(grid, row, column++, &text);
     }
-    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
-         field = gt_human_text_next(field)) {
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status; field = gt_human_text_next(field)) {
         gt_human_text_field(&text, report, field);
-        status = take(grid, row, column++, &text);
+        status = take_field(grid, row, column++, &text, field);
     }
     return status;
 }
@@ -325,9 +404,10 @@ static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
     return status;
 }
 
-int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count)
+int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
+                       unsigned flags)
 {
-    *grid = (struct gt_grid){.keyed = *gt_node_title(first)}; /* items of lists have no titles */
+    *grid = (struct gt_grid){.keyed = *gt_node_title(first), .flags = flags}; /* items of lists have no titles */
     size_t columns = grid->keyed;
     for (const struct gt_node *field = gt_human_text_child(first); field; field = gt_human_text_next(field))
         columns++;
@@ -345,10 +425,18 @@ void gt_grid_release(struct gt_grid *grid)
 {
     for (size_t i = 0; grid->text && i < grid->columns * grid->rows; i++)
         free(grid->text[i]);
+    for (size_t i = 0; grid->exact && i < grid->columns * grid->rows; i++)
+        free(grid->exact[i]);
     free(grid->text);
+    free(grid->exact);
     free(grid->is_text);
     free(grid->of);
     *grid = (struct gt_grid){0};
+}
+
+const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column)
+{
+    return grid->exact[row * grid->columns + column];
 }
 
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)

@@ -979,8 +979,12 @@ function renewTables(html) {
     if (box.contains(area)) return;
     const keyOf = table => table.tHead ? table.tHead.textContent : '';
     const sorts = new Map([...box.querySelectorAll('[aria-sort]')].map(cell => [keyOf(cell.closest('table')), [cell.cellIndex, cell.ariaSort === 'ascending']]));
+    const nameOf = fold => fold.firstElementChild.textContent, tableOf = more => keyOf(more.nextElementSibling.firstElementChild.nextElementSibling || more.nextElementSibling.firstElementChild);
+    const open = new Set([...box.querySelectorAll('details[open]')].map(nameOf)), whole = new Set([...box.querySelectorAll('.more:checked')].map(tableOf));
     if (!refill('rest', html)) return;
     makeTables(box);
+    for (const fold of box.querySelectorAll('details')) if (open.has(nameOf(fold))) fold.open = true;
+    for (const more of box.querySelectorAll('.more')) if (whole.has(tableOf(more))) more.checked = true;
     for (const table of box.querySelectorAll('.scroll > table')) if (sorts.has(keyOf(table))) sortBy(table, ...sorts.get(keyOf(table)));
 }
 
@@ -1048,8 +1052,13 @@ function listenToFeed() {
 
 // ---- tables ----
 
+// Amounts are shown in a unit by their size: the cell has the exact figure, too.
+function exactIn(cell) {
+    return cell.dataset.v ?? cell.textContent;
+}
+
 function tableCsv(table) {
-    return csvOf([...table.rows].map(row => [...row.cells].map(cell => cell.textContent)));
+    return csvOf([...table.rows].map(row => [...row.cells].map(exactIn)));
 }
 
 function numberIn(text) {
@@ -1061,7 +1070,7 @@ function sortBy(table, column, up) {
     const body = table.tBodies[0], rows = [...body.rows], head = table.tHead.rows[0].cells[column];
     const isUp = up === undefined ? head.getAttribute('aria-sort') === 'descending' : up;
     const isText = rows.some(row => row.cells[column].classList.contains('t') || row.cells[column].tagName === 'TH');
-    const key = row => row.cells[column].textContent;
+    const key = row => exactIn(row.cells[column]);
     rows.sort((a, b) => (isUp ? 1 : -1) * (isText ? key(a).localeCompare(key(b)) : numberIn(key(a)) - numberIn(key(b))));
     for (const cell of table.tHead.rows[0].cells) cell.removeAttribute('aria-sort');
     head.setAttribute('aria-sort', isUp ? 'ascending' : 'descending');

@@ -69,6 +69,7 @@ enum gt_column_flag {
     GT_COLUMN_STATE = 32,      /* words and exit statuses, of which terminals colour those of trouble */
     /* Nobody sees these columns: */
     GT_COLUMN_FACTOR = 8,     /* people see the numbers of a row multiplied by it */
+    GT_COLUMN_UNIT = 256,     /* what the row's numbers that people see are in, where their columns have no unit */
     GT_COLUMN_NO_DEVICE = 16, /* 1 in rows whose zeros stand for a device that is not there: see GT_NO_DEVICE */
 };
 
@@ -106,6 +107,8 @@ struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const 
 void gt_node_flags(struct gt_node *node, unsigned flags);
 /* People see the number multiplied by `factor`, in `unit`; readers of data see it as it is. */
 void gt_node_display(struct gt_node *node, double factor, const char *unit);
+/* Tells the unit of a number without one of its own, whose section or title has it: pages choose another by the size. */
+void gt_node_measure(struct gt_node *node, const char *unit);
 /* Returns the title of a table that lies in `parent`. */
 const char *gt_table_title(const struct gt_node *parent, const struct gt_table *table);
 void gt_table_flags(struct gt_table *table, unsigned flags);
@@ -165,7 +168,8 @@ const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
 double gt_node_number(const struct gt_node *node);
 double gt_node_display_number(const struct gt_node *node);
 const char *gt_node_display_unit(const struct gt_node *node);
-bool gt_node_is_absent(const struct gt_node *node); /* a zero with GT_NO_DEVICE */
+const char *gt_node_measure_of(const struct gt_node *node); /* the unit that it is shown in, told or not; may be "" */
+bool gt_node_is_absent(const struct gt_node *node);         /* a zero with GT_NO_DEVICE */
 int64_t gt_node_integer(const struct gt_node *node);
 bool gt_node_bool(const struct gt_node *node);
 const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
@@ -178,6 +182,8 @@ int gt_report_table_data(const struct gt_report *report, size_t index, const cha
 bool gt_table_has_column_for(const struct gt_table *table, size_t column, unsigned reader);
 /* Returns true for the zero of a device that is not there. */
 bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column);
+/* Returns the unit of the number that people see; "" where there is none. It may lie in `scratch`. */
+const char *gt_table_cell_unit(const struct gt_table *table, size_t row, size_t column, struct gt_buffer *scratch);
 /* Returns the number that people see. */
 double gt_table_cell_display(const struct gt_table *table, size_t row, size_t column);
 struct gt_point {

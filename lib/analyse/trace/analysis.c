@@ -27,13 +27,11 @@ static const struct {
     const char *category;
     enum gt_work work;
 } categories[] = {
-    {"kernel", GT_WORK_KERNEL},        {"Kernel", GT_WORK_KERNEL},
-    {"gpu_memcpy", GT_WORK_COPY},      {"Memcpy", GT_WORK_COPY},
-    {"gpu_memset", GT_WORK_SET},       {"Memset", GT_WORK_SET},
-    {"cuda_runtime", GT_WORK_RUNTIME}, {"cuda_driver", GT_WORK_RUNTIME},
-    {"hip_runtime", GT_WORK_RUNTIME},  {"hip_driver", GT_WORK_RUNTIME},
-    {"Runtime", GT_WORK_RUNTIME},      {"cpu_op", GT_WORK_OPERATOR},
-    {"Operator", GT_WORK_OPERATOR},    {"user_annotation", GT_WORK_ANNOTATION},
+    {"kernel", GT_WORK_KERNEL},        {"Kernel", GT_WORK_KERNEL},       {"gpu_memcpy", GT_WORK_COPY},
+    {"Memcpy", GT_WORK_COPY},          {"gpu_memset", GT_WORK_SET},      {"Memset", GT_WORK_SET},
+    {"cuda_runtime", GT_WORK_RUNTIME}, {"cuda_driver", GT_WORK_RUNTIME}, {"hip_runtime", GT_WORK_RUNTIME},
+    {"hip_driver", GT_WORK_RUNTIME},   {"hsa_api", GT_WORK_RUNTIME},     {"Runtime", GT_WORK_RUNTIME},
+    {"cpu_op", GT_WORK_OPERATOR},      {"Operator", GT_WORK_OPERATOR},   {"user_annotation", GT_WORK_ANNOTATION},
 };
 
 /* Names of kernels that are not computation: NCCL's (RCCL keeps the names), NVSHMEM's, and copies made by kernels. */
@@ -430,7 +428,7 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     return select_functions(*ret, options->select, error);
 }
 
-enum { OPTIONS = 9 };
+enum { OPTIONS = 12 };
 
 static const struct {
     const char *name;
@@ -445,6 +443,9 @@ static const struct {
     {"carbon-intensity", GT_TAKES_COST},
     {"carbon-file", GT_TAKES_COST},
     {"price", GT_TAKES_COST},
+    {"peak-flops", GT_TAKES_PEAK},
+    {"operator", GT_TAKES_OPERATOR},
+    {"length", GT_TAKES_OPERATOR},
 };
 
 int gt_analysis_refuses(const char *name, const char *option)
@@ -472,6 +473,9 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
         options->carbon_intensity,
         options->carbon_file,
         options->price,
+        options->peak_flops,
+        options->operator_name,
+        options->length,
     };
     for (size_t i = 0; i < OPTIONS; i++) {
         if (!given[i] || (analysis->takes & checks[i].bit))
