@@ -65,7 +65,7 @@ enum gt_column_flag {
     GT_COLUMN_AS_IS = 4,     /* not multiplied by a column with GT_COLUMN_FACTOR */
     GT_COLUMN_FUNCTION = 64, /* names of functions in C++, often long: people see them cut, behind the other columns */
     GT_COLUMN_THOUSANDS = 128, /* people see digits before the point in groups of three */
-    GT_COLUMN_SCALED = 1024,   /* of microseconds or bytes: people see the unit that suits the greatest number */
+    GT_COLUMN_SCALED = 256,    /* of microseconds or bytes: people see the unit that suits the greatest number */
     GT_COLUMN_FIGURE = 512,    /* of texts: pages set them like numbers */
     GT_COLUMN_STATE = 32,      /* words and exit statuses, of which terminals colour those of trouble */
     /* Nobody sees these columns: */
