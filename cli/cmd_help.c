@@ -117,22 +117,20 @@ static void print_usage(FILE *out, const struct command *command)
     wrap(out, text, USAGE_INDENT, 0);
 }
 
-static void print_command(FILE *out, const struct command *command)
+static void print_name(FILE *out, const char *name, const char *summary)
 {
-    int printed = fprintf(out, "  %-*s", COMMAND_INDENT - 2, command->name);
+    int printed = fprintf(out, "  %-*s", COMMAND_INDENT - 2, name);
     if (printed >= COMMAND_INDENT)
         fprintf(out, "\n%*s", COMMAND_INDENT, "");
-    wrap(out, command->summary, COMMAND_INDENT, COMMAND_INDENT);
+    wrap(out, summary, COMMAND_INDENT, COMMAND_INDENT);
 }
 
 static void print_choices(FILE *out, const struct command *command)
 {
     const char *name, *help;
     fprintf(out, "\n%.*s:\n", (int)strcspn(command->synopsis, " "), command->synopsis);
-    for (size_t i = 0; (name = command->choice(i, &help)); i++) {
-        fprintf(out, "  %-*s", COMMAND_INDENT - 2, name);
-        wrap(out, help, COMMAND_INDENT, COMMAND_INDENT);
-    }
+    for (size_t i = 0; (name = command->choice(i, &help)); i++)
+        print_name(out, name, help);
 }
 
 void help_print_group(FILE *out, const char *word)
@@ -145,7 +143,7 @@ void help_print_group(FILE *out, const char *word)
     wrap(out, text, 0, 0);
     for (int i = 0; i < COMMAND_COUNT; i++)
         if (!strncmp(commands[i]->name, word, length) && commands[i]->name[length] == ' ')
-            print_command(out, commands[i]);
+            print_name(out, commands[i]->name, commands[i]->summary);
 }
 
 void help_print(FILE *out, const struct command *command)

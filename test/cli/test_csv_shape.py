@@ -2,13 +2,15 @@
 import csv
 import io
 import json
+import pathlib
+import re
 import subprocess
 
 import pytest
 from traced_job import Job
 
-ANALYSES = ("overview", "job", "steps", "phases", "utilization", "devices", "dataloader", "functions", "roles", "breakdown", "idle",
-            "kernels", "operators", "launches", "api", "memory", "allocations", "collectives", "stragglers", "flight", "diff", "advice")
+LIST = pathlib.Path(__file__).parents[2] / "lib/analyse/trace/analysis.def"
+ANALYSES = re.findall(r"^ANALYSIS\((\w+)\)", LIST.read_text(), re.MULTILINE)
 CPU = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5, "dur": 10}
 
 
@@ -29,7 +31,7 @@ def traces(tmp_path_factory):
 def test_csv_has_one_shape(gpu_tracker, traces, analysis):
     headings = set()
     for trace in traces:
-        words = [trace, trace] if analysis == "diff" else [trace]
+        words = {"diff": [trace, trace], "sequences": [trace, "--operator=aten::mm"]}.get(analysis, [trace])
         done = subprocess.run([gpu_tracker, "profile", analysis, *words, "--format=csv"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         rows = list(csv.reader(io.StringIO(done.stdout)))

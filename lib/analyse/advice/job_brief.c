@@ -149,7 +149,7 @@ void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input
     double compute = mean_share(job, GT_RANK_COMPUTE, &most);
     char name[200], title[260], outcome[120];
     write_name(job->input->trace, name, sizeof name);
-    snprintf(title, sizeof title, "%s: %zu rank%s", name, job->ranks, job->ranks == 1 ? "" : "s");
+    snprintf(title, sizeof title, job->ranks ? "%s: %zu rank%s" : "%s", name, job->ranks, job->ranks == 1 ? "" : "s");
     if (isnan(compute))
         snprintf(outcome, sizeof outcome, "what GPUs did is not known");
     else

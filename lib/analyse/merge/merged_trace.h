@@ -55,6 +55,8 @@ struct gt_merged_trace {
 int gt_merged_number(struct gt_merged_trace *merged);
 /* Takes an event; its track may be numbered later. */
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error);
+/* Begins another event, which is written whole, behind the end of the sorted text. */
+void gt_merged_begin(struct gt_buffer *out);
 /* Forgets all events. */
 void gt_merged_forget(struct gt_merged_trace *merged);
 /* Writes the names of processes and threads that have events. */
