@@ -69,7 +69,7 @@ enum gt_column_flag {
     GT_COLUMN_STATE = 32,      /* words and exit statuses, of which terminals colour those of trouble */
     /* Nobody sees these columns: */
     GT_COLUMN_FACTOR = 8,     /* people see the numbers of a row multiplied by it */
-    GT_COLUMN_UNIT = 256,     /* what the row's numbers that people see are in, where their columns have no unit */
+    GT_COLUMN_UNIT = 1024,    /* what the row's numbers that people see are in, where their columns have no unit */
     GT_COLUMN_NO_DEVICE = 16, /* 1 in rows whose zeros stand for a device that is not there: see GT_NO_DEVICE */
 };
 
