@@ -12,6 +12,7 @@
 const char *gt_memory_method_name(size_t index);
 const char *gt_idle_policy(size_t index);
 const char *gt_request_kind(size_t index);
+const char *gt_rule_figure(size_t index); /* of --fail-if */
 const char *gt_statistic_name(size_t index);
 
 /* ---- Recordings and reports ---------------------------------------------------------------------------------------- */

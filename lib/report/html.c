@@ -147,7 +147,9 @@ enum place { PLACE_FIRST, PLACE_MIDDLE, PLACE_LAST };
 
 static enum place place_of(const struct gt_node *node)
 {
-    bool is_middle = gt_node_kind(node) == GT_NODE_TABLE || !strcmp(gt_node_key(node), "energy");
+    const struct gt_table *table = gt_node_table(node);
+    bool is_in_head = !strcmp(gt_node_key(node), "warnings") && table && gt_table_rows(table) <= GT_BRIEF_WARNINGS;
+    bool is_middle = (table && !is_in_head) || !strcmp(gt_node_key(node), "energy");
     return gt_node_flag_bits(node) & GT_PAGE_FIRST ? PLACE_FIRST : is_middle ? PLACE_MIDDLE : PLACE_LAST;
 }
 

@@ -295,7 +295,7 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
 
 /* A field as it was written, or in a unit by its size. */
 static int take_field(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text,
-                     const struct gt_node *field)
+                      const struct gt_node *field)
 {
     struct gt_buffer amount = {0};
     int status = take(grid, row, column, text);
@@ -342,7 +342,7 @@ int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const str
     return status;
 }
 
-static bool holds_facts_alone(const struct gt_node *section)
+static bool holds_fields_alone(const struct gt_node *section)
 {
     if (gt_node_kind(section) != GT_NODE_SECTION || gt_node_flag_bits(section) || !gt_human_text_child(section))
         return false;
@@ -364,7 +364,7 @@ static bool same_keys(const struct gt_node *a, const struct gt_node *b)
 size_t gt_human_text_alike(const struct gt_node *first)
 {
     size_t count = 0;
-    for (const struct gt_node *section = first; section && holds_facts_alone(section) && same_keys(first, section);
+    for (const struct gt_node *section = first; section && holds_fields_alone(section) && same_keys(first, section);
          section = gt_human_text_next(section))
         count++;
     return count;
@@ -379,7 +379,8 @@ static int fill_row(struct gt_grid *grid, const struct gt_report *report, const 
         gt_utf8_show(&text, gt_node_title(section));
         status = take(grid, row, column++, &text);
     }
-    for (const struct gt_node *field = gt_human_text_child(section); field && !status; field = gt_human_text_next(field)) {
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
+         field = gt_human_text_next(field)) {
         gt_human_text_field(&text, report, field);
         status = take_field(grid, row, column++, &text, field);
     }

@@ -491,6 +491,12 @@ static int64_t read_id(struct gt_reading *reading, const struct gt_raw_event *it
 
 static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, struct gt_span label)
 {
+    struct gt_trace_file *owner = &reading->trace->file[owner_of(reading->trace, event->track)];
+    event->label = label;
+    event->name = event->category = GT_TRACE_NONE;
+    owner->kept += reading->sink->is_raw;
+    if (reading->sink->is_raw)
+        return reading->sink->event(reading->sink->context, event, reading->error);
     int64_t id = read_id(reading, event->item, event);
     int64_t name = id < 0 ? id : gt_reading_string(reading, label);
     int64_t category = name;
@@ -501,7 +507,7 @@ static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, str
         return (int)category;
     event->name = (uint32_t)name;
     event->category = (uint32_t)category;
-    reading->trace->file[owner_of(reading->trace, event->track)].kept++;
+    owner->kept++;
     return reading->sink->event(reading->sink->context, event, reading->error);
 }
 

@@ -606,7 +606,9 @@ static int keep_argument(struct gt_trace *trace, uint32_t key, struct gt_span va
         gt_span_double(value, &number);
     if (text < 0)
         return (int)text;
-    struct gt_trace_argument *argument = GT_GROW(trace, argument);
+    struct gt_trace_argument *argument = NULL;
+    if (gt_trace_argument_room(&trace->events) == 0)
+        argument = GT_GROW(trace, argument);
     if (!argument)
         return -ENOMEM;
     *argument = (struct gt_trace_argument){key, (uint32_t)text, number};
@@ -641,17 +643,19 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
     if (status >= 0 && columns->trace->argument_count >= GT_TRACE_NONE)
         status = -EOVERFLOW;
     size_t at = events->count;
-    if (status >= 0) {
+    if (status >= 0 && events->argument)
         events->argument[at] = (uint32_t)columns->trace->argument_count;
+    if (status >= 0)
         status = keep_arguments(columns, event->item->args);
-    }
+    if (status >= 0)
+        status = gt_trace_set_duration(events, at, event->duration);
+    if (status >= 0)
+        status = gt_trace_set_ids(events, at, event->id, event->item->external);
+    if (status >= 0 && event->item->bytes != -1)
+        status = gt_trace_set_bytes(events, at, event->item->bytes);
     if (status < 0)
         return gt_error_system(error, -status, "keeping events");
     events->start[at] = event->start;
-    events->duration[at] = event->duration;
-    events->id[at] = event->id;
-    events->external[at] = event->item->external;
-    events->bytes[at] = event->item->bytes;
     events->name[at] = event->name;
     events->category[at] = event->category;
     events->track[at] = event->track;
@@ -677,7 +681,7 @@ static int begin_columns(void *context, uint32_t file, struct gt_error *error)
     struct gt_columns_sink *columns = context;
     struct gt_trace *trace = columns->trace;
     if (columns->has_begun && columns->file == file) {
-        trace->events.count = columns->events;
+        gt_trace_events_cut(&trace->events, columns->events);
         trace->samples.count = columns->samples;
         trace->argument_count = columns->arguments;
     }
@@ -691,7 +695,7 @@ static int begin_columns(void *context, uint32_t file, struct gt_error *error)
 
 struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns)
 {
-    return (struct gt_trace_sink){columns, begin_columns, take_event, take_sample};
+    return (struct gt_trace_sink){columns, begin_columns, take_event, take_sample, false};
 }
 
 int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count,

@@ -141,7 +141,7 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
     int64_t first = INT64_MAX;
     adviser->status = gt_gpu_launch_list(spans, call, from, to, &launch, &launches);
     for (size_t i = 0; i < launches; i++) {
-        int64_t length = events->duration[launch[i].call], more = length - launch[i].work;
+        int64_t length = gt_trace_duration(events, launch[i].call), more = length - launch[i].work;
         first = events->start[launch[i].call] < first ? events->start[launch[i].call] : first;
         calls += (double)length;
         work += (double)launch[i].work;

@@ -76,7 +76,7 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
 int gt_export_arrow(struct gt_trace_source *source, int fd, uint64_t *events, struct gt_error *error)
 {
     struct writer writer = {.trace = gt_trace_source_trace(source)};
-    struct gt_trace_sink sink = {&writer, NULL, take_event, NULL}; /* surveyed: no file begins twice */
+    struct gt_trace_sink sink = {.context = &writer, .event = take_event}; /* surveyed: no file begins twice */
     for (int i = 0; i < GT_EXPORT_COLUMNS; i++)
         writer.column[i] = (struct gt_arrow_column){.name = gt_export_columns[i].name,
                                                     .is_text = !gt_export_columns[i].is_number};

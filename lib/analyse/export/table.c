@@ -88,7 +88,7 @@ static void add_columns(struct gt_table *table)
 int gt_export_table(struct gt_trace_source *source, struct gt_table **ret, struct gt_error *error)
 {
     struct builder builder = {.trace = gt_trace_source_trace(source), .table = gt_table_new()};
-    struct gt_trace_sink sink = {&builder, NULL, take_event, NULL}; /* surveyed: no file begins twice */
+    struct gt_trace_sink sink = {.context = &builder, .event = take_event}; /* surveyed: no file begins twice */
     add_columns(builder.table);
     int status = gt_trace_source_read(source, NULL, NULL, error);
     if (status >= 0 && gt_step_windows_open(&builder.windows, builder.trace) < 0)

@@ -142,8 +142,8 @@ static int compare_calls(const void *a, const void *b)
 static struct call call_of(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace_events *events = &input->trace->events;
-    return (struct call){gt_trace_process_of(input->trace, event)->file, events->id[event], events->start[event],
-                         event};
+    return (struct call){gt_trace_process_of(input->trace, event)->file, gt_trace_id(events, event),
+                         events->start[event], event};
 }
 
 static size_t find_call(const struct call *calls, size_t count, struct call wanted)
@@ -167,7 +167,7 @@ static size_t find_call(const struct call *calls, size_t count, struct call want
 /* CUPTI counts from 1. */
 static bool has_correlation(const struct gt_trace_events *events, size_t event)
 {
-    return events->id[event] != GT_TRACE_NO_ID && events->id[event] != 0;
+    return gt_trace_id(events, event) != GT_TRACE_NO_ID && gt_trace_id(events, event) != 0;
 }
 
 int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **ret)
@@ -452,7 +452,8 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
         gt_numbers_clear(&delays);
         status = gt_gpu_launch_list(&launches->spans, launches->call, from, to, &launch, &count);
         for (size_t i = 0; i < count && status >= 0; i++) {
-            int64_t length = events->duration[launch[i].call], returned = events->start[launch[i].call] + length;
+            int64_t length = gt_trace_duration(events, launch[i].call),
+                    returned = events->start[launch[i].call] + length;
             status = gt_numbers_add(&delays,
                                     launch[i].begin > returned ? (double)(launch[i].begin - returned) / 1e3 : 0);
             calls += length;

@@ -61,7 +61,7 @@ static void join_work(const struct gt_analysis_input *input, struct gt_gpu_steps
         owner[i] = SIZE_MAX;
         if (call[i] == SIZE_MAX)
             continue;
-        int64_t start = events->start[call[i]], end = start + events->duration[call[i]];
+        int64_t start = events->start[call[i]], end = start + gt_trace_duration(events, call[i]);
         size_t at = gt_gpu_step_at(steps, span->key[GT_GPU_NODE], start);
         struct gt_gpu_step *step = at == SIZE_MAX ? NULL : &steps->step[at];
         if (!step || end > step->end)
