@@ -107,6 +107,7 @@ static int read_merge_request(PyObject *keywords, struct gt_merge_request *ret, 
         {"align", TEXT, offsetof(struct gt_merge_request, align)},
         {"output", TEXT, offsetof(struct gt_merge_request, output)},
         {"overwrite", FLAG, offsetof(struct gt_merge_request, overwrite)},
+        {"critical_path", FLAG, offsetof(struct gt_merge_request, critical_path)},
     };
     *ret = GT_INIT(struct gt_merge_request);
     return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
