@@ -163,3 +163,13 @@ def test_select_filters_what_is_shown_not_what_is_counted(flops):
                    operator("aten::mm", 30, 10, [[2, 3], [3, 5]]), options=["--select", "linear|addmm"])
     assert [row["name"] for row in report["operators"]] == ["aten::addmm"]
     assert report["operators"][0]["share_percent"] == 50 and report["ranks"][0]["gflop_per_step"] == 120 / 1e9
+
+
+def test_beside_gpus_only_what_launched_counts(flops):
+    """The second product of matrices was given up, or captured: nothing ran. Where no launch is known, all count."""
+    mm = [[1000, 1000], [1000, 1000]]
+    events = [operator("aten::mm", 0, 10, mm), *launch(1, 1, 50, 50), operator("aten::mm", 20, 10, mm)]
+    (row,) = flops(*events)["operators"]
+    assert (row["count"], row["gflop"], row["time_us"]) == (1, 2, 50)
+    (row,) = flops(*(item for item in events if item["cat"] != "cuda_runtime"))["operators"]
+    assert (row["count"], row["gflop"]) == (2, 4)

@@ -13,14 +13,11 @@ def event(category, name, start, duration, tid=1, pid=100, **arguments):
 
 @pytest.fixture
 def sequences(gpu_tracker, tmp_path):
-    def run(events, *options, fails=False):
+    def run(events, *options):
         path = tmp_path / "trace.json"
         path.write_text(json.dumps({"distributedInfo": {"rank": 0}, "traceEvents": events}))
         done = subprocess.run([gpu_tracker, "profile", "sequences", path, "--format=json", *options],
                               capture_output=True, text=True, check=False)
-        if fails:
-            assert done.returncode != 0
-            return done.stderr
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
     return run
@@ -93,6 +90,14 @@ def test_runs_against_counting_each(sequences, length):
     assert {tuple(kernels[row["sequence"]]): row["count"] for row in report["sequences"]} == expected
 
 
-def test_without_an_operator_there_are_none(sequences):
-    assert "needs 'operator'" in sequences(calls("layer", ("a", 10)), fails=True)
-    assert sequences(calls("layer", ("a", 10)), "--operator", "nobody")["reason"].startswith("no operator")
+def test_without_an_operator_all_outermost_ones_are_told(sequences):
+    """A range around them is none; the same kernels in another operator are another sequence."""
+    report = sequences([event("user_annotation", "forward", 0, 3000)] + calls("layer", ("a", 10), ("b", 20), inside="part")
+                       + calls("layer", ("a", 10), ("b", 30), start=1000) + calls("other", ("a", 10), ("b", 20), start=2000))
+    assert [(row["operator"], row["sequence"], row["count"], row["total_us"], row["gpu_time_percent"]) for row in report["sequences"]] == [
+        ("layer", 1, 2, 70, 70), ("other", 2, 1, 30, 30)]
+
+
+def test_an_operator_of_another_name_has_none(sequences):
+    assert sequences(calls("layer", ("a", 10)), "--operator", "nobody")["reason"].startswith("no operator or range of that name")
+    assert sequences([event("cpu_op", "layer", 0, 10)])["reason"].startswith("no operators")

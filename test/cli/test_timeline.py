@@ -153,3 +153,14 @@ def test_moments_are_dates_for_people(timeline, trace, tmp_path):
     own = tmp_path / "own.json"
     own.write_text(json.dumps([{**event, "ts": 5_000_000} for event in EVENTS]))
     assert "Start: 5.00 s by a clock of its own" in timeline("info", own).stdout
+
+
+def test_a_clock_that_is_not_known_has_no_part_in_the_whole(timeline, tmp_path):
+    """Files without a base count from 0: beside those of today the whole would last for 50 years."""
+    (tmp_path / "known.json").write_text(json.dumps({"baseTimeNanoseconds": 1_700_000_000_000_000_000, "traceEvents": [
+        {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1000, "dur": 500}]}))
+    unknown = {"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 2000, "dur": 3000}]}
+    (tmp_path / "unknown.json").write_text(json.dumps(unknown))
+    report = json.loads(timeline("info", tmp_path, "--format=json").stdout)
+    assert (report["events"], report["duration"], report["start_us"]) == (2, 0.0005, 1_700_000_000_001_000)
+    assert json.loads(timeline("info", tmp_path / "unknown.json", "--format=json").stdout)["duration"] == 0.003

@@ -26,11 +26,23 @@ static void add_moment(struct gt_node *root, const char *key_us, const char *key
     gt_node_flags(gt_report_text(root, key, title, any ? gt_moment_words(ns, text) : NULL), GT_ONLY_PEOPLE);
 }
 
+/* Beside files that tell the time of day, one that counts from an unknown moment says nothing of the whole. */
+static bool any_tells_time(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (trace->file[i].clock != GT_CLOCK_UNKNOWN && trace->file[i].first <= trace->file[i].last)
+            return true;
+    return false;
+}
+
 /* Two whole numbers, so that nothing is lost: seconds of our age as doubles tell no more than 240 ns. */
 static void add_range(struct gt_node *root, const struct gt_trace *trace)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
+    bool told_alone = any_tells_time(trace);
     for (size_t i = 0; i < trace->file_count; i++) {
+        if (told_alone && trace->file[i].clock == GT_CLOCK_UNKNOWN)
+            continue;
         first = trace->file[i].first < first ? trace->file[i].first : first;
         last = trace->file[i].last > last ? trace->file[i].last : last;
     }

@@ -58,8 +58,10 @@ static const char *find_argument(const char *list, int index)
 static struct shape read_shape(const char *at)
 {
     struct shape shape = {.count = -1};
-    at += at && *at == '"';
-    if (!at || *at != '[')
+    if (!at)
+        return shape;
+    at += *at == '"';
+    if (*at != '[')
         return shape;
     for (shape.count = 0, at++; *at != ']'; at += strspn(at, ", ")) {
         char *end;

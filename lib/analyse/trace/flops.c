@@ -71,9 +71,13 @@ static const char *name_of(const struct flops *flops, uint32_t span)
     return gt_trace_text(trace, trace->events.name[flops->tree.spans.span[span].event]);
 }
 
+/* Beside GPUs an operator that launched nothing ran on the host, was captured in a graph, or was begun and given up, as the last
+ * one that a checkpoint would compute again. */
 static double count_of(const struct flops *flops, const struct gt_flop_formula *formula, uint32_t span)
 {
     size_t event = flops->tree.spans.span[span].event;
+    if (node_of(flops, span)->launched > 0 && !flops->times.gpu_total[span])
+        return NAN;
     const char *dims = text_of(flops, event, DIMENSIONS);
     dims = dims ? dims : text_of(flops, event, OLD_DIMENSIONS);
     return gt_flop_formula_count(formula, dims, text_of(flops, event, VALUES));
@@ -149,7 +153,7 @@ static int count_operators(struct flops *flops)
 
 /* ---- nodes ---- */
 
-/* Sums work by node and device; the host's time is that of operators alone. */
+/* What GPUs did for each node, and how much of it operators launched. */
 static int find_nodes(struct flops *flops)
 {
     const struct gt_spans *work = &flops->work;
@@ -165,16 +169,23 @@ static int find_nodes(struct flops *flops)
     }
     for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
         struct node *node = node_of(flops, i);
-        double count = flops->count[i].flops;
         node->launched += flops->times.gpu[i];
         node->self += is_operator(flops, i) ? flops->tree.self[i] : 0;
+    }
+    return 0;
+}
+
+static void sum_nodes(struct flops *flops)
+{
+    for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
+        struct node *node = node_of(flops, i);
+        double count = flops->count[i].flops;
         if (isnan(count))
             continue;
         node->flops += count;
         node->backward += flops->count[i].is_backward ? count : 0;
         node->counted += flops->times.gpu_total[i];
     }
-    return 0;
 }
 
 static double per_second(double flops, double ns)
@@ -459,12 +470,14 @@ static int find_flops(struct flops *flops)
     if (status >= 0)
         status = gt_operator_times_find(&flops->times, &flops->tree, flops->input);
     if (status >= 0)
-        status = count_operators(flops);
-    if (status >= 0)
         status = gt_gpu_all_spans(flops->input, &flops->work);
     gt_spans_sort(&flops->work);
     if (status >= 0)
         status = find_nodes(flops);
+    if (status >= 0)
+        status = count_operators(flops);
+    if (status >= 0)
+        sum_nodes(flops);
     if (status >= 0)
         status = find_all(flops);
     return status < 0 ? status : gt_gpu_steps_find(flops->input, &flops->all, &flops->work, NULL, &flops->steps);

@@ -1,5 +1,5 @@
-/* What one operator has GPUs do, as sequences of kernels, copies and fills in the order in which they begin: which there are, how
- * often, and what they take. A sequence is all that one call of the operator launches, or each run of so many in it. */
+/* What operators have GPUs do, as sequences of kernels, copies and fills in the order in which they begin: which there are, how
+ * often, and what they take. A sequence is all that one call of an operator launches, or each run of so many in it. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 struct sequence {
     uint32_t node, instance; /* place; in the call tree */
+    uint32_t name;           /* of the operator, as a place */
     uint64_t hash;
     size_t from, length; /* of the work */
 };
@@ -26,13 +27,21 @@ struct finding {
 
 /* ---- the work of the operator ---- */
 
+/* GT_TRACE_NONE where all operators are looked at. */
+static bool is_wanted(const struct finding *finding, uint32_t span, uint32_t name)
+{
+    size_t event = finding->tree.spans.span[span].event;
+    enum gt_work work = gt_analysis_work(finding->input, event);
+    return name == GT_TRACE_NONE ? work == GT_WORK_OPERATOR
+                                 : work != GT_WORK_RUNTIME && finding->input->trace->events.name[event] == name;
+}
+
 /* The outermost call of the operator that `span` is or lies in. */
 static uint32_t find_instance(const struct finding *finding, uint32_t span, uint32_t name)
 {
     uint32_t found = GT_TRACE_NONE;
     for (; span != GT_TRACE_NONE; span = finding->tree.parent[span])
-        if (finding->input->trace->events.name[finding->tree.spans.span[span].event] == name &&
-            gt_analysis_work(finding->input, finding->tree.spans.span[span].event) != GT_WORK_RUNTIME)
+        if (is_wanted(finding, span, name))
             found = span;
     return found;
 }
@@ -64,13 +73,14 @@ static int find_work(struct finding *finding)
 {
     struct gt_spans all = {0};
     size_t *call = NULL;
-    uint32_t name = gt_trace_find(finding->input->trace, finding->input->options->operator_name);
+    const char *wanted = finding->input->options->operator_name;
+    uint32_t name = wanted ? gt_trace_find(finding->input->trace, wanted) : GT_TRACE_NONE;
     int status = gt_call_tree_open(&finding->tree, finding->input);
     if (status >= 0)
         status = gt_gpu_spans(finding->input, &all);
     if (status >= 0)
         status = gt_gpu_launches(finding->input, &all, &call);
-    if (status >= 0 && name != GT_TRACE_NONE)
+    if (status >= 0 && (!wanted || name != GT_TRACE_NONE))
         status = keep_work(finding, &all, call, name);
     free(call);
     gt_spans_release(&all);
@@ -93,6 +103,12 @@ static uint64_t mix(uint32_t name)
     return value ^ value >> 29;
 }
 
+static uint32_t name_of(const struct finding *finding, uint32_t instance)
+{
+    size_t event = finding->tree.spans.span[instance].event;
+    return gt_analysis_place(finding->input, finding->input->trace->events.name[event]);
+}
+
 /* A hash of `length` names moves on by one: the first leaves, and the next comes. */
 static void add_runs(struct finding *finding, size_t from, size_t to, size_t length)
 {
@@ -105,7 +121,8 @@ static void add_runs(struct finding *finding, size_t from, size_t to, size_t len
         if (i + 1 < from + length)
             continue;
         size_t first = i + 1 - length;
-        finding->sequence[finding->count++] = (struct sequence){work[i].key[0], work[i].key[1], hash, first, length};
+        finding->sequence[finding->count++] = (struct sequence){
+            work[i].key[0], work[i].key[1], name_of(finding, work[i].key[1]), hash, first, length};
         hash -= mix(work[first].key[2]) * power;
     }
 }
@@ -120,7 +137,8 @@ static int compare_names(const struct gt_keyed_span *work, const struct sequence
 
 static int compare_kinds(const struct gt_keyed_span *work, const struct sequence *a, const struct sequence *b)
 {
-    int order = GT_ORDER_BY(GT_ORDER(a->node, b->node), GT_ORDER(a->length, b->length), GT_ORDER(a->hash, b->hash));
+    int order = GT_ORDER_BY(GT_ORDER(a->node, b->node), GT_ORDER(a->name, b->name), GT_ORDER(a->length, b->length),
+                            GT_ORDER(a->hash, b->hash));
     return order ? order : compare_names(work, a, b);
 }
 
@@ -160,7 +178,8 @@ static int by_time(const void *a, const void *b)
 {
     const struct kind *x = a, *y = b;
     int order = GT_ORDER_BY(GT_ORDER(x->first->node, y->first->node), GT_ORDER(y->total, x->total),
-                            GT_ORDER(y->count, x->count), GT_ORDER(x->first->length, y->first->length));
+                            GT_ORDER(y->count, x->count), GT_ORDER(x->first->name, y->first->name),
+                            GT_ORDER(x->first->length, y->first->length));
     return order ? order : compare_names(x->work, x->first, y->first);
 }
 
@@ -201,6 +220,7 @@ static void add_kind(const struct finding *finding, struct gt_table *table, cons
                      double whole)
 {
     gt_table_text(table, gt_analysis_text(finding->input, kind->first->node));
+    gt_table_text(table, gt_analysis_text(finding->input, kind->first->name));
     gt_table_integer(table, number);
     gt_table_integer(table, (int64_t)kind->first->length);
     gt_table_integer(table, (int64_t)kind->count);
@@ -225,7 +245,7 @@ static void add_kernels(const struct finding *finding, struct gt_table *table, c
     }
 }
 
-/* All that the operator launched on the node. */
+/* All that was launched on the node. */
 static double whole_of(const struct finding *finding, uint32_t node)
 {
     int64_t sum = 0;
@@ -238,7 +258,7 @@ static int add_tables(const struct finding *finding, struct gt_node *root)
 {
     struct gt_table *table = gt_analysis_table(
         root, "sequences", "Sequences",
-        "text:node integer:sequence integer:length integer:count number:total_us "
+        "text:node text:operator integer:sequence integer:length integer:count number:total_us "
         "number:mean_us number:gpu_time_percent number:operator_us");
     struct gt_table *kernels = gt_analysis_table(root, "kernels", "Kernels of each",
                                                  "text:node integer:sequence kernel:name number:mean_us");
@@ -255,7 +275,10 @@ static int add_tables(const struct finding *finding, struct gt_node *root)
         add_kind(finding, table, &kind[i], number, whole);
         add_kernels(finding, kernels, &kind[i], number);
     }
-    gt_analysis_empty(root, table, "no operator or range of that name launched so much work of GPUs");
+    gt_analysis_empty(root, table,
+                      finding->input->options->operator_name
+                          ? "no operator or range of that name launched so much work of GPUs"
+                          : "no operators (cpu_op) that launched so much work of GPUs");
     gt_analysis_empty(root, kernels, NULL);
     free(kind);
     return kind ? 0 : -ENOMEM;
@@ -264,8 +287,7 @@ static int add_tables(const struct finding *finding, struct gt_node *root)
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     struct finding finding = {.input = input};
-    if (!input->options->operator_name)
-        return gt_error_set(error, EINVAL, "profile sequences needs 'operator', the name of an operator or range");
+    (void)error;
     int status = find_work(&finding);
     if (status >= 0)
         status = find_sequences(&finding);
@@ -281,7 +303,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 const struct gt_analysis gt_analysis_sequences = {
     .name = "sequences",
     .help =
-        "sequences of kernels that an operator (--operator) launches: how often, GPU time; --length of runs inside, --top",
+        "sequences of kernels that operators launch: how often, GPU time; --operator, --length of runs inside, --top",
     .takes = GT_TAKES_OPERATOR | GT_TAKES_TOP,
     .joins = true,
     .build = build,

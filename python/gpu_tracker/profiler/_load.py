@@ -110,7 +110,7 @@ class Trace:
             key: What lists are ordered by.
             top: Rows of long lists; 0 for 20, negative for all.
             peak_flops: For flops, what one GPU can do, in operations per second: "312T", 989e12.
-            operator: For sequences, the operator or range whose kernels are looked at.
+            operator: For sequences, the operator or range whose kernels are looked at; None for each operator.
             length: For sequences, how many kernels; 0 for all that one call launches.
             window: What `load` takes, in place of what was given there: start, end, unit, suffixes, select, node, threads.
         """
