@@ -10,6 +10,7 @@
 #include "report/human_text.h"
 #include "report/page.h"
 #include "report/page_head.h"
+#include "report/page_rows.h"
 #include "report/page_table.h"
 
 enum { MOST_CHARTS = 200 };
@@ -107,15 +108,32 @@ static void put_title(struct page *page, const struct gt_node *node, int level)
     gt_buffer_printf(page->out, "</h%d>\n", level);
 }
 
+/* What stands above may lead to parts of an analysis. */
+static void put_section_begin(struct page *page, const struct gt_node *node, int level)
+{
+    if (level != 2)
+        return;
+    gt_buffer_text(page->out, "<section");
+    if (page->is_analysis) {
+        gt_buffer_text(page->out, " id=\"part-");
+        gt_html_escape(page->out, gt_node_key(node));
+        gt_buffer_char(page->out, '"');
+    }
+    gt_buffer_char(page->out, '>');
+}
+
 static int put_part(struct page *page, const struct gt_node *list, const struct gt_node *node, int level)
 {
     int status = 0;
-    bool folds = is_folded(list, node);
-    gt_buffer_text(page->out, level == 2 ? "<section>" : folds ? "<details class=\"fold\"><summary>" : "");
+    bool folds = level != 2 && is_folded(list, node);
+    put_section_begin(page, node, level);
+    gt_buffer_text(page->out, folds ? "<details class=\"fold\"><summary>" : "");
     put_title(page, node, level);
     gt_buffer_text(page->out, folds ? "</summary>\n" : "");
     if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
         status = put_table(page, node);
+    else if (gt_node_flag_bits(node) & (GT_HEAT | GT_STACKS))
+        gt_page_rows(page->out, node);
     else if (gt_node_kind(node) == GT_NODE_SERIES)
         put_chart(page, node, NULL);
     else
@@ -129,7 +147,9 @@ enum place { PLACE_FIRST, PLACE_MIDDLE, PLACE_LAST };
 
 static enum place place_of(const struct gt_node *node)
 {
-    bool is_middle = gt_node_kind(node) == GT_NODE_TABLE || !strcmp(gt_node_key(node), "energy");
+    const struct gt_table *table = gt_node_table(node);
+    bool is_in_head = !strcmp(gt_node_key(node), "warnings") && table && gt_table_rows(table) <= GT_BRIEF_WARNINGS;
+    bool is_middle = (table && !is_in_head) || !strcmp(gt_node_key(node), "energy");
     return gt_node_flag_bits(node) & GT_PAGE_FIRST ? PLACE_FIRST : is_middle ? PLACE_MIDDLE : PLACE_LAST;
 }
 

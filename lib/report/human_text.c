@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "base/function_name.h"
+#include "report/column_scale.h"
 #include "report/human_amount.h"
 
 static const struct gt_node *seen(const struct gt_node *node)
@@ -110,21 +111,30 @@ static void add_function(struct gt_buffer *out, const struct gt_grid *grid, cons
     gt_buffer_release(&text);
 }
 
-static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
-                     size_t column)
+/* Of a column in its unit, which may have made many digits behind the point of few before it. */
+static int decimals_of(const struct gt_grid *grid, const struct gt_table *table, const struct gt_column_scale *scale,
+                       double number)
 {
-    struct gt_buffer text = {0};
-    double number = gt_table_cell_display(table, row, column);
-    bool is_absent = !(grid->flags & GT_GRID_ORIGINAL) && gt_table_cell_is_absent(table, row, column);
     bool is_brief = (grid->flags & GT_GRID_BRIEF && gt_report_layout_of(grid->report) == GT_LAYOUT_ANALYSIS) ||
                     grid->flags & GT_GRID_ALWAYS_BRIEF;
-    unsigned brief = is_brief ? GT_BRIEF : 0;
+    int count = decimals(grid->report, table->flags | (is_brief && !scale->is_moment ? GT_BRIEF : 0), number);
+    int least = decimals(grid->report, GT_BRIEF, number);
+    return scale->unit && count < least ? least : count;
+}
+
+static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
+                     size_t column, const struct gt_column_scale *scale)
+{
+    struct gt_buffer text = {0};
+    double number = gt_table_cell_display(table, row, column) / scale->by;
+    bool is_absent = !(grid->flags & GT_GRID_ORIGINAL) && gt_table_cell_is_absent(table, row, column);
     if (gt_table_is_missing(table, row, column) || is_absent) {
         gt_buffer_text(out, "n/a");
         return;
     }
-    switch (table->column[column].kind) {
-    case GT_CELL_NUMBER: add_number(out, number, decimals(grid->report, table->flags | brief, number)); break;
+    enum gt_cell_kind kind = scale->unit ? GT_CELL_NUMBER : table->column[column].kind;
+    switch (kind) {
+    case GT_CELL_NUMBER: add_number(out, number, decimals_of(grid, table, scale, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
     default:
         if (table->column[column].flags & GT_COLUMN_FUNCTION)
@@ -137,14 +147,14 @@ static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
 }
 
 static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
-                     size_t column)
+                     size_t column, const struct gt_column_scale *scale)
 {
     struct gt_buffer text = {0};
     if (!(table->column[column].flags & GT_COLUMN_THOUSANDS)) {
-        put_cell(out, grid, table, row, column);
+        put_cell(out, grid, table, row, column, scale);
         return;
     }
-    put_cell(&text, grid, table, row, column);
+    put_cell(&text, grid, table, row, column, scale);
     add_grouped(out, text.data ? text.data : "");
     out->failed = out->failed ? out->failed : text.failed;
     gt_buffer_release(&text);
@@ -248,13 +258,14 @@ static int cut_units(struct gt_grid *grid, const struct gt_table *table)
 static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
 {
     struct gt_buffer text = {0};
+    struct gt_column_scale scale = gt_column_scale(table, from);
     grid->is_text[to] = table->column[from].kind == GT_CELL_TEXT;
     grid->of[to] = from;
     if (to > 0 || !grid->keyed)
-        add_title(&text, table->column[from].title, table->column[from].unit);
+        add_title(&text, table->column[from].title, scale.unit ? scale.unit : table->column[from].unit);
     int status = take(grid, 0, to, &text);
     for (size_t row = 1; !status && row < grid->rows; row++) {
-        add_cell(&text, grid, table, row - 1, from);
+        add_cell(&text, grid, table, row - 1, from, &scale);
         status = take(grid, row, to, &text);
     }
     if (!status && grid->flags & GT_GRID_AMOUNTS && !grid->is_text[to])
@@ -331,7 +342,7 @@ int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const str
     return status;
 }
 
-static bool holds_facts_alone(const struct gt_node *section)
+static bool holds_fields_alone(const struct gt_node *section)
 {
     if (gt_node_kind(section) != GT_NODE_SECTION || gt_node_flag_bits(section) || !gt_human_text_child(section))
         return false;
@@ -353,7 +364,7 @@ static bool same_keys(const struct gt_node *a, const struct gt_node *b)
 size_t gt_human_text_alike(const struct gt_node *first)
 {
     size_t count = 0;
-    for (const struct gt_node *section = first; section && holds_facts_alone(section) && same_keys(first, section);
+    for (const struct gt_node *section = first; section && holds_fields_alone(section) && same_keys(first, section);
          section = gt_human_text_next(section))
         count++;
     return count;

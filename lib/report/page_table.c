@@ -169,6 +169,13 @@ static bool is_branch(const char *text)
     return false;
 }
 
+/* Texts stand at the left, and on lines of their own where a row is a card. */
+static bool is_text(const struct shape *shape, size_t column)
+{
+    const struct gt_table *table = shape->table;
+    return shape->grid->is_text[column] && !(table && table->column[shape->grid->of[column]].flags & GT_COLUMN_FIGURE);
+}
+
 /* The whole name where the cell has it cut. */
 static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
 {
@@ -215,7 +222,7 @@ static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t ro
     bool names_row = row > 0 && grid->keyed && column == 0, is_title = row == 0 && *text;
     size_t cut = row > 0 ? shape->column[column].cut : 0;
     gt_buffer_text(out, names_row ? "<th scope=\"row\"" : is_title ? "<th scope=\"col\"" : "<td");
-    if (grid->is_text[column] && !names_row && (row > 0 || *text))
+    if (is_text(shape, column) && !names_row && (row > 0 || *text))
         gt_buffer_text(out, row > 0 && is_branch(text) ? " class=\"t branch\"" : " class=\"t\"");
     if (row > 0) {
         put_look(out, shape, row, column);
@@ -287,19 +294,35 @@ static bool *find_worst(const struct shape *shape)
     return is_worst;
 }
 
+static bool says_nothing(const struct gt_grid *grid, size_t row)
+{
+    for (size_t column = 0; column < grid->columns; column++)
+        if (!grid->is_text[column] && strcmp(gt_grid_at(grid, row, column), "n/a") != 0)
+            return false;
+    return true;
+}
+
+static void put_row(struct gt_buffer *out, const struct shape *shape, size_t row, bool is_worst)
+{
+    gt_buffer_text(out, is_worst ? "<tr class=\"worst\">" : "<tr>");
+    for (size_t column = 0; column < shape->grid->columns; column++)
+        if (!shape->column[column].is_left_out)
+            put_cell(out, shape, row, column);
+    gt_buffer_text(out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
+}
+
+/* Of a table that is folded, rows in which nothing was measured come last. */
 static void put_body(struct gt_buffer *out, const struct shape *shape)
 {
     const struct gt_grid *grid = shape->grid;
-    bool *is_worst = is_folded(shape) ? find_worst(shape) : NULL;
-    for (size_t row = 0; row < grid->rows; row++) {
-        gt_buffer_text(out, row == 0 ? "<thead><tr>" : row == 1 ? "<tbody>\n" : "");
-        if (row)
-            gt_buffer_text(out, is_worst && is_worst[row] ? "<tr class=\"worst\">" : "<tr>");
-        for (size_t column = 0; column < grid->columns; column++)
-            if (!shape->column[column].is_left_out)
-                put_cell(out, shape, row, column);
-        gt_buffer_text(out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
-    }
+    bool folds = is_folded(shape), *is_worst = folds ? find_worst(shape) : NULL;
+    gt_buffer_text(out, "<thead>");
+    put_row(out, shape, 0, false);
+    gt_buffer_text(out, grid->rows > 1 ? "<tbody>\n" : "");
+    for (int is_last = 0; is_last <= folds; is_last++)
+        for (size_t row = 1; row < grid->rows; row++)
+            if (!folds || says_nothing(grid, row) == is_last)
+                put_row(out, shape, row, is_worst && is_worst[row]);
     gt_buffer_text(out, grid->rows > 1 ? "</tbody>" : "");
     free(is_worst);
 }

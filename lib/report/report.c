@@ -17,7 +17,7 @@ struct gt_series_line {
 };
 
 struct gt_series {
-    char *x_unit;
+    char *x_unit, *note;
     struct gt_series_line *line;
     size_t lines;
     struct gt_band *band;
@@ -82,6 +82,7 @@ static void release_series(struct gt_series *series)
     free(series->band);
     free((char *)series->limit.title);
     free(series->x_unit);
+    free(series->note);
 }
 
 static void release_node(struct gt_node *node)
@@ -578,6 +579,20 @@ int gt_series_limit(struct gt_node *node, const char *title, double value)
     free((char *)node->series.limit.title);
     node->series.limit = (struct gt_mark){strdup(title), value};
     return node->series.limit.title ? 0 : fail(node);
+}
+
+int gt_series_note(struct gt_node *node, const char *note)
+{
+    if (!node)
+        return -ENOMEM;
+    free(node->series.note);
+    node->series.note = strdup(note);
+    return node->series.note ? 0 : fail(node);
+}
+
+const char *gt_series_note_of(const struct gt_node *node)
+{
+    return node->series.note;
 }
 
 void gt_series_peak(struct gt_node *node, double value)

@@ -360,10 +360,29 @@ def test_the_overview_ends_where_its_line_ends(cli, tmp_path):
         record(tmp_path / f"{name}.csv", rows_of(count))
     assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
     painted = "(share => { const box = [...document.querySelectorAll('canvas')].filter(one => !one.closest('.track')).pop(); return "
-    painted += "box.getContext('2d').getImageData(box.width * share, box.clientHeight - 4, 1, 1).data[3] })"
+    painted += "box.getContext('2d').getImageData(box.width * share, box.clientHeight - 4, 1, 1).data.join() })"
     with Browser(tmp_path / "page.html") as page:
         page.wait(READY)
-        assert page.value(painted + "(0.15)") > 0 and page.value(painted + "(0.6)") == 0
+        both, one = page.value(painted + "(0.15)"), page.value(painted + "(0.6)")
+        assert len({both, one, "0,0,0,0"}) == 3, "the shorter run ends, and the longer one is drawn, too"
+
+
+@needs_browser
+def test_peaks_of_both_sessions_are_told_above_their_curves(cli, tmp_path):
+    for name, peak in ("before", 2.5), ("after", 9):
+        record(tmp_path / f"{name}.csv", [(peak if i == 50 else 1, *row[1:]) for i, row in enumerate(rows_of(100))])
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    listen = "window.said = []; CanvasRenderingContext2D.prototype.fillText = (text, x, y) => { said.push([text, y]) };"
+    listen += "CanvasRenderingContext2D.prototype.arc = (x, y) => { said.push(['dot', y]) }; 0"
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        page.value(listen)
+        page.call("Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False)
+        wait_for(lambda: page.value("said.filter(([text]) => text.includes('largest')).length >= 2"), 15)
+        said = page.value("said.filter(([text]) => text === 'dot' || text.includes('largest'))")[:4]
+        assert [text for text, _ in said] == ["dot", "b: largest sample 2.5 GB", "dot", "a: largest sample 9 GB"] or \
+            [text for text, _ in said] == ["dot", "b: largest sample 2.50 GB", "dot", "a: largest sample 9.00 GB"], said
+        assert all(words[1] < dot[1] - 5 for dot, words in zip(said[::2], said[1::2], strict=True)), said
 
 
 def test_values_beyond_all_bounds_stay_in_the_picture(cli, tmp_path):
@@ -596,3 +615,12 @@ def test_comparisons_are_tables_down_to_700_pixels(comparison, tmp_path):
             heads = "[...document.querySelectorAll('.scroll thead')].every(head => head.getClientRects().length %s)"
             assert page.value(heads % ("> 0" if is_table else "=== 0" if width < 600 else ">= 0"))
             assert page.value("document.documentElement.scrollWidth") <= width
+
+
+def test_rows_without_figures_come_last_in_long_tables(cli, gpu_tracker, tmp_path):
+    job = str(gpu_tracker), "block", "a", "--", "sleep", "0.3"
+    assert cli("run", "--quiet", "--disable-logs", "--blocks", "--st=0.1", "--tf=own.sqlite", "--", *job).returncode == 0
+    assert cli("analyze", "own.sqlite", "-o", "page.html").returncode == 0
+    table = (tmp_path / "page.html").read_text().split("<h2>Overall</h2>")[1].split("</table>")[0]
+    empty = [set(re.findall(r"<td[^>]*>([^<]*)</td>", row)) == {"n/a"} for row in table.split("<tr")[2:]]
+    assert len(empty) > 12 and empty == sorted(empty) and not any(empty[:10])

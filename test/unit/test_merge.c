@@ -227,6 +227,38 @@ static void ids_of_two_ranks_are_kept_apart(void **state)
 }
 
 /* Two files use pid 1 and tid 5 for different phases: each thread keeps the name it has in its own. */
+/* Files are read once, unless that turns out to have been too early. */
+static void what_is_told_late_counts(void **state)
+{
+    static const char
+        event[] = "{\"ph\":\"X\",\"name\":\"a\\\"b\",\"pid\":1,\"tid\":2,\"ts\":5.5,\"dur\":1},"
+                  "{\"ph\":\"s\",\"name\":\"f\",\"id\":7,\"pid\":%d,\"tid\":2,\"ts\":6}",
+        node[] = "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"p\",\"node\":\"n%d\"}},";
+    char text[1200] = "{\"traceEvents\":[";
+    for (int i = 1; i <= 2; i++)
+        sprintf(text + strlen(text), event, i), strcat(text, i == 1 ? "," : "");
+    size_t length = strlen(text);
+    strcpy(text + length, "],\"baseTimeNanoseconds\":1700000000000000000}");
+    trace_write_text(*state, "t.json", text);
+    struct merged merged = merge(*state, *state, EVERYTHING);
+    assert_int_equal(count(&merged, "name", "a\"b"), 2);
+    assert_int_equal(count(&merged, "name", "f"), 2);
+    assert_true(gt_json_number_of(gt_json_member(first(&merged, "a\"b", "X"), "ts")) == .5);
+    assert_true(gt_json_number_of(gt_json_member(first(&merged, "f", "s"), "id")) == 7);
+    release(&merged);
+    strcpy(text, "[");
+    for (int i = 1; i <= 2; i++)
+        sprintf(text + strlen(text), node, i, i);
+    for (int i = 1; i <= 2; i++)
+        sprintf(text + strlen(text), event, i), strcat(text, i == 1 ? "," : "]");
+    trace_write_text(*state, "t.json", text);
+    merged = merge(*state, *state, EVERYTHING);
+    assert_int_equal(count(&merged, "name", "f"), 2);
+    assert_non_null(
+        gt_json_text_of(gt_json_member(first(&merged, "f", "s"), "id"))); /* those of two nodes, in one file */
+    release(&merged);
+}
+
 static void threads_are_named_in_their_own_process(void **state)
 {
 #define THREAD(name) "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":5,\"args\":{\"name\":\"" name "\"}},\n"
@@ -346,7 +378,7 @@ static void reading_again_gives_the_same(void **state)
     assert_int_equal(b->count, a->count + before->samples.count + 1);
     for (size_t i = 0; i < a->count; i++) {
         size_t j = same_event(before, i, after);
-        assert_int_equal(a->duration[i], b->duration[j]);
+        assert_int_equal(gt_trace_duration(a, i), gt_trace_duration(b, j));
         assert_int_equal(a->step[i], b->step[j]);
         assert_string_equal(gt_trace_text(before, a->category[i]), gt_trace_text(after, b->category[j]));
         assert_string_equal(gt_trace_text(before, gt_trace_process_of(before, i)->name),
@@ -478,6 +510,7 @@ int main(void)
         TEST(nothing_merged_is_an_empty_list),
         TEST(times_without_a_clock_are_placed_or_aligned),
         TEST(ids_of_two_ranks_are_kept_apart),
+        TEST(what_is_told_late_counts),
         TEST(threads_are_named_in_their_own_process),
         TEST(scoped_ids_are_kept_apart),
         TEST(repeats_and_texts_are_kept),

@@ -126,6 +126,31 @@ static void a_resident_set_that_shrinks_is_no_idleness(void **state)
     gt_root_close(&root);
 }
 
+static void children_are_of_interest_again_once_the_process_has_run(void **state)
+{
+    struct sleeper *sleeper = *state;
+    struct gt_root root;
+    struct gt_process *process;
+    pid_t pids[4];
+    char byte = 0;
+    assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
+    assert_int_equal(gt_process_open(&process, &root, sleeper->pid), 0);
+    assert_int_equal(gt_process_read(process, &root), 0);
+    assert_true(falls_asleep(process, &root));
+    assert_true(gt_process_may_have_forked(process));
+    assert_int_equal(gt_process_children(process, &root, false, pids, 0, 4), 0);
+    assert_true(gt_process_may_have_forked(process)); /* another thread may have */
+    assert_int_equal(gt_process_children(process, &root, true, pids, 0, 4), 0);
+    assert_false(gt_process_may_have_forked(process));
+
+    assert_int_equal(write(sleeper->ask, &byte, 1), 1);
+    assert_int_equal(read(sleeper->answer, &byte, 1), 1);
+    assert_int_equal(gt_process_read(process, &root), 0);
+    assert_true(gt_process_may_have_forked(process));
+    gt_process_close(process);
+    gt_root_close(&root);
+}
+
 /* Two threads of this process: one starts programs as posix_spawn does, the other looks at what it starts all the time. */
 enum { LAUNCHES = FEWER(200, 40) };
 
@@ -191,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_sleeps_is_idle_until_it_runs, begin, end),
         cmocka_unit_test_setup_teardown(a_resident_set_that_shrinks_is_no_idleness, begin, end),
+        cmocka_unit_test_setup_teardown(children_are_of_interest_again_once_the_process_has_run, begin, end),
         cmocka_unit_test(a_program_that_is_just_executed_is_no_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,14 +36,13 @@ static int add_whole_nodes(const struct gt_spans *all, struct gt_spans *spans)
     return status;
 }
 
-/* The last step of the node that began at `time` or before it; SIZE_MAX without. */
-static size_t step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time)
+size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time)
 {
     size_t low = 0, high = steps->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct gt_keyed_span *span = &steps->step[middle].span;
-        if (span->key[0] != node ? span->key[0] < node : span->start <= time)
+        if (span->key[0] != node ? span->key[0] < node : steps->step[middle].host_start <= time)
             low = middle + 1;
         else
             high = middle;
@@ -61,10 +60,10 @@ static void join_work(const struct gt_analysis_input *input, struct gt_gpu_steps
         steps->owner[i] = SIZE_MAX;
         if (call[i] == SIZE_MAX)
             continue;
-        int64_t start = events->start[call[i]], end = start + events->duration[call[i]];
-        size_t at = step_at(steps, span->key[GT_GPU_NODE], start);
+        int64_t start = events->start[call[i]], end = start + gt_trace_duration(events, call[i]);
+        size_t at = gt_gpu_step_at(steps, span->key[GT_GPU_NODE], start);
         struct gt_gpu_step *step = at == SIZE_MAX ? NULL : &steps->step[at];
-        if (!step || end > step->span.end)
+        if (!step || end > step->host_end)
             continue;
         steps->owner[i] = at;
         step->first = !step->work || span->start < step->first ? span->start : step->first;
@@ -102,8 +101,11 @@ int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spa
                       const size_t *call, struct gt_gpu_steps *steps)
 {
     struct gt_spans spans = {0};
+    size_t *found = NULL;
     *steps = (struct gt_gpu_steps){0};
-    int status = gt_step_spans(input, &spans);
+    int status = call ? 0 : gt_gpu_launches(input, work, &found);
+    if (status >= 0)
+        status = gt_step_spans(input, &spans);
     if (status >= 0)
         status = add_whole_nodes(all, &spans);
     gt_spans_sort_by(&spans, by_start);
@@ -117,9 +119,10 @@ int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spa
                                                          .is_whole_node = spans.span[steps->count].key[1] ==
                                                                           GT_TRACE_NONE};
     if (status >= 0) {
-        join_work(input, steps, work, call);
+        join_work(input, steps, work, call ? call : found);
         move_steps(steps, work);
     }
+    free(found);
     gt_spans_release(&spans);
     return status;
 }

@@ -19,10 +19,12 @@ struct gt_gpu_steps {
     size_t *owner; /* of each piece of work: the number of the step that launched it, or SIZE_MAX */
 };
 
-/* Work is that of gt_gpu_spans, with its calls (gt_gpu_launches). Nodes without steps are looked at as a whole, from the
+/* Work is that of gt_gpu_spans, with its calls (gt_gpu_launches; NULL: found here). Nodes without steps are looked at as a whole, from the
  * first to the last span of `all`, which are sorted and bear the node as their first key. Returns 0 or -ENOMEM. */
 int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all, const struct gt_spans *work,
                       const size_t *call, struct gt_gpu_steps *steps);
+/* Returns the last step of the node that began on the host at `time` or before it, SIZE_MAX without. */
+size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time);
 void gt_gpu_steps_release(struct gt_gpu_steps *steps);
 
 #endif

@@ -95,7 +95,7 @@ static int collect_records(struct told *told)
         struct record *record = call == GT_PATH_RECORDS ? GT_GROW(told, record) : GT_GROW(told, order);
         if (!record)
             return -ENOMEM;
-        *record = (struct record){events->id[i], gt_trace_process_of(input->trace, i)->file, events->track[i],
+        *record = (struct record){gt_trace_id(events, i), gt_trace_process_of(input->trace, i)->file, events->track[i],
                                   told->graph->time[begin]};
     }
     if (told->record_count)

@@ -79,7 +79,7 @@ static int by_nesting(const void *a, const void *b, void *context)
         return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(y->end, x->end));
     return GT_ORDER_BY(
         GT_ORDER(order_of(input, x->event), order_of(input, y->event)),
-        GT_ORDER(events->external[x->event], events->external[y->event]),
+        GT_ORDER(gt_trace_external(events, x->event), gt_trace_external(events, y->event)),
         GT_ORDER(gt_analysis_place(input, events->name[x->event]), gt_analysis_place(input, events->name[y->event])),
         GT_ORDER(x->event, y->event));
 }
@@ -116,7 +116,7 @@ static int sort_spans(struct builder *builder)
     for (size_t i = 0; i < events->count; i++)
         if (is_wanted(builder, i))
             builder->span[at[events->track[i] + 1]++] = (struct span){
-                events->start[i], events->start[i] + events->duration[i], (uint32_t)i};
+                events->start[i], events->start[i] + gt_trace_duration(events, i), (uint32_t)i};
     for (size_t i = 0; i < trace->track_count; i++)
         sort_track(builder, i);
     return 0;

@@ -169,7 +169,7 @@ static int collect_flows(const struct gt_path_graph *graph, const struct gt_anal
         uint32_t point = point_of(graph, lane, events->start[i] - graph->lane[lane].ahead);
         struct end *end = point == GT_TRACE_NONE ? NULL : GT_GROW_LIST(ends, end);
         if (end)
-            *end = (struct end){events->id[i], graph->lane[lane].file, point, is_backward};
+            *end = (struct end){gt_trace_id(events, i), graph->lane[lane].file, point, is_backward};
         else if (point != GT_TRACE_NONE)
             return -ENOMEM;
     }

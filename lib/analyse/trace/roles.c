@@ -1,8 +1,7 @@
 /* What each step's time went to, as the overview of TensorBoard's PyTorch plugin has it: each moment of a step belongs to
  * the first of these roles that is active on the node, in this order; "other" is what is left.
  *
- * A step of the host ends no earlier than the work that it launched on GPUs, and the next begins no earlier than that:
- * what GPUs do for a step counts to it. Unlike there, the last step stays where few of its kernels were recorded. */
+ * What GPUs do for a step counts to it. Unlike there, the last step stays where few of its kernels were recorded. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -102,18 +101,6 @@ static void divide(const struct roles *roles, uint32_t node, int64_t start, int6
         before = until;
     }
     part[ROLES] = end - start - before;
-}
-
-/* A node without steps is looked at from its first role to its last. */
-static int find_steps(const struct gt_analysis_input *input, const struct roles *roles, const struct gt_spans *work,
-                      struct gt_gpu_steps *steps)
-{
-    size_t *call = NULL;
-    int status = gt_gpu_launches(input, work, &call);
-    if (status >= 0)
-        status = gt_gpu_steps_find(input, &roles->until[ROLES - 1], work, call, steps);
-    free(call);
-    return status;
 }
 
 /* ---- tables of steps ---- */
@@ -342,7 +329,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     if (status >= 0)
         status = gt_gpu_spans(input, &work);
     if (status >= 0 && roles.until[ROLES - 1].count)
-        status = find_steps(input, &roles, &work, &steps);
+        status = gt_gpu_steps_find(input, &roles.until[ROLES - 1], &work, NULL, &steps);
     if (status >= 0) {
         add_steps(input, root, &steps, &roles);
         status = add_devices(input, root, &steps, &work);

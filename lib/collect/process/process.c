@@ -28,6 +28,7 @@ struct gt_process_files {
     bool may_read_io;
     double cpu_at_threads;               /* CPU clock before threads were last counted */
     double cpu_at_stat;                  /* the same of stat; NaN: not read, or without a clock */
+    double cpu_at_children;              /* the same of the children of all threads */
     double cpu_when_slow, rss_when_slow; /* as read before the last slow reading; NaN before the first */
 };
 
@@ -248,6 +249,7 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
         .task = -1,
         .cpu_at_threads = NAN,
         .cpu_at_stat = NAN,
+        .cpu_at_children = NAN,
         .cpu_when_slow = NAN,
         .rss_when_slow = NAN,
     };
@@ -572,12 +574,19 @@ static size_t children_of_other_threads(struct gt_process *process, pid_t *pids,
     return count;
 }
 
+bool gt_process_may_have_forked(const struct gt_process *process)
+{
+    return process->value[GT_CPU_TIME] != process->files->cpu_at_children;
+}
+
 int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
                         size_t count, size_t capacity)
 {
     (void)root;
     int fd = process->files->children;
     char path[64];
+    if (every_thread && process->files->has_clock)
+        process->files->cpu_at_children = process->value[GT_CPU_TIME];
     if (fd < 0) {
         snprintf(path, sizeof path, "task/%d/children", (int)process->pid);
         fd = open_file(process, path, 0);

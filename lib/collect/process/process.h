@@ -53,6 +53,8 @@ ssize_t gt_process_read_text(const struct gt_process *process, const char *name,
  * or -ENOENT when this kernel has no children files. */
 int gt_process_children(struct gt_process *process, const struct gt_root *root, bool every_thread, pid_t *pids,
                         size_t count, size_t capacity);
+/* False when its CPU clock, as last read, stands where it stood before the children of all its threads were last asked for. */
+bool gt_process_may_have_forked(const struct gt_process *process);
 
 /* The same from /proc/PID/stat alone, for searches through all processes. */
 struct gt_process_stat {
