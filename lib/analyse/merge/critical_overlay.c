@@ -70,7 +70,8 @@ static int write_piece(struct overlay *overlay, const struct gt_path_step *step,
     struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     const char *kind = gt_path_kind_name(piece->kind);
     int64_t start = time_of(overlay, piece, piece->start, of_job);
-    gt_buffer_text(out, ",\n{\"name\": ");
+    gt_merged_begin(out);
+    gt_buffer_text(out, "{\"name\": ");
     gt_json_quote(out, piece->name == GT_TRACE_NONE ? kind : gt_trace_text(overlay->trace, piece->name));
     gt_buffer_printf(
         out, ", \"cat\": \"critical_path\", \"ph\": \"X\", \"pid\": %" PRId64 ", \"tid\": 1, \"ts\": ", overlay->pid);
@@ -102,9 +103,10 @@ static int write_end(struct overlay *overlay, char phase, const struct gt_merged
 {
     struct gt_merged_trace *merged = overlay->merged;
     struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
+    gt_merged_begin(out);
     gt_buffer_printf(
         out,
-        ",\n{\"name\": \"critical path\", \"cat\": \"critical_path\", \"ph\": \"%c\", \"id\": \"critical %" PRIu64
+        "{\"name\": \"critical path\", \"cat\": \"critical_path\", \"ph\": \"%c\", \"id\": \"critical %" PRIu64
         "\", \"pid\": %" PRId64 ", \"tid\": %" PRId64 ", \"ts\": ",
         phase, overlay->arrows, lane->pid, lane->tid);
     gt_merged_time(out, time - merged->base);

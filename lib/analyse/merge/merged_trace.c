@@ -206,7 +206,7 @@ static size_t begin_piece(struct gt_buffer *out, struct piece piece)
     return begin;
 }
 
-static void begin_whole(struct gt_buffer *out)
+void gt_merged_begin(struct gt_buffer *out)
 {
     begin_piece(out, (struct piece){.track = GT_TRACE_NONE});
 }
@@ -652,7 +652,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         }
     for (size_t i = 0; i < counters->count; i++) {
         const struct sample *sample = &counters->sample[i];
-        begin_whole(out);
+        gt_merged_begin(out);
         gt_buffer_text(out, "{\"name\": ");
         gt_json_quote(out, counters->key[sample->series]);
         gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample->series]);
@@ -693,7 +693,7 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
         if (!*best || llabs(counters->sample[i].time - time) < llabs(counters->sample[*best - 1].time - time))
             *best = i + 1;
     }
-    begin_whole(out);
+    gt_merged_begin(out);
     gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"i\", \"s\": \"g\", \"pid\": %" PRId64 ", \"ts\": ", mark_name,
                      counters->mark_pid);
     gt_merged_time(out, time - merged->base);
