@@ -471,7 +471,7 @@ static PyObject *of_tables(PyObject *class, PyObject *arguments)
 
 /* ---- tables ---- */
 
-/* Which rows: (start, end, by_step, names or None, are_patterns) each. */
+/* Rows are chosen so: (start, end, by_step, names or None, are_patterns) each. */
 struct queries {
     struct gt_trace_rows *rows;
     size_t count;

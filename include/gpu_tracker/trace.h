@@ -1,4 +1,4 @@
-/* Traces: merged into one timeline, and analysed. Part of gpu_tracker.h. */
+/* Traces are merged into one timeline, and analysed. Part of gpu_tracker.h. */
 #ifndef GPU_TRACKER_TRACE_H
 #define GPU_TRACKER_TRACE_H
 

@@ -82,7 +82,7 @@ static int collect_loader(const struct gt_analysis_input *input, struct gt_spans
     return status;
 }
 
-/* How many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not
+/* Returns how many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not
  * told. */
 static int workers_of(const struct gt_analysis_input *input, size_t event)
 {
