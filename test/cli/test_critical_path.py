@@ -352,3 +352,24 @@ def test_ends_that_differ_by_rounding_are_one(report):
     for event in trace.events[:-1]:
         event["ts"] -= 1_690_000_000_000_000
     assert parts(report(trace)["steps"][0]) == {"operators": 12, "calls": 6, "compute": 80, "synchronization": 2}
+
+
+@pytest.mark.parametrize("record, expected", [
+    (None, {"calls": 5, "compute": 58, "synchronization": 2}),  # the one that ended last
+    (("Stream Sync", 7, {"stream": 7}), {"calls": 5, "compute": 55, "synchronization": 5}),
+    (("Stream Sync", 9, {"stream": 9}), {"calls": 5, "synchronization": 60}),  # nothing ran there: the call itself took so long
+    (("Event Sync", 0, {"stream": 0, "wait_on_stream": 7, "wait_on_cuda_event_record_corr_id": 9}),
+     {"calls": 5, "compute": 25, "synchronization": 35}),
+    (("Context Sync", -1, {"stream": -1}), {"calls": 5, "compute": 58, "synchronization": 2}),
+])
+def test_the_record_of_a_synchronization_tells_its_stream(report, record, expected):
+    trace = Trace()
+    trace.add("step", "ProfilerStep#1", 1, 0, 65)
+    trace.launch(1, 0, 1, "early", 7, 5, 30)
+    trace.add("call", "cudaEventRecord", 1, 1, 2, correlation=9)
+    trace.launch(2, 2, 3, "late", 7, 30, 60)
+    trace.launch(3, 3, 5, "other", 8, 5, 63)
+    trace.add("call", "cudaEventSynchronize", 1, 5, 65, correlation=10)
+    if record:
+        trace.add("cuda_sync", record[0], record[1], 5, 65, correlation=10, **record[2])
+    assert parts(report(trace)["steps"][0]) == expected

@@ -63,6 +63,8 @@ void gt_merged_forget(struct gt_merged_trace *merged);
 void gt_merged_tell(struct gt_merged_trace *merged);
 /* Takes counters and marks of all samples of the trace. */
 int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error);
+/* Begins an event at the end of gt_sorted_text_end; what follows is its text. */
+void gt_merged_begin(struct gt_buffer *out);
 /* Writes what was taken. */
 int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error);
 /* Writes a time as microseconds, exact. */

@@ -147,9 +147,11 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     input->text = calloc(strings, sizeof *input->text);
     input->work = calloc(strings, 1);
     input->usage = calloc(strings, 1);
+    input->loader = calloc(strings, 1);
     input->node = calloc(files, sizeof *input->node);
     input->counted = calloc(files, 1);
-    if (!input->place || !input->text || !input->work || !input->usage || !input->node || !input->counted)
+    if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->node ||
+        !input->counted)
         return -ENOMEM;
     sort_texts(input);
     classify(input);
@@ -164,6 +166,7 @@ void gt_analysis_close(struct gt_analysis_input *input)
     free(input->text);
     free(input->work);
     free(input->usage);
+    free(input->loader);
     free(input->node);
     free(input->counted);
 }

@@ -36,6 +36,7 @@ struct gt_analysis_input {
     uint32_t *node;         /* of a file, as a place */
     unsigned char *work;    /* of a category: enum gt_work, by number of the string */
     unsigned char *usage;   /* of a kernel's name: enum gt_use, by number of the string */
+    unsigned char *loader;  /* of a name: gt_loader_part's notes, 0 before it asks */
     unsigned char *counted; /* of a file: its clock agrees with the others' */
 };
 

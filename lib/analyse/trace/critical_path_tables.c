@@ -21,7 +21,8 @@ static const char all_ranks[] = "all ranks";
 /* Steps from..to are those of one node, or of the job. */
 struct owner {
     size_t from, to;
-    int64_t whole;
+    int64_t whole, part[GT_PATH_KINDS];
+    size_t entry, entry_end; /* its names */
 };
 
 struct tables {
@@ -32,6 +33,14 @@ struct tables {
     bool has_job; /* the last owner */
 };
 
+static void add_up(const struct gt_critical_path *path, size_t from, size_t to, int64_t part[GT_PATH_KINDS])
+{
+    memset(part, 0, GT_PATH_KINDS * sizeof *part);
+    for (size_t i = from; i < to; i++)
+        for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++)
+            part[path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
+}
+
 static int find_owners(struct tables *tables)
 {
     const struct gt_critical_path *path = tables->path;
@@ -41,12 +50,14 @@ static int find_owners(struct tables *tables)
     for (size_t i = 0; i < path->steps; i++) {
         const struct gt_path_step *step = &path->step[i];
         if (!i || step->span.key[0] != step[-1].span.key[0] || i == path->ranks)
-            tables->owner[tables->owners++] = (struct owner){i, i, 0};
+            tables->owner[tables->owners++] = (struct owner){.from = i, .to = i};
         struct owner *owner = &tables->owner[tables->owners - 1];
         owner->to = i + 1;
         owner->whole += step->span.end - step->span.start;
     }
     tables->has_job = path->steps > path->ranks;
+    for (size_t i = 0; i < tables->owners; i++)
+        add_up(path, tables->owner[i].from, tables->owner[i].to, tables->owner[i].part);
     return 0;
 }
 
@@ -57,14 +68,6 @@ static const char *name_of(const struct tables *tables, size_t owner)
                : gt_analysis_text(tables->input, tables->path->step[tables->owner[owner].from].span.key[0]);
 }
 
-static void add_up(const struct gt_critical_path *path, size_t from, size_t to, int64_t part[GT_PATH_KINDS])
-{
-    memset(part, 0, GT_PATH_KINDS * sizeof *part);
-    for (size_t i = from; i < to; i++)
-        for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++)
-            part[path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
-}
-
 /* ---- steps ---- */
 
 static void add_owners(const struct tables *tables, struct gt_node *root)
@@ -73,14 +76,12 @@ static void add_owners(const struct tables *tables, struct gt_node *root)
                                                "text:node integer:steps number:mean_step_us " KIND_COLUMNS("percent"));
     for (size_t i = 0; i < tables->owners; i++) {
         const struct owner *owner = &tables->owner[i];
-        int64_t part[GT_PATH_KINDS];
         bool is_step = !tables->path->step[owner->from].is_whole_node;
-        add_up(tables->path, owner->from, owner->to, part);
         gt_table_text(table, name_of(tables, i));
         gt_table_integer(table, is_step ? (int64_t)(owner->to - owner->from) : 0);
         gt_table_number(table, (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
         for (int kind = 0; kind < GT_PATH_KINDS; kind++)
-            gt_table_number(table, gt_percent((double)part[kind], (double)owner->whole));
+            gt_table_number(table, gt_percent((double)owner->part[kind], (double)owner->whole));
     }
     gt_analysis_empty(root, table, "no events that last on threads or GPUs");
 }
@@ -177,6 +178,11 @@ static int find_names(const struct tables *tables, struct entries *ret)
         }
     }
     qsort_r(ret->entry, ret->count, sizeof *ret->entry, by_time, (void *)(uintptr_t)tables->input);
+    for (size_t i = 0; i < ret->count; i++) {
+        struct owner *owner = &tables->owner[ret->entry[i].owner];
+        owner->entry = i && ret->entry[i].owner == ret->entry[i - 1].owner ? owner->entry : i;
+        owner->entry_end = i + 1;
+    }
     return 0;
 }
 
@@ -222,17 +228,13 @@ struct gains {
     size_t count;
 };
 
-static int64_t on_path(const struct tables *tables, const struct entries *entries, size_t owner,
-                       const struct gt_path_what *what)
+static int64_t on_path(const struct entries *entries, const struct owner *owner, const struct gt_path_what *what)
 {
-    int64_t part[GT_PATH_KINDS], time = 0;
-    if (what->kind != GT_PATH_KINDS) {
-        add_up(tables->path, tables->owner[owner].from, tables->owner[owner].to, part);
-        return part[what->kind];
-    }
-    for (size_t i = 0; i < entries->count; i++)
-        if (entries->entry[i].owner == owner && entries->entry[i].name == what->name)
-            time += entries->entry[i].time;
+    int64_t time = 0;
+    if (what->kind != GT_PATH_KINDS)
+        return owner->part[what->kind];
+    for (size_t i = owner->entry; i < owner->entry_end; i++)
+        time += entries->entry[i].name == what->name ? entries->entry[i].time : 0;
     return time;
 }
 
@@ -243,12 +245,12 @@ static int try_what(const struct tables *tables, const struct entries *entries, 
     size_t first = of_job ? tables->owners - 1 : 0, last = tables->owners - (tables->has_job && !of_job);
     int64_t any = 0;
     for (size_t i = first; i < last; i++)
-        any += on_path(tables, entries, i, what);
+        any += on_path(entries, &tables->owner[i], what);
     if (!any)
         return 0;
     int status = gt_critical_path_what_if(tables->path, what, of_job, length);
     for (size_t i = first; i < last && status >= 0; i++) {
-        struct gain gain = {i, *what, on_path(tables, entries, i, what), 0};
+        struct gain gain = {i, *what, on_path(entries, &tables->owner[i], what), 0};
         for (size_t j = tables->owner[i].from; j < tables->owner[i].to; j++)
             gain.length += length[j];
         if (gain.length > tables->owner[i].whole) /* a first step that began later for work of GPUs before it */
@@ -266,11 +268,12 @@ static int by_total(const void *a, const void *b, void *context)
                        GT_ORDER(gt_analysis_place(context, x->name), gt_analysis_place(context, y->name)));
 }
 
-/* The names that hold most of the paths of all ranks, or of the job. */
+/* The names that hold most of the paths of all ranks, or of the job, and no less than 1 % of them. */
 static struct entry *most_names(const struct tables *tables, const struct entries *entries, bool of_job, size_t *count)
 {
     struct entry *most = malloc((entries->count + 1) * sizeof *most);
     size_t all = 0, shown = gt_list_top(tables->input, SHOWN_NAMES);
+    int64_t whole = 0;
     *count = 0;
     for (size_t i = 0; most && i < entries->count; i++) {
         bool is_job = tables->has_job && entries->entry[i].owner + 1 == tables->owners;
@@ -289,7 +292,11 @@ static struct entry *most_names(const struct tables *tables, const struct entrie
         else
             most[(*count)++] = most[i];
     qsort_r(most, *count, sizeof *most, by_total, (void *)(uintptr_t)tables->input);
+    for (size_t i = 0; i < tables->owners; i++)
+        whole += (tables->has_job && i + 1 == tables->owners) == of_job ? tables->owner[i].whole : 0;
     *count = *count < shown ? *count : shown;
+    while (*count && most[*count - 1].time * 100 < whole)
+        --*count;
     return most;
 }
 

@@ -29,12 +29,21 @@ static const struct {
     {"IteratorGetNext*", GT_LOADER_NEXT},
 };
 
-static enum gt_loader_part part_of(const char *name)
+/* A trace has few names and many events: what was found is kept. */
+static enum gt_loader_part part_of(const struct gt_analysis_input *input, uint32_t string)
 {
+    if (string >= input->trace->strings.count)
+        return GT_LOADER_BATCH;
+    const char *name = gt_trace_text(input->trace, string);
+    if (input->loader[string])
+        return (enum gt_loader_part)(input->loader[string] - 1);
+    input->loader[string] = 1 + GT_LOADER_BATCH;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (fnmatch(names[i].pattern, name, 0) == 0)
-            return names[i].part;
-    return GT_LOADER_BATCH;
+        if (fnmatch(names[i].pattern, name, 0) == 0) {
+            input->loader[string] = (unsigned char)(1 + names[i].part);
+            break;
+        }
+    return (enum gt_loader_part)(input->loader[string] - 1);
 }
 
 enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t event)
@@ -43,10 +52,10 @@ enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t
     bool is_other = work == GT_WORK_OTHER || work == GT_WORK_ANNOTATION;
     if (!gt_trace_lasts(input->trace, event) || (!is_other && work != GT_WORK_OPERATOR))
         return GT_LOADER_BATCH;
-    enum gt_loader_part part = part_of(gt_trace_text(input->trace, input->trace->events.name[event]));
+    enum gt_loader_part part = part_of(input, input->trace->events.name[event]);
     if (part != GT_LOADER_BATCH || !is_other) /* ranges of programs were operators until PyTorch 1.12 */
         return part;
-    return part_of(gt_trace_text(input->trace, gt_trace_process_of(input->trace, event)->name));
+    return part_of(input, gt_trace_process_of(input->trace, event)->name);
 }
 
 /* In SMDebug's timelines a process is a phase, and the node tells the process, unless the event tells it itself. */

@@ -196,6 +196,7 @@ static int add_sync(struct told *told, size_t event, uint32_t call, const char *
             sync.until = INT64_MAX;
     } else if (strncmp(name, "Stream", 6) == 0) {
         sync.lane = told->hosts->lane_of[track];
+        sync.lane = sync.lane == GT_TRACE_NONE ? told->graph->lanes : sync.lane; /* nothing ran there */
     }
     struct sync *place = GT_GROW(told, sync);
     if (!place)

@@ -27,11 +27,6 @@ struct builder {
     struct gt_path_graph *graph;
     const struct gt_collectives *collectives;
     bool *is_left_out; /* of a category */
-    struct loader {
-        uint32_t process;
-        unsigned char work;
-        bool is_known, is_loader;
-    } * loader; /* of a name */
     struct span *span;
     size_t *first;  /* span of each track */
     bool *is_gpu;   /* of a track */
@@ -129,20 +124,6 @@ static int sort_spans(struct builder *builder)
 
 /* ---- what a span is ---- */
 
-/* A trace has few names and many events. */
-static bool is_loader(struct builder *builder, size_t event, enum gt_work work)
-{
-    const struct gt_trace *trace = builder->input->trace;
-    struct loader *known = &builder->loader[trace->events.name[event]];
-    uint32_t process = trace->track[trace->events.track[event]].process;
-    if (!known->is_known || known->process != process || known->work != work) {
-        enum gt_loader_part part = gt_loader_part(builder->input, event);
-        *known = (struct loader){process, (unsigned char)work, true,
-                                 part == GT_LOADER_INITIALIZATION || part == GT_LOADER_NEXT};
-    }
-    return known->is_loader;
-}
-
 static bool is_outside(const struct gt_analysis_input *input, size_t event, enum gt_work work)
 {
     uint32_t category = input->trace->events.category[event];
@@ -160,7 +141,8 @@ static enum gt_path_kind kind_of(struct builder *builder, size_t event)
         return GT_PATH_LOADING;
     if (work == GT_WORK_RUNTIME)
         return gt_path_call(&builder->hosts, name) == GT_PATH_WAITS ? GT_PATH_SYNCHRONIZATION : GT_PATH_CALLS;
-    if (is_loader(builder, event, work))
+    enum gt_loader_part part = gt_loader_part(input, event);
+    if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_NEXT)
         return GT_PATH_LOADING;
     if (is_outside(input, event, work))
         return GT_PATH_OTHER;
@@ -413,9 +395,8 @@ static int prepare(struct builder *builder)
     size_t strings = trace->strings.count + (size_t)1;
     builder->is_left_out = calloc(strings, sizeof *builder->is_left_out);
     builder->hosts.calls = calloc(strings, 1);
-    builder->loader = calloc(strings, sizeof *builder->loader);
     builder->link = malloc((trace->events.count + 1) * sizeof *builder->link);
-    if (!builder->is_left_out || !builder->hosts.calls || !builder->loader || !builder->link)
+    if (!builder->is_left_out || !builder->hosts.calls || !builder->link)
         return -ENOMEM;
     memset(builder->link, 0xff, (trace->events.count + 1) * sizeof *builder->link);
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
@@ -545,7 +526,6 @@ static void release(struct builder *builder)
 {
     free(builder->is_left_out);
     free(builder->hosts.calls);
-    free(builder->loader);
     free(builder->span);
     free(builder->first);
     free(builder->is_gpu);
