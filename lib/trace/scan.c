@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "trace/scan.h"
 #include "trace/torn.h"
 
@@ -55,8 +56,6 @@ size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length)
 #if __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
 #endif
-
-#include "base/grow.h"
 
 struct masks {
     uint64_t quote, backslash, open, close;
