@@ -108,7 +108,7 @@ static inline const char *digits_end(const char *at)
     return at;
 }
 
-const char *gt_shapes_number_end(const char *text)
+static inline const char *number_end(const char *text)
 {
     const char *digits = text + (*text == '-'), *at = digits_end(digits);
     if (at == digits || (*digits == '0' && at > digits + 1))
@@ -126,11 +126,16 @@ const char *gt_shapes_number_end(const char *text)
     return at == digits ? NULL : at;
 }
 
+const char *gt_shapes_number_end(const char *text)
+{
+    return number_end(text);
+}
+
 /* Behind a string without escapes or a number; NULL for what is neither. */
 static inline const char *value_end(const char *at)
 {
     if (*at != '"')
-        return gt_shapes_number_end(at);
+        return number_end(at);
     at = gt_shapes_string_end(at + 1);
     return *at == '"' ? at + 1 : NULL;
 }
