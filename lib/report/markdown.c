@@ -63,7 +63,7 @@ static int put_table(struct gt_buffer *out, const struct gt_report *report, cons
 static int put_alike(struct gt_buffer *out, const struct gt_report *report, const struct gt_node **node, size_t count)
 {
     struct gt_grid grid;
-    int status = gt_grid_init_alike(&grid, report, *node, count);
+    int status = gt_grid_init_alike(&grid, report, *node, count, 0);
     if (status == 0)
         put_grid(out, &grid);
     while (--count)

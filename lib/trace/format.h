@@ -126,7 +126,7 @@ struct gt_reading {
     bool has_begun;       /* events or samples of it were read */
     bool is_other_node;
     uint32_t first_step; /* steps of this file begin here */
-    struct gt_buffer scratch;
+    struct gt_buffer scratch, label;
     struct gt_keys tracks, processes, steps, series; /* to indices */
     struct gt_track_cache {
         struct gt_span pid, tid, real;

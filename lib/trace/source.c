@@ -204,11 +204,27 @@ static bool is_merged(const char *path)
     return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
+/* XLA's profiler writes <host>.xplane.pb and beside it <host>.trace.json.gz, of the same events but not always of all.
+ * Where SMDebug keeps these, the time they count from is known for the latter alone. */
+static bool is_told_twice(const char *path)
+{
+    static const char plane[] = ".xplane.pb", json[] = ".trace.json.gz";
+    bool is_plane = gt_path_ends(path, plane), is_kept = strstr(path, "/detailed_profiling/");
+    const char *end = is_plane ? plane : json, *other = is_plane ? json : plane;
+    char *twin = NULL;
+    if (!gt_path_ends(path, end) || is_plane != is_kept ||
+        asprintf(&twin, "%.*s%s", (int)(strlen(path) - strlen(end)), path, other) < 0)
+        return false;
+    bool is_there = access(twin, R_OK) == 0;
+    free(twin);
+    return is_there;
+}
+
 /* Files of a folder that no format knows, or that may not be read, are only counted. */
 static int add_found(struct search *search, const char *path)
 {
     int status;
-    if (!has_suffix(search, path) || is_merged(path))
+    if (!has_suffix(search, path) || is_merged(path) || is_told_twice(path))
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
     if (!format && is_archive(search, path))
@@ -550,6 +566,7 @@ static void release_tables(struct gt_trace_source *source)
     gt_keys_release(&source->reading.steps);
     gt_keys_release(&source->reading.series);
     gt_buffer_release(&source->reading.scratch);
+    gt_buffer_release(&source->reading.label);
     release_paths(&source->paths);
 }
 

@@ -154,6 +154,8 @@ enum gt_trace_profiler {
     GT_PROFILER_PERF,
     GT_PROFILER_EVENTS,   /* calls that are events of a timeline */
     GT_PROFILER_SNAPSHOT, /* what was allocated at the peak */
+    GT_PROFILER_MEMRAY,   /* what was allocated of main memory at the peak */
+    GT_PROFILER_PPROF,
     GT_PROFILERS
 };
 

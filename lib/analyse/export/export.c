@@ -12,30 +12,6 @@
 #include "trace/call_profile.h"
 #include "trace/source.h"
 
-struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const struct gt_step_windows *windows,
-                                           const struct gt_trace_event *event)
-{
-    struct gt_exported_event ret = {.event = event, .step = event->step, .device = -1, .stream = -1};
-    struct gt_walk walk;
-    struct gt_span key, value;
-    ret.file = trace->process[trace->track[event->track].process].file;
-    ret.node = gt_trace_node_of(trace, ret.file);
-    if (ret.step == GT_TRACE_NO_STEP && !(event->flag & GT_TRACE_NO_TIME))
-        ret.step = gt_step_windows_find(windows, ret.node, event->start);
-    if (!event->item->args.text || *event->item->args.text != '{')
-        return ret;
-    ret.args = event->item->args;
-    gt_walk_open(&walk, ret.args);
-    while (gt_walk_member(&walk, &key, &value) > 0)
-        if (gt_span_is(key, "Input Dims") || gt_span_is(key, "Input dims"))
-            ret.shapes = value;
-        else if (gt_span_is(key, "device"))
-            gt_span_decimal(value, 0, &ret.device);
-        else if (gt_span_is(key, "stream"))
-            gt_span_decimal(value, 0, &ret.stream);
-    return ret;
-}
-
 struct counts {
     uint64_t events, samples, stacks;
 };
@@ -95,7 +71,7 @@ static int write_flame(const struct gt_trace *trace, const struct gt_new_file *f
     counts->stacks = flame.count;
     if (!flame.count)
         status = gt_error_set(error, EINVAL, "%s: nothing to draw: %s", path,
-                              trace->profile_count ? "these profiles say who called whom, but hold no stacks"
+                              trace->profile_count ? "these profiles tell of functions, but hold no stacks"
                                                    : "neither stacks nor calls of functions in these files");
     else if (is_page)
         gt_flame_page(&flame, slash ? slash + 1 : first, &text);
