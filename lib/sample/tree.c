@@ -94,9 +94,12 @@ void gt_tree_close(struct gt_tree *tree)
     *tree = (struct gt_tree){0};
 }
 
+/* Where forks are heard of, only who has run since is asked again, but for the tracker: it is given orphans while it sleeps. */
 static int add_children(struct gt_tree *tree, struct gt_process *parent, bool thorough)
 {
     int count;
+    if (tree->hears_forks && parent != tree->tracker && !gt_process_may_have_forked(parent))
+        return 0;
     for (;;) {
         count = gt_process_children(parent, tree->root, thorough, tree->found, 0, tree->found_capacity);
         if (count < (int)tree->found_capacity)

@@ -68,6 +68,7 @@ struct csv_writer {
     bool has_detail;
     off_t outcome_at;
     struct gt_buffer line;
+    struct gt_buffer rows; /* of samples, which csv_flush writes */
 };
 
 /* ---- Text ---------------------------------------------------------------------------------------------------- */
@@ -211,6 +212,7 @@ static void release(struct csv_writer *writer, bool unwanted)
     for (size_t i = 0; i < GT_DETAIL_COUNT; i++)
         close_output(&writer->detail[i], unwanted);
     gt_buffer_release(&writer->line);
+    gt_buffer_release(&writer->rows);
     free(writer);
 }
 
@@ -347,6 +349,26 @@ static int write_detail(struct csv_writer *writer, size_t index, const struct gt
     return write_lines(output, &writer->line, error);
 }
 
+/* All rows that wait in one write; where the disk has no room for all of them, as many as fit. */
+static int csv_flush(void *state, struct gt_error *error)
+{
+    struct csv_writer *writer = state;
+    struct gt_buffer rows = writer->rows;
+    int status = rows.length || rows.failed ? write_lines(&writer->data, &rows, rows.failed ? error : NULL) : 0;
+    for (const char *end; status < 0 && rows.length && (end = memchr(rows.data, '\n', rows.length));) {
+        struct gt_buffer row = {.data = rows.data, .length = (size_t)(end + 1 - rows.data)};
+        if (write_lines(&writer->data, &row, error) < 0)
+            break;
+        rows.data += row.length;
+        rows.length -= row.length;
+        status = rows.length || rows.failed ? status : 0;
+    }
+    gt_buffer_clear(&writer->rows);
+    return status;
+}
+
+enum { MOST_ROWS_BYTES = 64 << 10 };
+
 /* The details first: a sample whose row is there is complete. */
 static int csv_write(void *state, const struct gt_sample *sample, struct gt_error *error)
 {
@@ -359,17 +381,12 @@ static int csv_write(void *state, const struct gt_sample *sample, struct gt_erro
         csv_lives_rows(&writer->line, sample->life, sample->life_count);
         status = write_lines(&writer->lives, &writer->line, error);
     }
-    if (status < 0)
+    if (status < 0) {
+        csv_flush(writer, NULL);
         return status;
-    gt_buffer_clear(&writer->line);
-    append_row(&writer->data, &writer->line, sample, NULL);
-    return write_lines(&writer->data, &writer->line, error);
-}
-
-static int csv_flush(void *state, struct gt_error *error)
-{
-    (void)state, (void)error; /* write() has put every line into the page cache */
-    return 0;
+    }
+    append_row(&writer->data, &writer->rows, sample, NULL);
+    return writer->rows.length < MOST_ROWS_BYTES ? 0 : csv_flush(writer, error);
 }
 
 static int copy_lines(int from, int to, off_t size)

@@ -9,27 +9,20 @@
 #include "base/file.h"
 #include "store/sqlite.h"
 
-/* Make the table for the list of processes, and a statement that writes its rows. A row replaces an earlier one of the same number. */
-static int sqlite_lives_create(sqlite3_stmt **ret, sqlite3 *database, const char *path, struct gt_error *error)
+/* Make the table for the list of processes. */
+static int create_lives(sqlite3 *database, const char *path, struct gt_error *error)
 {
     static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
-    struct gt_buffer create = {0}, insert = {0};
-    gt_buffer_text(&create, "CREATE TABLE IF NOT EXISTS " GT_LIFE_TABLE " (");
-    gt_buffer_text(&insert, "REPLACE INTO " GT_LIFE_TABLE " VALUES (");
+    struct gt_buffer sql = {0};
+    gt_buffer_text(&sql, "CREATE TABLE " GT_LIFE_TABLE " (");
     for (size_t i = 0; i < gt_life_field_count; i++) {
         const struct gt_field *field = &gt_life_fields[i];
-        gt_buffer_printf(&create, "%s%s %s%s", i ? ", " : "", field->name, types[field->kind], i ? "" : " PRIMARY KEY");
-        gt_buffer_text(&insert, i ? ",?" : "?");
+        gt_buffer_printf(&sql, "%s%s %s%s", i ? ", " : "", field->name, types[field->kind], i ? "" : " PRIMARY KEY");
     }
-    gt_buffer_char(&create, ')');
-    gt_buffer_char(&insert, ')');
-    int status = create.failed ? create.failed : insert.failed;
-    status = status < 0 ? gt_error_system(error, -status, "%s", path)
-                        : gt_sqlite_run(database, path, create.data, error);
-    if (!status)
-        status = gt_sqlite_prepare(ret, database, path, insert.data, error);
-    gt_buffer_release(&create);
-    gt_buffer_release(&insert);
+    gt_buffer_char(&sql, ')');
+    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", path)
+                            : gt_sqlite_run(database, path, sql.data, error);
+    gt_buffer_release(&sql);
     return status;
 }
 
@@ -43,7 +36,7 @@ static void bind_life(sqlite3_stmt *insert, int position, const struct gt_field 
         sqlite3_bind_null(insert, position);
 }
 
-/* Make the table for the list of processes, and a statement that writes its rows. A row replaces an earlier one of the same number. */
+/* A row replaces an earlier one of the same number. */
 static int sqlite_lives_write(sqlite3_stmt *insert, const char *path, const struct gt_life *life, size_t count,
                               struct gt_error *error)
 {
@@ -96,12 +89,12 @@ static int run_text(struct sqlite_writer *writer, const struct gt_buffer *sql, s
     return gt_sqlite_run(writer->database, writer->path, sql->data, error);
 }
 
-/* "INSERT INTO table VALUES (?,?,...)" */
-static int prepare_insert(struct sqlite_writer *writer, sqlite3_stmt **ret, const char *table, size_t columns,
-                          struct gt_error *error)
+/* "INSERT INTO table VALUES (?,?,...)"; `verb` may be REPLACE as well. */
+static int prepare_row(struct sqlite_writer *writer, sqlite3_stmt **ret, const char *verb, const char *table,
+                       size_t columns, struct gt_error *error)
 {
     struct gt_buffer sql = {0};
-    gt_buffer_printf(&sql, "INSERT INTO %s VALUES (", table);
+    gt_buffer_printf(&sql, "%s INTO %s VALUES (", verb, table);
     for (size_t i = 0; i < columns; i++)
         gt_buffer_text(&sql, i ? ",?" : "?");
     gt_buffer_char(&sql, ')');
@@ -109,6 +102,12 @@ static int prepare_insert(struct sqlite_writer *writer, sqlite3_stmt **ret, cons
                             : gt_sqlite_prepare(ret, writer->database, writer->path, sql.data, error);
     gt_buffer_release(&sql);
     return status;
+}
+
+static int prepare_insert(struct sqlite_writer *writer, sqlite3_stmt **ret, const char *table, size_t columns,
+                          struct gt_error *error)
+{
+    return prepare_row(writer, ret, "INSERT", table, columns, error);
 }
 
 /* ---- Creating ------------------------------------------------------------------------------------------------ */
@@ -126,7 +125,7 @@ static int create_output(struct sqlite_writer *writer, struct output *output, co
     gt_buffer_char(&sql, ')');
     int status = run_text(writer, &sql, error);
     gt_buffer_release(&sql);
-    return status < 0 ? status : prepare_insert(writer, &output->insert, table, output->columns.count, error);
+    return status;
 }
 
 static int create_static(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
@@ -186,7 +185,7 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
         status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
     }
     if (!status && writer->has_names)
-        status = sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
+        status = create_lives(writer->database, writer->path, error);
     if (!status)
         status = gt_sqlite_run(writer->database, writer->path, schema, error);
     if (!status)
@@ -260,7 +259,7 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
         status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
                                 error);
     if (!status && writer->has_names)
-        status = sqlite_lives_create(&writer->lives, writer->database, writer->path, error);
+        status = prepare_row(writer, &writer->lives, "REPLACE", GT_LIFE_TABLE, gt_life_field_count, error);
     return status;
 }
 
@@ -276,6 +275,11 @@ static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool re
     if (!status && (replace || lstat(writer->path, &found) < 0))
         status = gt_sqlite_clear_logs(writer->path, owns_logs, error);
     if (status < 0) {
+        gt_new_file_drop(file);
+        return status;
+    }
+    if (fdatasync(file->fd) < 0 && errno != EINVAL) { /* the log that follows says nothing of what is here already */
+        status = gt_error_system(error, errno, "%s", writer->path);
         gt_new_file_drop(file);
         return status;
     }
@@ -303,6 +307,8 @@ static int make(struct sqlite_writer *writer, const struct gt_store_options *opt
     status = connect_database(writer, file.hidden, settings, error);
     if (!status)
         status = create_tables(writer, machine, error);
+    if (!status) /* here it takes no journal on the disk, which it would under the file's name */
+        status = gt_sqlite_run(writer->database, writer->path, "PRAGMA journal_mode=WAL", error);
     close_database(writer);
     if (status < 0) {
         gt_new_file_drop(&file);
@@ -505,6 +511,9 @@ static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *
     return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
 }
 
+/* What leaving WAL mode changes lies in one sector of the first page, so no journal on the disk is needed for it. */
+static const char leave_wal[] = "PRAGMA journal_mode=MEMORY";
+
 /* After a failed write only what is committed counts; SQLite keeps the log beside the file when there is no room to fold
  * it in. A reader that holds the file at this moment keeps it in WAL mode, which is no failure. */
 int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
@@ -515,7 +524,7 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
     int status = outcome ? write_outcome(writer, outcome, error) : 0;
     close_statements(writer);
     if (!status)
-        sqlite3_exec(writer->database, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+        sqlite3_exec(writer->database, leave_wal, NULL, NULL, NULL);
     release(writer);
     return status;
 }

@@ -75,7 +75,7 @@ static int end(void **state)
 static bool falls_asleep(struct gt_process *process, const struct gt_root *root)
 {
     for (int i = 0; i < 1000; i++) {
-        assert_int_equal(gt_process_read_slowly(process, root), 0);
+        assert_int_equal(gt_process_read_slowly(process), 0);
         usleep(10000);
         assert_int_equal(gt_process_read(process, root), 0);
         if (gt_process_was_idle(process))
@@ -122,6 +122,31 @@ static void a_resident_set_that_shrinks_is_no_idleness(void **state)
     assert_true(falls_asleep(process, &root));
     process->value[GT_RSS] -= 4096;
     assert_false(gt_process_was_idle(process));
+    gt_process_close(process);
+    gt_root_close(&root);
+}
+
+static void children_are_of_interest_again_once_the_process_has_run(void **state)
+{
+    struct sleeper *sleeper = *state;
+    struct gt_root root;
+    struct gt_process *process;
+    pid_t pids[4];
+    char byte = 0;
+    assert_int_equal(gt_root_open(&root, NULL, NULL), 0);
+    assert_int_equal(gt_process_open(&process, &root, sleeper->pid), 0);
+    assert_int_equal(gt_process_read(process, &root), 0);
+    assert_true(falls_asleep(process, &root));
+    assert_true(gt_process_may_have_forked(process));
+    assert_int_equal(gt_process_children(process, &root, false, pids, 0, 4), 0);
+    assert_true(gt_process_may_have_forked(process)); /* another thread may have */
+    assert_int_equal(gt_process_children(process, &root, true, pids, 0, 4), 0);
+    assert_false(gt_process_may_have_forked(process));
+
+    assert_int_equal(write(sleeper->ask, &byte, 1), 1);
+    assert_int_equal(read(sleeper->answer, &byte, 1), 1);
+    assert_int_equal(gt_process_read(process, &root), 0);
+    assert_true(gt_process_may_have_forked(process));
     gt_process_close(process);
     gt_root_close(&root);
 }
@@ -191,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_sleeps_is_idle_until_it_runs, begin, end),
         cmocka_unit_test_setup_teardown(a_resident_set_that_shrinks_is_no_idleness, begin, end),
+        cmocka_unit_test_setup_teardown(children_are_of_interest_again_once_the_process_has_run, begin, end),
         cmocka_unit_test(a_program_that_is_just_executed_is_no_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
