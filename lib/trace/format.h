@@ -13,7 +13,7 @@
 #include "trace/walk.h"
 
 struct gt_reading;
-enum { GT_TRACK_CACHES = 64 };
+enum { GT_TRACK_CACHES = 64, GT_STRING_CACHES = 1024 };
 
 /* A file is judged by these before it is read. */
 struct gt_trace_probe {
@@ -133,6 +133,7 @@ struct gt_reading {
         char text[96];
         uint32_t track;
     } cache[GT_TRACK_CACHES];
+    uint32_t string[GT_STRING_CACHES]; /* numbers of texts that came lately, and one; by a part of each */
 };
 
 struct gt_trace_file *gt_reading_file(struct gt_reading *reading);

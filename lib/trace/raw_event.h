@@ -25,6 +25,12 @@ struct gt_raw_event {
  * has no "ph" or a time that is no number. Only after 0 does *item mean something. */
 int gt_raw_event_parse(struct gt_raw_event *item, struct gt_span text);
 
+/* These read one member of an event, one of its arguments (span `value` as it stands), and forget what all arguments told.
+ * -EBADMSG as above. */
+int gt_raw_event_take_member(struct gt_raw_event *item, struct gt_span key, struct gt_span value);
+void gt_raw_event_take_argument(struct gt_raw_event *item, struct gt_span key, struct gt_span value);
+void gt_raw_event_forget_arguments(struct gt_raw_event *item);
+
 /* Reads the columns again from item->args, which was changed. Returns 0 or -EBADMSG. */
 int gt_raw_event_arguments(struct gt_raw_event *item);
 

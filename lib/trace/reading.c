@@ -267,12 +267,50 @@ int gt_reading_rank(struct gt_reading *reading, int64_t rank)
     return gt_reading_node(reading, name, (size_t)length);
 }
 
+static inline uint64_t eight_bytes(const char *text)
+{
+    uint64_t bytes;
+    memcpy(&bytes, text, sizeof bytes);
+    return bytes;
+}
+
+/* Where a text is kept that came lately. Names are long, and few: begin, middle and end tell most of them apart. */
+static uint32_t *string_cache(struct gt_reading *reading, struct gt_span text)
+{
+    uint64_t mixed = text.length;
+    if (text.length >= 8)
+        mixed += eight_bytes(text.text) * 3 + eight_bytes(text.text + text.length / 2 - 4) * 5 +
+                 eight_bytes(text.text + text.length - 8) * 7;
+    else
+        for (size_t i = 0; i < text.length; i++)
+            mixed = mixed * 31 + (unsigned char)text.text[i];
+    return &reading->string[(mixed * UINT64_C(0x9E3779B97F4A7C15)) >> 32 & (GT_STRING_CACHES - 1)];
+}
+
+static bool is_string(const struct gt_strings *strings, uint32_t number, struct gt_span text)
+{
+    return number < strings->count && strings->size[number] == text.length &&
+           memcmp(strings->arena + strings->place[number], text.text, text.length) == 0;
+}
+
+/* A text without escapes. */
+static int64_t plain_string(struct gt_reading *reading, struct gt_span text, uint32_t *cache)
+{
+    int64_t number = gt_strings_add(&reading->trace->strings, text.text, text.length);
+    if (number >= 0)
+        *cache = (uint32_t)number + 1;
+    return number;
+}
+
 int64_t gt_reading_string(struct gt_reading *reading, struct gt_span text)
 {
     if (!text.text)
         return gt_strings_add(&reading->trace->strings, "", 0);
+    uint32_t *cache = string_cache(reading, text);
+    if (*cache && is_string(&reading->trace->strings, *cache - 1, text))
+        return *cache - 1;
     if (!gt_span_has_escape(text))
-        return gt_strings_add(&reading->trace->strings, text.text, text.length);
+        return plain_string(reading, text, cache);
     gt_buffer_clear(&reading->scratch);
     int status = gt_span_unescape(text, &reading->scratch);
     return status < 0 ? status

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "trace/scan.h"
 #include "trace/torn.h"
 
@@ -56,22 +57,17 @@ size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length)
 #include <sys/platform/x86.h>
 #endif
 
-#include "base/grow.h"
-
 struct masks {
     uint64_t quote, backslash, open, close;
+    uint64_t before; /* what a string may begin behind: is_before_string */
     uint64_t string; /* an odd number of quotes stands up to here */
 };
 
 /* The first of the begins of strings in a block that cannot be one; 64 when all can. */
-static inline unsigned bad_quote(const char *text, size_t block, uint64_t begins)
+static inline unsigned bad_quote(const char *text, size_t block, uint64_t begins, uint64_t before)
 {
-    for (; begins; begins &= begins - 1) {
-        size_t at = block + (size_t)__builtin_ctzll(begins);
-        if (!at || !is_before_string[(unsigned char)text[at - 1]])
-            return (unsigned)__builtin_ctzll(begins);
-    }
-    return 64;
+    uint64_t can_begin = before << 1 | (block && is_before_string[(unsigned char)text[block - 1]]);
+    return begins & ~can_begin ? (unsigned)__builtin_ctzll(begins & ~can_begin) : 64;
 }
 
 /* This is the same for every kind of processor, and is put into each of the two functions below. */
@@ -88,7 +84,7 @@ static inline __attribute__((always_inline)) size_t object_end(const char *text,
             continue;
         }
         uint64_t string = masks.string ^ (state.in_string ? UINT64_MAX : 0);
-        unsigned bad = bad_quote(text, at, masks.quote & string);
+        unsigned bad = bad_quote(text, at, masks.quote & string, masks.before);
         uint64_t braces = (masks.open | masks.close) & ~string;
         state.in_string = string >> 63;
         for (; braces; braces &= braces - 1) {
@@ -122,7 +118,14 @@ static inline __attribute__((always_inline)) struct masks read_masks(const char 
     uint64_t quote = equal(bytes, '"'), string = quote;
     for (int shift = 1; shift < 64; shift *= 2)
         string ^= string << shift;
-    return (struct masks){quote, equal(bytes, '\\'), equal(bytes, '{'), equal(bytes, '}'), string};
+    uint64_t open = equal(bytes, '{'),
+             blank = equal(bytes, ' ') | equal(bytes, '\n') | equal(bytes, '\r') | equal(bytes, '\t');
+    return (struct masks){quote,
+                          equal(bytes, '\\'),
+                          open,
+                          equal(bytes, '}'),
+                          open | blank | equal(bytes, '[') | equal(bytes, ',') | equal(bytes, ':'),
+                          string};
 }
 
 #define WIDE __attribute__((target("avx2,pclmul,bmi")))
@@ -134,6 +137,15 @@ WIDE static inline __attribute__((always_inline)) uint64_t equal_wide(__m256i lo
            (uint64_t)(unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted)) << 32;
 }
 
+/* The table has, at the lower four bits of each character that is wanted, the character. */
+WIDE static inline __attribute__((always_inline)) uint64_t listed_wide(__m256i low, __m256i high, __m128i list)
+{
+    const __m256i table = _mm256_broadcastsi128_si256(list);
+    low = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, low), low);
+    high = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, high), high);
+    return (uint64_t)(unsigned)_mm256_movemask_epi8(low) | (uint64_t)(unsigned)_mm256_movemask_epi8(high) << 32;
+}
+
 /* Multiplication without carries by all ones is the parity of the bits up to each. */
 WIDE static inline __attribute__((always_inline)) struct masks read_masks_wide(const char *text)
 {
@@ -141,7 +153,13 @@ WIDE static inline __attribute__((always_inline)) struct masks read_masks_wide(c
     __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
     uint64_t quote = equal_wide(low, high, '"');
     __m128i parity = _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)quote), _mm_set1_epi8(-1), 0);
-    return (struct masks){quote, equal_wide(low, high, '\\'), equal_wide(low, high, '{'), equal_wide(low, high, '}'),
+    const __m128i first = _mm_setr_epi8(' ', -1, -1, -1, -1, -1, -1, -1, -1, '\t', '\n', '{', ',', '\r', -1, -1);
+    const __m128i second = _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, ':', '[', -1, -1, -1, -1);
+    return (struct masks){quote,
+                          equal_wide(low, high, '\\'),
+                          equal_wide(low, high, '{'),
+                          equal_wide(low, high, '}'),
+                          listed_wide(low, high, first) | listed_wide(low, high, second),
                           (uint64_t)_mm_cvtsi128_si64(parity)};
 }
 
