@@ -252,9 +252,10 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
     struct gt_tracker_options settings = settings_tracker(options);
     settings.warn = send_warning;
     settings.context = agent;
-    settings.measurement_period = agent->measurement_period;
-    if (agent->is_experiment && !options->tracking_file)
-        settings.record = hand_over;
+    struct gt_experiment_options experiment = {.measurement_period = agent->measurement_period,
+                                               .record = options->tracking_file ? NULL : hand_over};
+    if (agent->is_experiment && (experiment.record || experiment.measurement_period > 0))
+        settings.experiment = &experiment;
     int status = settings_keep_files(&settings, error);
     if (status >= 0)
         status = gt_tracker_open(&agent->tracker, pids[0], &settings, error);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/program.h"
 #include "message.h"
 #include "option.h"
 
@@ -25,6 +26,26 @@ static void put_choices(const struct option *option, const char *separator)
     const char *name;
     for (size_t i = 0; (name = option->choice(i)); i++)
         printf("%s%s", i ? separator : "", name);
+}
+
+static bool is_rule(const struct option *option)
+{
+    return option->argument && strcmp(option->argument, "RULE") == 0;
+}
+
+/* The figures of rules, each with both operators, in quotes for the shell: the limit behind them is the user's. */
+static void put_rules(void)
+{
+    const char *name;
+    for (size_t i = 0; (name = gt_rule_figure(i)); i++)
+        printf("%s\"%s>\" \"%s<\"", i ? " " : "", name, name);
+}
+
+/* Runs of the past: the last nine. */
+static void put_runs(void)
+{
+    for (int i = 1; i < 10; i++)
+        printf("%s@%d", i > 1 ? " " : "", i);
 }
 
 /* Prints the first words of the commands' names, each once: they may follow "gpu-tracker". */
@@ -106,6 +127,10 @@ static void put_values(void)
         if (option->choice) {
             fputs("COMPREPLY=($(compgen -W '", stdout);
             put_choices(option, " ");
+            puts("' -- \"$word\")); return ;;");
+        } else if (is_rule(option)) {
+            fputs("compopt -o nospace 2>/dev/null; COMPREPLY=($(compgen -W '", stdout);
+            put_rules();
             puts("' -- \"$word\")); return ;;");
         } else if (takes_file(option)) {
             puts("COMPREPLY=($(compgen -f -- \"$word\")); return ;;");
@@ -238,6 +263,10 @@ static void print_bash(void)
          "        [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]] && compopt -o nospace 2>/dev/null\n"
          "    elif [[ $operands == program ]]; then\n"
          "        COMPREPLY=($(compgen -c -- \"$word\"))\n"
+         "    elif [[ $operands == files && $word == @* ]]; then");
+    fputs("        compopt +o filenames 2>/dev/null\n        COMPREPLY=($(compgen -W '", stdout);
+    put_runs();
+    puts("' -- \"$word\"))\n"
          "    elif [[ $operands == files ]]; then\n"
          "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
          "    elif ((COMP_CWORD == 1)) || [[ $operands != \"$names\" || ${COMP_WORDS[1]} == help ]]; then\n"
@@ -278,6 +307,10 @@ static void put_form(const struct option *option, const char *dashes, const char
         putchar('(');
         put_choices(option, " ");
         putchar(')');
+    } else if (is_rule(option)) {
+        fputs("{compadd -S \"\" -- ", stdout);
+        put_rules();
+        putchar('}');
     } else if (takes_file(option)) {
         fputs("_files", stdout);
     }
@@ -295,7 +328,11 @@ static void put_zsh_operands(const struct command *command)
     switch (*command->name ? command->operand : OPERAND_COMMAND) {
     case OPERAND_PROGRAM: fputs("'*::command: _normal'", stdout); break;
     case OPERAND_PROCESS: fputs("'1:process:_pids'", stdout); break;
-    case OPERAND_FILE: fputs("'*:file:_files'", stdout); break;
+    case OPERAND_FILE:
+        fputs("'*:file:{_files; [[ $PREFIX == @* ]] && compadd -- ", stdout);
+        put_runs();
+        fputs("}'", stdout);
+        break;
     case OPERAND_SHELL:
         fputs("'1:shell:(", stdout);
         put_shells();
@@ -423,6 +460,10 @@ static void put_option(const struct command *command, const struct option *optio
         fputs(" -x -a '", stdout);
         put_choices(option, " ");
         putchar('\'');
+    } else if (is_rule(option)) {
+        fputs(" -x -a '", stdout);
+        put_rules();
+        putchar('\'');
     } else if (has_value(option)) {
         fputs(takes_file(option) ? " -r -F" : " -x", stdout);
     }
@@ -437,7 +478,13 @@ static void put_fish_operands(const struct command *command)
     switch (command->operand) {
     case OPERAND_PROGRAM: puts(" -a '(__fish_complete_subcommand --fcs-skip=2)'"); break;
     case OPERAND_PROCESS: puts(" -a '(__fish_complete_pids)'"); break;
-    case OPERAND_FILE: puts(" -F"); break;
+    case OPERAND_FILE:
+        puts(" -F");
+        put_condition(command);
+        fputs(" -n 'string match -q \"@*\" -- (commandline -ct)' -a '", stdout);
+        put_runs();
+        puts("'");
+        break;
     case OPERAND_SHELL:
         fputs(" -a '", stdout);
         put_shells();

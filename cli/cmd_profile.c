@@ -43,7 +43,7 @@ static int choose_table(const struct options *options, const struct output *outp
     bool is_csv = strcmp(output->format, "csv") == 0;
     if (!options->table && !is_csv)
         return 0;
-    int status = gt_report_choose_table(report, options->table, &rest, &error);
+    int status = gt_report_choose_table(report, options->table, is_csv, &rest, &error);
     if (status < 0)
         return say_failure(status, &error);
     if (rest)
@@ -75,6 +75,9 @@ static int run(const struct options *options, int count, char **operands)
     wanted.carbon_intensity = options->carbon_intensity;
     wanted.carbon_file = options->carbon_file;
     wanted.price = options->price;
+    wanted.peak_flops = options->peak_flops;
+    wanted.operator_name = options->operator_name;
+    wanted.length = options->length;
     wanted.top = options->all ? -1 : options->top;
     status = gt_profile_report(analysis, (const char *const *)operands, (size_t)count, &request, &wanted, &report,
                                &error);

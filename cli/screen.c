@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "message.h"
 
 /* Where nothing is said of the locale, terminals are taken to be as most are. */
@@ -106,14 +107,8 @@ static void draw(struct screen *screen)
 {
     int rows, columns;
     getmaxyx(stdscr, rows, columns);
-    size_t wanted = (size_t)rows * (size_t)columns;
-    if (wanted > screen->capacity) {
-        struct gt_view_cell *more = realloc(screen->cells, wanted * sizeof *more);
-        if (!more)
-            return;
-        screen->cells = more;
-        screen->capacity = wanted;
-    }
+    if (GT_GROW_TO(screen->cells, screen->capacity, (size_t)rows * (size_t)columns) < 0)
+        return;
     gt_view_draw(screen->view, columns, rows, screen->cells);
     erase();
     for (int row = 0; row < rows; row++)

@@ -62,6 +62,7 @@ int gt_metric_find(const char *name);
 struct gt_tracker;
 struct gt_report;
 struct gt_group;
+struct gt_experiment_options;
 
 struct gt_tracker_options {
     size_t size;
@@ -106,12 +107,7 @@ struct gt_tracker_options {
     /* When the calling process is the tracked one, the kernel's high-water mark is set back as tracking begins: its peak is exact, and
      * ru_maxrss of getrusage(2) begins anew. 1: the mark is left alone, and the peak lies between the largest look and the mark. */
     int keep_high_water_mark;
-    /* Not 0: the tracking file is a folder as AIPowerMeter's, each record of which tells of so many seconds at least. */
-    double measurement_period;
-    /* May be NULL. Instead of that folder: called with the "metrics" of each record as JSON, on the thread that samples, which
-     * holds a lock: it may call no function of the tracker. Negative errno: the record cannot be taken, and there are no more. */
-    int (*record)(void *context, const char *metrics);
-    int all_gpu_users; /* in such records all processes on GPUs count as the job's */
+    const struct gt_experiment_options *experiment; /* of our own programs: NULL */
 };
 
 /* Blank-separated marks of all trackers around, the innermost last. */

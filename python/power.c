@@ -7,6 +7,7 @@
 #include "core.h"
 #include "api/python.h"
 #include "analyse/experiment/experiment.h"
+#include "store/store_options.h"
 
 /* ---- points: {"date": seconds, "value": number or None} ---- */
 
@@ -417,17 +418,19 @@ static PyObject *measure_power(PyObject *module, PyObject *arguments)
     char *metrics = NULL;
     pid_t pids[MOST_PIDS];
     PyObject *list;
+    int all_gpu_users;
     double seconds;
     if (!PyArg_ParseTuple(arguments, "O!dzp:measure_power", &PyList_Type, &list, &seconds, &options.machine_root,
-                          &options.all_gpu_users))
+                          &all_gpu_users))
         return NULL;
     int count = pids_of(list, pids);
     if (count <= 0)
         return count < 0 ? NULL : PyErr_Format(PyExc_ValueError, "no process was given");
     options.memory = "rss"; /* shared pages are asked for only when a record is made */
     options.keep_high_water_mark = 1;
-    options.measurement_period = 1e9; /* one record, when the tracker finishes */
-    options.record = keep;
+    /* One record, when the tracker finishes. */
+    const struct gt_experiment_options experiment = {1e9, all_gpu_users != 0, keep};
+    options.experiment = &experiment;
     options.context = &metrics;
     int status = gt_tracker_open(&tracker, pids[0], &options, &error);
     if (status >= 0)

@@ -5,6 +5,7 @@
 
 #include "table.h"
 #include "api/python.h"
+#include "base/grow.h"
 
 /* ---- warnings ---- */
 
@@ -17,12 +18,9 @@ struct warnings {
 static void keep_warning(void *context, const char *sentence)
 {
     struct warnings *warnings = context;
-    char **grown = realloc(warnings->text, (warnings->count + 1) * sizeof *grown);
-    if (!grown)
-        return;
-    warnings->text = grown;
-    grown[warnings->count] = strdup(sentence);
-    warnings->count += grown[warnings->count] != NULL;
+    char **text = GT_GROW_BY_ONE(warnings->text, warnings->count);
+    if (text && (*text = strdup(sentence)))
+        warnings->count++;
 }
 
 static PyObject *take_warnings(struct warnings *warnings)

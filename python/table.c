@@ -450,6 +450,91 @@ static PyObject *table_choices(PyObject *self, PyObject *name)
     return list;
 }
 
+/* Which cells are missing, a byte for each; None where none is. */
+static PyObject *table_missing(PyObject *self, PyObject *name)
+{
+    const struct gt_table *table = table_of(self);
+    const struct gt_table_column *column = find_column(table, name);
+    size_t rows = gt_table_rows(table);
+    if (!column)
+        return NULL;
+    if (!column->missing)
+        Py_RETURN_NONE;
+    char *missing = malloc(rows + 1);
+    for (size_t i = 0; missing && i < rows; i++)
+        missing[i] = gt_table_is_missing(table, i, (size_t)(column - table->column));
+    PyObject *bytes = missing ? PyBytes_FromStringAndSize(missing, (Py_ssize_t)rows) : PyErr_NoMemory();
+    free(missing);
+    return bytes;
+}
+
+static PyObject *row_of(const struct gt_table *table, size_t row)
+{
+    PyObject *values = PyTuple_New((Py_ssize_t)table->columns);
+    for (size_t i = 0; values && i < table->columns; i++) {
+        PyObject *value = cell(table, row, i);
+        if (!value || PyTuple_SetItem(values, (Py_ssize_t)i, value) < 0)
+            Py_CLEAR(values);
+    }
+    return values;
+}
+
+/* Some rows, for those who show them. */
+static PyObject *table_rows(PyObject *self, PyObject *arguments)
+{
+    const struct gt_table *table = table_of(self);
+    Py_ssize_t from, to;
+    if (!PyArg_ParseTuple(arguments, "nn:_rows", &from, &to))
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (Py_ssize_t i = from < 0 ? 0 : from; list && i < to && i < (Py_ssize_t)gt_table_rows(table); i++) {
+        PyObject *row = row_of(table, (size_t)i);
+        if (!row || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+/* module.function(self) */
+static PyObject *hand_over(PyObject *self, const char *module, const char *function)
+{
+    PyObject *from = PyImport_ImportModule(module), *call = from ? PyObject_GetAttrString(from, function) : NULL;
+    PyObject *ret = call ? PyObject_CallFunctionObjArgs(call, self, NULL) : NULL;
+    Py_XDECREF(from);
+    Py_XDECREF(call);
+    return ret;
+}
+
+static PyObject *table_to_pandas(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return hand_over(self, "gpu_tracker._frames", "frame");
+}
+
+static PyObject *table_to_polars(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return hand_over(self, "polars", "DataFrame");
+}
+
+static PyObject *table_to_arrow(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return hand_over(self, "pyarrow", "table");
+}
+
+static PyObject *table_repr(PyObject *self)
+{
+    return hand_over(self, "gpu_tracker._shown", "text");
+}
+
+static PyObject *table_html(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return hand_over(self, "gpu_tracker._shown", "page");
+}
+
 static PyObject *table_stream(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
     static char *names[] = {"requested_schema", NULL};
@@ -470,6 +555,13 @@ static PyMethodDef methods[] = {
      "_bytes($self, name, /)\n--\n\nThe type (\"f8\", \"i8\", \"i4\" for choices) and bytes of a column; None for texts."},
     {"_choices", table_choices, METH_O,
      "_choices($self, name, /)\n--\n\nThe texts that the numbers of a column choose from."},
+    {"_missing", table_missing, METH_O,
+     "_missing($self, name, /)\n--\n\nA byte for each cell of a column, 1 where it is missing; None where none is."},
+    {"_rows", table_rows, METH_VARARGS, "_rows($self, start, stop, /)\n--\n\nSome rows as tuples."},
+    {"_repr_html_", table_html, METH_NOARGS, "_repr_html_($self, /)\n--\n\nIts first and last rows, for notebooks."},
+    {"to_pandas", table_to_pandas, METH_NOARGS, "to_pandas($self, /)\n--\n\nThe table as a pandas.DataFrame."},
+    {"to_polars", table_to_polars, METH_NOARGS, "to_polars($self, /)\n--\n\nThe table as a polars.DataFrame."},
+    {"to_arrow", table_to_arrow, METH_NOARGS, "to_arrow($self, /)\n--\n\nThe table as a pyarrow.Table."},
     {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_stream, METH_VARARGS | METH_KEYWORDS,
      "__arrow_c_stream__($self, requested_schema=None)\n--\n\nThe table for Arrow libraries, which take it uncopied."},
     {"__arrow_c_schema__", table_schema, METH_NOARGS, "__arrow_c_schema__($self, /)\n--\n\nIts Arrow schema."},
@@ -487,15 +579,21 @@ static const char documentation[] =
     "\n"
     "`table[name]` is a column as a list, `len(table)` the number of rows. pyarrow.table(table),\n"
     "polars.DataFrame(table) and duckdb take it without copying (the Arrow PyCapsule interface).\n"
+    "`to_pandas`, `to_polars` and `to_arrow` convert it; it prints its first and last rows.\n"
     "\n"
     "Args:\n"
     "    columns: Lists by name.\n";
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, (void *)documentation},   {Py_tp_new, (void *)table_new},
-    {Py_tp_dealloc, (void *)table_free},  {Py_tp_methods, methods},
-    {Py_tp_getset, attributes},           {Py_mp_length, (void *)table_length},
-    {Py_mp_subscript, (void *)table_get}, {0, NULL},
+    {Py_tp_doc, (void *)documentation},
+    {Py_tp_new, (void *)table_new},
+    {Py_tp_dealloc, (void *)table_free},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {Py_mp_length, (void *)table_length},
+    {Py_mp_subscript, (void *)table_get},
+    {Py_tp_repr, (void *)table_repr},
+    {0, NULL},
 };
 
 PyType_Spec core_table_spec = {

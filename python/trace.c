@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "analyse/export/tables.h"
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/functions.h"
@@ -90,6 +91,9 @@ static int read_profile_options(PyObject *keywords, struct gt_profile_options *r
         {"carbon_intensity", TEXT, offsetof(struct gt_profile_options, carbon_intensity)},
         {"carbon_file", TEXT, offsetof(struct gt_profile_options, carbon_file)},
         {"price", TEXT, offsetof(struct gt_profile_options, price)},
+        {"peak_flops", TEXT, offsetof(struct gt_profile_options, peak_flops)},
+        {"operator", TEXT, offsetof(struct gt_profile_options, operator_name)},
+        {"length", COUNT, offsetof(struct gt_profile_options, length)},
     };
     *ret = GT_INIT(struct gt_profile_options);
     return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
@@ -332,7 +336,40 @@ static PyObject *raw_events(PyObject *module, PyObject *arguments)
     return good ? core_take_table(module, status, table, &error) : NULL;
 }
 
+static int read_events(const char *const *paths, size_t count, const struct gt_trace_request *request,
+                       struct gt_table **ret, struct gt_error *error)
+{
+    struct gt_trace_options options;
+    struct gt_trace_source *source = NULL;
+    int status = gt_trace_request_read(request, &options, error);
+    if (status >= 0)
+        status = gt_trace_source_open(&source, paths, count, &options, error);
+    if (status >= 0)
+        status = gt_export_table(source, ret, error);
+    gt_trace_source_close(source);
+    return status;
+}
+
+static PyObject *events_table(PyObject *module, PyObject *arguments)
+{
+    PyObject *list, *reading, *keep = PyList_New(0);
+    const char *const *paths;
+    struct gt_trace_request request;
+    struct gt_table *table = NULL;
+    struct gt_error error = {0};
+    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:events_table", &list, &PyDict_Type, &reading);
+    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS status = read_events(paths, count_of(paths), &request, &table, &error);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(keep);
+    return good ? core_take_table(module, status, table, &error) : NULL;
+}
+
 PyMethodDef core_trace_methods[] = {
+    {"events_table", events_table, METH_VARARGS,
+     "events_table(paths, request, /)\n--\n\nEvents with the columns of `gpu-tracker timeline export`."},
     {"raw_events", raw_events, METH_VARARGS,
      "raw_events(paths, request, /)\n--\n\nEvents as their files have them, with all arguments as JSON."},
     {"analyses", analyses, METH_NOARGS, "analyses()\n--\n\nName and help of every analysis of traces."},

@@ -59,6 +59,9 @@ struct gt_profile_options {
     const char *key;           /* what lists are ordered by; NULL: the analysis's default */
     int top;                   /* rows of long lists; 0: 20, negative: all */
     const char *carbon_intensity, *carbon_file, *price; /* steps, phases: what their energy comes to, as of a tracker */
+    const char *peak_flops;    /* flops: operations per second of one GPU, "312T" or "989e12"; NULL: not told */
+    const char *operator_name; /* sequences: of the work that this operator or range launches; NULL: not told */
+    int length;                /* sequences: of so many kernels; 0: all that one call launches */
 };
 
 /* Describe analysis number `index`. 0, or -ENOENT past the last. */

@@ -6,15 +6,15 @@
 
 #include "base/grow.h"
 
-const char *const gt_idle_names[GT_IDLE_POLICIES] = {"share", "exclude", "all"};
+const char *const gt_idle_policy_names[GT_IDLE_POLICIES] = {"share", "exclude", "all"};
 
 /* A shorter time has too few ticks, and too few steps of the counter. */
 static const double IDLE_SECONDS = 0.05, IDLE_REFRESHES = 5;
 
-int gt_idle_find(const char *name)
+int gt_idle_policy_find(const char *name)
 {
     for (int i = 0; i < GT_IDLE_POLICIES; i++)
-        if (!strcmp(gt_idle_names[i], name))
+        if (!strcmp(gt_idle_policy_names[i], name))
             return i;
     return -EINVAL;
 }
@@ -37,7 +37,7 @@ double gt_energy_share_seconds(enum gt_energy_device device)
     return device == GT_ENERGY_CPU ? (double)gt_cpu_stretch_ns / 1e9 : 0;
 }
 
-void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy, int core_count, int64_t now_ns)
+void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle_policy policy, int core_count, int64_t now_ns)
 {
     *attribution = (struct gt_attribution){.policy = policy, .core_count = core_count, .start_ns = now_ns};
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {

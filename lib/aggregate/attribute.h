@@ -9,7 +9,7 @@
  * a user came or went between two readings, the window is divided by the mean of both readings' shares.
  *
  * Idle energy is time x the lowest power that was seen while the device was idle, see struct gt_idle_power. Until it was seen
- * only time without any user counts as idle. enum gt_idle chooses who is charged with it. */
+ * only time without any user counts as idle. enum gt_idle_policy chooses who is charged with it. */
 #ifndef GT_AGGREGATE_ATTRIBUTE_H
 #define GT_AGGREGATE_ATTRIBUTE_H
 
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "aggregate/coverage.h"
-#include "sample/sample.h"
+#include "sample/outcome.h"
 #include "sample/tree.h"
 
 /* The idle power of a device: the least that it was seen to draw while idle, from one move of its counter to a later one. Readings
@@ -41,14 +41,14 @@ void gt_idle_power_see(struct gt_idle_power *power, int64_t now_ns, double joule
 /* Idle energy in the joules that a counter shows after so many seconds more; 0 where idle power is not known. */
 double gt_idle_power_take(struct gt_idle_power *power, double joules, double seconds);
 
-enum gt_idle {
+enum gt_idle_policy {
     GT_IDLE_SHARE, /* whoever uses the device is charged with its idle energy in proportion; only time without a user is idle */
     GT_IDLE_EXCLUDE, /* idle energy is charged to nobody */
     GT_IDLE_ALL,     /* the job is charged with all of it, as on a device reserved for it */
     GT_IDLE_POLICIES
 };
-extern const char *const gt_idle_names[GT_IDLE_POLICIES];
-int gt_idle_find(const char *name); /* -EINVAL */
+extern const char *const gt_idle_policy_names[GT_IDLE_POLICIES];
+int gt_idle_policy_find(const char *name); /* -EINVAL */
 
 /* The rule by which the job gets its share of a device's energy, one clause. */
 const char *gt_energy_method(enum gt_energy_device device, bool by_package);
@@ -98,7 +98,7 @@ struct gt_package_share {
 struct gt_gpu_use; /* of one GPU; private */
 
 struct gt_attribution {
-    enum gt_idle policy;
+    enum gt_idle_policy policy;
     int core_count;
     struct gt_energy energy[GT_ENERGY_DEVICES];
     struct gt_job_power {
@@ -127,7 +127,8 @@ struct gt_attribution {
     size_t share_capacity;
 };
 
-void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle policy, int core_count, int64_t now_ns);
+void gt_attribution_init(struct gt_attribution *attribution, enum gt_idle_policy policy, int core_count,
+                         int64_t now_ns);
 /* Set the seconds between new values of the devices' counters; 0: not known. Before the first reading. */
 void gt_attribution_refresh(struct gt_attribution *attribution, const double refresh[GT_ENERGY_DEVICES]);
 void gt_attribution_release(struct gt_attribution *attribution);
@@ -170,7 +171,7 @@ extern const int64_t gt_cpu_stretch_ns;
 /* Joules since the last reading. A counter never goes back. */
 double gt_energy_advance(struct gt_energy *energy, double joules);
 /* Divide a window's joules, of which `idle` is idle energy, when the job has `ratio` of the active part; the job's joules. */
-double gt_energy_divide(struct gt_energy *energy, enum gt_idle policy, double joules, double idle, double ratio,
+double gt_energy_divide(struct gt_energy *energy, enum gt_idle_policy policy, double joules, double idle, double ratio,
                         bool takes_idle);
 
 void gt_cpu_share_init(struct gt_cpu_share *share, int64_t now_ns);

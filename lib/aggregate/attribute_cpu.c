@@ -72,7 +72,7 @@ double gt_energy_advance(struct gt_energy *energy, double joules)
     return growth;
 }
 
-double gt_energy_divide(struct gt_energy *energy, enum gt_idle policy, double joules, double idle, double ratio,
+double gt_energy_divide(struct gt_energy *energy, enum gt_idle_policy policy, double joules, double idle, double ratio,
                         bool takes_idle)
 {
     double to_job = (joules - idle) * ratio;
@@ -108,7 +108,7 @@ static void move_anchors(struct gt_cpu_share *share, const struct gt_cpu_use *us
 }
 
 /* The window is one in which some process ran. */
-static double idle_energy(struct gt_cpu_share *share, enum gt_idle policy, double joules, double seconds)
+static double idle_energy(struct gt_cpu_share *share, enum gt_idle_policy policy, double joules, double seconds)
 {
     double idle = gt_idle_power_take(&share->idle, joules, seconds);
     return policy == GT_IDLE_SHARE ? 0 : idle;

@@ -66,7 +66,7 @@ struct gt_combine_options {
     bool detail;
     int core_count;
     double period; /* seconds between samples asked for */
-    enum gt_idle idle;
+    enum gt_idle_policy idle;
     int64_t start_ns;                  /* CLOCK_MONOTONIC: since when counters count */
     double refresh[GT_ENERGY_DEVICES]; /* seconds between new values at their sources; 0: not known */
 };

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sample/sample.h"
+#include "sample/outcome.h"
 
 enum gt_gap_cause { GT_GAP_NONE, GT_GAP_UNREAD, GT_GAP_STILL, GT_GAP_SET_BACK, GT_GAP_ONE_STILL };
 

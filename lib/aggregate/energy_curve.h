@@ -21,7 +21,8 @@
 #define GT_AGGREGATE_ENERGY_CURVE_H
 
 #include "aggregate/curve.h"
-#include "sample/sample.h"
+#include "sample/machine.h"
+#include "sample/outcome.h"
 
 /* The parts, seconds that are missing; of CPUs also CPU seconds of the job, and errors of its share. */
 enum { GT_ENERGY_QUANTITIES = GT_ENERGY_PARTS + 4 };

@@ -4,6 +4,7 @@
 
 #include "aggregate/occupancy.h"
 #include "aggregate/sample_course.h"
+#include "sample/outcome.h"
 #include "sample/sample.h"
 
 struct gt_statistic {

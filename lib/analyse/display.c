@@ -18,10 +18,12 @@ bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_mach
 struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, const char *name,
                                           const struct gt_machine *machine)
 {
-    struct gt_display_unit display = {.factor = 1};
+    struct gt_display_unit display = {.factor = 1, .unit = ""};
     int index = gt_store_column_find(columns, name);
     const struct gt_column *column = index < 0 ? NULL : &columns->column[index];
     snprintf(display.label, sizeof display.label, "%s", name);
+    if (column)
+        display.unit = gt_store_column_unit(column, machine);
     if (!column || column->is_original || column->scope < 0)
         return display;
     enum gt_unit unit = gt_metrics[column->metric].unit;
@@ -37,6 +39,7 @@ struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, cons
         display.factor = 100;
         unit_name = "percent";
     }
+    display.unit = unit_name;
     if (unit != GT_COUNT)
         snprintf(display.label, sizeof display.label, "%s (%s%s)", name, unit_name,
                  gt_display_unit_is_estimated(column->metric, machine) ? ", estimated" : "");

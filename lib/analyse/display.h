@@ -7,8 +7,9 @@
 #include "store/store.h"
 
 struct gt_display_unit {
-    char label[128]; /* "main_ram_private (gigabytes)", "combined_cpu_energy (joules, estimated)" */
-    double factor;   /* from the value in data to the one that is shown */
+    char label[128];  /* "main_ram_private (gigabytes)", "combined_cpu_energy (joules, estimated)" */
+    double factor;    /* from the value in data to the one that is shown */
+    const char *unit; /* of the one that is shown; "" where it has none */
 };
 
 /* Returns how people see a column. The original's columns, and names that are no columns, stay as they are. The

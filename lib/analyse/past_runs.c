@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/number.h"
 #include "sample/life.h"
 #include "schema/human.h"
 
@@ -34,30 +35,17 @@ static double value_of(const struct gt_past_run *run, const struct figure *figur
     return *(const double *)(const void *)((const char *)run + figure->offset);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double first = *(const double *)a, second = *(const double *)b;
-    return (first > second) - (first < second);
-}
-
-/* Sorts the list. */
-static double median(double *value, size_t count)
-{
-    qsort(value, count, sizeof *value, by_size);
-    return (value[(count - 1) / 2] + value[count / 2]) / 2;
-}
-
 /* How much more it is than it was, as a ratio; 0: no more than what runs differ by. */
 static double change_of(double now, double *before, size_t count, double least)
 {
     double distance[GT_CHANGE_RUNS_MOST] = {0};
-    double middle = median(before, count);
+    double middle = gt_median(before, count);
     for (size_t i = 0; i < count; i++)
         distance[i] = fabs(before[i] - middle);
     bool is_outside = now < before[0] || now > before[count - 1];
     double change = now - middle;
     if (!is_outside || fabs(change) < least || !(middle > 0) || fabs(change) < LEAST_CHANGE * middle ||
-        fabs(change) <= DEVIATIONS * NORMAL * median(distance, count))
+        fabs(change) <= DEVIATIONS * NORMAL * gt_median(distance, count))
         return 0;
     return change / middle;
 }
@@ -115,7 +103,7 @@ double gt_past_runs_usual(const char *command, const char *folder, const char *h
         if (is_same(&runs.run[i], command, host))
             elapsed[count++] = runs.run[i].elapsed;
     gt_past_runs_release(&runs);
-    return count ? median(elapsed, count) : NAN;
+    return count ? gt_median(elapsed, count) : NAN;
 }
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */

@@ -408,13 +408,13 @@ static int open_machine(struct gt_exporter *exporter, struct gt_error *error)
     if (status < 0)
         return status;
     int cores = gt_capacity_cores(&exporter->sampler.root);
-    int idle = options->idle ? gt_idle_find(options->idle) : GT_IDLE_SHARE;
+    int idle = options->idle ? gt_idle_policy_find(options->idle) : GT_IDLE_SHARE;
     if (idle < 0)
         return gt_error_set(error, EINVAL, "idle \"%s\": share, exclude or all", options->idle);
     gt_combine_init(&exporter->combiner, &(struct gt_combine_options){
                                              .core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN),
                                              .period = options->sleep_time,
-                                             .idle = (enum gt_idle)idle,
+                                             .idle = (enum gt_idle_policy)idle,
                                              .start_ns = now_of(exporter),
                                          });
     exporter->has_crowd = options->all_processes || options->slurm;

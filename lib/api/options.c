@@ -10,18 +10,10 @@
 #include "collect/collector.h"
 #include "collect/energy/meter.h"
 #include "collect/energy/model.h"
+#include "collect/process/memory.h"
 #include "collect/process/pid_namespace.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
-
-static const char *const memory_methods[] = {"auto", "rss", "pss", "unique", NULL};
-
-static bool is_one_of(const char *text, const char *const choices[])
-{
-    while (*choices && strcmp(*choices, text))
-        choices++;
-    return *choices != NULL;
-}
 
 #define TEXT_TEXT(member, fallback) {offsetof(struct gt_tracker_options, member), fallback},
 #define TEXT_PATH(member, fallback) TEXT_TEXT(member, fallback)
@@ -55,6 +47,7 @@ void gt_tracker_options_release(struct gt_tracker_options *options)
     for (const char *const *library = options->libraries; library && *library; library++)
         free((char *)*library);
     free((void *)options->libraries);
+    free((void *)options->experiment);
     *options = (struct gt_tracker_options){0};
 }
 
@@ -72,6 +65,16 @@ static int copy_libraries(struct gt_tracker_options *options)
         if (!(copy[i] = strdup(given[i])))
             return -ENOMEM;
     return 0;
+}
+
+static int copy_experiment(struct gt_tracker_options *options)
+{
+    const struct gt_experiment_options *given = options->experiment;
+    struct gt_experiment_options *copy = given ? malloc(sizeof *copy) : NULL;
+    options->experiment = copy;
+    if (copy)
+        *copy = *given;
+    return given && !copy ? -ENOMEM : 0;
 }
 
 #define FILL_NUMBER(member, fallback) \
@@ -99,7 +102,7 @@ int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_trac
         if (given && !*text)
             status = -ENOMEM;
     }
-    if (copy_libraries(ret) < 0)
+    if (copy_libraries(ret) < 0 || copy_experiment(ret) < 0)
         status = -ENOMEM;
     fill_numbers(ret);
     if (status < 0) {
@@ -150,19 +153,17 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
         return gt_error_set(error, EINVAL, "the sleep time must be at least 0.001 seconds");
     if (options->sleep_time > 86400)
         return gt_error_set(error, EINVAL, "the sleep time must be at most 86400 seconds");
-    if (!(options->measurement_period >= 0) || options->measurement_period > 1e9)
+    const struct gt_experiment_options *experiment = options->experiment;
+    if (experiment && (!(experiment->measurement_period > 0) || experiment->measurement_period > 1e9))
         return gt_error_set(error, EINVAL, "the measurement period must be a number of seconds");
-    if (options->record && !(options->measurement_period > 0))
-        return gt_error_set(error, EINVAL, "records need a measurement period");
     if (options->expected_cores < 0)
         return gt_error_set(error, EINVAL, "the number of expected cores must be at least 1");
-    if (!is_one_of(options->memory, memory_methods))
-        return gt_error_set(error, EINVAL, "\"%s\" is not a memory method; choose auto, rss, pss or unique",
-                            options->memory);
-    if (gt_idle_find(options->idle) < 0)
+    if (gt_idle_policy_find(options->idle) < 0)
         return gt_error_set(error, EINVAL, "\"%s\" is not a policy for idle energy; choose share, exclude or all",
                             options->idle);
-    int status = options->gpu_brand ? check_brand(options->gpu_brand, error) : 0;
+    int status = gt_memory_method_find(options->memory, error);
+    if (status >= 0 && options->gpu_brand)
+        status = check_brand(options->gpu_brand, error);
     if (status >= 0)
         status = check_power(options, error);
     if (status >= 0)
@@ -180,7 +181,7 @@ static int check_values(const struct gt_tracker_options *options, struct gt_erro
 
 const char *gt_idle_policy(size_t index)
 {
-    return index < GT_IDLE_POLICIES ? gt_idle_names[index] : NULL;
+    return index < GT_IDLE_POLICIES ? gt_idle_policy_names[index] : NULL;
 }
 
 /* A job in numbers that mean other processes cannot be tracked. */

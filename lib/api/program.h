@@ -2,13 +2,17 @@
 #ifndef GT_API_PROGRAM_H
 #define GT_API_PROGRAM_H
 
+#include <stdbool.h>
+
 #include "blocks/block_run.h"
 #include "gpu_tracker.h"
 
-/* Get name `index` of the policies for idle energy, of the kinds of requests, and of the statistics that sessions are compared by; NULL
+/* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics that sessions are compared by; NULL
  * past the end. */
+const char *gt_memory_method_name(size_t index);
 const char *gt_idle_policy(size_t index);
 const char *gt_request_kind(size_t index);
+const char *gt_rule_figure(size_t index); /* of --fail-if */
 const char *gt_statistic_name(size_t index);
 
 /* ---- Recordings and reports ---------------------------------------------------------------------------------------- */
@@ -17,9 +21,10 @@ const char *gt_statistic_name(size_t index);
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
-/* Keep one table at the top of a report, by its key, or the first where `name` is NULL. *rest gets a sentence about what else there was,
+/* Keep one table at the top of a report, by its key, or the first where `name` is NULL; unless it is to be alone, why it is empty, too. *rest gets a sentence about what else there was,
  * free with free(), or NULL. 0: done, or there is no table at all and none was asked for; -EINVAL names the tables there are. */
-int gt_report_choose_table(struct gt_report *report, const char *name, char **rest, struct gt_error *error);
+int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
+                           struct gt_error *error);
 /* Write the commands by which an administrator would let this user read what is denied, each with what it opens and its risk. Nothing
  * is changed. Free *ret with free(). 1: something is denied, 0: nothing. */
 int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);

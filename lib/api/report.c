@@ -9,6 +9,7 @@
 #include "analyse/compare/compare.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/usage.h"
+#include "analyse/usage/usage_rule.h"
 #include "api/caller_struct.h"
 #include "api/program.h"
 #include "api/python.h"
@@ -22,6 +23,8 @@
 #include "report/format.h"
 #include "report/picture.h"
 #include "sample/cost.h"
+#include "sample/machine.h"
+#include "sample/outcome.h"
 #include "sample/sample.h"
 #include "schema/unit.h"
 #include "store/store.h"
@@ -302,6 +305,11 @@ static int add_run(const struct gt_usage_sources *sources, void *next, struct gt
 const char *gt_statistic_name(size_t index)
 {
     return index < GT_STATISTICS ? gt_statistic_names[index] : NULL;
+}
+
+const char *gt_rule_figure(size_t index)
+{
+    return gt_usage_rule_figure(index);
 }
 
 const char *gt_request_kind(size_t index)

@@ -87,14 +87,11 @@ int gt_timeline_info(const char *const *paths, size_t count, const struct gt_tra
 int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error)
 {
-    GT_OWN(struct gt_merge_request, own, merge);
-    struct gt_merge_options options = {.low_gpu = own.low_gpu,
-                                       .metrics = own.metrics,
-                                       .align = own.align,
-                                       .output = own.output,
-                                       .overwrite = own.overwrite};
-    if (!(own.low_gpu >= 0 && own.low_gpu <= 100))
-        return gt_error_set(error, EINVAL, "low_gpu: %g is no percentage, from 0 to 100", own.low_gpu);
+    struct gt_merge_options options = {0};
+    gt_own(&options.request, sizeof options.request, merge);
+    double low_gpu = options.request.low_gpu;
+    if (!(low_gpu >= 0 && low_gpu <= 100))
+        return gt_error_set(error, EINVAL, "low_gpu: %g is no percentage, from 0 to 100", low_gpu);
     int status = gt_trace_request_read(request, &options.trace, error);
     return status < 0 ? status : gt_merge(ret, paths, count, &options, error);
 }
@@ -102,8 +99,8 @@ int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_tr
 int gt_timeline_export(const char *const *paths, size_t count, const struct gt_trace_request *request,
                        const struct gt_export_request *what, struct gt_report **ret, struct gt_error *error)
 {
-    GT_OWN(struct gt_export_request, own, what);
-    struct gt_export_options options = {.output = own.output, .overwrite = own.overwrite};
+    struct gt_export_options options = {0};
+    gt_own(&options.request, sizeof options.request, what);
     int status = gt_trace_request_read(request, &options.trace, error);
     return status < 0 ? status : gt_export(ret, paths, count, &options, error);
 }

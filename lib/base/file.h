@@ -75,7 +75,7 @@ enum { GT_PAGE = 4096 };
 
 /* Returns how many bytes longer a row that ends at `end` must be, so that the next row, of at most `next` bytes, crosses no
  * page. */
-static inline size_t gt_page_rest(off_t end, size_t next)
+static inline size_t gt_file_page_rest(off_t end, size_t next)
 {
     size_t left = GT_PAGE - (size_t)end % GT_PAGE;
     return left < next && next <= GT_PAGE ? left : 0;

@@ -19,6 +19,12 @@ int gt_order_doubles(const void *a, const void *b)
     return GT_ORDER(*(const double *)a, *(const double *)b);
 }
 
+double gt_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, gt_order_doubles);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
 int gt_order_ints(const void *a, const void *b)
 {
     return GT_ORDER(*(const int *)a, *(const int *)b);

@@ -58,6 +58,8 @@ static inline int gt_order_lists(const uint32_t a[], const uint32_t b[], size_t 
 
 /* For arrays of numbers, and of structures whose first member is the number. */
 int gt_order_doubles(const void *a, const void *b);
+/* Returns the median of at least one number, and sorts them. */
+double gt_median(double *values, size_t count);
 int gt_order_ints(const void *a, const void *b);
 int gt_order_int64s(const void *a, const void *b);
 

@@ -247,6 +247,12 @@ void gt_table_choice(struct gt_table *table, uint32_t key, const char *value)
         column->count++;
 }
 
+bool gt_table_knows(const struct gt_table *table, size_t column, uint32_t key)
+{
+    return table && column < table->columns && key < table->column[column].keys &&
+           table->column[column].choice_of_key[key];
+}
+
 void gt_table_seek(struct gt_table *table, size_t column)
 {
     if (table && !table->failed)

@@ -75,6 +75,8 @@ void gt_table_text_of(struct gt_table *table, const char *value, size_t length);
 void gt_table_missing(struct gt_table *table);
 /* Adds a text that repeats. `key` is the caller's small number for it; UINT32_MAX: missing. */
 void gt_table_choice(struct gt_table *table, uint32_t key, const char *value);
+/* Returns true where a column has a text for the key already. */
+bool gt_table_knows(const struct gt_table *table, size_t column, uint32_t key);
 /* Tables may be filled column by column: the next cell is of this column. */
 void gt_table_seek(struct gt_table *table, size_t column);
 /* A dictionary may be made before the cells: these add its next text, and a cell that chooses one by number; negative: missing. */

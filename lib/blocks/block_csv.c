@@ -1,5 +1,5 @@
 /* Sub-tracking files as CSV. A row is one write(2) at the end of the file, inside one page: whoever reads the file finds whole
- * rows, whenever, and so does who finds it after a kill. See gt_page_rest.
+ * rows, whenever, and so does who finds it after a kill. See gt_file_page_rest.
  *
  * The descriptor is one of the program we live in, which may close it and use its number again. So it gets a high number,
  * and its position has to be where the last row left it. */
@@ -219,7 +219,7 @@ static size_t quote(char *ret, const char *name, size_t length)
 static size_t stretch(struct csv_file *csv, char *line, size_t length, off_t at)
 {
     csv->longest = length > csv->longest ? length : csv->longest;
-    size_t zeros = gt_page_rest(at + (off_t)length, csv->longest + GROWTH);
+    size_t zeros = gt_file_page_rest(at + (off_t)length, csv->longest + GROWTH);
     if (zeros) {
         memset(line + length - 2, '0', zeros);
         memcpy(line + length + zeros - 2, "\r\n", 2);

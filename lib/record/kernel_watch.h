@@ -5,7 +5,7 @@
 
 #include "collect/cgroup/limits.h"
 #include "record/made_groups.h"
-#include "sample/sample.h"
+#include "sample/outcome.h"
 #include "sample/tree.h"
 
 struct gt_kernel_watch {

@@ -132,12 +132,12 @@ static const struct {
 enum reading { NUMBER, LIST, MOMENT };
 
 /* The first that is there tells; `times` is another variable by which it is multiplied. */
-static const struct fact {
+static const struct allocation {
     enum gt_limit_kind kind;
     enum reading reading;
     const char *variable, *times;
     double unit;
-} facts[] = {
+} allocations[] = {
     {GT_LIMIT_MEMORY, NUMBER, "SLURM_MEM_PER_NODE", NULL, 1048576},
     {GT_LIMIT_MEMORY, NUMBER, "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE", 1048576},
     {GT_LIMIT_MEMORY, NUMBER, "SLURM_MEM_PER_GPU", "SLURM_GPUS_ON_NODE", 1048576},
@@ -185,17 +185,18 @@ static double length_of(const char *list)
     return count > 0 ? count : NAN;
 }
 
-static double value_of(const struct environment *environment, const struct fact *fact, const struct gt_machine *machine)
+static double value_of(const struct environment *environment, const struct allocation *allocation,
+                       const struct gt_machine *machine)
 {
-    const char *text = find(environment, fact->variable);
+    const char *text = find(environment, allocation->variable);
     if (!text)
         return NAN;
-    if (fact->reading == LIST)
+    if (allocation->reading == LIST)
         return length_of(text);
-    double value = number_of(environment, fact->variable) * fact->unit;
-    if (fact->reading == MOMENT)
+    double value = number_of(environment, allocation->variable) * allocation->unit;
+    if (allocation->reading == MOMENT)
         return value - (double)machine->start_real_ns / 1e9;
-    return fact->times ? value * number_of(environment, fact->times) : value;
+    return allocation->times ? value * number_of(environment, allocation->times) : value;
 }
 
 static void set(struct gt_limit *limit, double value, const char *source)
@@ -233,8 +234,9 @@ static void read_environment(struct gt_machine *machine, const struct environmen
         read_tasks(machine, environment);
     if (is_task(environment))
         set(&machine->limit[GT_LIMIT_CORES], number_of(environment, "SLURM_CPUS_PER_TASK"), "SLURM_CPUS_PER_TASK");
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        set(&machine->limit[facts[i].kind], value_of(environment, &facts[i], machine), facts[i].variable);
+    for (size_t i = 0; i < sizeof allocations / sizeof *allocations; i++)
+        set(&machine->limit[allocations[i].kind], value_of(environment, &allocations[i], machine),
+            allocations[i].variable);
 }
 
 static void read_groups(struct gt_machine *machine, const struct gt_root *root,

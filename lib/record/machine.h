@@ -6,7 +6,7 @@
 
 #include "base/root.h"
 #include "collect/cgroup/limits.h"
-#include "sample/sample.h"
+#include "sample/machine.h"
 
 struct gt_recorder;
 

@@ -68,7 +68,7 @@ static void final_peaks(struct gt_recorder *recorder, struct gt_outcome *outcome
                 outcome->value[scope][id] = recorder->combiner.peak[scope][id];
 }
 
-static void final_peak_facts(const struct gt_recorder *recorder, struct gt_outcome *outcome)
+static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     const struct gt_job_peak *job = &recorder->sampler.finder.peak;
     static const int which[GT_FIXED_ROWS] = {
@@ -116,7 +116,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     final_counters(recorder, ret);
     final_packages(recorder, ret);
     final_peaks(recorder, ret);
-    final_peak_facts(recorder, ret);
+    final_peak_fields(recorder, ret);
     if (final_lives(recorder, ret) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     if (gt_provenance_fill(recorder, ret) < 0)

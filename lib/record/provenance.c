@@ -105,8 +105,8 @@ static void refine_tree_peak(const struct gt_recorder *recorder, const struct gt
                              struct gt_provenance *entry)
 {
     const double *values = outcome->value[entry->scope];
-    const struct gt_peak_fields *facts = &outcome->peak[entry->scope];
-    if (facts->least >= values[GT_RAM_PEAK_BOUND] && !recorder->sampler.finder.peak.untold)
+    const struct gt_peak_fields *fields = &outcome->peak[entry->scope];
+    if (fields->least >= values[GT_RAM_PEAK_BOUND] && !recorder->sampler.finder.peak.untold)
         return;
     restate(
         entry, GT_SAMPLED, "/proc/PID/statm, walks, high-water marks",

@@ -37,7 +37,7 @@ int64_t gt_recorder_now(const struct gt_recorder *recorder)
 int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *ret, size_t size,
                      struct gt_error *error)
 {
-    if (!(options->measurement_period > 0))
+    if (!options->experiment)
         return gt_store_path(ret, size, options->tracking_file, pid, error);
     int length = snprintf(ret, size, "%s/", options->tracking_file);
     return length < 0 || (size_t)length >= size ? gt_error_system(error, ENAMETOOLONG, "%s", options->tracking_file)
@@ -98,7 +98,7 @@ static void begin(struct gt_recorder *recorder)
                                              .detail = options->detail,
                                              .core_count = recorder->machine.core_count,
                                              .period = options->sleep_time,
-                                             .idle = (enum gt_idle)gt_idle_find(options->idle),
+                                             .idle = (enum gt_idle_policy)gt_idle_policy_find(options->idle),
                                              .start_ns = recorder->start_ns,
                                          });
 }
@@ -174,9 +174,6 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
     struct gt_store_readings readings = {
         .sampler = &recorder->sampler,
         .attribution = &recorder->combiner.attribution,
-        .seconds = options->measurement_period,
-        .all_gpu_users = options->all_gpu_users != 0,
-        .record = options->record,
         .context = options->context,
     };
     struct gt_store_options store = {.path = recorder->path,
@@ -184,7 +181,9 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
                                      .detail = options->detail,
                                      .names = names_of(options) > 0,
                                      .readings = &readings};
-    if ((!options->tracking_file && !options->record) || recorder->store)
+    if (options->experiment)
+        readings.experiment = *options->experiment;
+    if ((!options->tracking_file && !readings.experiment.record) || recorder->store)
         return 0;
     return gt_store_open(&recorder->store, &store, &recorder->machine, error);
 }

@@ -41,16 +41,24 @@ void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line)
         add_curve(item, line->curve);
 }
 
-static void add_pair(struct gt_node *list, const char *words, const char *detail)
+static struct gt_node *add_pair(struct gt_node *list, const char *words, const char *detail)
 {
     struct gt_node *item = gt_report_section(list, "item", "");
     gt_report_text(item, "words", "Words", words);
     gt_report_text(item, "detail", "Detail", detail);
+    return item;
 }
 
 void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *detail)
 {
     add_pair(part(brief, "warnings"), sentence, detail);
+}
+
+void gt_brief_finding(struct gt_node *brief, const char *sentence, const char *detail, const char *shown)
+{
+    struct gt_node *item = add_pair(part(brief, "warnings"), sentence, detail);
+    if (shown)
+        gt_report_text(item, "part", "Part", shown);
 }
 
 void gt_brief_request(struct gt_node *brief, const char *heading, const char *request)
@@ -137,6 +145,11 @@ const char *gt_brief_words(const struct gt_node *item)
 const char *gt_brief_detail(const struct gt_node *item)
 {
     return text_in(item, "detail");
+}
+
+const char *gt_brief_part(const struct gt_node *item)
+{
+    return text_in(item, "part");
 }
 
 bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret)

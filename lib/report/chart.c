@@ -119,8 +119,7 @@ static double y_place(const struct chart *chart, double y)
     return HEIGHT - BOTTOM - (y - chart->y.least) / (chart->y.most - chart->y.least) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* A step of 1, 2 or 5 times a power of ten that gives at most `count` ticks. */
-static double tick_step(struct gt_chart_range range, int count)
+double gt_chart_tick_step(struct gt_chart_range range, int count)
 {
     double rough = (range.most - range.least) / count;
     double power = pow(10, floor(log10(rough)));
@@ -128,7 +127,7 @@ static double tick_step(struct gt_chart_range range, int count)
     return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
 }
 
-static int tick_decimals(double step)
+int gt_chart_tick_decimals(double step)
 {
     return step >= 1 ? 0 : (int)ceil(-log10(step) - 1e-9);
 }
@@ -142,19 +141,19 @@ static void put_point(struct gt_buffer *out, double x, double y)
 
 void gt_chart_x_axis(struct gt_buffer *out, struct gt_chart_range x, int height)
 {
-    double step = tick_step(x, 8);
+    double step = gt_chart_tick_step(x, 8);
     for (double at = ceil(x.least / step) * step; at <= x.most + step * 1e-6; at += step) {
         gt_buffer_text(out, "<text text-anchor=\"middle\" x=\"");
         gt_chart_number(out, gt_chart_place(x, at), 1);
         gt_buffer_printf(out, "\" y=\"%d\">", height - BOTTOM + 18);
-        gt_chart_number(out, at, tick_decimals(step));
+        gt_chart_number(out, at, gt_chart_tick_decimals(step));
         gt_buffer_text(out, "</text>\n");
     }
 }
 
 static void put_y_axis(const struct chart *chart)
 {
-    double step = tick_step(chart->y, 5);
+    double step = gt_chart_tick_step(chart->y, 5);
     for (double y = ceil(chart->y.least / step) * step; y <= chart->y.most + step * 1e-6; y += step) {
         double place = y_place(chart, y);
         gt_buffer_text(chart->out, "<path class=\"grid\" d=\"M");
@@ -162,7 +161,7 @@ static void put_y_axis(const struct chart *chart)
         gt_buffer_printf(chart->out, "H%d\"/><text text-anchor=\"end\" x=\"%d\" y=\"", WIDTH - RIGHT, LEFT - 6);
         gt_chart_number(chart->out, place + 4, 1);
         gt_buffer_text(chart->out, "\">");
-        gt_chart_number(chart->out, y, tick_decimals(step));
+        gt_chart_number(chart->out, y, gt_chart_tick_decimals(step));
         gt_buffer_text(chart->out, "</text>\n");
     }
 }

@@ -41,6 +41,9 @@ void gt_html_escape(struct gt_buffer *out, const char *text);
 /* For both kinds of picture. */
 double gt_chart_place(struct gt_chart_range range, double x);
 void gt_chart_number(struct gt_buffer *out, double value, int decimals);
+/* A step of 1, 2 or 5 times a power of ten that gives at most `count` ticks, and the decimals that tell them. */
+double gt_chart_tick_step(struct gt_chart_range range, int count);
+int gt_chart_tick_decimals(double step);
 void gt_chart_x_axis(struct gt_buffer *out, struct gt_chart_range x, int height);
 
 #endif

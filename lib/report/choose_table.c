@@ -26,9 +26,10 @@ static bool belongs_to(const struct gt_node *node, const struct gt_node *table)
     return strcmp(gt_node_key(node), "reason") == 0 && strcmp(gt_node_title(node), gt_node_title(table)) == 0;
 }
 
-static void tell(const struct gt_node *node, bool names_tables, struct gt_buffer *rest)
+static void tell(const struct gt_node *node, bool names_tables, bool names_reason, struct gt_buffer *rest)
 {
-    if (gt_node_kind(node) == GT_NODE_TEXT && gt_node_text(node) && strcmp(gt_node_key(node), "reason") != 0)
+    bool is_reason = strcmp(gt_node_key(node), "reason") == 0;
+    if (gt_node_kind(node) == GT_NODE_TEXT && gt_node_text(node) && (!is_reason || names_reason))
         gt_buffer_printf(rest, "%s%s: %s", rest->length ? "; " : "", gt_node_title(node), gt_node_text(node));
     else if (gt_node_kind(node) == GT_NODE_TABLE && names_tables)
         gt_buffer_printf(rest, "%s%zu rows more with --table %s", rest->length ? "; " : "",
@@ -43,7 +44,8 @@ static void hide(struct gt_node *node, unsigned from)
         gt_node_flags(node, gt_node_flag_bits(node) | from);
 }
 
-int gt_report_choose_table(struct gt_report *report, const char *name, char **rest, struct gt_error *error)
+int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
+                           struct gt_error *error)
 {
     const struct gt_node *root = gt_report_top(report);
     struct gt_buffer names = {0}, others = {0};
@@ -53,9 +55,10 @@ int gt_report_choose_table(struct gt_report *report, const char *name, char **re
     if (!table && name)
         status = gt_error_set(error, EINVAL, "no table '%s': there are %s", name, names.length ? names.data : "none");
     for (const struct gt_node *node = gt_node_child(root); table && node; node = gt_node_next(node)) {
-        if (node == table || belongs_to(node, table))
+        bool is_its = belongs_to(node, table);
+        if (node == table || (is_its && !is_alone))
             continue;
-        tell(node, !name, &others);
+        tell(node, !name, is_its, &others);
         hide((struct gt_node *)(uintptr_t)node, GT_ONLY_PEOPLE | (name ? GT_ONLY_DATA : 0));
     }
     gt_buffer_release(&names);

@@ -160,17 +160,17 @@ static void put_series(struct gt_buffer *out, const struct gt_node *series, stru
     }
 }
 
-static void put_fact(struct gt_buffer *out, const struct gt_node *fact, struct gt_buffer *key)
+static void put_field(struct gt_buffer *out, const struct gt_node *field, struct gt_buffer *key)
 {
     begin_line(out, key);
-    switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: put_number(out, gt_node_is_absent(fact) ? NAN : gt_node_number(fact)); break;
-    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
-    case GT_NODE_TEXT: gt_csv_field_for_people(out, gt_node_text(fact) ? gt_node_text(fact) : ""); break;
-    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "true" : "false"); break;
+    switch (gt_node_kind(field)) {
+    case GT_NODE_NUMBER: put_number(out, gt_node_is_absent(field) ? NAN : gt_node_number(field)); break;
+    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(field)); break;
+    case GT_NODE_TEXT: gt_csv_field_for_people(out, gt_node_text(field) ? gt_node_text(field) : ""); break;
+    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(field) ? "true" : "false"); break;
     default: break;
     }
-    end_line(out, gt_node_unit(fact));
+    end_line(out, gt_node_unit(field));
 }
 
 static void put_section(struct gt_buffer *out, const struct gt_node *section, struct gt_buffer *key)
@@ -185,7 +185,7 @@ static void put_section(struct gt_buffer *out, const struct gt_node *section, st
         case GT_NODE_SECTION: put_section(out, node, key); break;
         case GT_NODE_TABLE: put_table(out, gt_node_table(node), key); break;
         case GT_NODE_SERIES: put_series(out, node, key); break;
-        default: put_fact(out, node, key);
+        default: put_field(out, node, key);
         }
         pop(key, before);
     }

@@ -10,6 +10,7 @@
 #include "report/human_text.h"
 #include "report/page.h"
 #include "report/page_head.h"
+#include "report/page_rows.h"
 #include "report/page_table.h"
 
 enum { MOST_CHARTS = 200 };
@@ -37,7 +38,8 @@ static void put_chart(struct page *page, const struct gt_node *series, const str
 static int put_table(struct page *page, const struct gt_node *node)
 {
     struct gt_grid grid;
-    int status = gt_grid_init(&grid, page->report, node, page->is_analysis ? GT_GRID_ALWAYS_BRIEF : 0);
+    int status = gt_grid_init(&grid, page->report, node,
+                              page->is_analysis ? GT_GRID_ALWAYS_BRIEF : GT_GRID_AMOUNTS | GT_GRID_BRIEF);
     if (status == 0)
         gt_page_table(page->out, &grid, gt_node_table(node), page->is_analysis ? GT_PAGE_TABLE_ANALYSIS : 0);
     return status;
@@ -47,7 +49,7 @@ static int put_table(struct page *page, const struct gt_node *node)
 static int put_alike(struct page *page, const struct gt_node **node, size_t count)
 {
     struct gt_grid grid;
-    int status = gt_grid_init_alike(&grid, page->report, *node, count);
+    int status = gt_grid_init_alike(&grid, page->report, *node, count, page->is_analysis ? 0 : GT_GRID_AMOUNTS);
     if (status == 0)
         gt_page_table(page->out, &grid, NULL, 0);
     while (--count)
@@ -55,27 +57,34 @@ static int put_alike(struct page *page, const struct gt_node **node, size_t coun
     return status;
 }
 
-static void put_fact(struct page *page, const struct gt_node *fact)
+static void put_field(struct page *page, const struct gt_node *field)
 {
-    struct gt_buffer value = {0};
-    gt_human_text_fact(&value, page->report, fact);
+    struct gt_buffer value = {0}, exact = {0};
+    gt_human_text_field(&exact, page->report, field);
+    bool is_amount = !page->is_analysis && gt_human_text_amount(&value, field);
+    if (!is_amount)
+        gt_human_text_field(&value, page->report, field);
     gt_buffer_text(page->out, "<tr><th scope=\"row\">");
-    gt_html_escape(page->out, gt_node_title(fact));
-    gt_buffer_printf(page->out, "</th><td%s>", gt_node_kind(fact) == GT_NODE_TEXT ? " class=\"t\"" : "");
+    gt_html_escape(page->out, gt_node_title(field));
+    gt_buffer_printf(page->out, "</th><td%s", gt_node_kind(field) == GT_NODE_TEXT ? " class=\"t\"" : "");
+    if (is_amount)
+        gt_page_exact(page->out, exact.data, *gt_node_display_unit(field) ? "" : gt_node_measure_of(field));
+    gt_buffer_char(page->out, '>');
     gt_html_escape(page->out, value.data ? value.data : "");
     gt_buffer_text(page->out, "</td></tr>\n");
     gt_buffer_release(&value);
+    gt_buffer_release(&exact);
 }
 
-static void put_facts(struct page *page, const struct gt_node *section)
+static void put_fields(struct page *page, const struct gt_node *section)
 {
     bool begun = false;
     for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
-        if (!gt_node_is_fact(node))
+        if (!gt_node_is_field(node) || gt_node_flag_bits(node) & GT_NOT_ON_PAGE)
             continue;
         gt_buffer_text(page->out, begun ? "" : "<table><tbody>\n");
         begun = true;
-        put_fact(page, node);
+        put_field(page, node);
     }
     gt_buffer_text(page->out, begun ? "</tbody></table>\n" : "");
 }
@@ -83,37 +92,91 @@ static void put_facts(struct page *page, const struct gt_node *section)
 static int put_section(struct page *page, const struct gt_node *section, int level);
 static bool is_silent(const struct page *page, const struct gt_node *node, int level);
 
-static int put_part(struct page *page, const struct gt_node *node, int level)
+/* Items of a list of several, each with tables of its own: the blocks of an analysis. */
+static bool is_folded(const struct gt_node *list, const struct gt_node *node)
+{
+    const struct gt_node *first = gt_human_text_child(list);
+    return gt_node_flag_bits(list) & GT_LIST && gt_node_kind(node) == GT_NODE_SECTION && gt_human_text_next(first);
+}
+
+static void put_title(struct page *page, const struct gt_node *node, int level)
+{
+    if (!*gt_node_title(node))
+        return;
+    gt_buffer_printf(page->out, "<h%d>", level);
+    gt_html_escape(page->out, gt_node_title(node));
+    gt_buffer_printf(page->out, "</h%d>\n", level);
+}
+
+/* What stands above may lead to parts of an analysis. */
+static void put_section_begin(struct page *page, const struct gt_node *node, int level)
+{
+    if (level != 2)
+        return;
+    gt_buffer_text(page->out, "<section");
+    if (page->is_analysis) {
+        gt_buffer_text(page->out, " id=\"part-");
+        gt_html_escape(page->out, gt_node_key(node));
+        gt_buffer_char(page->out, '"');
+    }
+    gt_buffer_char(page->out, '>');
+}
+
+static int put_part(struct page *page, const struct gt_node *list, const struct gt_node *node, int level)
 {
     int status = 0;
-    gt_buffer_text(page->out, level == 2 ? "<section>" : "");
-    if (*gt_node_title(node)) {
-        gt_buffer_printf(page->out, "<h%d>", level);
-        gt_html_escape(page->out, gt_node_title(node));
-        gt_buffer_printf(page->out, "</h%d>\n", level);
-    }
+    bool folds = level != 2 && is_folded(list, node);
+    put_section_begin(page, node, level);
+    gt_buffer_text(page->out, folds ? "<details class=\"fold\"><summary>" : "");
+    put_title(page, node, level);
+    gt_buffer_text(page->out, folds ? "</summary>\n" : "");
     if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
         status = put_table(page, node);
+    else if (gt_node_flag_bits(node) & (GT_HEAT | GT_STACKS))
+        gt_page_rows(page->out, node);
     else if (gt_node_kind(node) == GT_NODE_SERIES)
         put_chart(page, node, NULL);
     else
         status = put_section(page, node, level < 6 ? level + 1 : 6);
-    gt_buffer_text(page->out, level == 2 ? "</section>\n" : "");
+    gt_buffer_text(page->out, level == 2 ? "</section>\n" : folds ? "</details>\n" : "");
     return status;
 }
 
-/* The parts that the page begins with, or the others. */
-static int put_parts(struct page *page, const struct gt_node *section, int level, bool of_begin)
+/* Where a part of a section stands: what its page begins with, tables and energy, the rest. */
+enum place { PLACE_FIRST, PLACE_MIDDLE, PLACE_LAST };
+
+static enum place place_of(const struct gt_node *node)
+{
+    const struct gt_table *table = gt_node_table(node);
+    bool is_in_head = !strcmp(gt_node_key(node), "warnings") && table && gt_table_rows(table) <= GT_BRIEF_WARNINGS;
+    bool is_middle = (table && !is_in_head) || !strcmp(gt_node_key(node), "energy");
+    return gt_node_flag_bits(node) & GT_PAGE_FIRST ? PLACE_FIRST : is_middle ? PLACE_MIDDLE : PLACE_LAST;
+}
+
+static int put_parts(struct page *page, const struct gt_node *section, int level, enum place from, enum place to)
 {
     int status = 0;
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
-        unsigned flags = gt_node_flag_bits(node);
-        bool is_first = flags & GT_PAGE_FIRST;
-        if (gt_node_is_fact(node) || flags & GT_NOT_ON_PAGE || is_first != of_begin || is_silent(page, node, level))
+        bool is_hidden = gt_node_is_field(node) || gt_node_flag_bits(node) & GT_NOT_ON_PAGE;
+        enum place place = place_of(node);
+        if (is_hidden || place < from || place > to || is_silent(page, node, level))
             continue;
         size_t alike = gt_human_text_alike(node);
-        status = alike > 1 ? put_alike(page, &node, alike) : put_part(page, node, level);
+        status = alike > 1 ? put_alike(page, &node, alike) : put_part(page, section, node, level);
     }
+    return status;
+}
+
+/* Cards and charts said the most important: the other figures are there for who opens them. */
+static int put_folded(struct page *page, const struct gt_node *section, int level)
+{
+    int status = put_parts(page, section, level, PLACE_MIDDLE, PLACE_MIDDLE);
+    gt_buffer_text(page->out,
+                   "<details class=\"fold all\"><summary><h2>All figures</h2></summary>\n<div class=\"parts\">\n");
+    if (status >= 0)
+        status = put_parts(page, section, level, PLACE_LAST, PLACE_LAST);
+    put_fields(page, section);
+    gt_buffer_text(page->out, "</div></details>\n");
     return status;
 }
 
@@ -121,12 +184,14 @@ static int put_section(struct page *page, const struct gt_node *section, int lev
 {
     bool is_top = level == 2; /* what it says alone comes behind */
     if (!is_top)
-        put_facts(page, section);
-    int status = put_parts(page, section, level, true);
+        put_fields(page, section);
+    int status = put_parts(page, section, level, PLACE_FIRST, PLACE_FIRST);
+    if (status >= 0 && is_top && page->has_brief)
+        return put_folded(page, section, level);
     if (status >= 0)
-        status = put_parts(page, section, level, false);
+        status = put_parts(page, section, level, PLACE_MIDDLE, PLACE_LAST);
     if (is_top)
-        put_facts(page, section);
+        put_fields(page, section);
     return status;
 }
 

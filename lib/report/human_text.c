@@ -9,6 +9,8 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "base/function_name.h"
+#include "report/column_scale.h"
+#include "report/human_amount.h"
 
 static const struct gt_node *seen(const struct gt_node *node)
 {
@@ -58,32 +60,40 @@ static void add_grouped(struct gt_buffer *out, const char *digits)
     gt_buffer_text(out, digits + whole);
 }
 
-static bool is_missing(const struct gt_node *fact)
+static bool is_missing(const struct gt_node *field)
 {
-    switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: return !isfinite(gt_node_number(fact)) || gt_node_is_absent(fact);
-    case GT_NODE_TEXT: return !gt_node_text(fact);
+    switch (gt_node_kind(field)) {
+    case GT_NODE_NUMBER: return !isfinite(gt_node_number(field)) || gt_node_is_absent(field);
+    case GT_NODE_TEXT: return !gt_node_text(field);
     default: return false;
     }
 }
 
-void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact)
+void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field)
 {
-    double number = gt_node_display_number(fact);
-    if (is_missing(fact)) {
+    double number = gt_node_display_number(field);
+    if (is_missing(field)) {
         gt_buffer_text(out, "n/a");
         return;
     }
-    switch (gt_node_kind(fact)) {
-    case GT_NODE_NUMBER: add_number(out, number, decimals(report, gt_node_flag_bits(fact), number)); break;
-    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(fact)); break;
-    case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(fact)); break;
-    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(fact) ? "yes" : "no"); break;
+    switch (gt_node_kind(field)) {
+    case GT_NODE_NUMBER: add_number(out, number, decimals(report, gt_node_flag_bits(field), number)); break;
+    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(field)); break;
+    case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(field)); break;
+    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(field) ? "yes" : "no"); break;
     default: break;
     }
-    if (*gt_node_display_unit(fact))
+    if (*gt_node_display_unit(field))
         gt_buffer_char(out, ' ');
-    gt_utf8_show(out, gt_node_display_unit(fact));
+    gt_utf8_show(out, gt_node_display_unit(field));
+}
+
+bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *field)
+{
+    enum gt_node_kind kind = gt_node_kind(field);
+    double number = kind == GT_NODE_INTEGER ? (double)gt_node_integer(field) : gt_node_display_number(field);
+    return (kind == GT_NODE_NUMBER || kind == GT_NODE_INTEGER) && !is_missing(field) &&
+           gt_human_amount(out, number, gt_node_measure_of(field));
 }
 
 static void add_text(struct gt_buffer *out, const char *text)
@@ -101,21 +111,30 @@ static void add_function(struct gt_buffer *out, const struct gt_grid *grid, cons
     gt_buffer_release(&text);
 }
 
-static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
-                     size_t column)
+/* Of a column in its unit, which may have made many digits behind the point of few before it. */
+static int decimals_of(const struct gt_grid *grid, const struct gt_table *table, const struct gt_column_scale *scale,
+                       double number)
 {
-    struct gt_buffer text = {0};
-    double number = gt_table_cell_display(table, row, column);
-    bool is_absent = !(grid->flags & GT_GRID_ORIGINAL) && gt_table_cell_is_absent(table, row, column);
     bool is_brief = (grid->flags & GT_GRID_BRIEF && gt_report_layout_of(grid->report) == GT_LAYOUT_ANALYSIS) ||
                     grid->flags & GT_GRID_ALWAYS_BRIEF;
-    unsigned brief = is_brief ? GT_BRIEF : 0;
+    int count = decimals(grid->report, table->flags | (is_brief && !scale->is_moment ? GT_BRIEF : 0), number);
+    int least = decimals(grid->report, GT_BRIEF, number);
+    return scale->unit && count < least ? least : count;
+}
+
+static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
+                     size_t column, const struct gt_column_scale *scale)
+{
+    struct gt_buffer text = {0};
+    double number = gt_table_cell_display(table, row, column) / scale->by;
+    bool is_absent = !(grid->flags & GT_GRID_ORIGINAL) && gt_table_cell_is_absent(table, row, column);
     if (gt_table_is_missing(table, row, column) || is_absent) {
         gt_buffer_text(out, "n/a");
         return;
     }
-    switch (table->column[column].kind) {
-    case GT_CELL_NUMBER: add_number(out, number, decimals(grid->report, table->flags | brief, number)); break;
+    enum gt_cell_kind kind = scale->unit ? GT_CELL_NUMBER : table->column[column].kind;
+    switch (kind) {
+    case GT_CELL_NUMBER: add_number(out, number, decimals_of(grid, table, scale, number)); break;
     case GT_CELL_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_table_cell_integer(table, row, column)); break;
     default:
         if (table->column[column].flags & GT_COLUMN_FUNCTION)
@@ -128,14 +147,14 @@ static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
 }
 
 static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
-                     size_t column)
+                     size_t column, const struct gt_column_scale *scale)
 {
     struct gt_buffer text = {0};
     if (!(table->column[column].flags & GT_COLUMN_THOUSANDS)) {
-        put_cell(out, grid, table, row, column);
+        put_cell(out, grid, table, row, column, scale);
         return;
     }
-    put_cell(&text, grid, table, row, column);
+    put_cell(&text, grid, table, row, column, scale);
     add_grouped(out, text.data ? text.data : "");
     out->failed = out->failed ? out->failed : text.failed;
     gt_buffer_release(&text);
@@ -158,7 +177,8 @@ static int allocate(struct gt_grid *grid, size_t columns, size_t rows)
     grid->text = calloc(columns * rows + 1, sizeof *grid->text);
     grid->is_text = calloc(columns + 1, sizeof *grid->is_text);
     grid->of = calloc(columns + 1, sizeof *grid->of);
-    return grid->text && grid->is_text && grid->of ? 0 : -ENOMEM;
+    grid->exact = calloc(columns * rows + 1, sizeof *grid->exact);
+    return grid->text && grid->exact && grid->is_text && grid->of ? 0 : -ENOMEM;
 }
 
 /* Move what was appended into the grid; a failed append shows as a missing text. */
@@ -170,6 +190,15 @@ static int take(struct gt_grid *grid, size_t row, size_t column, struct gt_buffe
     return status;
 }
 
+/* Shows another text; what was there stays as the exact one. */
+static int put_instead(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *amount)
+{
+    size_t at = row * grid->columns + column;
+    grid->exact[at] = grid->text[at];
+    grid->text[at] = NULL;
+    return take(grid, row, column, amount);
+}
+
 /* Columns of a table without keys in which every value is missing are left out. */
 bool gt_grid_has_column(const struct gt_table *table, size_t number)
 {
@@ -178,18 +207,69 @@ bool gt_grid_has_column(const struct gt_table *table, size_t number)
            (table->flags & GT_KEYED || !column->count || column->missing < column->count);
 }
 
+/* The numbers of a column in units by their size. Its title then has none. */
+static int show_amounts(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
+{
+    struct gt_buffer text = {0}, unit = {0}, exact = {0};
+    bool is_amount = false;
+    int status = 0;
+    for (size_t row = 1; !status && row < grid->rows; row++) {
+        double number = gt_table_cell_display(table, row - 1, from);
+        if (gt_table_is_missing(table, row - 1, from) || !strcmp(gt_grid_at(grid, row, to), "n/a") ||
+            !gt_human_amount(&text, number, gt_table_cell_unit(table, row - 1, from, &unit)))
+            continue;
+        is_amount = true;
+        free(grid->text[row * grid->columns + to]);
+        add_number(&exact, number, decimals(grid->report, 0, number));
+        status = take(grid, row, to, &exact);
+        if (!status)
+            status = put_instead(grid, row, to, &text);
+    }
+    gt_buffer_release(&unit);
+    if (status || !is_amount || !*table->column[from].unit || (to == 0 && grid->keyed))
+        return status;
+    gt_utf8_show(&text, table->column[from].title);
+    return put_instead(grid, 0, to, &text);
+}
+
+/* The unit of a row stands in its cells, no longer behind its name. */
+static int cut_units(struct gt_grid *grid, const struct gt_table *table)
+{
+    struct gt_buffer text = {0}, scratch = {0};
+    size_t units = 0;
+    int status = 0;
+    while (units < table->columns && !(table->column[units].flags & GT_COLUMN_UNIT))
+        units++;
+    for (size_t row = 1; units < table->columns && !status && row < grid->rows; row++)
+        for (size_t column = 0; !status && column < grid->columns; column++) {
+            const char *unit = gt_table_cell_text(table, row - 1, units, &scratch);
+            if (!grid->is_text[column] || !unit || !gt_human_amount(&text, 1, unit))
+                continue;
+            gt_buffer_clear(&text);
+            gt_human_amount_title(&text, gt_grid_at(grid, row, column), unit);
+            if (strcmp(text.data ? text.data : "", gt_grid_at(grid, row, column)) != 0)
+                status = put_instead(grid, row, column, &text);
+            gt_buffer_release(&text);
+        }
+    gt_buffer_release(&scratch);
+    return status;
+}
+
 static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
 {
     struct gt_buffer text = {0};
+    struct gt_column_scale scale = gt_column_scale(table, from);
     grid->is_text[to] = table->column[from].kind == GT_CELL_TEXT;
     grid->of[to] = from;
     if (to > 0 || !grid->keyed)
-        add_title(&text, table->column[from].title, table->column[from].unit);
+        add_title(&text, table->column[from].title, scale.unit ? scale.unit : table->column[from].unit);
     int status = take(grid, 0, to, &text);
     for (size_t row = 1; !status && row < grid->rows; row++) {
-        add_cell(&text, grid, table, row - 1, from);
+        add_cell(&text, grid, table, row - 1, from, &scale);
         status = take(grid, row, to, &text);
     }
+    if (!status && grid->flags & GT_GRID_AMOUNTS && !grid->is_text[to])
+        status = show_amounts(grid, table, from, to);
     return status;
 }
 
@@ -210,29 +290,40 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
         for (size_t column = 0; !status && column < table->columns; column++)
             if (gt_grid_has_column(table, column) && stands_last(grid, table, column) == is_last)
                 status = fill_column(grid, table, column, visible++);
+    return !status && grid->flags & GT_GRID_AMOUNTS ? cut_units(grid, table) : status;
+}
+
+/* A field as it was written, or in a unit by its size. */
+static int take_field(struct gt_grid *grid, size_t row, size_t column, struct gt_buffer *text,
+                      const struct gt_node *field)
+{
+    struct gt_buffer amount = {0};
+    int status = take(grid, row, column, text);
+    if (!status && grid->flags & GT_GRID_AMOUNTS && gt_human_text_amount(&amount, field))
+        status = put_instead(grid, row, column, &amount);
     return status;
 }
 
-static int fill_from_facts(struct gt_grid *grid, const struct gt_node *section)
+static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
 {
     struct gt_buffer text = {0};
     size_t count = 0;
-    for (const struct gt_node *fact = gt_human_text_child(section); fact; fact = gt_human_text_next(fact))
+    for (const struct gt_node *field = gt_human_text_child(section); field; field = gt_human_text_next(field))
         count++;
     int status = allocate(grid, count, 2);
     size_t column = 0;
     bool any_text = false;
-    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status;
-         fact = gt_human_text_next(fact), column++) {
-        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
-        gt_utf8_show(&text, gt_node_title(fact));
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
+         field = gt_human_text_next(field), column++) {
+        grid->is_text[column] = gt_node_kind(field) == GT_NODE_TEXT;
+        gt_utf8_show(&text, gt_node_title(field));
         status = take(grid, 0, column, &text);
-        if (grid->flags & GT_GRID_ORIGINAL && gt_node_is_absent(fact))
+        if (grid->flags & GT_GRID_ORIGINAL && gt_node_is_absent(field))
             add_number(&text, 0, 0);
         else
-            gt_human_text_fact(&text, grid->report, fact);
+            gt_human_text_field(&text, grid->report, field);
         if (!status)
-            status = take(grid, 1, column, &text);
+            status = take_field(grid, 1, column, &text, field);
         any_text = any_text || grid->is_text[column];
     }
     /* As in pandas, where a row has one type: with a text among them, all are texts. */
@@ -245,18 +336,18 @@ int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const str
 {
     *grid = (struct gt_grid){.report = report, .flags = flags};
     const struct gt_table *table = gt_node_table(node);
-    int status = table ? fill_from_table(grid, table) : fill_from_facts(grid, node);
+    int status = table ? fill_from_table(grid, table) : fill_from_fields(grid, node);
     if (status < 0)
         gt_grid_release(grid);
     return status;
 }
 
-static bool holds_facts_alone(const struct gt_node *section)
+static bool holds_fields_alone(const struct gt_node *section)
 {
     if (gt_node_kind(section) != GT_NODE_SECTION || gt_node_flag_bits(section) || !gt_human_text_child(section))
         return false;
-    for (const struct gt_node *fact = gt_human_text_child(section); fact; fact = gt_human_text_next(fact))
-        if (!gt_node_is_fact(fact))
+    for (const struct gt_node *field = gt_human_text_child(section); field; field = gt_human_text_next(field))
+        if (!gt_node_is_field(field))
             return false;
     return true;
 }
@@ -273,7 +364,7 @@ static bool same_keys(const struct gt_node *a, const struct gt_node *b)
 size_t gt_human_text_alike(const struct gt_node *first)
 {
     size_t count = 0;
-    for (const struct gt_node *section = first; section && holds_facts_alone(section) && same_keys(first, section);
+    for (const struct gt_node *section = first; section && holds_fields_alone(section) && same_keys(first, section);
          section = gt_human_text_next(section))
         count++;
     return count;
@@ -288,9 +379,10 @@ static int fill_row(struct gt_grid *grid, const struct gt_report *report, const 
         gt_utf8_show(&text, gt_node_title(section));
         status = take(grid, row, column++, &text);
     }
-    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status; fact = gt_human_text_next(fact)) {
-        gt_human_text_fact(&text, report, fact);
-        status = take(grid, row, column++, &text);
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
+         field = gt_human_text_next(field)) {
+        gt_human_text_field(&text, report, field);
+        status = take_field(grid, row, column++, &text, field);
     }
     return status;
 }
@@ -304,19 +396,21 @@ static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
         grid->is_text[column] = true;
         status = take(grid, 0, column++, &text);
     }
-    for (const struct gt_node *fact = gt_human_text_child(section); fact && !status; fact = gt_human_text_next(fact)) {
-        grid->is_text[column] = gt_node_kind(fact) == GT_NODE_TEXT;
-        gt_utf8_show(&text, gt_node_title(fact));
+    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
+         field = gt_human_text_next(field)) {
+        grid->is_text[column] = gt_node_kind(field) == GT_NODE_TEXT;
+        gt_utf8_show(&text, gt_node_title(field));
         status = take(grid, 0, column++, &text);
     }
     return status;
 }
 
-int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count)
+int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
+                       unsigned flags)
 {
-    *grid = (struct gt_grid){.keyed = *gt_node_title(first)}; /* items of lists have no titles */
+    *grid = (struct gt_grid){.keyed = *gt_node_title(first), .flags = flags}; /* items of lists have no titles */
     size_t columns = grid->keyed;
-    for (const struct gt_node *fact = gt_human_text_child(first); fact; fact = gt_human_text_next(fact))
+    for (const struct gt_node *field = gt_human_text_child(first); field; field = gt_human_text_next(field))
         columns++;
     int status = allocate(grid, columns, count + 1);
     if (!status)
@@ -332,10 +426,18 @@ void gt_grid_release(struct gt_grid *grid)
 {
     for (size_t i = 0; grid->text && i < grid->columns * grid->rows; i++)
         free(grid->text[i]);
+    for (size_t i = 0; grid->exact && i < grid->columns * grid->rows; i++)
+        free(grid->exact[i]);
     free(grid->text);
+    free(grid->exact);
     free(grid->is_text);
     free(grid->of);
     *grid = (struct gt_grid){0};
+}
+
+const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column)
+{
+    return grid->exact[row * grid->columns + column];
 }
 
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column)

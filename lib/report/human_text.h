@@ -9,8 +9,10 @@
 const struct gt_node *gt_human_text_child(const struct gt_node *node);
 const struct gt_node *gt_human_text_next(const struct gt_node *node);
 
-/* Appends a fact's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
-void gt_human_text_fact(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *fact);
+/* Appends a field's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
+void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field);
+/* Appends it in a unit chosen by its size. Returns false, and appends nothing, where it has none to choose. */
+bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *field);
 
 /* A grid holds the texts of a table or of a GT_ROW section. Row 0 holds the titles. Columns of a table without keys
  * in which every value is missing are left out. */
@@ -18,6 +20,7 @@ struct gt_grid {
     const struct gt_report *report;
     size_t columns, rows;
     char **text;    /* row by row */
+    char **exact;   /* what `text` is in other words, with GT_GRID_AMOUNTS; each may be NULL */
     bool *is_text;  /* of each column: not a number */
     size_t *of;     /* each column's number in the table */
     bool keyed;     /* the first column names the rows */
@@ -28,16 +31,19 @@ enum {
     GT_GRID_ORIGINAL = 1,     /* with 0.0 where the original has that for what was not measured */
     GT_GRID_BRIEF = 2,        /* with four significant digits in analyses of blocks */
     GT_GRID_ALWAYS_BRIEF = 4, /* in whatever it is */
+    GT_GRID_AMOUNTS = 8,      /* each amount in a unit chosen by its size, instead of the unit of its column or title */
 };
 
-/* Returns how many sections from `first` on hold the same facts and nothing else: "Main", "Descendants", "Combined"; 0 when `first`
+/* Returns how many sections from `first` on hold the same fields and nothing else: "Main", "Descendants", "Combined"; 0 when `first`
  * is not such a section. Two and more make one table, a row each. */
 size_t gt_human_text_alike(const struct gt_node *first);
-int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count);
+int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
+                       unsigned flags);
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags);
 /* Whether people see that column of the table. */
 bool gt_grid_has_column(const struct gt_table *table, size_t number);
 void gt_grid_release(struct gt_grid *grid);
+const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column); /* NULL: the text is exact */
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);
 
 #endif

@@ -63,7 +63,7 @@ static int put_table(struct gt_buffer *out, const struct gt_report *report, cons
 static int put_alike(struct gt_buffer *out, const struct gt_report *report, const struct gt_node **node, size_t count)
 {
     struct gt_grid grid;
-    int status = gt_grid_init_alike(&grid, report, *node, count);
+    int status = gt_grid_init_alike(&grid, report, *node, count, 0);
     if (status == 0)
         put_grid(out, &grid);
     while (--count)
@@ -94,19 +94,19 @@ static void put_series(struct gt_buffer *out, const struct gt_node *series)
     gt_buffer_char(out, '\n');
 }
 
-/* The facts of a section as one table, whatever stands between them. */
-static void put_facts(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section)
+/* The fields of a section as one table, whatever stands between them. */
+static void put_fields(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *section)
 {
     struct gt_buffer value = {0};
     bool begun = false;
     for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
-        if (!gt_node_is_fact(node))
+        if (!gt_node_is_field(node))
             continue;
         if (!begun)
             gt_buffer_text(out, "| | |\n| --- | ---: |\n");
         begun = true;
         gt_buffer_clear(&value);
-        gt_human_text_fact(&value, report, node);
+        gt_human_text_field(&value, report, node);
         gt_buffer_text(out, "| ");
         put_escaped(out, gt_node_title(node));
         gt_buffer_text(out, " | ");
@@ -144,7 +144,7 @@ static int put_parts(struct gt_buffer *out, const struct gt_report *report, cons
     int status = 0;
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
         bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
-        if (gt_node_is_fact(node) || is_hidden(node) || is_first != of_begin)
+        if (gt_node_is_field(node) || is_hidden(node) || is_first != of_begin)
             continue;
         size_t alike = gt_human_text_alike(node);
         status = alike > 1 ? put_alike(out, report, &node, alike) : put_part(out, report, node, level);
@@ -201,7 +201,7 @@ static int put_nodes(struct gt_buffer *out, const struct gt_report *report, cons
     const struct gt_node *brief = gt_brief_of(section);
     if (brief)
         put_brief(out, brief);
-    put_facts(out, report, section);
+    put_fields(out, report, section);
     int status = put_parts(out, report, section, level, true);
     if (status >= 0)
         status = put_parts(out, report, section, level, false);
@@ -221,7 +221,7 @@ static int put_verdict(struct gt_buffer *out, const struct gt_report *report, co
     gt_buffer_char(out, '\n');
     put_brief_items(out, gt_brief_first_warning(brief), "- ");
     gt_buffer_char(out, '\n');
-    put_facts(out, report, top);
+    put_fields(out, report, top);
     int status = put_parts(out, report, top, 2, true);
     gt_buffer_text(out, FOLDED);
     if (status >= 0)

@@ -294,17 +294,21 @@ function topOf(chart) {
     chart.most = most;
     if (chart.limit && chart.limit.value <= most * 2.5) most = Math.max(most, chart.limit.value);
     const least = Math.min(0, ...chart.lines.map(line => line.coarse.least.reduce((a, b) => b < a ? b : a, 0)));
-    chart.range = [least, most > least ? most + (most - least) * 0.08 : least + 1];
+    const room = chart.peaks ? 0.2 : 0.08;   // the label of a peak stands above it
+    chart.range = [least, most > least ? most + (most - least) * room : least + 1];
 }
 
-// The greatest value, which may be one sample only.
-function peakOf(chart) {
-    if (!chart.peaks) return null;
-    const line = chart.lines[0].coarse;
+// The greatest values of the lines that tell it, each of which may be one sample only.
+function peaksOf(chart) {
+    const lines = chart.peaks ? chart.alike ? chart.lines : chart.lines.slice(0, 1) : [];
+    return lines.map((line, i) => peakOf(line.coarse, chart.alike, i)).filter(Boolean);
+}
+
+function peakOf(line, isAlike, number) {
     let at = -1;
     for (let i = 0; i < line.most.length; i++) if (!isNaN(line.most[i]) && (at < 0 || line.most[i] > line.most[at])) at = i;
     const isFlat = at < 0 || line.most[at] < 1.2 * line.mean.reduce((sum, value) => sum + (value || 0), 0) / line.mean.length;
-    return isFlat ? null : {x: line.x[at], y: line.most[at]};
+    return at < 0 || (isFlat && !isAlike) ? null : {x: line.x[at], y: line.most[at], line: number};
 }
 
 function limitText(chart) {
@@ -324,9 +328,32 @@ function drawBands(chart, context, box, graph) {
 }
 
 // The dot is at a sample; between two there may have been more.
-function peakText(chart, value) {
-    const sample = worded(chart, value), peak = worded(chart, chart.peak);
-    return `largest sample ${sample}` + (chart.peak > value && peak !== sample ? `, peak ${peak}` : '');
+function peakText(chart, value, line) {
+    const sample = worded(chart, value), peak = worded(chart, chart.peak), {name} = chart.lines[line];
+    const whose = chart.alike ? (name.length > 20 ? name.slice(0, 19) + '\u2026' : name) + ': ' : '';
+    return `${whose}largest sample ${sample}` + (chart.peak > value && peak !== sample ? `, peak ${peak}` : '');
+}
+
+// Above the dot, or where no other label is.
+function drawPeaks(track, context, box, graph) {
+    const taken = [];
+    for (const peak of track.peaks) {
+        if (peak.x < shown[0] || peak.x > shown[1]) continue;
+        const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y), words = peakText(track.chart, peak.y, peak.line);
+        const width = context.measureText(words).width, left = Math.min(Math.max(x - width / 2, box.x + 2), box.x + box.w - width - 2);
+        const isFree = base => base >= box.y + 9 && base < box.y + box.h - 2 && !taken.some(other => Math.abs(other.base - base) < 12 && left < other.right + 4 && other.left < left + width + 4);
+        const base = [y - 8, y - 21, y + 17, y + 30].find(isFree) ?? Math.max(y - 8, box.y + 9);
+        taken.push({base, left, right: left + width});
+        context.fillStyle = track.chart.alike ? lineColour(peak.line) : colour('--text');
+        context.beginPath();
+        context.arc(x, y, 4, 0, 2 * Math.PI);
+        context.fill();
+        context.textAlign = 'left';
+        context.strokeStyle = colour('--back');
+        context.lineWidth = 4;
+        context.strokeText(words, left, base);
+        context.fillText(words, left, base);
+    }
 }
 
 function drawUnder(track, context, box, graph) {
@@ -350,21 +377,7 @@ function drawUnder(track, context, box, graph) {
         context.lineTo(box.x + box.w, y);
         context.stroke();
     }
-    const peak = track.peak;
-    if (peak && peak.x >= shown[0] && peak.x <= shown[1]) {
-        const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y);
-        const words = peakText(chart, peak.y), isRight = x > box.x + box.w - context.measureText(words).width - 12;
-        context.fillStyle = colour('--text');
-        context.beginPath();
-        context.arc(x, y, 4, 0, 2 * Math.PI);
-        context.fill();
-        context.textAlign = isRight ? 'right' : 'left';
-        const at = [x + (isRight ? -8 : 8), Math.max(y + 3, box.y + 9)];
-        context.strokeStyle = colour('--back');
-        context.lineWidth = 4;
-        context.strokeText(words, ...at);
-        context.fillText(words, ...at);
-    }
+    drawPeaks(track, context, box, graph);
     context.restore();
 }
 
@@ -418,7 +431,7 @@ function plotLine(plot_) {
 
 function makeGraph(track) {
     const {chart} = track;
-    track.peak = peakOf(chart);
+    track.peaks = peaksOf(chart);
     track.rows = rowsOf(chart, ...shown);
     track.graph = new Dygraph(track.box, track.rows, {
         labels: ['time', ...chart.lines.map((line, i) => `${i} ${line.name}`)],
@@ -494,19 +507,15 @@ function tellDepth() {
 // ---- the overview ----
 
 const overview = {};
-function drawOverview() {
-    const chart = tracks.map(track => track.chart).find(one => one.kind === 'lines');
-    if (!overview.box || !chart) return;
-    const context = canvasOf(overview, OVERVIEW), count = Math.max(1, Math.round(plot.width));
-    const kept = shown, parts = cut(chart.lines[0], whole[0], whole[1], count), base = OVERVIEW - 2;
-    const x = time => plot.left + (time - whole[0]) / (whole[1] - whole[0]) * plot.width;
-    context.fillStyle = lineColour(0);
+function drawOverviewLine(context, chart, number, x) {
+    const parts = cut(chart.lines[number], whole[0], whole[1], Math.max(1, Math.round(plot.width))), base = OVERVIEW - 2;
+    context.fillStyle = lineColour(number);
     context.globalAlpha = 0.45;
     context.beginPath();
     context.moveTo(plot.left, base);
     let end = plot.left;
-    for (const number of [...parts.keys()].sort((a, b) => a - b)) {
-        const part = parts.get(number);
+    for (const at of [...parts.keys()].sort((a, b) => a - b)) {
+        const part = parts.get(at);
         if (!part.count) continue;
         end = x((part.x + part.last) / 2);
         context.lineTo(end, base - (chart.peaks ? part.most : part.sum / part.count) / chart.range[1] * (base - 2));
@@ -514,6 +523,14 @@ function drawOverview() {
     context.lineTo(end, base);
     context.fill();
     context.globalAlpha = 1;
+}
+
+function drawOverview() {
+    const chart = tracks.map(track => track.chart).find(one => one.kind === 'lines');
+    if (!overview.box || !chart) return;
+    const context = canvasOf(overview, OVERVIEW), kept = shown;
+    const x = time => plot.left + (time - whole[0]) / (whole[1] - whole[0]) * plot.width;
+    for (let line = 0; line < (chart.alike ? chart.lines.length : 1); line++) drawOverviewLine(context, chart, line, x);
     context.fillStyle = colour('--veil');
     context.fillRect(plot.left, 0, x(kept[0]) - plot.left, OVERVIEW);
     context.fillRect(x(kept[1]), 0, plot.left + plot.width - x(kept[1]), OVERVIEW);
@@ -979,8 +996,12 @@ function renewTables(html) {
     if (box.contains(area)) return;
     const keyOf = table => table.tHead ? table.tHead.textContent : '';
     const sorts = new Map([...box.querySelectorAll('[aria-sort]')].map(cell => [keyOf(cell.closest('table')), [cell.cellIndex, cell.ariaSort === 'ascending']]));
+    const nameOf = fold => fold.firstElementChild.textContent, tableOf = more => keyOf(more.nextElementSibling.firstElementChild.nextElementSibling || more.nextElementSibling.firstElementChild);
+    const open = new Set([...box.querySelectorAll('details[open]')].map(nameOf)), whole = new Set([...box.querySelectorAll('.more:checked')].map(tableOf));
     if (!refill('rest', html)) return;
     makeTables(box);
+    for (const fold of box.querySelectorAll('details')) if (open.has(nameOf(fold))) fold.open = true;
+    for (const more of box.querySelectorAll('.more')) if (whole.has(tableOf(more))) more.checked = true;
     for (const table of box.querySelectorAll('.scroll > table')) if (sorts.has(keyOf(table))) sortBy(table, ...sorts.get(keyOf(table)));
 }
 
@@ -998,7 +1019,7 @@ async function renew(state) {
         if (track.chart.of) track.chart = {...track.chart, of: now, lines: [now.lines[track.chart.line]]};
         else track.chart = now;
         if (!track.graph) continue;
-        track.peak = peakOf(track.chart);
+        track.peaks = peaksOf(track.chart);
         track.graph.updateOptions({valueRange: track.chart.range}, true);
     }
     document.title = textOf(state.title);
@@ -1048,8 +1069,13 @@ function listenToFeed() {
 
 // ---- tables ----
 
+// Amounts are shown in a unit by their size: the cell has the exact figure, too.
+function exactIn(cell) {
+    return cell.dataset.v ?? cell.textContent;
+}
+
 function tableCsv(table) {
-    return csvOf([...table.rows].map(row => [...row.cells].map(cell => cell.textContent)));
+    return csvOf([...table.rows].map(row => [...row.cells].map(exactIn)));
 }
 
 function numberIn(text) {
@@ -1061,7 +1087,7 @@ function sortBy(table, column, up) {
     const body = table.tBodies[0], rows = [...body.rows], head = table.tHead.rows[0].cells[column];
     const isUp = up === undefined ? head.getAttribute('aria-sort') === 'descending' : up;
     const isText = rows.some(row => row.cells[column].classList.contains('t') || row.cells[column].tagName === 'TH');
-    const key = row => row.cells[column].textContent;
+    const key = row => exactIn(row.cells[column]);
     rows.sort((a, b) => (isUp ? 1 : -1) * (isText ? key(a).localeCompare(key(b)) : numberIn(key(a)) - numberIn(key(b))));
     for (const cell of table.tHead.rows[0].cells) cell.removeAttribute('aria-sort');
     head.setAttribute('aria-sort', isUp ? 'ascending' : 'descending');

@@ -283,6 +283,8 @@ static void put_chart(struct data *data, const struct gt_node *series)
                                  : "lines");
     gt_json_key(&data->json, "peaks");
     gt_json_bool(&data->json, flags & GT_PEAKS);
+    gt_json_key(&data->json, "alike");
+    gt_json_bool(&data->json, flags & GT_ALIKE);
     gt_json_key(&data->json, "peak");
     gt_json_double(&data->json, gt_series_peak_of(series));
     put_limit(data, series);

@@ -91,7 +91,31 @@ static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
 
 /* ---- sentences ---- */
 
-static void put_warnings(struct gt_buffer *out, const struct gt_node *brief)
+/* Leads to the part of the page with a key. */
+static void put_link(struct gt_buffer *out, const struct gt_report *report, const char *part)
+{
+    const struct gt_node *node = part ? gt_node_find(gt_report_top(report), part) : NULL;
+    if (!node)
+        return;
+    gt_buffer_text(out, "; see <a href=\"#part-");
+    gt_html_escape(out, part);
+    gt_buffer_text(out, "\">");
+    gt_html_escape(out, gt_node_title(node));
+    gt_buffer_text(out, "</a>");
+}
+
+static void put_detail(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *warning)
+{
+    const char *detail = gt_brief_detail(warning);
+    if (!detail)
+        return;
+    gt_buffer_text(out, "<span>");
+    gt_html_escape(out, detail);
+    put_link(out, report, gt_brief_part(warning));
+    gt_buffer_text(out, "</span>");
+}
+
+static void put_warnings(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
 {
     const struct gt_node *warning = gt_brief_first_warning(brief);
     if (!warning)
@@ -100,7 +124,7 @@ static void put_warnings(struct gt_buffer *out, const struct gt_node *brief)
     for (; warning; warning = gt_node_next(warning)) {
         gt_buffer_text(out, "<li>");
         gt_html_escape(out, gt_brief_words(warning));
-        put_element(out, "span", "", gt_brief_detail(warning));
+        put_detail(out, report, warning);
         gt_buffer_text(out, "</li>\n");
     }
     gt_buffer_text(out, "</ul>\n");
@@ -126,11 +150,11 @@ static void put_outcome(struct gt_buffer *out, const struct gt_report *report, c
     gt_buffer_text(out, "<p>");
     gt_html_escape(out, gt_brief_outcome(brief));
     for (int i = 0; run && i < 2; i++) {
-        const struct gt_node *fact = gt_node_find(run, keys[i]);
-        if (!fact || !gt_node_text(fact))
+        const struct gt_node *field = gt_node_find(run, keys[i]);
+        if (!field || !gt_node_text(field))
             continue;
         gt_buffer_text(out, " \xc2\xb7 ");
-        gt_html_escape(out, gt_node_text(fact));
+        gt_html_escape(out, gt_node_text(field));
     }
     gt_buffer_text(out, "</p>");
 }
@@ -148,7 +172,7 @@ void gt_page_head(struct gt_buffer *out, const struct gt_report *report)
     put_element(out, "h1", "", gt_brief_title(brief));
     put_outcome(out, report, brief);
     gt_buffer_text(out, "</header>\n");
-    put_warnings(out, brief);
+    put_warnings(out, report, brief);
     put_cards(out, brief);
     put_requests(out, brief);
 }

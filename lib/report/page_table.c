@@ -11,6 +11,9 @@
 /* Beyond these numbers of columns rows are cards on a phone, on half a screen, on a screen. */
 enum { NARROW = 3, MIDDLE = 6, WIDE = 11, HEAT_COLUMNS = 3, LONG_TEXT = 300 };
 
+/* Of longer tables the first rows are shown, and those with the greatest of a column, until a reader asks for the others. */
+enum { FOLDED_FROM = 13, FIRST_ROWS = 10 };
+
 enum look { PLAIN, BAR, HEAT };
 
 struct column {
@@ -26,6 +29,7 @@ struct shape {
     const struct gt_table *table;
     struct column *column;
     size_t shown;
+    bool folds;
 };
 
 /* ---- What is shown of a column ----------------------------------------------------------------------------------- */
@@ -130,6 +134,19 @@ static void shape_analysis(struct shape *shape)
     choose_looks(shape);
 }
 
+/* Who compares two sessions need not read the name of one in each row. */
+static void shape_measured(struct shape *shape)
+{
+    const struct gt_grid *grid = shape->grid;
+    for (size_t i = 0; i < grid->columns; i++) {
+        bool names_rows = i == 0, is_amount = gt_grid_exact(grid, 0, i);
+        shape->column[i].of = grid->of[i];
+        shape->column[i].is_left_out = shape->table && !names_rows && !is_amount && grid->rows > FIRST_ROWS &&
+                                       says_the_same(grid, i);
+        shape->shown -= shape->column[i].is_left_out;
+    }
+}
+
 /* ---- Cells ------------------------------------------------------------------------------------------------------- */
 
 static void put_look(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
@@ -152,6 +169,13 @@ static bool is_branch(const char *text)
     return false;
 }
 
+/* Texts stand at the left, and on lines of their own where a row is a card. */
+static bool is_text(const struct shape *shape, size_t column)
+{
+    const struct gt_table *table = shape->table;
+    return shape->grid->is_text[column] && !(table && table->column[shape->grid->of[column]].flags & GT_COLUMN_FIGURE);
+}
+
 /* The whole name where the cell has it cut. */
 static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t row, size_t number)
 {
@@ -169,6 +193,28 @@ static void put_whole(struct gt_buffer *out, const struct shape *shape, size_t r
     gt_buffer_release(&text);
 }
 
+void gt_page_exact(struct gt_buffer *out, const char *exact, const char *unit)
+{
+    gt_buffer_text(out, " title=\"");
+    gt_html_escape(out, exact);
+    gt_buffer_text(out, *unit ? " " : "");
+    gt_html_escape(out, unit);
+    gt_buffer_text(out, "\" data-v=\"");
+    gt_html_escape(out, exact);
+    gt_buffer_char(out, '"');
+}
+
+static void put_exact(struct gt_buffer *out, const struct shape *shape, size_t row, size_t column)
+{
+    const char *exact = gt_grid_exact(shape->grid, row, column);
+    struct gt_buffer scratch = {0};
+    bool is_amount = shape->table && row > 0 && !shape->grid->is_text[column];
+    if (exact)
+        gt_page_exact(out, exact,
+                      is_amount ? gt_table_cell_unit(shape->table, row - 1, shape->grid->of[column], &scratch) : "");
+    gt_buffer_release(&scratch);
+}
+
 static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t row, size_t column)
 {
     const struct gt_grid *grid = shape->grid;
@@ -176,12 +222,13 @@ static void put_cell(struct gt_buffer *out, const struct shape *shape, size_t ro
     bool names_row = row > 0 && grid->keyed && column == 0, is_title = row == 0 && *text;
     size_t cut = row > 0 ? shape->column[column].cut : 0;
     gt_buffer_text(out, names_row ? "<th scope=\"row\"" : is_title ? "<th scope=\"col\"" : "<td");
-    if (grid->is_text[column] && !names_row && (row > 0 || *text))
+    if (is_text(shape, column) && !names_row && (row > 0 || *text))
         gt_buffer_text(out, row > 0 && is_branch(text) ? " class=\"t branch\"" : " class=\"t\"");
     if (row > 0) {
         put_look(out, shape, row, column);
         put_whole(out, shape, row, column);
     }
+    put_exact(out, shape, row, column);
     gt_buffer_char(out, '>');
     bool is_long = strlen(text + cut) > LONG_TEXT;
     gt_buffer_text(out, is_long ? "<span class=\"long\">" : "");
@@ -224,11 +271,71 @@ static void put_titles(struct gt_buffer *out, const struct shape *shape, size_t 
     gt_buffer_text(out, "</style>");
 }
 
-static void put_rows(struct gt_buffer *out, const struct shape *shape)
+static bool is_folded(const struct shape *shape)
+{
+    return shape->folds && shape->grid->rows > FOLDED_FROM;
+}
+
+/* Which rows have the greatest number of a column of amounts. NULL without memory: none is told then. */
+static bool *find_worst(const struct shape *shape)
 {
     const struct gt_grid *grid = shape->grid;
+    bool *is_worst = calloc(grid->rows, sizeof *is_worst);
+    for (size_t column = 0; is_worst && shape->table && column < grid->columns; column++) {
+        size_t worst = 0;
+        if (grid->is_text[column] || !*shape->table->column[grid->of[column]].unit)
+            continue;
+        for (size_t row = 1; row < grid->rows; row++)
+            if (isfinite(number_at(shape, row, column)) &&
+                (!worst || number_at(shape, row, column) > number_at(shape, worst, column)))
+                worst = row;
+        is_worst[worst] = true;
+    }
+    return is_worst;
+}
+
+static bool says_nothing(const struct gt_grid *grid, size_t row)
+{
+    for (size_t column = 0; column < grid->columns; column++)
+        if (!grid->is_text[column] && strcmp(gt_grid_at(grid, row, column), "n/a") != 0)
+            return false;
+    return true;
+}
+
+static void put_row(struct gt_buffer *out, const struct shape *shape, size_t row, bool is_worst)
+{
+    gt_buffer_text(out, is_worst ? "<tr class=\"worst\">" : "<tr>");
+    for (size_t column = 0; column < shape->grid->columns; column++)
+        if (!shape->column[column].is_left_out)
+            put_cell(out, shape, row, column);
+    gt_buffer_text(out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
+}
+
+/* Of a table that is folded, rows in which nothing was measured come last. */
+static void put_body(struct gt_buffer *out, const struct shape *shape)
+{
+    const struct gt_grid *grid = shape->grid;
+    bool folds = is_folded(shape), *is_worst = folds ? find_worst(shape) : NULL;
+    gt_buffer_text(out, "<thead>");
+    put_row(out, shape, 0, false);
+    gt_buffer_text(out, grid->rows > 1 ? "<tbody>\n" : "");
+    for (int is_last = 0; is_last <= folds; is_last++)
+        for (size_t row = 1; row < grid->rows; row++)
+            if (!folds || says_nothing(grid, row) == is_last)
+                put_row(out, shape, row, is_worst && is_worst[row]);
+    gt_buffer_text(out, grid->rows > 1 ? "</tbody>" : "");
+    free(is_worst);
+}
+
+static void put_rows(struct gt_buffer *out, const struct shape *shape)
+{
     size_t number = out->length; /* no other table begins here */
-    const char *class = shape->shown > WIDE ? "c3" : shape->shown > MIDDLE ? "c2" : "c1";
+    bool is_one_row = !shape->table && shape->grid->rows == 2;
+    const char *class = shape->shown > WIDE || (is_one_row && shape->shown > MIDDLE) ? "c3"
+                        : shape->shown > MIDDLE                                      ? "c2"
+                                                                                     : "c1";
+    if (is_folded(shape))
+        gt_buffer_printf(out, "<input type=\"checkbox\" class=\"more\" id=\"more%zu\">", number);
     if (shape->shown > NARROW) {
         gt_buffer_printf(out, "<div class=\"scroll %s k%zu\" tabindex=\"0\">", class, number);
         put_titles(out, shape, number);
@@ -236,14 +343,11 @@ static void put_rows(struct gt_buffer *out, const struct shape *shape)
         gt_buffer_text(out, "<div class=\"scroll\" tabindex=\"0\">");
     }
     gt_buffer_text(out, "<table>\n");
-    for (size_t row = 0; row < grid->rows; row++) {
-        gt_buffer_text(out, row == 0 ? "<thead><tr>" : row == 1 ? "<tbody>\n<tr>" : "<tr>");
-        for (size_t column = 0; column < grid->columns; column++)
-            if (!shape->column[column].is_left_out)
-                put_cell(out, shape, row, column);
-        gt_buffer_text(out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
-    }
-    gt_buffer_text(out, grid->rows > 1 ? "</tbody></table></div>\n" : "</table></div>\n");
+    put_body(out, shape);
+    gt_buffer_text(out, "</table></div>\n");
+    if (is_folded(shape))
+        gt_buffer_printf(out, "<label for=\"more%zu\"><span>show all %zu rows</span><span>show fewer</span></label>\n",
+                         number, shape->grid->rows - 1);
 }
 
 static void put_same(struct gt_buffer *out, const struct shape *shape)
@@ -290,7 +394,8 @@ static void put_sentences(struct gt_buffer *out, const struct shape *shape)
 
 void gt_page_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, unsigned flags)
 {
-    struct shape shape = {grid, table, calloc(grid->columns + 1, sizeof *shape.column), grid->columns};
+    struct shape shape = {grid, table, calloc(grid->columns + 1, sizeof *shape.column), grid->columns,
+                          !(flags & GT_PAGE_TABLE_ANALYSIS)};
     if (!shape.column) {
         out->failed = out->failed ? out->failed : -ENOMEM;
         gt_grid_release(grid);
@@ -298,6 +403,8 @@ void gt_page_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_
     }
     if (table && flags & GT_PAGE_TABLE_ANALYSIS)
         shape_analysis(&shape);
+    else
+        shape_measured(&shape);
     if (table && table->flags & GT_SENTENCES) {
         put_sentences(out, &shape);
     } else {

@@ -10,7 +10,10 @@
 
 enum { GT_PAGE_TABLE_ANALYSIS = 1 };
 
-/* Appends the grid of `table` (NULL: of facts) and releases it. */
+/* Appends attributes of a cell that shows an amount by its size: the exact figure, which people see when they point at
+ * it, and which scripts sort and copy. `unit` may be "". */
+void gt_page_exact(struct gt_buffer *out, const char *exact, const char *unit);
+/* Appends the grid of `table` (NULL: of fields) and releases it. */
 void gt_page_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, unsigned flags);
 
 #endif

@@ -158,7 +158,7 @@ static void put_global(struct gt_buffer *out, const char *module, const char *na
     gt_buffer_printf(out, "%s\n%s\n", module, name);
 }
 
-/* An instance with the section's facts and those of its sections that are members of the class. */
+/* An instance with the section's fields and those of its sections that are members of the class. */
 static void put_instance(struct gt_buffer *out, const char *class, const struct gt_node *section)
 {
     put_global(out, "gpu_tracker.tracker", class);
@@ -167,7 +167,7 @@ static void put_instance(struct gt_buffer *out, const char *class, const struct 
     begin_dict(out);
     for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
         const char *member = class_of(class, gt_node_key(node));
-        if (!member && !gt_node_is_fact(node))
+        if (!member && !gt_node_is_field(node))
             continue;
         put_text(out, gt_node_key(node));
         if (member)

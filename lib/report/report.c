@@ -17,7 +17,7 @@ struct gt_series_line {
 };
 
 struct gt_series {
-    char *x_unit;
+    char *x_unit, *note;
     struct gt_series_line *line;
     size_t lines;
     struct gt_band *band;
@@ -30,7 +30,7 @@ struct gt_node {
     struct gt_report *report;
     enum gt_node_kind kind;
     unsigned flags;
-    char *key, *title, *unit, *display_unit;
+    char *key, *title, *unit, *display_unit, *measure;
     double display_factor; /* 0: none */
     struct gt_node *first, *last, *next;
     union {
@@ -82,6 +82,7 @@ static void release_series(struct gt_series *series)
     free(series->band);
     free((char *)series->limit.title);
     free(series->x_unit);
+    free(series->note);
 }
 
 static void release_node(struct gt_node *node)
@@ -101,6 +102,7 @@ static void release_node(struct gt_node *node)
     free(node->title);
     free(node->unit);
     free(node->display_unit);
+    free(node->measure);
 }
 
 void gt_report_free(struct gt_report *report)
@@ -331,6 +333,21 @@ void gt_node_display(struct gt_node *node, double factor, const char *unit)
         fail(node);
 }
 
+void gt_node_measure(struct gt_node *node, const char *unit)
+{
+    if (!node || !unit)
+        return;
+    free(node->measure);
+    node->measure = strdup(unit);
+    if (!node->measure)
+        fail(node);
+}
+
+const char *gt_node_measure_of(const struct gt_node *node)
+{
+    return node->measure ? node->measure : gt_node_display_unit(node);
+}
+
 enum gt_node_kind gt_node_kind(const struct gt_node *node)
 {
     return node->kind;
@@ -373,7 +390,7 @@ const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidde
     return node;
 }
 
-bool gt_node_is_fact(const struct gt_node *node)
+bool gt_node_is_field(const struct gt_node *node)
 {
     return node->kind != GT_NODE_SECTION && node->kind != GT_NODE_TABLE && node->kind != GT_NODE_SERIES;
 }
@@ -431,7 +448,7 @@ struct gt_table *gt_node_table(const struct gt_node *node)
 bool gt_table_has_column_for(const struct gt_table *table, size_t column, unsigned reader)
 {
     unsigned others = reader == GT_ONLY_DATA ? GT_COLUMN_ONLY_PEOPLE : GT_COLUMN_ONLY_DATA;
-    return !(table->column[column].flags & (others | GT_COLUMN_FACTOR | GT_COLUMN_NO_DEVICE));
+    return !(table->column[column].flags & (others | GT_COLUMN_FACTOR | GT_COLUMN_NO_DEVICE | GT_COLUMN_UNIT));
 }
 
 /* The number of the row in the column with this flag, or `otherwise`. */
@@ -452,6 +469,19 @@ double gt_table_cell_display(const struct gt_table *table, size_t row, size_t co
 {
     bool as_is = table->column[column].flags & GT_COLUMN_AS_IS;
     return gt_table_cell_number(table, row, column) * (as_is ? 1 : number_in(table, row, GT_COLUMN_FACTOR, 1));
+}
+
+const char *gt_table_cell_unit(const struct gt_table *table, size_t row, size_t column, struct gt_buffer *scratch)
+{
+    const struct gt_table_column *of = &table->column[column];
+    if (*of->unit || of->flags & GT_COLUMN_AS_IS || of->kind != GT_CELL_NUMBER)
+        return of->unit;
+    for (size_t i = 0; i < table->columns; i++)
+        if (table->column[i].flags & GT_COLUMN_UNIT) {
+            const char *unit = gt_table_cell_text(table, row, i, scratch);
+            return unit ? unit : "";
+        }
+    return "";
 }
 
 int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
@@ -549,6 +579,20 @@ int gt_series_limit(struct gt_node *node, const char *title, double value)
     free((char *)node->series.limit.title);
     node->series.limit = (struct gt_mark){strdup(title), value};
     return node->series.limit.title ? 0 : fail(node);
+}
+
+int gt_series_note(struct gt_node *node, const char *note)
+{
+    if (!node)
+        return -ENOMEM;
+    free(node->series.note);
+    node->series.note = strdup(note);
+    return node->series.note ? 0 : fail(node);
+}
+
+const char *gt_series_note_of(const struct gt_node *node)
+{
+    return node->series.note;
 }
 
 void gt_series_peak(struct gt_node *node, double value)

@@ -1,4 +1,4 @@
-/* A report is a tree of facts, tables and series that any format can render. Analyses build it; formats print it.
+/* A report is a tree of fields, tables and series that any format can render. Analyses build it; formats print it.
  *
  * A node has a key (snake_case, for JSON and CSV) and a title (for people). Numbers carry their unit for people's sake;
  * a number that was not measured is NaN and prints as null, "n/a" or blank. */
@@ -38,7 +38,7 @@ enum gt_node_flag {
     GT_KEYED = 32,  /* tables whose first column is unique text: JSON writes {first cell: {column: cell}} instead of a
                             list of objects; people see the first column without a title */
     GT_LIST = 64,   /* sections: JSON writes the children as a list, without their keys */
-    GT_ROW = 128,   /* sections of facts: people see a table of one row */
+    GT_ROW = 128,   /* sections of fields: people see a table of one row */
     GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
     GT_FEWER_COLUMNS =
         32768, /* tables: columns before the last are left out, from the right, where a terminal is too narrow */
@@ -51,7 +51,11 @@ enum gt_node_flag {
     GT_STRIPS = 4096, /* a strip for each line, the darker the greater, from 0 to 100 */
     GT_FOREST =
         16384, /* each line's points are the ends and the middle of an interval, in percent; y above 0: it is certain */
+    GT_ALIKE = 524288, /* lines are of different runs: what is told of the first is told of all */
     GT_LANES = 8192, /* the bands alone, each on the lane (the line) that it names */
+    /* These two have a row for each line, and the bands as columns: the x of a point is the number of its band. */
+    GT_HEAT = 131072,   /* cells that are the darker the greater; outlined above the limit */
+    GT_STACKS = 262144, /* lines of one key, which follow each other, are the parts of one row; one column is a bar */
 };
 
 /* Columns, too, are for all, for data or for people; one for data and one for people may have the same key. */
@@ -61,9 +65,12 @@ enum gt_column_flag {
     GT_COLUMN_AS_IS = 4,     /* not multiplied by a column with GT_COLUMN_FACTOR */
     GT_COLUMN_FUNCTION = 64, /* names of functions in C++, often long: people see them cut, behind the other columns */
     GT_COLUMN_THOUSANDS = 128, /* people see digits before the point in groups of three */
+    GT_COLUMN_SCALED = 256,    /* of microseconds or bytes: people see the unit that suits the greatest number */
+    GT_COLUMN_FIGURE = 512,    /* of texts: pages set them like numbers */
     GT_COLUMN_STATE = 32,      /* words and exit statuses, of which terminals colour those of trouble */
     /* Nobody sees these columns: */
     GT_COLUMN_FACTOR = 8,     /* people see the numbers of a row multiplied by it */
+    GT_COLUMN_UNIT = 1024,    /* what the row's numbers that people see are in, where their columns have no unit */
     GT_COLUMN_NO_DEVICE = 16, /* 1 in rows whose zeros stand for a device that is not there: see GT_NO_DEVICE */
 };
 
@@ -80,7 +87,7 @@ void gt_report_free(struct gt_report *report);
 const char *gt_report_type(const struct gt_report *report);
 void gt_report_layout(struct gt_report *report, enum gt_layout layout); /* GT_LAYOUT_TRACKING unless set */
 struct gt_node *gt_report_root(struct gt_report *report);
-/* Returns the section that pages alone show, above all else: its facts "title" and "subtitle" (what the page is called), and charts. */
+/* Returns the section that pages alone show, above all else: its fields "title" and "subtitle" (what the page is called), and charts. */
 struct gt_node *gt_report_page(struct gt_report *report);
 
 /* Building. All return the new node, or NULL without memory (and then accept a NULL parent, so that a builder may check
@@ -101,6 +108,8 @@ struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const 
 void gt_node_flags(struct gt_node *node, unsigned flags);
 /* People see the number multiplied by `factor`, in `unit`; readers of data see it as it is. */
 void gt_node_display(struct gt_node *node, double factor, const char *unit);
+/* Tells the unit of a number without one of its own, whose section or title has it: pages choose another by the size. */
+void gt_node_measure(struct gt_node *node, const char *unit);
 /* Returns the title of a table that lies in `parent`. */
 const char *gt_table_title(const struct gt_node *parent, const struct gt_table *table);
 void gt_table_flags(struct gt_table *table, unsigned flags);
@@ -119,19 +128,22 @@ int gt_series_band(struct gt_node *series, const char *title, double from, doubl
 int gt_series_lane_band(struct gt_node *series, int lane, const char *title, double from, double to);
 /* Marks a value that is not to be exceeded. NaN and infinities are none. */
 int gt_series_limit(struct gt_node *series, const char *title, double value);
+/* Says below the title how the picture is to be read. */
+int gt_series_note(struct gt_node *series, const char *note);
 /* The greatest value that the first line is known to have had, perhaps between two samples; 0: it is not known. */
 void gt_series_peak(struct gt_node *series, double value);
 
-/* Makes a report of sections and facts alone, as readers of data see `report`, with texts in valid UTF-8. */
+/* Makes a report of sections and fields alone, as readers of data see `report`, with texts in valid UTF-8. */
 int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error);
 /* Makes one of an object in JSON. */
 int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_json_value *object,
                       struct gt_error *error);
 
-/* Keeps one table at the top of a report, and why it is empty: that with this key, or the first where `name` is NULL. *rest gets
- * a sentence about the others (free it), or NULL. Returns 0, also where there is no table and none was asked for; -EINVAL
+/* Keeps one table at the top of a report: that with this key, or the first where `name` is NULL; and, unless it is to be alone, why it is
+ * empty. *rest gets a sentence about the others (free it), or NULL. Returns 0, also where there is no table and none was asked for; -EINVAL
  * names the tables there are. */
-int gt_report_choose_table(struct gt_report *report, const char *name, char **rest, struct gt_error *error);
+int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
+                           struct gt_error *error);
 
 /* Reading, for formats. */
 const struct gt_node *gt_report_top(const struct gt_report *report);
@@ -152,12 +164,13 @@ const struct gt_node *gt_node_child(const struct gt_node *node); /* first */
 const struct gt_node *gt_node_next(const struct gt_node *node);  /* sibling */
 /* Returns the first node from `node` on, itself included, with none of the flags `hidden`; NULL at the end. */
 const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidden);
-bool gt_node_is_fact(const struct gt_node *node); /* a number, integer, text or truth value */
+bool gt_node_is_field(const struct gt_node *node); /* a number, integer, text or truth value */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
 double gt_node_number(const struct gt_node *node);
 double gt_node_display_number(const struct gt_node *node);
 const char *gt_node_display_unit(const struct gt_node *node);
-bool gt_node_is_absent(const struct gt_node *node); /* a zero with GT_NO_DEVICE */
+const char *gt_node_measure_of(const struct gt_node *node); /* the unit that it is shown in, told or not; may be "" */
+bool gt_node_is_absent(const struct gt_node *node);         /* a zero with GT_NO_DEVICE */
 int64_t gt_node_integer(const struct gt_node *node);
 bool gt_node_bool(const struct gt_node *node);
 const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
@@ -170,6 +183,8 @@ int gt_report_table_data(const struct gt_report *report, size_t index, const cha
 bool gt_table_has_column_for(const struct gt_table *table, size_t column, unsigned reader);
 /* Returns true for the zero of a device that is not there. */
 bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t column);
+/* Returns the unit of the number that people see; "" where there is none. It may lie in `scratch`. */
+const char *gt_table_cell_unit(const struct gt_table *table, size_t row, size_t column, struct gt_buffer *scratch);
 /* Returns the number that people see. */
 double gt_table_cell_display(const struct gt_table *table, size_t row, size_t column);
 struct gt_point {
@@ -194,6 +209,7 @@ const struct gt_course *gt_series_course_of(const struct gt_node *series, size_t
                                             double *ret_unit);
 size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
 struct gt_mark gt_series_limit_of(const struct gt_node *series);
+const char *gt_series_note_of(const struct gt_node *series); /* NULL: there is none */
 double gt_series_peak_of(const struct gt_node *series);
 
 /* Renders into `out`; the error of -EINVAL names the formats there are (format.def). */

@@ -401,7 +401,7 @@ static void put_card(struct screen *screen, size_t row, size_t name)
         gt_buffer_char(screen->out, '\n');
 }
 
-/* A row of facts has no name. */
+/* A row of fields has no name. */
 static size_t name_of(const struct screen *screen, const struct gt_table *table)
 {
     const struct gt_grid *grid = screen->grid;

@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 #include "report/human_text.h"
 
-/* Appends the grid of `table` (NULL: a row of facts), indented, in the width and the style of the report. The grid changes. Returns 0 or
+/* Appends the grid of `table` (NULL: a row of fields), indented, in the width and the style of the report. The grid changes. Returns 0 or
  * -ENOMEM. */
 int gt_screen_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, size_t indent);
 

@@ -186,26 +186,26 @@ static size_t widest_title(const struct text *text, const struct gt_node *sectio
     return widest;
 }
 
-static void put_value(struct text *text, struct gt_buffer *out, const struct gt_node *fact)
+static void put_value(struct text *text, struct gt_buffer *out, const struct gt_node *field)
 {
-    if (gt_node_is_absent(fact) && !(text->is_on_screen && gt_report_layout_of(text->report) == GT_LAYOUT_ANALYSIS))
+    if (gt_node_is_absent(field) && !(text->is_on_screen && gt_report_layout_of(text->report) == GT_LAYOUT_ANALYSIS))
         gt_buffer_text(out, "0.0");
     else
-        gt_human_text_fact(out, text->report, fact);
+        gt_human_text_field(out, text->report, field);
 }
 
 /* The line stands behind the title. */
-static void put_fact(struct text *text, const struct gt_node *fact, int level)
+static void put_field(struct text *text, const struct gt_node *field, int level)
 {
     struct gt_buffer value = {0};
     if (!text->is_on_screen) {
-        put_value(text, text->out, fact);
+        put_value(text, text->out, field);
         gt_buffer_char(text->out, '\n');
         return;
     }
     size_t indent = (size_t)level * strlen(text->indent), width = gt_report_width(text->report);
-    put_value(text, &value, fact);
-    gt_screen_text(text->out, value.data ? value.data : "", indent + gt_utf8_columns(gt_node_title(fact)) + 2,
+    put_value(text, &value, field);
+    gt_screen_text(text->out, value.data ? value.data : "", indent + gt_utf8_columns(gt_node_title(field)) + 2,
                    indent + strlen(text->indent), width);
     text->out->failed = text->out->failed ? text->out->failed : value.failed;
     gt_buffer_release(&value);
@@ -218,13 +218,13 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
     for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
         if (is_left_out(text, node))
             continue;
-        if (gt_node_is_fact(node)) {
+        if (gt_node_is_field(node)) {
             put_indent(text, level);
             gt_utf8_show(text->out, gt_node_title(node));
             gt_buffer_char(text->out, ':');
             size_t width = gt_utf8_columns(gt_node_title(node));
             put_spaces(text, 1 + (widest > width ? widest - width : 0));
-            put_fact(text, node, level);
+            put_field(text, node, level);
         } else {
             put_title(text, node, level);
             status = put_body(text, node, level + 1);

@@ -151,7 +151,7 @@ int gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, vo
 
 /* ---- reports made of what a sink is told ---- */
 
-/* A section for each object and list, and facts. The first object is the report's root. */
+/* A section for each object and list, and fields. The first object is the report's root. */
 struct builder {
     struct gt_report *report;
     struct gt_node **open; /* sections, the innermost last */

@@ -2,7 +2,7 @@
 #ifndef GT_SAMPLE_COST_H
 #define GT_SAMPLE_COST_H
 
-#include "sample/sample.h"
+#include "sample/machine.h"
 
 #define GT_CARBON_FILE "carbon-intensity.csv"
 

@@ -6,9 +6,9 @@
 #include "collect/topology.h"
 #include "sample/account.h"
 #include "sample/all_processes.h"
-#include "sample/sample.h"
 #include "sample/job_finder.h"
 #include "sample/roster.h"
+#include "sample/sample.h"
 #include "sample/tree.h"
 #include "sample/walker.h"
 

@@ -434,15 +434,16 @@ static int create(void **ret, const struct gt_store_options *options, const stru
     if (!experiment)
         return gt_error_set(error, from ? ENOMEM : ENOTSUP, "%s: only a tracker records into a folder", options->path);
     experiment->fd = -1;
-    experiment->record = from->record;
+    experiment->record = from->experiment.record;
     experiment->context = from->context;
     /* A reading that comes a little early would double the window. */
-    experiment->record_ns = (int64_t)((from->seconds - machine->period / 8) * 1e9);
-    int status = gt_experiment_window_begin(&experiment->window, from->sampler, from->attribution, from->all_gpu_users);
+    experiment->record_ns = (int64_t)((from->experiment.measurement_period - machine->period / 8) * 1e9);
+    int status = gt_experiment_window_begin(&experiment->window, from->sampler, from->attribution,
+                                            from->experiment.all_gpu_users);
     experiment->read_ns = status < 0 ? 0 : reading_of(experiment);
     if (status < 0)
         gt_error_system(error, ENOMEM, "%s", options->path);
-    else if (!from->record)
+    else if (!from->experiment.record)
         status = open_folder(experiment, options->path, machine->command, error);
     if (status < 0)
         release(experiment);

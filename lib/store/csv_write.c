@@ -58,7 +58,7 @@ struct output {
     off_t size;     /* whole lines only */
     size_t longest; /* line so far */
     struct gt_columns *columns;
-    const struct gt_column *stretched; /* whose fractions get zeros behind, see gt_page_rest */
+    const struct gt_column *stretched; /* whose fractions get zeros behind, see gt_file_page_rest */
 };
 
 struct csv_writer {
@@ -258,7 +258,7 @@ static void append_head(struct csv_writer *writer, const struct gt_columns *colu
     struct gt_buffer *out = &writer->line, names = {0};
     append_column_names(&names, columns);
     size_t end = out->length - COMMA + LINE_END + names.length;
-    size_t blanks = gt_page_rest((off_t)end, FIRST_ROW);
+    size_t blanks = gt_file_page_rest((off_t)end, FIRST_ROW);
     out->length -= COMMA;
     while (blanks--)
         gt_buffer_char(out, ' ');
@@ -313,7 +313,7 @@ static void stretch(struct output *output, struct gt_buffer *out, size_t begin, 
 {
     size_t length = out->length - begin;
     output->longest = length > output->longest ? length : output->longest;
-    size_t zeros = gt_page_rest(output->size + (off_t)out->length, output->longest + output->longest / 4);
+    size_t zeros = gt_file_page_rest(output->size + (off_t)out->length, output->longest + output->longest / 4);
     if (!zeros || out->failed || gt_buffer_reserve(out, zeros) < 0)
         return;
     char *at = out->data + end;

@@ -3,7 +3,8 @@
 #define GT_STORE_FIELD_H
 
 #include "base/buffer.h"
-#include "sample/sample.h"
+#include "sample/machine.h"
+#include "sample/outcome.h"
 
 enum gt_field_kind { GT_FIELD_TEXT, GT_FIELD_INTEGER, GT_FIELD_NUMBER };
 

@@ -210,7 +210,7 @@ static void release(struct gt_store *store)
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error)
 {
-    bool is_handed_over = options->readings && options->readings->record;
+    bool is_handed_over = options->readings && options->readings->experiment.record;
     int status = is_handed_over ? 0 : gt_store_check(options, error);
     if (status >= 0 && !is_handed_over && gt_store_type_of(options->path, NULL)->suffix[0] != '/')
         status = gt_store_make_folder(options->path, error);

@@ -7,6 +7,8 @@
 #define GT_STORE_STORE_H
 
 #include "aggregate/energy_curve.h"
+#include "sample/machine.h"
+#include "sample/outcome.h"
 #include "sample/sample.h"
 #include "store/column.h"
 #include "store/recording_place.h"

@@ -7,15 +7,21 @@
 struct gt_sampler;
 struct gt_attribution;
 
+/* The tracking file is a folder of records as AIPowerMeter's, for our own programs. */
+struct gt_experiment_options {
+    double measurement_period; /* seconds that a record tells of at least */
+    bool all_gpu_users;        /* all processes on GPUs count as the job's */
+    /* May be NULL. Instead of that folder: called with the "metrics" of each record as JSON, on the thread that samples, which
+     * holds a lock: it may call no function of the tracker. Negative errno: the record cannot be taken, and there are no more. */
+    int (*record)(void *context, const char *metrics);
+};
+
 /* The tracker's readings, for a store that tells more than samples do. */
 struct gt_store_readings {
     const struct gt_sampler *sampler;
     const struct gt_attribution *attribution;
-    double seconds;     /* that a record tells of at least */
-    bool all_gpu_users; /* all processes on GPUs count as the job's */
-    /* May be NULL: records are handed over as JSON, and there is no folder. */
-    int (*record)(void *context, const char *metrics);
-    void *context;
+    struct gt_experiment_options experiment;
+    void *context; /* for what is handed over */
 };
 
 struct gt_store_options {

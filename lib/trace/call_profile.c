@@ -48,7 +48,7 @@ static int longer_first(const void *a, const void *b, void *context)
     const struct gt_trace_events *events = &((const struct gt_trace *)context)->events;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return GT_ORDER_BY(GT_ORDER(events->track[x], events->track[y]), GT_ORDER(events->start[x], events->start[y]),
-                       GT_ORDER(events->duration[y], events->duration[x]), GT_ORDER(x, y));
+                       GT_ORDER(gt_trace_duration(events, y), gt_trace_duration(events, x)), GT_ORDER(x, y));
 }
 
 struct opened {
@@ -73,7 +73,7 @@ static int nest(struct gt_profile_maker *maker, const uint32_t *event, size_t co
     size_t depth = 0;
     int64_t status = opened ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && status >= 0; i++) {
-        int64_t start = events->start[event[i]], end = start + events->duration[event[i]];
+        int64_t start = events->start[event[i]], end = start + gt_trace_duration(events, event[i]);
         close_until(maker, opened, &depth, start);
         if (depth == GT_PROFILE_DEEPEST)
             continue;
@@ -113,7 +113,7 @@ static int add_profile(struct gt_trace *trace, const uint32_t *event, size_t cou
         profile->start = trace->events.start[*event];
         profile->end = profile->start;
         for (size_t i = 0; i < count; i++) {
-            int64_t end = trace->events.start[event[i]] + trace->events.duration[event[i]];
+            int64_t end = trace->events.start[event[i]] + gt_trace_duration(&trace->events, event[i]);
             profile->end = end > profile->end ? end : profile->end;
         }
         status = gt_profile_finish(&maker, profile);

@@ -15,7 +15,7 @@
 struct gt_reading;
 enum { GT_TRACK_CACHES = 64 };
 
-/* A file is judged by these facts before it is read. */
+/* A file is judged by these before it is read. */
 struct gt_trace_probe {
     const char *path, *name; /* name: the last part of the path */
     const char *head;        /* the first bytes, inflated, followed by a NUL */
@@ -45,6 +45,7 @@ struct gt_trace_format {
  * arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own in a trace. */
 struct gt_trace_event {
     const struct gt_raw_event *item;
+    struct gt_span label; /* its name as it stands in the file; strings of a sink that takes it raw: GT_TRACE_NONE */
     uint32_t track, name, category;
     int64_t start, duration; /* absolute */
     uint64_t id;
@@ -61,6 +62,7 @@ struct gt_trace_sink {
     int (*file)(void *context, uint32_t file, struct gt_error *error);
     int (*event)(void *context, const struct gt_trace_event *event, struct gt_error *error);
     int (*sample)(void *context, uint32_t series, int64_t time, double value, struct gt_error *error);
+    bool is_raw; /* names, categories and ids of events need not become strings */
 };
 
 /* A map leads from four numbers to one. */
@@ -124,7 +126,7 @@ struct gt_reading {
     bool has_begun;       /* events or samples of it were read */
     bool is_other_node;
     uint32_t first_step; /* steps of this file begin here */
-    struct gt_buffer scratch;
+    struct gt_buffer scratch, label;
     struct gt_keys tracks, processes, steps, series; /* to indices */
     struct gt_track_cache {
         struct gt_span pid, tid, real;

@@ -108,6 +108,27 @@ int64_t gt_profile_function_of(struct gt_profile_maker *maker, struct gt_span te
     return gt_profile_function(maker, file, line, name);
 }
 
+/* ---- units ---- */
+
+enum gt_profile_unit gt_profile_unit_of(struct gt_span unit, double *factor)
+{
+    static const struct {
+        const char *name;
+        enum gt_profile_unit unit;
+        double factor;
+    } units[] = {{"nanoseconds", GT_PROFILE_SECONDS, 1e-9},  {"microseconds", GT_PROFILE_SECONDS, 1e-6},
+                 {"milliseconds", GT_PROFILE_SECONDS, 1e-3}, {"seconds", GT_PROFILE_SECONDS, 1},
+                 {"ns", GT_PROFILE_SECONDS, 1e-9},           {"us", GT_PROFILE_SECONDS, 1e-6},
+                 {"ms", GT_PROFILE_SECONDS, 1e-3},           {"bytes", GT_PROFILE_BYTES, 1}};
+    *factor = 1;
+    for (size_t i = 0; unit.text && i < sizeof units / sizeof *units; i++)
+        if (gt_span_is(unit, units[i].name)) {
+            *factor = units[i].factor;
+            return units[i].unit;
+        }
+    return GT_PROFILE_SAMPLES;
+}
+
 /* ---- the tree of stacks ---- */
 
 int64_t gt_profile_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function)

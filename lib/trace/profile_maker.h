@@ -39,6 +39,8 @@ enum { GT_PROFILE_DEEPEST = 2048 };
 int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name);
 /* Does the same for a function as tools write one: "name (file:line)", "file(line): name" or a name alone. */
 int64_t gt_profile_function_of(struct gt_profile_maker *maker, struct gt_span text);
+/* Returns the unit of that name, and what values are multiplied with; samples for others. */
+enum gt_profile_unit gt_profile_unit_of(struct gt_span unit, double *factor);
 /* Returns the frame of a function below another (GT_TRACE_NONE: at the root), new or known. */
 int64_t gt_profile_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function);
 /* Adds a stack, its outermost function first; deeper ones than GT_PROFILE_DEEPEST end there. Returns 0 or -ENOMEM. */

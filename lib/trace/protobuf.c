@@ -4,7 +4,7 @@
 
 enum { VARINT = 0, EIGHT = 1, LENGTH = 2, FOUR = 5, BLOCK = 256 * 1024, LONGEST = 1 << 30, LONGEST_HEAD = 20 };
 
-static bool read_varint(struct gt_proto *proto, uint64_t *ret)
+bool gt_proto_varint(struct gt_proto *proto, uint64_t *ret)
 {
     *ret = 0;
     for (int shift = 0; shift < 70 && proto->at < proto->end; shift += 7) {
@@ -21,15 +21,15 @@ static bool read_varint(struct gt_proto *proto, uint64_t *ret)
 static bool read_head(struct gt_proto *proto, struct gt_proto_field *field, int *type, uint64_t *length)
 {
     uint64_t tag;
-    if (!read_varint(proto, &tag) || !(tag >> 3) || tag >> 3 > UINT32_MAX)
+    if (!gt_proto_varint(proto, &tag) || !(tag >> 3) || tag >> 3 > UINT32_MAX)
         return false;
     *field = (struct gt_proto_field){.number = (uint32_t)(tag >> 3)};
     *type = (int)(tag & 7);
     *length = *type == EIGHT ? 8 : *type == FOUR ? 4 : 0;
     if (*type == VARINT)
-        return read_varint(proto, &field->value);
+        return gt_proto_varint(proto, &field->value);
     if (*type == LENGTH)
-        return read_varint(proto, length);
+        return gt_proto_varint(proto, length);
     return *type == EIGHT || *type == FOUR;
 }
 

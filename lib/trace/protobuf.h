@@ -22,6 +22,8 @@ static inline struct gt_proto gt_proto_of(struct gt_span bytes)
 }
 /* Returns 1 for a field, 0 at the end, -EBADMSG. */
 int gt_proto_next(struct gt_proto *proto, struct gt_proto_field *field);
+/* Takes a number of those that stand packed, without fields. */
+bool gt_proto_varint(struct gt_proto *proto, uint64_t *ret);
 double gt_proto_double(const struct gt_proto_field *field);
 
 /* A file is a message whose fields are read one at a time, in memory for the longest. */

@@ -112,6 +112,15 @@ static int take_time(struct gt_raw_event *item, struct gt_span value, int64_t *r
     return status < 0 ? -EBADMSG : 0;
 }
 
+static void take_other(struct gt_raw_event *item, struct gt_span key, struct gt_span value)
+{
+    item->has_others = true;
+    if (gt_span_is(key, "cat"))
+        item->category = gt_span_unquoted(value);
+    else if (gt_span_is(key, "id2"))
+        item->id = value;
+}
+
 /* A plain switch. */
 static int take_member(struct gt_raw_event *item, struct gt_span key, struct gt_span value)
 {
@@ -126,6 +135,8 @@ static int take_member(struct gt_raw_event *item, struct gt_span key, struct gt_
             return take_time(item, value, &item->start, GT_RAW_EVENT_TIME);
         } else if (gt_span_is(key, "id")) {
             item->id = value;
+        } else {
+            break;
         }
         return 0;
     case 3:
@@ -133,21 +144,25 @@ static int take_member(struct gt_raw_event *item, struct gt_span key, struct gt_
             item->pid = gt_span_unquoted(value);
         else if (gt_span_is(key, "tid"))
             item->tid = gt_span_unquoted(value);
-        else if (gt_span_is(key, "cat"))
+        else if (gt_span_is(key, "cat") && !item->category.text)
             item->category = gt_span_unquoted(value);
         else if (gt_span_is(key, "dur"))
             return take_time(item, value, &item->duration, GT_RAW_EVENT_DURATION);
-        else if (gt_span_is(key, "id2"))
-            item->id = value;
+        else
+            break;
         return 0;
     case 4:
         if (gt_span_is(key, "name"))
             item->name = gt_span_unquoted(value);
         else if (gt_span_is(key, "args"))
             item->args = value; /* no object: nothing to be read in it */
+        else
+            break;
         return 0;
-    default: return 0;
+    default: break;
     }
+    take_other(item, key, value);
+    return 0;
 }
 
 static int take_next(struct gt_raw_event *item, struct gt_walk *walk, struct gt_span key)

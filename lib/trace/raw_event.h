@@ -18,6 +18,7 @@ struct gt_raw_event {
     int32_t step;                             /* args.step_num; GT_TRACE_NO_STEP */
     char phase;                               /* "ph" */
     uint8_t has;                              /* the bits above */
+    bool has_others; /* there are members but those above, "ph", "ts" and "dur", or two "cat" */
 };
 
 /* Reads an event. Returns 0; 1 for an empty object, as TensorFlow ends its lists with; -EBADMSG where it is no JSON,

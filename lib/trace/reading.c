@@ -9,6 +9,7 @@
 
 #include "base/grow.h"
 #include "base/number.h"
+#include "trace/members.h"
 
 /* ---- from four numbers to one ---- */
 
@@ -490,6 +491,12 @@ static int64_t read_id(struct gt_reading *reading, const struct gt_raw_event *it
 
 static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, struct gt_span label)
 {
+    struct gt_trace_file *owner = &reading->trace->file[owner_of(reading->trace, event->track)];
+    event->label = label;
+    event->name = event->category = GT_TRACE_NONE;
+    owner->kept += reading->sink->is_raw;
+    if (reading->sink->is_raw)
+        return reading->sink->event(reading->sink->context, event, reading->error);
     int64_t id = read_id(reading, event->item, event);
     int64_t name = id < 0 ? id : gt_reading_string(reading, label);
     int64_t category = name;
@@ -500,8 +507,27 @@ static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, str
         return (int)category;
     event->name = (uint32_t)name;
     event->category = (uint32_t)category;
-    reading->trace->file[owner_of(reading->trace, event->track)].kept++;
+    owner->kept++;
     return reading->sink->event(reading->sink->context, event, reading->error);
+}
+
+/* py-spy has a function's file and line among the arguments: "fib (/job/prog.py:3)", as in its other formats. */
+static struct gt_span python_label(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_span label)
+{
+    struct gt_span file = {0}, line = {0};
+    struct gt_buffer *out = &reading->label;
+    if (!gt_span_is(item->category, "py-spy"))
+        return label;
+    GT_FIND(item->args, {"filename", &file}, {"line", &line});
+    if (file.length <= 2 || *file.text != '"')
+        return label;
+    gt_buffer_clear(out);
+    gt_buffer_append(out, label.text, label.length);
+    gt_buffer_printf(out, " (%.*s", (int)(file.length - 2), file.text + 1);
+    if (line.length && !gt_span_is(line, "0") && !gt_span_is(line, "null"))
+        gt_buffer_printf(out, ":%.*s", (int)line.length, line.text);
+    gt_buffer_char(out, ')');
+    return out->failed ? label : (struct gt_span){out->data, out->length};
 }
 
 int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_span label, uint32_t track,
@@ -510,6 +536,7 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
     const struct gt_trace_file *whole = gt_reading_file(reading);
     uint32_t owner = owner_of(reading->trace, track);
     struct gt_trace_file *file = &reading->trace->file[owner];
+    label = python_label(reading, item, label);
     struct gt_trace_event event = {
         .item = item, .track = track, .phase = item->phase, .flag = flag, .start = whole->base};
     int64_t end, duration = item->phase == 'X' && item->duration > 0 ? item->duration : 0;

@@ -204,11 +204,27 @@ static bool is_merged(const char *path)
     return gt_path_ends(path, "_merged_timeline.json") || gt_path_ends(path, "_merged_timeline.json.gz");
 }
 
+/* XLA's profiler writes <host>.xplane.pb and beside it <host>.trace.json.gz, of the same events but not always of all.
+ * Where SMDebug keeps these, the time they count from is known for the latter alone. */
+static bool is_told_twice(const char *path)
+{
+    static const char plane[] = ".xplane.pb", json[] = ".trace.json.gz";
+    bool is_plane = gt_path_ends(path, plane), is_kept = strstr(path, "/detailed_profiling/");
+    const char *end = is_plane ? plane : json, *other = is_plane ? json : plane;
+    char *twin = NULL;
+    if (!gt_path_ends(path, end) || is_plane != is_kept ||
+        asprintf(&twin, "%.*s%s", (int)(strlen(path) - strlen(end)), path, other) < 0)
+        return false;
+    bool is_there = access(twin, R_OK) == 0;
+    free(twin);
+    return is_there;
+}
+
 /* Files of a folder that no format knows, or that may not be read, are only counted. */
 static int add_found(struct search *search, const char *path)
 {
     int status;
-    if (!has_suffix(search, path) || is_merged(path))
+    if (!has_suffix(search, path) || is_merged(path) || is_told_twice(path))
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
     if (!format && is_archive(search, path))
@@ -550,6 +566,7 @@ static void release_tables(struct gt_trace_source *source)
     gt_keys_release(&source->reading.steps);
     gt_keys_release(&source->reading.series);
     gt_buffer_release(&source->reading.scratch);
+    gt_buffer_release(&source->reading.label);
     release_paths(&source->paths);
 }
 
@@ -589,7 +606,9 @@ static int keep_argument(struct gt_trace *trace, uint32_t key, struct gt_span va
         gt_span_double(value, &number);
     if (text < 0)
         return (int)text;
-    struct gt_trace_argument *argument = GT_GROW(trace, argument);
+    struct gt_trace_argument *argument = NULL;
+    if (gt_trace_argument_room(&trace->events) == 0)
+        argument = GT_GROW(trace, argument);
     if (!argument)
         return -ENOMEM;
     *argument = (struct gt_trace_argument){key, (uint32_t)text, number};
@@ -624,17 +643,19 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
     if (status >= 0 && columns->trace->argument_count >= GT_TRACE_NONE)
         status = -EOVERFLOW;
     size_t at = events->count;
-    if (status >= 0) {
+    if (status >= 0 && events->argument)
         events->argument[at] = (uint32_t)columns->trace->argument_count;
+    if (status >= 0)
         status = keep_arguments(columns, event->item->args);
-    }
+    if (status >= 0)
+        status = gt_trace_set_duration(events, at, event->duration);
+    if (status >= 0)
+        status = gt_trace_set_ids(events, at, event->id, event->item->external);
+    if (status >= 0 && event->item->bytes != -1)
+        status = gt_trace_set_bytes(events, at, event->item->bytes);
     if (status < 0)
         return gt_error_system(error, -status, "keeping events");
     events->start[at] = event->start;
-    events->duration[at] = event->duration;
-    events->id[at] = event->id;
-    events->external[at] = event->item->external;
-    events->bytes[at] = event->item->bytes;
     events->name[at] = event->name;
     events->category[at] = event->category;
     events->track[at] = event->track;
@@ -660,7 +681,7 @@ static int begin_columns(void *context, uint32_t file, struct gt_error *error)
     struct gt_columns_sink *columns = context;
     struct gt_trace *trace = columns->trace;
     if (columns->has_begun && columns->file == file) {
-        trace->events.count = columns->events;
+        gt_trace_events_cut(&trace->events, columns->events);
         trace->samples.count = columns->samples;
         trace->argument_count = columns->arguments;
     }
@@ -674,7 +695,7 @@ static int begin_columns(void *context, uint32_t file, struct gt_error *error)
 
 struct gt_trace_sink gt_columns_sink(struct gt_columns_sink *columns)
 {
-    return (struct gt_trace_sink){columns, begin_columns, take_event, take_sample};
+    return (struct gt_trace_sink){columns, begin_columns, take_event, take_sample, false};
 }
 
 int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count,

@@ -71,7 +71,7 @@ static struct gt_row_span hull_of(const struct gt_trace *trace, const struct gt_
         int32_t step = row_step(trace, i);
         if (step < rows->start || step > rows->end || !gt_trace_is_slice(trace, i))
             continue;
-        int64_t end = events->start[i] + events->duration[i];
+        int64_t end = events->start[i] + gt_trace_duration(events, i);
         hull.start = events->start[i] < hull.start ? events->start[i] : hull.start;
         hull.end = end > hull.end ? end : hull.end;
     }
@@ -119,7 +119,7 @@ bool gt_row_filter_event(const struct gt_row_filter *filter, size_t event)
         int32_t step = row_step(trace, event);
         bool inside = rows->by_step ? rows->start <= step && step <= rows->end
                                     : events->start[event] <= rows->end &&
-                                          events->start[event] + events->duration[event] >= rows->start;
+                                          events->start[event] + gt_trace_duration(events, event) >= rows->start;
         if (inside && is_wanted(filter, i, events->name[event], gt_trace_process_of(trace, event)->name))
             return true;
     }
@@ -314,7 +314,7 @@ static void put_event(struct gt_table *data, const struct gt_trace *trace, const
                       size_t event)
 {
     const struct gt_trace_events *events = &trace->events;
-    int64_t start = events->start[event], end = start + events->duration[event];
+    int64_t start = events->start[event], end = start + gt_trace_duration(events, event);
     gt_table_time(data, start);
     gt_table_time(data, end);
     put_us(data, start - table->origin);
@@ -329,7 +329,7 @@ static void put_event(struct gt_table *data, const struct gt_trace *trace, const
     if (table->of_loader)
         put_loader(data, trace, event);
     else
-        gt_table_integer(data, events->bytes[event]);
+        gt_table_integer(data, gt_trace_bytes(events, event));
     put_string(data, trace, gt_trace_process_of(trace, event)->name);
     put_string(data, trace, gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file));
 }
@@ -599,7 +599,7 @@ static int note_step(struct builder *builder, size_t event, uint32_t file)
     if (!step)
         return -ENOMEM;
     *step = (struct gt_trace_step){file, mode, events->step[event], events->start[event],
-                                   events->start[event] + events->duration[event]};
+                                   events->start[event] + gt_trace_duration(events, event)};
     return 0;
 }
 
@@ -615,18 +615,18 @@ static int add_event(struct builder *builder, const struct source *number, const
     if (!time_at(&number[START], row, &start) || !time_at(&number[END], row, &end) || end < start)
         return 0;
     int status = gt_trace_event_room(events);
+    if (status >= 0)
+        status = gt_trace_set_duration(events, at, end - start);
+    if (status >= 0)
+        status = gt_trace_set_ids(events, at, GT_TRACE_NO_ID, GT_TRACE_NO_ID);
     if (status < 0)
         return status;
     uint32_t file = trace->process[track].file;
     events->start[at] = start;
-    events->duration[at] = end - start;
-    events->id[at] = events->external[at] = GT_TRACE_NO_ID;
-    events->bytes[at] = -1;
     events->name[at] = string_at(&text[METRIC], row);
     events->category[at] = GT_TRACE_NONE;
     events->track[at] = (uint32_t)track;
     events->step[at] = step >= 0 && step < INT32_MAX ? (int32_t)step : GT_TRACE_NO_STEP;
-    events->argument[at] = 0;
     events->phase[at] = 'X';
     events->flag[at] = 0;
     events->count++;

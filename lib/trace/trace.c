@@ -17,8 +17,8 @@ const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
 
 const char *gt_trace_profiler_name(enum gt_trace_profiler profiler)
 {
-    static const char *const names[] = {"cprofile", "pyinstrument", "stacks",         "speedscope",
-                                        "perf",     "events",       "memory snapshot"};
+    static const char *const names[] = {"cprofile", "pyinstrument",    "stacks", "speedscope", "perf",
+                                        "events",   "memory snapshot", "memray", "pprof"};
     return names[profiler];
 }
 
@@ -78,7 +78,7 @@ uint32_t *gt_trace_order(const struct gt_trace *trace)
     uint32_t *order = malloc((events->count + 1) * sizeof *order);
     if (place && order) {
         for (size_t i = 0; i < events->count; i++)
-            place[i] = (struct place){events->start[i], events->duration[i], (uint32_t)i};
+            place[i] = (struct place){events->start[i], gt_trace_duration(events, i), (uint32_t)i};
         qsort(place, events->count, sizeof *place, longer_first);
         for (size_t i = 0; i < events->count; i++)
             order[i] = place[i].event;
@@ -93,8 +93,10 @@ uint32_t *gt_trace_order(const struct gt_trace *trace)
 const struct gt_trace_argument *gt_trace_argument(const struct gt_trace *trace, size_t event, uint32_t key)
 {
     const struct gt_trace_events *events = &trace->events;
-    size_t end = event + 1 < events->count ? events->argument[event + 1] : trace->argument_count;
     const struct gt_trace_argument *found = NULL; /* of several with one name the last counts */
+    if (!events->argument)
+        return NULL;
+    size_t end = event + 1 < events->count ? events->argument[event + 1] : trace->argument_count;
     for (size_t i = events->argument[event]; i < end; i++)
         if (trace->argument[i].key == key)
             found = &trace->argument[i];
@@ -126,20 +128,11 @@ void gt_trace_profile_release(struct gt_trace_profile *profile)
     free(profile->frame);
 }
 
-static void release_events(struct gt_trace_events *events)
-{
-    void *const columns[] = {events->start, events->duration, events->id,       events->external,
-                             events->bytes, events->name,     events->category, events->track,
-                             events->step,  events->argument, events->phase,    events->flag};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        free(columns[i]);
-}
-
 void gt_trace_close(struct gt_trace *trace)
 {
     if (!trace)
         return;
-    release_events(&trace->events);
+    gt_trace_events_release(&trace->events);
     free(trace->samples.time);
     free(trace->samples.value);
     free(trace->samples.series);
@@ -163,25 +156,6 @@ static int grow_column(void *column, size_t capacity, size_t size)
     if (!grown)
         return -ENOMEM;
     *array = grown;
-    return 0;
-}
-
-/* Half as much again: what was not yet written costs no memory, and pages move without copying. */
-int gt_trace_event_room(struct gt_trace_events *events)
-{
-    if (events->count < events->capacity)
-        return 0;
-    size_t capacity = events->capacity ? events->capacity + events->capacity / 2 : 1024;
-    if (capacity >= GT_TRACE_NONE)
-        capacity = GT_TRACE_NONE - 1;
-    if (capacity <= events->capacity)
-        return -EOVERFLOW;
-#define COLUMN(name) grow_column(&events->name, capacity, sizeof *events->name) < 0
-    if (COLUMN(start) || COLUMN(duration) || COLUMN(id) || COLUMN(external) || COLUMN(bytes) || COLUMN(name) ||
-        COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(argument) || COLUMN(phase) || COLUMN(flag))
-        return -ENOMEM;
-#undef COLUMN
-    events->capacity = capacity;
     return 0;
 }
 

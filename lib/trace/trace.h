@@ -1,7 +1,7 @@
 /* A trace holds events, system samples and Python profiles of other tools' files, and of our recordings, in columns.
  *
  * gt_trace_load reads files and folders of every format in trace.def into one struct gt_trace. Nothing is kept as
- * objects: an event is at most 64 bytes and its names are numbers of `strings`. Times are ns since 1970-01-01 UTC where
+ * objects: an event is 38 bytes and its names are numbers of `strings`. Times are ns since 1970-01-01 UTC where
  * the file tells (gt_trace_file.clock), whole and exact; durations are ns. Filters apply while files are read, so
  * memory is for what is kept. What a file lost is counted in gt_trace_file.damage and never an error, unless nothing of
  * it could be read.
@@ -33,22 +33,30 @@ enum gt_trace_flag {
     GT_TRACE_HIDDEN = 32,  /* its name is not selected: kept for others to be joined with, and shown nowhere */
 };
 
-/* One event is one index into these columns. */
+/* Values of the few events that have one, by their number. */
+struct gt_trace_rare {
+    uint32_t *event; /* ascending */
+    int64_t *value;
+    size_t count, capacity;
+};
+
+/* One event is one index into these columns. What is mostly small or mostly not there is kept so: see the functions
+ * below, gt_trace_duration to gt_trace_bytes. */
 struct gt_trace_events {
     size_t count, capacity;
-    int64_t *start;     /* ns */
-    int64_t *duration;  /* ns; 0 for all but X */
-    uint64_t *id;       /* X: args.correlation; others: the event's id (flow, async, counter) */
-    uint64_t *external; /* args."External id": joins a GPU or runtime event with the operator that caused it */
-    int64_t *bytes;     /* args.bytes_fetched, bytes or Bytes; -1 none */
-    uint32_t *name;     /* args.layer_name or args.name of SMDebug win over the event's own name */
-    uint32_t *category; /* "kernel", "cuda_runtime", ...; GT_TRACE_NONE */
-    uint32_t *track;    /* index into gt_trace.track */
+    int64_t *start;                      /* ns */
+    uint32_t *short_duration;            /* GT_TRACE_LONG: among the long ones */
+    uint32_t *short_id, *short_external; /* likewise; GT_TRACE_NONE: none */
+    uint32_t *name;                      /* args.layer_name or args.name of SMDebug win over the event's own name */
+    uint32_t *category;                  /* "kernel", "cuda_runtime", ...; GT_TRACE_NONE */
+    uint32_t *track;                     /* index into gt_trace.track */
     int32_t *step;      /* args.step_num, or the step whose window on the same node holds the start; GT_TRACE_NO_STEP */
-    uint32_t *argument; /* first of its kept arguments; they end where the next event's begin */
+    uint32_t *argument; /* first of its kept arguments; they end where the next event's begin. NULL: none has any */
     char *phase;        /* letter of the Trace Event Format: X i C s t f b n e P ... Never B, E or M */
     uint8_t *flag;
+    struct gt_trace_rare long_duration, long_id, long_external, bytes;
 };
+#define GT_TRACE_LONG (GT_TRACE_NONE - 1)
 
 /* An argument that options.arguments asked for. */
 struct gt_trace_argument {
@@ -146,6 +154,8 @@ enum gt_trace_profiler {
     GT_PROFILER_PERF,
     GT_PROFILER_EVENTS,   /* calls that are events of a timeline */
     GT_PROFILER_SNAPSHOT, /* what was allocated at the peak */
+    GT_PROFILER_MEMRAY,   /* what was allocated of main memory at the peak */
+    GT_PROFILER_PPROF,
     GT_PROFILERS
 };
 
@@ -264,8 +274,51 @@ static inline double gt_trace_us(int64_t ns)
     return (double)(ns / 1000) + (double)(ns % 1000) / 1e3;
 }
 
-/* Make room for one more event, and add a sample. Return 0, -ENOMEM or -EOVERFLOW. */
+/* Return a value of a list, `otherwise` where the event has none. */
+int64_t gt_trace_rare(const struct gt_trace_rare *rare, size_t event, int64_t otherwise);
+
+/* Returns ns; 0 for all but X. */
+static inline int64_t gt_trace_duration(const struct gt_trace_events *events, size_t event)
+{
+    uint32_t value = events->short_duration[event];
+    return value < GT_TRACE_LONG ? value : gt_trace_rare(&events->long_duration, event, 0);
+}
+
+/* X: args.correlation; others: the event's id (flow, async, counter); GT_TRACE_NO_ID. */
+static inline uint64_t gt_trace_id(const struct gt_trace_events *events, size_t event)
+{
+    uint32_t value = events->short_id[event];
+    return value < GT_TRACE_LONG    ? value
+           : value == GT_TRACE_NONE ? GT_TRACE_NO_ID
+                                    : (uint64_t)gt_trace_rare(&events->long_id, event, -1);
+}
+
+/* args."External id": joins a GPU or runtime event with the operator that caused it; GT_TRACE_NO_ID. */
+static inline uint64_t gt_trace_external(const struct gt_trace_events *events, size_t event)
+{
+    uint32_t value = events->short_external[event];
+    return value < GT_TRACE_LONG    ? value
+           : value == GT_TRACE_NONE ? GT_TRACE_NO_ID
+                                    : (uint64_t)gt_trace_rare(&events->long_external, event, -1);
+}
+
+/* args.bytes_fetched, bytes or Bytes; -1 none. */
+static inline int64_t gt_trace_bytes(const struct gt_trace_events *events, size_t event)
+{
+    return gt_trace_rare(&events->bytes, event, -1);
+}
+
+/* Make room for one more event, with room for the number of its first argument where there is an argument; add a
+ * sample. Return 0, -ENOMEM or -EOVERFLOW. */
 int gt_trace_event_room(struct gt_trace_events *events);
+int gt_trace_argument_room(struct gt_trace_events *events);
+/* Set values of an event, whose others have values already. Return 0 or -ENOMEM. */
+int gt_trace_set_duration(struct gt_trace_events *events, size_t event, int64_t duration);
+int gt_trace_set_ids(struct gt_trace_events *events, size_t event, uint64_t id, uint64_t external);
+int gt_trace_set_bytes(struct gt_trace_events *events, size_t event, int64_t bytes);
+/* Forgets all events but the first ones. */
+void gt_trace_events_cut(struct gt_trace_events *events, size_t count);
+void gt_trace_events_release(struct gt_trace_events *events);
 int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value);
 /* Widens the file's range of time to this one. */
 void gt_trace_file_widen(struct gt_trace_file *file, int64_t start, int64_t end);

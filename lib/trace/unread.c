@@ -3,11 +3,12 @@
 struct signature {
     const char *bytes; /* NULL: the suffix tells */
     size_t place, length;
-    const char *suffix; /* NULL: the bytes tell */
+    const char *suffix; /* NULL: the bytes tell; else both do, where there are bytes */
     const char *about;
 };
 #define BYTES(place, bytes) bytes, place, sizeof(bytes) - 1, NULL
 #define SUFFIX(suffix) NULL, 0, 0, suffix
+#define MEMRAY "a recording of memray: `memray transform csv FILE` makes stacks that are read"
 
 static const struct signature signatures[] = {
     {BYTES(0, "PERFILE2"), "a recording of perf: `perf script -i FILE > FILE.txt` makes text that is read"},
@@ -15,11 +16,16 @@ static const struct signature signatures[] = {
     {SUFFIX(".qdrep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
     {SUFFIX(".ncu-rep"),
      "a report of Nsight Compute, which holds counters of kernels and no timeline: `ncu --import FILE` shows it"},
-    {BYTES(0, "memray"), "a recording of memray, whose allocations are not read: `memray stats FILE` shows them"},
+    {BYTES(0, "memray"), MEMRAY},
+    {"\x04\x22\x4d\x18", 0, 4, ".bin", MEMRAY},
     {BYTES(0, "TACH"),
      "a recording of Python's sampling profiler: `python -m profiling.sampling replay --collapsed FILE` makes "
      "stacks that are read"},
     {BYTES(257, "ustar"), "a tar archive: unpack it"},
+    {BYTES(0, "\x89HDF\r\n\x1a\n"), "an HDF5 file, which holds arrays and no timeline"},
+    {BYTES(0, "PAR1"), "a Parquet file, which holds tables and no timeline"},
+    {BYTES(0, "\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+     "a profile of gperftools: `pprof --collapsed PROGRAM FILE > FILE.collapsed` makes stacks that are read"},
     {BYTES(0, "7z\xbc\xaf\x27\x1c"), "a 7z archive: unpack it"},
     {BYTES(0, "\x04\x22\x4d\x18"), "compressed by lz4: unpack it (lz4 -d)"},
     {BYTES(0, "Rar!"), "a rar archive: unpack it"},
@@ -36,24 +42,25 @@ static const struct signature signatures[] = {
 static const struct {
     const char *word, *other, *about; /* both occur; `other` may be NULL */
 } words[] = {
-    {"\"rocprofiler-sdk-tool\"", NULL,
-     "JSON of rocprofv3: `rocprofv3 --output-format pftrace` makes a trace that is read"},
     {"\"nodes\"", "\"schema\"",
      "an execution trace of PyTorch (Chakra): it says what depends on what, without times; torch.profiler "
      "records these"},
     {"\"stackTable\"", "\"threads\"",
      "a profile for profiler.firefox.com: export it from there, or record collapsed stacks or "
      "speedscope JSON"},
-    {"<svg", NULL, "a picture, whose figures cannot be read back: record collapsed stacks or speedscope JSON"},
+    {"<html", "memray",
+     "a page of memray, whose figures cannot be read back: `memray transform csv RECORDING` makes stacks that are "
+     "read"},
     {"<html", NULL, "a page, whose figures cannot be read back"},
+    {"<svg", NULL, "a picture, whose figures cannot be read back: record collapsed stacks or speedscope JSON"},
 };
 
 static bool fits(const struct gt_trace_probe *probe, const struct signature *signature)
 {
-    if (signature->suffix)
-        return gt_path_ends(probe->name, signature->suffix);
-    return probe->length >= signature->place + signature->length &&
-           memcmp(probe->head + signature->place, signature->bytes, signature->length) == 0;
+    if (signature->suffix && !gt_path_ends(probe->name, signature->suffix))
+        return false;
+    return !signature->bytes || (probe->length >= signature->place + signature->length &&
+                                 memcmp(probe->head + signature->place, signature->bytes, signature->length) == 0);
 }
 
 static const char *about_text(const struct gt_trace_probe *probe)
@@ -67,10 +74,24 @@ static const char *about_text(const struct gt_trace_probe *probe)
     return NULL;
 }
 
+/* Known by words in their names, or within them. */
+static const char *about_binary(const struct gt_trace_probe *probe)
+{
+    if (strstr(probe->name, ".tfevents."))
+        return "TensorBoard's summaries, which hold no timeline: the profiler's files lie in plugins/profile beside them";
+    if (memcmp(probe->head, "SQLite format 3", probe->length < 15 ? probe->length : 15) == 0 &&
+        memmem(probe->head, probe->length, "rocpd_", 6))
+        return "a database of rocprofv3 (rocpd): `rocpd convert -i FILE --output-format pftrace` makes a trace that is read";
+    return NULL;
+}
+
 const char *gt_unread_about(const struct gt_trace_probe *probe)
 {
     if (!probe->length)
         return "it is empty";
+    const char *about = about_binary(probe);
+    if (about)
+        return about;
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
         if (fits(probe, &signatures[i]))
             return signatures[i].about;

@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
+#include "aggregate/course.h"
 #include "blocks/block_progress.h"
 #include "sample/life.h"
-#include "sample/sample.h"
+#include "sample/machine.h"
 #include "store/store.h"
-#include "aggregate/course.h"
 
 /* Lines of the course; then come two for each GPU: busy and memory; then those of the process that is looked at alone. */
 enum gt_view_line {

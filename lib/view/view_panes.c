@@ -338,11 +338,15 @@ static void draw_rest(const struct gt_view_picture *picture, struct gt_view_box 
                   gt_view_bytes(picture->choice, text, ram));
 }
 
-/* A filter leaves some of them. */
-static void write_title(char *title, size_t size, const struct gt_view_picture *picture, size_t count)
+/* A filter leaves some of them. In a narrow box there is room for a small number alone. */
+static void write_title(char *title, size_t size, const struct gt_view_picture *picture, int columns, size_t count)
 {
     size_t all = picture->model->process_count;
-    if (*picture->choice->filter)
+    if (columns < NARROW && (count > 99 || *picture->choice->filter))
+        snprintf(title, size, "process");
+    else if (columns < NARROW)
+        snprintf(title, size, "process (%zu)", count);
+    else if (*picture->choice->filter)
         snprintf(title, size, "process (%zu of %zu)", count, all);
     else
         snprintf(title, size, picture->model->has_ended_processes ? "process (%zu in all)" : "process (%zu)", count);
@@ -354,7 +358,7 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
     char title[40];
     size_t count;
     const struct gt_view_process **list = choose(picture, &count);
-    write_title(title, sizeof title, picture, list ? count : 0);
+    write_title(title, sizeof title, picture, box.columns, list ? count : 0);
     const struct gt_view_column column[PROCESS_COLUMNS] = {
         {"pid", 7, false},
         {title, 0, true},

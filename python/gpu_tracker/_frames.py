@@ -38,6 +38,9 @@ def _column(table: Table, name: str) -> Any:
     import numpy  # pandas needs it anyway
 
     values = numpy.frombuffer(found[1], found[0])
+    missing = table._missing(name) if found[0] == "i8" else None
+    if missing is not None:  # pandas' own integers have no room for what is missing
+        return module.Series(module.arrays.IntegerArray(values.copy(), numpy.frombuffer(missing, dtype=bool).copy()))
     if found[0] != "i4":
         return module.Series(values.copy(), copy=False)
     return module.Series(numpy.array([*table._choices(name), None], dtype=object)[values])

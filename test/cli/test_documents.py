@@ -122,6 +122,11 @@ def bash_completions(cli, tmp_path, line):
     ("gpu-tracker run --wait ", ["main", "all"]),
     ("gpu-tracker plot --charts ", ["memory", "gpu-memory", "all"]),
     ("gpu-tracker report --plot netw", ["network"]),
+    ("gpu-tracker run --fail-if ", ["memory>", "memory<", "time>", "energy>", "cpu<"]),
+    ("gpu-tracker report --fail-if=ti", ["time>", "time<"]),
+    ("gpu-tracker compare --fail-if mem", ["memory>", "memory<"]),
+    ("gpu-tracker top @", ["@1", "@2", "@3", "@4", "@5", "@6", "@7", "@8", "@9"]),
+    ("gpu-tracker report @2", ["@2"]),
     ("gpu-tracker run -- gpu_tracker_test_no_such", []),
     ("gpu-tracker run --st 1 cat da", ["data.txt"]),
     ("gpu-tracker run -- cat da", ["data.txt"]),
@@ -186,6 +191,8 @@ def test_fish_completion(cli, tmp_path):
     assert {"job", "kernels", "advice"} < set(offered("gpu-tracker profile ")) and offered("gpu-tracker profile kern") == ["kernels"]
     assert offered("gpu-tracker profile kernels --ke") == ["--key"] and offered("gpu-tracker profile job --ke") == []
     assert offered("gpu-tracker schema --sleep") == []
+    assert offered("gpu-tracker run --fail-if mem") == ["memory<", "memory>"]
+    assert {"@1", "@9"} < set(offered("gpu-tracker top @"))
 
 
 def read_until(terminal, pattern, seconds=60):
@@ -204,6 +211,8 @@ def read_until(terminal, pattern, seconds=60):
     ("gpu-tracker profile job --", ["--output", "--node"], ["--key", "--top"]),
     ("gpu-tracker sub-track ", ["analyze", "combine", "compare"], ["schema"]),
     ("gpu-tracker run --wait ", ["main", "all"], ["schema"]),
+    ("gpu-tracker run --fail-if ", ["memory\\>", "time\\<"], ["schema"]),
+    ("gpu-tracker top @", ["@1", "@9"], ["schema"]),
 ])
 def test_zsh_completion(cli, tmp_path, line, offered, others):
     (tmp_path / "_gpu-tracker").write_text(cli("completion", "zsh").stdout)

@@ -148,8 +148,8 @@ def test_the_report_of_a_job_tells_who_makes_the_others_wait(report, tmp_path):
     assert (found["steps"][0]["median_us"], found["steps"][0]["mad_us"], found["steps"][0]["outliers"]) == (1000, 0, 0)
     sentence = next(row["advice"] for row in found["findings"] if "makes the others wait" in row["advice"])
     assert sentence == ("rank 3 makes the others wait 10.0 % of each step: it comes last to 10 of 20 collectives, there on average "
-                        "100.0 us behind the median of the others; its kernels are 20 % slower (on average 600.0 us, the others' "
-                        "500.0 us)")
+                        "100 us behind the median of the others; its kernels are 20 % slower (on average 600 us, the others' "
+                        "500 us)")
     costs = [row["cost_percent"] for row in found["findings"]]
     assert costs == sorted(costs, reverse=True)
 

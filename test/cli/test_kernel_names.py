@@ -55,9 +55,21 @@ def test_differences_cut_names_too(kernels):
 
 def test_thousands_are_set_apart_for_people_alone(kernels):
     kernels.path.write_text(json.dumps({"traceEvents": [
-        {"ph": "X", "cat": "kernel", "name": "long", "pid": 0, "tid": 7, "ts": 0, "dur": 1234567.5},
-        {"ph": "X", "cat": "kernel", "name": "short", "pid": 0, "tid": 7, "ts": 2000000, "dur": 123}]}))
+        {"ph": "X", "cat": "kernel", "name": "long", "pid": 0, "tid": 7, "ts": 0, "dur": 1234567500.5},
+        {"ph": "X", "cat": "kernel", "name": "short", "pid": 0, "tid": 7, "ts": 2000000000, "dur": 123456789}]}))
     text = kernels()
-    assert "1,234,567.5" in text and "1234567" not in text and " 123.0 " in text
-    assert "1234567.5" in kernels("--format=csv") and json.loads(kernels("--format=json"))["kernels"][0]["total_us"] == 1234567.5
-    assert ">1,234,56" in kernels("--format=html")
+    assert "total (s)" in text and " 1,234.568 " in text and "1234" not in text and " 123.457 " in text
+    assert "1234567500.5" in kernels("--format=csv") and json.loads(kernels("--format=json"))["kernels"][0]["total_us"] == 1234567500.5
+    assert ">1,235.0<" in kernels("--format=html")
+
+
+@pytest.mark.parametrize(("length", "unit", "shown"), [(0.25, "ns", "250.0"), (12.5, "us", "12.5"), (99999, "ms", "99.999"),
+                                                       (2500000, "s", "2.5")])
+def test_columns_of_times_have_the_unit_that_suits_them(kernels, length, unit, shown):
+    kernels.path.write_text(json.dumps({"traceEvents": [
+        {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 0, "dur": length}]}))
+    title, row = kernels().splitlines()[1:3]
+    assert f"total ({unit})  percent  mean ({unit})  min ({unit})" in title and f" {shown} " in row
+    row, = json.loads(kernels("--format=json"))["kernels"]
+    assert row["total_us"] == row["mean_us"] == length
+    assert "total_us" in kernels("--format=csv").splitlines()[0]

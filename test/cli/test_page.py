@@ -360,10 +360,29 @@ def test_the_overview_ends_where_its_line_ends(cli, tmp_path):
         record(tmp_path / f"{name}.csv", rows_of(count))
     assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
     painted = "(share => { const box = [...document.querySelectorAll('canvas')].filter(one => !one.closest('.track')).pop(); return "
-    painted += "box.getContext('2d').getImageData(box.width * share, box.clientHeight - 4, 1, 1).data[3] })"
+    painted += "box.getContext('2d').getImageData(box.width * share, box.clientHeight - 4, 1, 1).data.join() })"
     with Browser(tmp_path / "page.html") as page:
         page.wait(READY)
-        assert page.value(painted + "(0.15)") > 0 and page.value(painted + "(0.6)") == 0
+        both, one = page.value(painted + "(0.15)"), page.value(painted + "(0.6)")
+        assert len({both, one, "0,0,0,0"}) == 3, "the shorter run ends, and the longer one is drawn, too"
+
+
+@needs_browser
+def test_peaks_of_both_sessions_are_told_above_their_curves(cli, tmp_path):
+    for name, peak in ("before", 2.5), ("after", 9):
+        record(tmp_path / f"{name}.csv", [(peak if i == 50 else 1, *row[1:]) for i, row in enumerate(rows_of(100))])
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    listen = "window.said = []; CanvasRenderingContext2D.prototype.fillText = (text, x, y) => { said.push([text, y]) };"
+    listen += "CanvasRenderingContext2D.prototype.arc = (x, y) => { said.push(['dot', y]) }; 0"
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        page.value(listen)
+        page.call("Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False)
+        wait_for(lambda: page.value("said.filter(([text]) => text.includes('largest')).length >= 2"), 15)
+        said = page.value("said.filter(([text]) => text === 'dot' || text.includes('largest'))")[:4]
+        assert [text for text, _ in said] == ["dot", "b: largest sample 2.5 GB", "dot", "a: largest sample 9 GB"] or \
+            [text for text, _ in said] == ["dot", "b: largest sample 2.50 GB", "dot", "a: largest sample 9.00 GB"], said
+        assert all(words[1] < dot[1] - 5 for dot, words in zip(said[::2], said[1::2], strict=True)), said
 
 
 def test_values_beyond_all_bounds_stay_in_the_picture(cli, tmp_path):
@@ -461,12 +480,12 @@ def test_titles_stand_before_the_cells_of_cards(cli, tmp_path):
     assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=run.sqlite", "--", "sh", "-c", command).returncode == 0
     assert cli("report", "run.sqlite", "-o", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
-    assert page.count("Begin (seconds)") == 2
+    assert ">Begin (seconds)<" not in page and page.count('{--t:"Begin"}') == 1
     with Browser(tmp_path / "page.html", width=400) as shown:
-        cells = "[...document.querySelectorAll('.scroll')].filter(box => box.textContent.includes('Begin (seconds)')).pop()"
+        cells = "[...document.querySelectorAll('.scroll')].filter(box => box.textContent.includes('CPU time')).pop()"
         cells += ".querySelectorAll('tbody tr:last-child td')"
         said = shown.value(f"[...{cells}].map(cell => getComputedStyle(cell, '::before').content)")
-        assert '"Begin (seconds)"' in said and shown.said == []
+        assert '"Begin"' in said and shown.said == []
 
 
 @needs_browser
@@ -505,3 +524,103 @@ def test_names_do_not_break_inside_a_tree(cli):
     page = cli("report", "run.sqlite", "-f", "html").stdout
     assert re.search(r'<td class="t branch"[^>]*>\N{BOX DRAWINGS LIGHT UP AND RIGHT} sleep</td>', page)
     assert "td.t.branch { white-space: pre;" in page or "td.t.branch{white-space:pre" in page
+
+
+def test_amounts_are_in_units_by_their_size(comparison, page_of, cli, tmp_path):
+    """Each cell has the exact figure, too."""
+    page = page_of(rows_of(200, peak=150))
+    assert not re.search(r">[0-9.e-]+ (hours|gigabytes|seconds|bytes)<", page) and ">Unit<" not in page
+    time = re.search(r'>Time</th><td title="([0-9.]+) seconds" data-v="([0-9.]+)">(.*?)<', page)
+    assert time[1] == time[2] and time[3] == "19.9 s"
+    assert re.search(r'<td title="[0-9.]+ gigabytes" data-v="[0-9.]+">64.0 GB<', page) or ">64.0 GB<" in page
+    assert comparison().returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    differences = page.split("Overall Differences")[1]
+    cell = re.search(r'>combined_ram</td>.*?<td title="([0-9.]+) gigabytes" data-v="[0-9.]+">([0-9.]+) ([kMG]?B)<', differences, re.DOTALL)
+    scale = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[cell[3]]
+    assert float(cell[1]) * 1e9 == pytest.approx(float(cell[2]) * scale, rel=5e-3)
+
+
+@needs_browser
+def test_rows_are_sorted_and_copied_by_the_exact_figure(blocks_page):
+    with Browser(blocks_page) as page:
+        page.wait("document.querySelector('.sorts') !== null")
+        table = "document.querySelector('.parts table:has(thead td, thead th)')"
+        heads = page.value(f"[...{table}.tHead.rows[0].cells].map(cell => cell.textContent)")
+        column = heads.index("Mean")
+        page.value(f"{table}.tHead.rows[0].cells[{column}].click()")
+        seen = page.value(f"[...{table}.tBodies[0].rows].map(row => parseFloat(row.cells[{column}].dataset.v))")
+        assert len(seen) > 1 and seen in (sorted(seen), sorted(seen, reverse=True))
+
+
+def lanes_of(page):
+    lanes = data_of(page)["charts"][0]
+    return [line["name"] for line in lanes["lines"]], [band[3] for band in lanes["bands"]]
+
+
+def test_processes_that_follow_each_other_share_a_lane(cli, tmp_path):
+    """A moment that was marked has a lane of its own, with a name."""
+    record(tmp_path / "run.csv", rows_of(600))
+    calls = [(7, "step", 1, 10), (8, "step", 10, 20), (9, "step", 25, 30), (11, "a look", 12, 12), (12, "another", 13, 13)]
+    lines = ["process_id,code_block_name,position,timestamp"]
+    for pid, name, start, stop in calls:
+        lines += [f'{pid},"{name}",0,{1.7e9 + start}', f'{pid},"{name}",1,{1.7e9 + stop}']
+    (tmp_path / "run.blocks.csv").write_text("\n".join(lines) + "\n")
+    words = "sub-track", "analyze", "--tf=run.csv", "--stf=run.blocks.csv", "-o", "page.html"
+    assert cli(*words).returncode == 0
+    assert lanes_of((tmp_path / "page.html").read_text()) == (["3 in turn", "marks"], [0, 0, 0, 1, 1])
+    lines += [f'13,"beside",{position},{1.7e9 + 5 + position}' for position in (0, 1)]
+    (tmp_path / "run.blocks.csv").write_text("\n".join(lines) + "\n")
+    assert cli(*words).returncode == 0
+    assert lanes_of((tmp_path / "page.html").read_text()) == (["3 in turn", "marks", "pid 13"], [0, 0, 0, 1, 1, 2])
+
+
+HEIGHT = "document.documentElement.scrollHeight"
+
+
+@needs_browser
+def test_long_tables_show_ten_rows_and_the_worst_until_asked(cli, tmp_path):
+    command = "for i in $(seq 60); do env true; done; /usr/bin/env python3 -c 'bytearray(60000000)'; for i in 1 2 3; do env true; done"
+    assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=run.sqlite", "--", "sh", "-c", command).returncode == 0
+    assert cli("report", "run.sqlite", "-o", "page.html").returncode == 0
+    rows = "[...document.querySelectorAll('tbody tr')].filter(row => row.cells.length > 7 && row.getClientRects().length)"
+    with Browser(tmp_path / "page.html", width=400) as page:
+        shown = page.value(rows + ".map(row => row.textContent)")
+        assert 10 < len(shown) <= 15 and any("python3" in row for row in shown), shown
+        assert page.value(HEIGHT) < 6000
+        assert page.value("getComputedStyle(document.querySelector('details.all')).display !== 'none'")
+        assert not page.value("document.querySelector('details.all').open")
+        page.value("document.querySelector('.more ~ label').click()")
+        assert page.value(rows + ".length") > 60
+        page.call("Emulation.setEmulatedMedia", media="print")
+        page.value("document.querySelector('.more ~ label').click()")
+        assert page.value(rows + ".length") == len(shown)
+
+
+@needs_browser
+def test_results_of_many_blocks_are_folded(cli, tmp_path):
+    record(tmp_path / "run.csv", rows_of(600))
+    blocks_of(tmp_path / "run.blocks.csv", [(f"epoch {i}", 1.7e9 + i, 1.7e9 + i + 0.9) for i in range(58)])
+    assert cli("sub-track", "analyze", "--tf=run.csv", "--stf=run.blocks.csv", "-o", "page.html").returncode == 0
+    with Browser(tmp_path / "page.html", width=800) as page:
+        assert page.value(HEIGHT) < 6000
+        assert page.value("document.querySelectorAll('details.fold').length") == 58
+
+
+@needs_browser
+def test_comparisons_are_tables_down_to_700_pixels(comparison, tmp_path):
+    comparison()
+    for width, is_table in (1000, True), (720, True), (600, False):
+        with Browser(tmp_path / "page.html", width=width) as page:
+            heads = "[...document.querySelectorAll('.scroll thead')].every(head => head.getClientRects().length %s)"
+            assert page.value(heads % ("> 0" if is_table else "=== 0" if width < 600 else ">= 0"))
+            assert page.value("document.documentElement.scrollWidth") <= width
+
+
+def test_rows_without_figures_come_last_in_long_tables(cli, gpu_tracker, tmp_path):
+    job = str(gpu_tracker), "block", "a", "--", "sleep", "0.3"
+    assert cli("run", "--quiet", "--disable-logs", "--blocks", "--st=0.1", "--tf=own.sqlite", "--", *job).returncode == 0
+    assert cli("analyze", "own.sqlite", "-o", "page.html").returncode == 0
+    table = (tmp_path / "page.html").read_text().split("<h2>Overall</h2>")[1].split("</table>")[0]
+    empty = [set(re.findall(r"<td[^>]*>([^<]*)</td>", row)) == {"n/a"} for row in table.split("<tr")[2:]]
+    assert len(empty) > 12 and empty == sorted(empty) and not any(empty[:10])

@@ -123,3 +123,24 @@ def test_launches_are_those_of_hta(profile):
     assert (row["count"], round(row["mean_us"], 6), row["min_us"], row["p50_us"], row["max_us"]) == (222, 45.594595, 0, 38, 161)
     assert round(row["call_total_us"] / 222, 6) == 4.810811 and round(row["gpu_total_us"] / 222, 6) == 20.067568
     assert [(queue["stream"], queue["longest"]) for queue in report["queues"]] == [("7", 8), ("20", 2), ("7", 11), ("20", 2)]
+
+
+def test_types_are_compared_over_ranks(profile):
+    """Sums of the kernels above; the spread is the distance of the ranks over their mean."""
+    compute, communication, memory = profile("kernels")["types"]
+    assert (compute["type"], compute["ranks"], compute["total_us"], compute["mean_us"]) == ("compute", 2, 5853, 2926.5)
+    assert (compute["min_us"], compute["min_node"], compute["max_us"], compute["max_node"]) == (2823, "rank 0", 3030, "rank 1")
+    assert compute["spread_percent"] == pytest.approx(100 * 207 / 2926.5)
+    assert (communication["total_us"], communication["count"], communication["spread_percent"]) == (3000, 60, 0)
+    assert (memory["total_us"], memory["count"]) == (264, 24)
+    assert compute["percent"] + communication["percent"] + memory["percent"] == pytest.approx(100)
+
+
+def test_a_rank_without_a_type_has_none_of_it(gpu_tracker, tmp_path):
+    for rank, name in ((0, "gemm"), (1, "ncclDevKernel_AllReduce")):
+        kernel = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": BASE, "dur": 10, "args": {}}
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": [kernel]}))
+    done = subprocess.run([gpu_tracker, "profile", "kernels", tmp_path, "--format=json"], capture_output=True, text=True, check=True)
+    rows = [(row["type"], row["min_us"], row["min_node"], row["max_us"], row["max_node"], row["spread_percent"])
+            for row in json.loads(done.stdout)["types"]]
+    assert rows == [("compute", 0, "rank 1", 10, "rank 0", 200), ("communication", 0, "rank 0", 10, "rank 1", 200)]

@@ -59,6 +59,7 @@ COMMANDS = {
     "info": ["timeline", "info", "{traces}/torch.json.gz"],
     **{name: ["profile", name, "{traces}/torch.json.gz"]
        for name in ("job", "steps", "phases", "dataloader", "operators", "memory", "advice")},
+    "report of a job": ["profile", "{traces}/torch.json.gz"],
     "functions": ["profile", "functions", "{traces}/python3.13.prof"],
     "diff": ["profile", "diff", "{traces}/torch.json.gz", "{traces}/torch.json.gz"],
 }

@@ -143,6 +143,18 @@ def test_calls_of_viztracer(functions):
     assert sum(row["tottime_seconds"] for row in ours.values()) == pytest.approx(outermost, rel=0.02)
 
 
+def test_calls_of_py_spy_have_their_files(functions, tmp_path):
+    def event(phase, time, name, line, path="/job/a \"b\".py"):
+        return {"ph": phase, "cat": "py-spy", "pid": 1, "tid": 7, "ts": time, "name": name, "args": {"filename": path, "line": line}}
+    path = tmp_path / "py-spy.json"
+    path.write_text(json.dumps([event("B", 0, "main", 9), event("B", 10, "work", 3), event("E", 40, "work", 3),
+                                event("B", 40, "work", 3, "/job/other.py"), event("B", 50, "wait", 0, "libc.so.6"),
+                                event("E", 60, "wait", 0, "libc.so.6"), event("E", 60, "work", 3, "/job/other.py"),
+                                event("E", 100, "main", 9)]))
+    assert {name: row["tottime_seconds"] * 1e6 for name, row in functions(path).items()} == pytest.approx({
+        "/job/a \"b\".py:9(main)": 50, "/job/a \"b\".py:3(work)": 30, "/job/other.py:3(work)": 10, "wait (libc.so.6)": 10})
+
+
 def test_collapsed_lines_can_be_read_again(export):
     stacks = collections.Counter()
     for stack, weight in speedscope(FIXTURE / "py-spy.speedscope.json").items():

@@ -143,3 +143,13 @@ def test_a_bomb_is_refused(timeline, tmp_path):
             file.write(b" " * (1 << 20))
     done = timeline("info", bomb)
     assert done.returncode != 0 and "1000 times" in done.stderr
+
+
+def test_moments_are_dates_for_people(timeline, trace, tmp_path):
+    text = timeline("info", trace).stdout
+    assert "Start: 2023-11-14 22:13:20.000000 UTC" in text and "End: 2023-11-14 22:13:20.009500 UTC" in text
+    assert "1700000000000000" not in text
+    assert info(timeline, trace)["start_us"] == 1_700_000_000_000_000
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps([{**event, "ts": 5_000_000} for event in EVENTS]))
+    assert "Start: 5.00 s by a clock of its own" in timeline("info", own).stdout

@@ -54,6 +54,8 @@ def test_a_job_that_has_ended(top, ended, columns):
     assert [line.split()[0] for line in lines[1:3]] == ["mem", "cpu"]
     if columns >= 40:
         assert re.search(r" of [\d.]+ [GT]B", lines[1])
+    if columns == 40:
+        assert any("pid process (3) " in line for line in lines)
     if columns >= 60:
         assert any("process (3 in all)" in line for line in lines)
         assert len([line for line in lines if "├ s" in line or "└ s" in line]) == 2

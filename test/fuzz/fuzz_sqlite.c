@@ -35,7 +35,7 @@ static void read_trace(const char *path)
     if (gt_trace_load(&trace, &path, 1, &options, NULL) < 0)
         return;
     for (size_t i = 0; i < trace->events.count; i++)
-        if (trace->events.duration[i] < 0 || trace->events.track[i] >= trace->track_count ||
+        if (gt_trace_duration(&trace->events, i) < 0 || trace->events.track[i] >= trace->track_count ||
             trace->events.name[i] >= trace->strings.count)
             abort();
     gt_trace_close(trace);

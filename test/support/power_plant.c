@@ -93,7 +93,8 @@ static void count_ticks(void)
         }
 }
 
-static struct share divide(enum gt_idle policy, double idle, double active, double ratio, bool is_used, bool is_ours)
+static struct share divide(enum gt_idle_policy policy, double idle, double active, double ratio, bool is_used,
+                           bool is_ours)
 {
     struct share share = {.total = idle + active, .job = active * ratio, .other = active * (1 - ratio)};
     if (policy == GT_IDLE_SHARE && is_used) {
@@ -108,7 +109,7 @@ static struct share divide(enum gt_idle policy, double idle, double active, doub
 }
 
 /* Watts in a slot. */
-static struct share package_in(enum gt_idle policy, int package, int slot)
+static struct share package_in(enum gt_idle_policy policy, int package, int slot)
 {
     double job = job_ticks[package][slot], busy = all_ticks[package][slot];
     return divide(policy, CPU_IDLE[package], CPU_CORE[package] * busy * TICK / SLOT, busy > 0 ? job / busy : 0,
@@ -132,7 +133,7 @@ static struct share dram_in(int slot)
     return (struct share){.total = DRAM, .job = DRAM * ratio, .other = DRAM * (1 - ratio)};
 }
 
-static struct share gpu_in(enum gt_idle policy, int board, int slot)
+static struct share gpu_in(enum gt_idle_policy policy, int board, int slot)
 {
     double job = 0, all = 0;
     for (int i = 0; i < USERS; i++)
@@ -143,7 +144,7 @@ static struct share gpu_in(enum gt_idle policy, int board, int slot)
     return divide(policy, GPU_IDLE, GPU_FULL * all, all > 0 ? job / all : 0, all > 0, job > 0);
 }
 
-static struct share watts(enum gt_energy_device device, enum gt_idle policy, int slot)
+static struct share watts(enum gt_energy_device device, enum gt_idle_policy policy, int slot)
 {
     struct share sum = {0};
     if (device == GT_ENERGY_DRAM)
@@ -169,7 +170,7 @@ static void add_slot(struct gt_energy *energy, struct share share, double second
     energy->idle += share.idle * seconds;
 }
 
-struct gt_energy plant_truth(enum gt_energy_device device, enum gt_idle policy, double second)
+struct gt_energy plant_truth(enum gt_energy_device device, enum gt_idle_policy policy, double second)
 {
     struct gt_energy energy = {.is_measured = true};
     for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++)
@@ -177,7 +178,7 @@ struct gt_energy plant_truth(enum gt_energy_device device, enum gt_idle policy, 
     return energy;
 }
 
-struct gt_energy plant_package_truth(int package, enum gt_idle policy, double second)
+struct gt_energy plant_package_truth(int package, enum gt_idle_policy policy, double second)
 {
     struct gt_energy energy = {.is_measured = true};
     for (int slot = 0; slot < PLANT_SLOTS && slot * SLOT < second; slot++)

@@ -38,8 +38,8 @@ struct power_plant {
 };
 
 /* Of the plant that began last: what each device drew by then, and how it is divided under a policy; any moment, seconds. */
-struct gt_energy plant_truth(enum gt_energy_device device, enum gt_idle policy, double second);
-struct gt_energy plant_package_truth(int package, enum gt_idle policy, double second);
+struct gt_energy plant_truth(enum gt_energy_device device, enum gt_idle_policy policy, double second);
+struct gt_energy plant_package_truth(int package, enum gt_idle_policy policy, double second);
 /* The CPU energy of one process of the job by then, under GT_IDLE_SHARE, and the CPU seconds it used. */
 double plant_truth_of(int process, double second);
 double plant_cpu_seconds(int process, double second);

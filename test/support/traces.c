@@ -70,29 +70,23 @@ static uint32_t track_of(struct gt_trace *trace, const struct traces_event *even
 
 /* clang-format off */
 #define COLUMNS(APPLY) \
-    APPLY(start) APPLY(duration) APPLY(id) APPLY(external) APPLY(bytes) APPLY(name) \
-    APPLY(category) APPLY(track) APPLY(step) APPLY(argument) APPLY(phase) APPLY(flag)
+    APPLY(start) APPLY(name) APPLY(category) APPLY(track) APPLY(step) APPLY(phase) APPLY(flag)
 /* clang-format on */
 
 size_t traces_add(struct gt_trace *trace, struct traces_event event)
 {
     struct gt_trace_events *events = &trace->events;
+    assert_int_equal(gt_trace_event_room(events), 0);
     size_t at = events->count++;
-#define GROW(column)                                                                  \
-    events->column = realloc(events->column, events->count * sizeof *events->column); \
-    assert_non_null(events->column);
-    COLUMNS(GROW)
-#undef GROW
     events->start[at] = event.start;
-    events->duration[at] = event.duration;
-    events->id[at] = event.id ? event.id : GT_TRACE_NO_ID;
-    events->external[at] = event.external ? event.external : GT_TRACE_NO_ID;
-    events->bytes[at] = -1;
+    assert_int_equal(gt_trace_set_duration(events, at, event.duration), 0);
+    assert_int_equal(gt_trace_set_ids(events, at, event.id ? event.id : GT_TRACE_NO_ID,
+                                      event.external ? event.external : GT_TRACE_NO_ID),
+                     0);
     events->name[at] = intern(trace, event.name);
     events->category[at] = intern(trace, event.category);
     events->track[at] = track_of(trace, &event);
     events->step[at] = event.step;
-    events->argument[at] = 0;
     events->phase[at] = 'X';
     events->flag[at] = 0;
     widen(trace, file_of(trace, event.node), event.start, event.start + event.duration);
@@ -128,6 +122,19 @@ void traces_sample(struct gt_trace *trace, const char *node, const char *type, c
     widen(trace, wanted.file, time, time);
 }
 
+static void swap_values(struct gt_trace_events *events, size_t i, size_t j)
+{
+    int64_t duration = gt_trace_duration(events, i), bytes = gt_trace_bytes(events, i);
+    uint64_t id = gt_trace_id(events, i), external = gt_trace_external(events, i);
+    int status = gt_trace_set_duration(events, i, gt_trace_duration(events, j));
+    status |= gt_trace_set_ids(events, i, gt_trace_id(events, j), gt_trace_external(events, j));
+    status |= gt_trace_set_bytes(events, i, gt_trace_bytes(events, j));
+    status |= gt_trace_set_duration(events, j, duration);
+    status |= gt_trace_set_ids(events, j, id, external);
+    status |= gt_trace_set_bytes(events, j, bytes);
+    assert_int_equal(status, 0);
+}
+
 void traces_shuffle(struct gt_trace *trace, unsigned seed)
 {
     struct gt_trace_events *events = &trace->events;
@@ -141,6 +148,7 @@ void traces_shuffle(struct gt_trace *trace, unsigned seed)
     }
         COLUMNS(SWAP)
 #undef SWAP
+        swap_values(events, i - 1, j);
     }
 }
 

@@ -150,7 +150,7 @@ static void short_kernels_are_bound_by_the_cpu(void **state)
     }
     struct gt_report *report = advise(trace);
     assert_says(report,
-                "10 of 10 launches take longer on the CPU than their work on the GPU (on average 8.0 us and 2.0 us)",
+                "10 of 10 launches take longer on the CPU than their work on the GPU (on average 8.00 us and 2.00 us)",
                 60, "launches");
     gt_report_free(report);
 }
@@ -326,7 +326,7 @@ static void the_data_loader_is_judged(void **state)
 
     text = fetching(2, 90, "");
     report = advise_file(*state, text.data);
-    assert_says(report, "1 of 10 fetches take at least twice the median of 2.0 us, and 9 % of the time more than it",
+    assert_says(report, "1 of 10 fetches take at least twice the median of 2.00 us, and 9 % of the time more than it",
                 88, "dataloader");
     gt_report_free(report);
     gt_buffer_release(&text);
@@ -340,7 +340,7 @@ static void making_iterators_is_told(void **state)
     add(trace, "a", NULL, "_MultiProcessingDataLoaderIter.__init__", 500, 100, 0);
     add(trace, "a", NULL, "work", 100, 900, 0);
     struct gt_report *report = advise(trace);
-    assert_says(report, "20 % of the time making iterators of the data loader, 2 times, 100.0 us in the median", 200,
+    assert_says(report, "20 % of the time making iterators of the data loader, 2 times, 100 us in the median", 200,
                 "dataloader");
     gt_report_free(report);
 }

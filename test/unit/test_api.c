@@ -32,7 +32,7 @@ static void copy(struct gt_trace *trace, const char *thread, const char *categor
                  int64_t duration, int64_t bytes)
 {
     size_t event = add(trace, thread, category, name, start, duration, 0);
-    trace->events.bytes[event] = bytes;
+    gt_trace_set_bytes(&trace->events, event, bytes);
 }
 
 static void calls_are_named_by_kind(void **state)

@@ -15,7 +15,7 @@
 static struct gt_attribution attribution;
 static const int64_t START = 1000 * GT_SECOND;
 
-static void begin_with(enum gt_idle policy, int cores)
+static void begin_with(enum gt_idle_policy policy, int cores)
 {
     gt_attribution_release(&attribution);
     gt_attribution_init(&attribution, policy, cores, START);

@@ -106,7 +106,7 @@ static void expect(const char *what, double measured, double truth, double total
         fail_msg("%s: %.3f J instead of %.3f J, of %.3f J in all", what, measured, truth, total);
 }
 
-static void expect_device(enum gt_energy_device device, enum gt_idle policy)
+static void expect_device(enum gt_energy_device device, enum gt_idle_policy policy)
 {
     const struct gt_energy *energy = &run.combiner[policy].attribution.energy[device];
     struct gt_energy truth = plant_truth(device, policy, run.plant.second);
@@ -145,7 +145,7 @@ static void counters_wrapped_again_and_again(void **state)
 /* Who moves within a window is counted half here and half there: right in the mean, so that sums over packages are better. */
 static const double MOST_APART_MIGRATING = 0.01;
 
-static void expect_packages(enum gt_idle policy, bool is_migrating)
+static void expect_packages(enum gt_idle_policy policy, bool is_migrating)
 {
     const struct gt_attribution *attribution = &run.combiner[policy].attribution;
     for (size_t i = 0; i < attribution->package_count; i++) {

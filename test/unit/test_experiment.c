@@ -70,7 +70,8 @@ static void joules_are_what_the_counters_say(void **state)
     struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     options.tracking_file = folder;
     options.sleep_time = 0.001;
-    options.measurement_period = 0.001;
+    const struct gt_experiment_options experiment_options = {.measurement_period = 0.001};
+    options.experiment = &experiment_options;
     options.memory = "rss";
     options.machine_root = machine;
     assert_int_equal(gt_tracker_open(&tracker, pid, &options, &error), 0);
@@ -158,12 +159,13 @@ static void records_are_handed_over(void **state)
         struct gt_tracker *tracker = NULL;
         struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
         options.memory = "rss";
-        options.record = refuses ? refuse_records : count_records;
+        struct gt_experiment_options experiment = {.record = refuses ? refuse_records : count_records};
+        options.experiment = &experiment;
         options.context = &count;
         assert_int_equal(gt_tracker_open(&tracker, 0, &options, &error), -EINVAL);
         assert_non_null(strstr(error.text, "measurement period"));
         error = (struct gt_error){0};
-        options.sleep_time = options.measurement_period = 0.001;
+        options.sleep_time = experiment.measurement_period = 0.001;
         assert_int_equal(gt_tracker_open(&tracker, 0, &options, &error), 0);
         for (int i = 0; i < 3; i++) {
             assert_int_equal(gt_tracker_sample(tracker, &error), 1);

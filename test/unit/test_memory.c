@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "collect/process/memory.h"
-#include "collect/process/page_walk.h"
+#include "collect/process/pagemap.h"
 #include "support/figures.h"
 #include "support/scenario.h"
 #include "support/sanitized.h"
@@ -325,18 +325,18 @@ static void stored_page_frames(void **state)
 static void page_set_keeps_marks_apart(void **state)
 {
     (void)state;
-    struct gt_page_set set = {0};
+    struct gt_pagemap_set set = {0};
     const uint64_t frames[] = {0, 1, 3, 4, (1 << 18) - 1, 1 << 18, (UINT64_C(1) << 40) - 1};
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
-        assert_int_equal(gt_page_set_add(&set, frames[i], GT_PAGE_MAIN), 0);
-        assert_int_equal(gt_page_set_add(&set, frames[i], GT_PAGE_DESCENDANT), GT_PAGE_MAIN);
-        assert_int_equal(gt_page_set_add(&set, frames[i], GT_PAGE_MAIN), GT_PAGE_MAIN | GT_PAGE_DESCENDANT);
+        assert_int_equal(gt_pagemap_set_add(&set, frames[i], GT_PAGEMAP_MAIN), 0);
+        assert_int_equal(gt_pagemap_set_add(&set, frames[i], GT_PAGEMAP_DESCENDANT), GT_PAGEMAP_MAIN);
+        assert_int_equal(gt_pagemap_set_add(&set, frames[i], GT_PAGEMAP_MAIN), GT_PAGEMAP_MAIN | GT_PAGEMAP_DESCENDANT);
     }
-    assert_int_equal(gt_page_set_add(&set, 2, GT_PAGE_DESCENDANT), 0);
-    assert_int_equal(gt_page_set_add(&set, UINT64_C(1) << 40, GT_PAGE_MAIN), -ERANGE);
-    gt_page_set_clear(&set);
-    assert_int_equal(gt_page_set_add(&set, 1, GT_PAGE_MAIN), 0);
-    gt_page_set_clear(&set);
+    assert_int_equal(gt_pagemap_set_add(&set, 2, GT_PAGEMAP_DESCENDANT), 0);
+    assert_int_equal(gt_pagemap_set_add(&set, UINT64_C(1) << 40, GT_PAGEMAP_MAIN), -ERANGE);
+    gt_pagemap_set_clear(&set);
+    assert_int_equal(gt_pagemap_set_add(&set, 1, GT_PAGEMAP_MAIN), 0);
+    gt_pagemap_set_clear(&set);
 }
 
 int main(void)

@@ -122,12 +122,12 @@ static void test_rows_and_pages(void **state)
     off_t end = 0;
     for (int i = 0; i < 10000; i++) {
         off_t begin = end;
-        end += 100 + (off_t)gt_page_rest(end + 100, 100);
+        end += 100 + (off_t)gt_file_page_rest(end + 100, 100);
         assert_int_equal(begin / GT_PAGE, (end - 1) / GT_PAGE);
     }
-    assert_int_equal(gt_page_rest(GT_PAGE, 100), 0);
-    assert_int_equal(gt_page_rest(GT_PAGE - 99, 100), 99);
-    assert_int_equal(gt_page_rest(GT_PAGE - 1, GT_PAGE + 1), 0); /* such a row crosses whatever is done */
+    assert_int_equal(gt_file_page_rest(GT_PAGE, 100), 0);
+    assert_int_equal(gt_file_page_rest(GT_PAGE - 99, 100), 99);
+    assert_int_equal(gt_file_page_rest(GT_PAGE - 1, GT_PAGE + 1), 0); /* such a row crosses whatever is done */
 }
 
 int main(void)

@@ -88,7 +88,7 @@ static void idle_has_a_cause(void **state)
     gpu(trace, "kernel", "a", "7", 10, 10, 1);
     gpu(trace, "kernel", "b", "7", 25, 10, 2); /* launched long before: 5 us other */
     trace->events.start[4] = 20 * US + 30;     /* now 30 ns after a: between kernels */
-    trace->events.duration[4] = 15 * US - 30;
+    gt_trace_set_duration(&trace->events, 4, 15 * US - 30);
     gpu(trace, "kernel", "c", "7", 40, 10, 3); /* 5 us other */
     host(trace, NULL, "enumerate(DataLoader)#_Iter.__next__", 45, 30, 0);
     host(trace, "cuda_runtime", "cudaLaunchKernel", 75, 1, 4);

@@ -226,8 +226,8 @@ static void test_html(void **state)
         "<h2>Max RAM</h2>",
         "<tr><th scope=\"row\">System capacity</th><td>67.254</td></tr>",
         "<tr><th scope=\"row\">Processes</th><td>n/a</td></tr>",
-        "<th scope=\"col\">Memory (bytes)</th>",
-        "<td class=\"t\">a, &quot;b&quot;</td><td>1.5</td><td>7</td>",
+        "<th scope=\"col\" title=\"Memory (bytes)\" data-v=\"Memory (bytes)\">Memory</th>",
+        "<td class=\"t\">a, &quot;b&quot;</td><td title=\"1.5 bytes\" data-v=\"1.5\">2 B</td><td>7</td>",
         "Sleep more",
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 
 #include "gpu_tracker.h"
 #include "support/reports.h"
@@ -27,6 +28,32 @@ static void test_brief(void **state)
     assert_writes(report, "json",
                   "{\n \"price\": 6.34795e-06,\n \"other\": 6.34795e-06,\n \"large\": 123456.78,\n \"table\": [\n  {\n"
                   "   \"value\": -0.0123456\n  },\n  {\n   \"value\": 99.999\n  }\n ]\n}\n");
+    gt_report_free(report);
+}
+
+/* What belongs together has one unit; minima and maxima have that of the means, and what would be lost in it has its own. */
+static void test_scaled_columns(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("scaled");
+    struct gt_table *table = gt_report_table(gt_report_root(report), "times", "Times");
+    static const char *const keys[] = {"total_us", "self_us", "error_us", "mean_us", "max_us", "size_bytes"};
+    static const double cells[2][6] = {{115057.899, 1600, 0.012, 386.3, 9115.2, 104857600}, {2, 0, NAN, 5, 5, 999}};
+    for (int i = 0; i < 6; i++) {
+        gt_table_column(table, keys[i], keys[i], GT_CELL_NUMBER, i < 5 ? "us" : "bytes");
+        gt_table_column_flags(table, GT_COLUMN_SCALED);
+    }
+    for (int i = 0; i < 12; i++)
+        gt_table_number(table, cells[i / 6][i % 6]);
+    assert_writes(report, "text",
+                  "Times:\n"
+                  "   total_us (ms)  self_us (ms)  error_us (ns)  mean_us (us)  max_us (us)  size_bytes (MB)\n"
+                  "         115.058           1.6           12.0         386.3       9115.2          104.858\n"
+                  "           0.002           0.0            n/a           5.0          5.0         0.000999\n");
+    assert_writes(
+        report, "csv",
+        "total_us,self_us,error_us,mean_us,max_us,size_bytes\n115057.899,1600.0,0.012,386.3,9115.2,104857600.0\n"
+        "2.0,0.0,,5.0,5.0,999.0\n");
     gt_report_free(report);
 }
 
@@ -142,10 +169,8 @@ static void test_display_units(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_brief),
-        cmocka_unit_test(test_width),
-        cmocka_unit_test(test_readers),
-        cmocka_unit_test(test_display_units),
+        cmocka_unit_test(test_brief),   cmocka_unit_test(test_scaled_columns), cmocka_unit_test(test_width),
+        cmocka_unit_test(test_readers), cmocka_unit_test(test_display_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,14 +48,14 @@ static void kineto_is_read(void **state)
     assert_string_equal(gt_trace_text(trace, trace->file[0].node), "rank 3");
     size_t mm = trace_event(trace, "aten::mm"), kernel = trace_event(trace, "gemm<4>");
     assert_int_equal(events->start[mm], BASE + 1100123);
-    assert_int_equal(events->duration[mm], 7500);
-    assert_int_equal(events->duration[kernel], 1);
-    assert_int_equal(events->external[mm], events->external[kernel]);
-    assert_int_equal(events->id[kernel], 77);
-    assert_int_equal(events->id[mm], GT_TRACE_NO_ID);
+    assert_int_equal(gt_trace_duration(events, mm), 7500);
+    assert_int_equal(gt_trace_duration(events, kernel), 1);
+    assert_int_equal(gt_trace_external(events, mm), gt_trace_external(events, kernel));
+    assert_int_equal(gt_trace_id(events, kernel), 77);
+    assert_int_equal(gt_trace_id(events, mm), GT_TRACE_NO_ID);
     assert_int_equal(events->step[mm], 4);
     assert_int_equal(events->step[trace_event(trace, "[memory]")], GT_TRACE_NO_STEP);
-    assert_int_equal(events->bytes[trace_event(trace, "[memory]")], 4096);
+    assert_int_equal(gt_trace_bytes(events, trace_event(trace, "[memory]")), 4096);
     assert_true(gt_trace_argument(trace, trace_event(trace, "[memory]"), 0)->number == 8192);
     assert_string_equal(gt_trace_text(trace, gt_trace_argument(trace, mm, 1)->text), "[[2, 3], [\"}\"]]");
     assert_null(gt_trace_argument(trace, mm, 0));
@@ -88,11 +88,11 @@ static void times_are_exact(void **state)
     struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
     assert_int_equal(trace->events.count, 4);
     assert_int_equal(trace->events.start[0], INT64_C(1700000000000001234));
-    assert_int_equal(trace->events.duration[0], INT64_C(7007199254740993000));
-    assert_int_equal(trace->events.duration[1], 2);
+    assert_int_equal(gt_trace_duration(&trace->events, 0), INT64_C(7007199254740993000));
+    assert_int_equal(gt_trace_duration(&trace->events, 1), 2);
     assert_int_equal(trace->events.start[1], INT64_C(1700000000000000000));
     assert_int_equal(trace->events.start[2], -3000);
-    assert_int_equal(trace->events.duration[2], 0);
+    assert_int_equal(gt_trace_duration(&trace->events, 2), 0);
     assert_int_equal(trace->events.start[3], INT64_C(9223372036854775000));
     assert_int_equal(trace->file[0].damage.bad_events, 1);
     gt_trace_close(trace);
@@ -116,15 +116,15 @@ static void pairs_are_by_process_and_thread(void **state)
     size_t a = trace_event(trace, "a"), b = trace_event(trace, "b"), open = trace_event(trace, "open");
     assert_int_equal(events->count, 4);
     assert_int_equal(events->start[a], 0);
-    assert_int_equal(events->duration[a], 10000);
+    assert_int_equal(gt_trace_duration(events, a), 10000);
     assert_int_equal(events->start[b], 5000);
-    assert_int_equal(events->duration[b], 15000);
-    assert_int_equal(events->bytes[b], 8);
+    assert_int_equal(gt_trace_duration(events, b), 15000);
+    assert_int_equal(gt_trace_bytes(events, b), 8);
     assert_int_equal(events->phase[a], 'X');
     assert_true(gt_trace_argument(trace, a, 0)->number == 1);
     assert_true(gt_trace_argument(trace, a, 1)->number == 3);
     assert_int_equal(events->flag[open], GT_TRACE_PAIRED | GT_TRACE_UNCLOSED);
-    assert_int_equal(events->duration[open], 8000);
+    assert_int_equal(gt_trace_duration(events, open), 8000);
     assert_int_equal(trace->file[0].damage.unopened, 1);
     assert_int_equal(trace->file[0].damage.unclosed, 1);
     gt_trace_close(trace);
@@ -135,7 +135,7 @@ static void an_end_without_thread_closes_the_latest(void **state)
     const char *text = "[{\"ph\":\"B\",\"name\":\"a\",\"pid\":1,\"tid\":4,\"ts\":0},{\"ph\":\"E\",\"pid\":1,\"ts\":9}]";
     struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
     assert_int_equal(trace->events.count, 1);
-    assert_int_equal(trace->events.duration[0], 9000);
+    assert_int_equal(gt_trace_duration(&trace->events, 0), 9000);
     gt_trace_close(trace);
 }
 
@@ -150,10 +150,10 @@ static void every_phase_is_kept(void **state)
     assert_int_equal(trace->events.count, 6);
     memcpy(phases, trace->events.phase, 6);
     assert_string_equal(phases, "CbfiXP");
-    assert_int_equal(trace->events.id[0], 0x1f);
+    assert_int_equal(gt_trace_id(&trace->events, 0), 0x1f);
     assert_int_equal(trace->events.flag[1], GT_TRACE_TEXT_ID);
-    assert_string_equal(gt_trace_text(trace, (uint32_t)trace->events.id[1]), "txt");
-    assert_int_equal(trace->events.id[2], 3);
+    assert_string_equal(gt_trace_text(trace, (uint32_t)gt_trace_id(&trace->events, 1)), "txt");
+    assert_int_equal(gt_trace_id(&trace->events, 2), 3);
     assert_int_equal(trace->events.flag[4], GT_TRACE_NO_TIME);
     assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, 2)->pid), "Spans");
     assert_int_equal(trace->file[0].damage.bad_events, 0);
@@ -471,6 +471,38 @@ static void braces_end_where_a_plain_reading_says(void **state)
     }
 }
 
+/* Ids beyond 32 bits, durations beyond 4 s and numbers of bytes lie beside the columns. */
+static void long_values_are_exact(void **state)
+{
+    static const uint64_t ids[] = {7, 4294967293, 4294967294, 4294967295, 4294967296, 4611686018427387904, 8};
+    enum { IDS = sizeof ids / sizeof *ids };
+    char text[3000] = "[";
+    for (size_t i = 0; i < IDS; i++)
+        sprintf(
+            text + strlen(text),
+            "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":%llu.%03llu,\"args\":{\"correlation\":%llu,\"External id\":%llu"
+            ",\"%s\":%zu}},",
+            (unsigned long long)ids[i] / 1000, (unsigned long long)ids[i] % 1000, (unsigned long long)ids[i],
+            (unsigned long long)ids[IDS - 1 - i], i % 2 ? "bytes" : "sizes", i);
+    struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
+    struct gt_trace_events *events = &trace->events;
+    assert_int_equal(events->count, IDS);
+    for (size_t i = 0; i < IDS; i++) {
+        assert_int_equal(gt_trace_duration(events, i), ids[i]);
+        assert_true(gt_trace_id(events, i) == ids[i] && gt_trace_external(events, i) == ids[IDS - 1 - i]);
+        assert_int_equal(gt_trace_bytes(events, i), i % 2 ? (int64_t)i : -1);
+    }
+    assert_int_equal(gt_trace_set_ids(events, 1, GT_TRACE_NO_ID, 5), 0);
+    assert_int_equal(gt_trace_set_duration(events, 0, INT64_C(5000000000)), 0);
+    assert_int_equal(gt_trace_set_bytes(events, 2, 4), 0);
+    assert_true(gt_trace_id(events, 1) == GT_TRACE_NO_ID && gt_trace_external(events, 1) == 5);
+    assert_true(gt_trace_duration(events, 0) == 5000000000 && gt_trace_duration(events, 4) == 4294967296);
+    assert_true(gt_trace_bytes(events, 1) == 1 && gt_trace_bytes(events, 2) == 4 && gt_trace_bytes(events, 3) == 3);
+    gt_trace_events_cut(events, 3);
+    assert_true(events->count == 3 && events->bytes.count == 2 && gt_trace_bytes(events, 3) == -1);
+    gt_trace_close(trace);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
@@ -493,6 +525,7 @@ int main(void)
         TEST(steps_are_chosen_node_by_node),
         TEST(many_events_find_their_steps),
         TEST(what_is_no_trace_is_refused),
+        TEST(long_values_are_exact),
         TEST(braces_end_where_a_plain_reading_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

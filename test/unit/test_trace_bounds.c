@@ -162,17 +162,17 @@ static void memory_is_for_what_is_kept(void **state)
         size_t peak = peak_of(path, &options, &count);
         print_message("%d threads: %.1f bytes for each event\n", options.threads, (double)peak / (double)count);
         assert_int_equal(count, MANY);
-        assert_in_range(peak, 0, 64 * (size_t)MANY + constant);
+        assert_in_range(peak, 0, 39 * (size_t)MANY + constant);
         options.select = "^seldom";
         peak = peak_of(path, &options, &count);
         assert_int_equal(count, MANY / 100);
-        assert_in_range(peak, 0, 64 * count + constant);
+        assert_in_range(peak, 0, 39 * count + constant);
         options.select = NULL;
         options.start = 1000;
         options.end = 3000000;
         peak = peak_of(path, &options, &count);
         assert_in_range(count, 2990, 3010);
-        assert_in_range(peak, 0, 64 * count + constant);
+        assert_in_range(peak, 0, 39 * count + constant);
         options = (struct gt_trace_options){
             .threads = options.threads, .start = -GT_TRACE_EVER, .end = GT_TRACE_EVER, .no_events = true};
         peak = peak_of(path, &options, &count);

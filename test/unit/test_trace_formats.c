@@ -69,7 +69,7 @@ static void each_smdebug_file_stands_for_itself(void **state)
     assert_int_equal(events->start[train], INT64_C(1597730460000010000));
     assert_int_equal(events->start[eval], 7000);
     assert_int_equal(events->step[get], 3); /* it lies in step 3 of its node */
-    assert_int_equal(events->bytes[get], 64);
+    assert_int_equal(gt_trace_bytes(events, get), 64);
     assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, eval)->name), "Step:ModeKeys.EVAL");
     assert_string_equal(gt_trace_text(trace, trace->track[events->track[train]].tid), "5");
     assert_string_equal(gt_trace_text(trace, trace->track[events->track[train]].real_process), "77");
@@ -88,8 +88,8 @@ static void horovod_is_paired_and_keeps_instants(void **state)
     struct gt_trace *trace = trace_load(trace_write_text(*state, "timeline.json", text), NULL);
     assert_string_equal(trace->file[0].format, "horovod");
     assert_int_equal(trace->events.count, 4);
-    assert_int_equal(trace->events.duration[trace_event(trace, "NEGOTIATE_ALLREDUCE")], 4000);
-    assert_int_equal(trace->events.duration[trace_event(trace, "1")], 0);
+    assert_int_equal(gt_trace_duration(&trace->events, trace_event(trace, "NEGOTIATE_ALLREDUCE")), 4000);
+    assert_int_equal(gt_trace_duration(&trace->events, trace_event(trace, "1")), 0);
     assert_int_equal(trace->events.phase[trace_event(trace, "CYCLE_START")], 'i');
     assert_int_equal(trace->file[0].damage.unopened, 1);
     gt_trace_close(trace);
@@ -199,7 +199,7 @@ static void blocks_are_slices(void **state)
     assert_int_equal(trace->events.count, 2);
     size_t load = trace_event(trace, "load \\n");
     assert_int_equal(trace->events.start[load], INT64_C(1700000000250000000));
-    assert_int_equal(trace->events.duration[load], 1250000000);
+    assert_int_equal(gt_trace_duration(&trace->events, load), 1250000000);
     assert_int_equal(trace->events.flag[trace_event(trace, "train")] & GT_TRACE_UNCLOSED, GT_TRACE_UNCLOSED);
     gt_trace_close(trace);
 }
@@ -271,12 +271,12 @@ static void nsight_exports_are_read(void **state)
     size_t kernel = trace_event(trace, "gemm<\"\\>"), launch = trace_event(trace, "cudaLaunchKernel"),
            copy = trace_event(trace, "Memcpy HtoD");
     assert_int_equal(events->start[kernel], INT64_C(1700000000000000101));
-    assert_int_equal(events->duration[kernel], 50);
-    assert_int_equal(events->id[kernel], events->id[launch]);
+    assert_int_equal(gt_trace_duration(events, kernel), 50);
+    assert_int_equal(gt_trace_id(events, kernel), gt_trace_id(events, launch));
     assert_string_equal(gt_trace_text(trace, events->category[kernel]), "kernel");
     assert_string_equal(gt_trace_text(trace, gt_trace_process_of(trace, launch)->pid), "5");
-    assert_int_equal(events->bytes[copy], 4096);
-    assert_int_equal(events->id[copy], GT_TRACE_NO_ID);
+    assert_int_equal(gt_trace_bytes(events, copy), 4096);
+    assert_int_equal(gt_trace_id(events, copy), GT_TRACE_NO_ID);
     assert_int_equal(events->phase[trace_event(trace, "mark")], 'i');
     gt_trace_close(trace);
 }
@@ -311,9 +311,9 @@ static void graphs_and_steps_of_nsight_are_read(void **state)
     size_t graph = trace_event(trace, "CUDA graph 4"), wait = trace_event(trace, "Stream synchronization"),
            call = trace_event(trace, "poll");
     assert_string_equal(gt_trace_text(trace, events->category[graph]), "kernel");
-    assert_int_equal(events->id[graph], events->id[trace_event(trace, "cudaGraphLaunch")]);
+    assert_int_equal(gt_trace_id(events, graph), gt_trace_id(events, trace_event(trace, "cudaGraphLaunch")));
     assert_string_equal(gt_trace_text(trace, events->category[wait]), "cuda_sync");
-    assert_int_equal(events->duration[wait], 40);
+    assert_int_equal(gt_trace_duration(events, wait), 40);
     assert_string_equal(gt_trace_text(trace, events->category[call]), "osrt");
     assert_int_equal(trace->step_count, 2);
     assert_int_equal(trace->step[1].step, 8);

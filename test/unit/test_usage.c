@@ -387,7 +387,7 @@ static void provenance_names_figures_that_exist(void **state)
         const struct gt_table *table = table_at(report, tables[t]);
         assert_true(gt_table_rows(table) > 0);
         for (size_t row = 0; row < gt_table_rows(table); row++)
-            assert_true(gt_node_is_fact(node_at(report, text_at(table, row, 0))));
+            assert_true(gt_node_is_field(node_at(report, text_at(table, row, 0))));
     }
     end(&run, report);
 }

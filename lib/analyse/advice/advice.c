@@ -2,6 +2,7 @@
  * ordered by the time that could be won at most; what no time can be told for stands behind. What costs less than 5
  * % is not told. */
 #include "analyse/advice/advice.h"
+#include "analyse/trace/time_words.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -159,21 +160,21 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     gain = gt_gain_of(waits, whole);
     if (next->count && !has_gpu_work(adviser->input, node))
         gt_advise(adviser, gain, "dataloader",
-                  "%s: %.0f %% of the time waiting for data, %.1f us in the median of %zu fetches%s: %s", name,
-                  gain.percent, next->median / 1e3, next->count, workers,
+                  "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name, gain.percent,
+                  GT_TIME_WORDS(next->median), next->count, workers,
                   most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
     gain = gt_gain_of(start->total, whole);
     if (start->count)
         gt_advise(
             adviser, gain, "dataloader",
-            "%s: %.0f %% of the time making iterators of the data loader, %zu times, %.1f us in the median: keep the workers between epochs (persistent_workers)",
-            name, gain.percent, start->count, start->median / 1e3);
+            "%s: %.0f %% of the time making iterators of the data loader, %zu times, %s in the median: keep the workers between epochs (persistent_workers)",
+            name, gain.percent, start->count, GT_TIME_WORDS(start->median));
     gain = gt_gain_of(next->excess, whole);
     if (next->outliers)
         gt_advise(
             adviser, gain, "dataloader",
-            "%s: %zu of %zu fetches take at least twice the median of %.1f us, and %.0f %% of the time more than it: samples of uneven cost, or storage that stalls; a longer prefetch",
-            name, next->outliers, next->count, next->median / 1e3, gain.percent);
+            "%s: %zu of %zu fetches take at least twice the median of %s, and %.0f %% of the time more than it: samples of uneven cost, or storage that stalls; a longer prefetch",
+            name, next->outliers, next->count, GT_TIME_WORDS(next->median), gain.percent);
 }
 
 static void advise_loader(struct gt_adviser *adviser)

@@ -223,7 +223,7 @@ static void judge_pageable(struct gt_adviser *adviser)
                 continue;
             count++;
             total += (double)(span->end - span->start);
-            bytes += events->bytes[span->event] > 0 ? (double)events->bytes[span->event] : 0;
+            bytes += gt_trace_bytes(events, span->event) > 0 ? (double)gt_trace_bytes(events, span->event) : 0;
         }
         if (bytes > 0)
             snprintf(text, sizeof text, "%s, %.1f GB/s", gt_human_bytes(some, bytes), bytes / total);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
+#include "analyse/trace/time_words.h"
 #include "analyse/trace/collectives.h"
 #include "analyse/trace/ranks.h"
 
@@ -19,7 +20,7 @@ static const struct {
     enum gt_rank_figure figure;
     const char *sentence;
 } causes[] = {
-    {GT_RANK_KERNEL, "its kernels are %.0f %% slower (on average %.1f us, the others' %.1f us)"},
+    {GT_RANK_KERNEL, "its kernels are %.0f %% slower (on average %s, the others' %s)"},
     {GT_RANK_LOADING, "its GPU waits for the data loader for %.0f %% of the time, the others' for %.0f %%"},
     {GT_RANK_HOST, "its GPU waits for the host for %.0f %% of the time, the others' for %.0f %%"},
 };
@@ -49,7 +50,7 @@ static void write_cause(const struct job *job, size_t rank, char *text, size_t s
             continue;
         most = share;
         if (figure == GT_RANK_KERNEL)
-            snprintf(text, size, causes[i].sentence, excess, own / 1e3, others / 1e3);
+            snprintf(text, size, causes[i].sentence, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
         else
             snprintf(text, size, causes[i].sentence, gt_percent(own, whole), gt_percent(others, whole));
     }
@@ -69,12 +70,11 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank)
     if (is_known)
         write_cause(job, at, cause, sizeof cause);
     const char *name = gt_analysis_text(job->adviser->input, rank->node);
-    gt_advise(
-        job->adviser, gain, "collectives, stragglers",
-        "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %.1f us "
-        "behind the median of the others; %s",
-        is_known ? "" : "rank ", name, gain.percent, is_known && job->rank[at].steps ? "each step" : "the time",
-        rank->latest, rank->collectives, rank->kept_waiting / (double)rank->latest / 1e3, cause);
+    gt_advise(job->adviser, gain, "collectives, stragglers",
+              "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
+              "behind the median of the others; %s",
+              is_known ? "" : "rank ", name, gain.percent, is_known && job->rank[at].steps ? "each step" : "the time",
+              rank->latest, rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
 }
 
 static double time_of(const struct gt_collectives *collectives)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
+#include "analyse/trace/time_words.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/host_waits.h"
 #include "analyse/trace/operators.h"
@@ -140,7 +141,7 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
     int64_t first = INT64_MAX;
     adviser->status = gt_gpu_launch_list(spans, call, from, to, &launch, &launches);
     for (size_t i = 0; i < launches; i++) {
-        int64_t length = events->duration[launch[i].call], more = length - launch[i].work;
+        int64_t length = gt_trace_duration(events, launch[i].call), more = length - launch[i].work;
         first = events->start[launch[i].call] < first ? events->start[launch[i].call] : first;
         calls += (double)length;
         work += (double)launch[i].work;
@@ -151,9 +152,9 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
     if (2 * brief >= launches && launches)
         gt_advise(
             adviser, gt_gain_of(excess, (double)time_of(spans, from, to, first)), "launches",
-            "%s: GPU %s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %.1f us and %.1f us): the CPU sets the pace; %s",
+            "%s: GPU %s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
             gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_gpu_device(adviser->input, span), brief,
-            launches, calls / (double)launches / 1e3, work / (double)launches / 1e3,
+            launches, GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
             fewer_launches(adviser, span->key[GT_GPU_NODE]));
 }
 
@@ -384,9 +385,10 @@ static void judge_steps(struct gt_adviser *adviser)
     for (size_t i = 0; i < places && adviser->status >= 0; i++)
         gt_advise(
             adviser, gt_gain_of(rank[i].late, whole), "stragglers, steps",
-            "%s is the slowest in %zu of %zu steps, and there takes %.1f us longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
+            "%s is the slowest in %zu of %zu steps, and there takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
             gt_analysis_text(adviser->input, (uint32_t)i), rank[i].slowest, count,
-            rank[i].late / (double)(rank[i].slowest ? rank[i].slowest : 1) / 1e3, gt_percent(rank[i].late, whole));
+            GT_TIME_WORDS(rank[i].late / (double)(rank[i].slowest ? rank[i].slowest : 1)),
+            gt_percent(rank[i].late, whole));
     free(rank);
     gt_spans_release(&steps);
 }
@@ -439,8 +441,9 @@ static void judge_communication(struct gt_adviser *adviser)
         double others = share[1 + (count - 2) / 2].communication;
         gt_advise(
             adviser, gt_gain_of(others - share[0].communication, share[0].whole), "stragglers, breakdown",
-            "%s comes last to collectives: it spends %.1f us in communication, the median of the other %zu ranks %.1f us, most of it waiting",
-            gt_analysis_text(adviser->input, share[0].node), share[0].communication / 1e3, count - 1, others / 1e3);
+            "%s comes last to collectives: it spends %s in communication, the median of the other %zu ranks %s, most of it waiting",
+            gt_analysis_text(adviser->input, share[0].node), GT_TIME_WORDS(share[0].communication), count - 1,
+            GT_TIME_WORDS(others));
     }
     free(share);
     gt_spans_release(&spans);

@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "analyse/advice/advice.h"
+#include "analyse/advice/job_brief.h"
+#include "analyse/advice/job_figures.h"
 #include "analyse/trace/operators.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/steps.h"
+#include "analyse/trace/time_words.h"
 #include "base/grow.h"
 #include "base/number.h"
 
@@ -19,22 +22,8 @@ struct job {
     struct gt_node *root;
     struct gt_rank_figures *rank;
     size_t ranks;
+    struct gt_job_brief brief;
 };
-
-/* "12.3 ms"; NULL for NaN. */
-static const char *time_text(double ns, char text[32])
-{
-    static const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-    size_t unit = 0;
-    while (unit + 1 < sizeof units / sizeof *units && fabs(ns) < units[unit].ns)
-        unit++;
-    double value = ns / units[unit].ns;
-    snprintf(text, 32, "%.*f %s", fabs(value) < 10 ? 2 : fabs(value) < 100 ? 1 : 0, value, units[unit].unit);
-    return isnan(ns) ? NULL : text;
-}
 
 /* ---- tables of which people see times in words ---- */
 
@@ -43,14 +32,14 @@ static void time_column(struct gt_table *table, const char *key, const char *key
     gt_table_column(table, key_us, title, GT_CELL_NUMBER, "us");
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
 }
 
 static void time_cells(struct gt_table *table, double ns)
 {
     char text[32];
     gt_table_number(table, ns / 1e3);
-    gt_table_text(table, time_text(ns, text));
+    gt_table_text(table, gt_time_words(ns, text));
 }
 
 static void data_column(struct gt_table *table, const char *key, enum gt_cell_kind kind, const char *unit)
@@ -136,7 +125,7 @@ static struct gt_table *make_rank_table(const struct job *job)
         data_column(table, figures[i].key_us, GT_CELL_NUMBER, "us");
         data_column(table, figures[i].key, GT_CELL_NUMBER, "%");
         gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_TEXT, NULL);
-        gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+        gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
     }
     data_column(table, "worst", GT_CELL_TEXT, NULL);
     return table;
@@ -163,7 +152,7 @@ static void add_share(struct gt_table *table, const struct gt_rank_figures *rank
 static void add_step(struct gt_table *table, double ns, bool is_worst)
 {
     char text[40];
-    const char *time = time_text(ns, text);
+    const char *time = gt_time_words(ns, text);
     gt_table_number(table, ns / 1e3);
     if (is_worst)
         strcat(text, " *");
@@ -191,6 +180,7 @@ static void add_ranks(const struct job *job)
         gt_table_text(table, words.length ? words.data : NULL);
         gt_buffer_release(&words);
     }
+    gt_table_flags(table, GT_PAGE_FIRST);
     gt_analysis_empty(job->root, table, "none: no events that last, and no steps");
 }
 
@@ -228,7 +218,7 @@ static size_t write_outliers(const struct job *job, const struct gt_spans *steps
         if (!((double)longest > least) || ++count > SHOWN_OUTLIERS)
             continue;
         gt_buffer_printf(out, "%s%" PRIu32 " (%s, %s)", out->length ? "; " : "", steps->span[step].key[1],
-                         gt_analysis_text(job->input, skew.slowest), time_text((double)longest, text));
+                         gt_analysis_text(job->input, skew.slowest), gt_time_words((double)longest, text));
     }
     if (count > SHOWN_OUTLIERS)
         gt_buffer_printf(out, "; %zu more", count - SHOWN_OUTLIERS);
@@ -241,9 +231,13 @@ static int add_mode(const struct job *job, struct gt_table *table, const struct 
     struct gt_buffer outliers = {0};
     double deviation = NAN;
     int status = longest_of_steps(steps, from, to, &lengths);
+    struct gt_brief_curve curve = gt_job_brief_curve(&lengths); /* in their order, for figures sort them */
     status = status < 0 ? status : gt_numbers_deviation(&lengths, &deviation);
     double median = gt_numbers_percentile(&lengths, 50);
     size_t count = write_outliers(job, steps, from, to, fmax(1.1 * median, median + 3 * 1.4826 * deviation), &outliers);
+    gt_job_brief_step(&job->brief,
+                      &(struct gt_job_step){gt_analysis_text(job->input, steps->span[from].key[0]), &curve,
+                                            lengths.count, count, median, gt_numbers_percentile(&lengths, 95)});
     gt_table_text(table, gt_analysis_text(job->input, steps->span[from].key[0]));
     gt_table_integer(table, (int64_t)lengths.count);
     time_cells(table, median);
@@ -269,6 +263,7 @@ static int add_steps(const struct job *job)
     time_column(table, "mad", "mad_us", "MAD");
     gt_table_column(table, "outliers", "outliers", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "outlier_steps", "which", GT_CELL_TEXT, NULL);
+    gt_table_flags(table, GT_PAGE_FIRST);
     int status = gt_skewed_steps(job->input, &steps);
     for (size_t from = 0, to; from < steps.count && status >= 0; from = to) {
         to = gt_spans_run(&steps, from, 1);
@@ -396,7 +391,7 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
     data_column(table, "ranks", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "advice", "finding", GT_CELL_TEXT, NULL);
     gt_table_column(table, "see", "see profile", GT_CELL_TEXT, NULL);
-    gt_table_flags(table, GT_SENTENCES | GT_BRIEF);
+    gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE);
     for (size_t i = 0; i < findings->count && i < shown; i++) {
         const struct finding *finding = &findings->finding[i];
         struct gt_buffer sentence = {0};
@@ -406,6 +401,8 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
         gt_table_integer(table, (int64_t)finding->ranks);
         gt_table_text(table, sentence.data);
         gt_table_text(table, adviser->advice[finding->worst].see);
+        gt_job_brief_finding(&job->brief, (struct gt_gain){finding->cost, finding->us}, sentence.data,
+                             adviser->advice[finding->worst].see);
         gt_buffer_release(&sentence);
     }
     gt_analysis_empty(job->root, table, NULL);
@@ -420,8 +417,10 @@ static void add_left_out(const struct job *job, const struct gt_adviser *adviser
     if (adviser->minor)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%zu matters that cost a rank less than 5 %%",
                  *text ? ", " : "", adviser->minor);
-    if (*text)
-        gt_report_text(job->root, "left_out", "Left out", text);
+    if (!*text)
+        return;
+    gt_report_text(job->root, "left_out", "Left out", text);
+    gt_job_brief_left_out(&job->brief, text);
 }
 
 /* ---- what the traces cannot tell ---- */
@@ -479,6 +478,7 @@ static void add_verdict(const struct job *job, const struct findings *findings)
     write_limits(job, &limits);
     if (limits.length)
         gt_report_text(job->root, "not_known", "Not known", limits.data);
+    gt_job_brief_limits(&job->brief, limits.length ? limits.data : NULL, findings->count);
     if (!findings->count)
         gt_report_text(job->root, "reason", "Findings",
                        limits.length ? "none, in what the traces tell" : "nothing that costs 5 % or more was found");
@@ -495,9 +495,14 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct findings findings = {0};
     int status = gt_ranks_find(input, &job.rank, &job.ranks);
     if (status >= 0) {
+        gt_job_brief_begin(&job.brief, input, root, job.rank, job.ranks);
+        status = gt_job_figures(input, root, job.rank, job.ranks);
+    }
+    if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
         status = add_steps(&job);
+        gt_job_brief_end(&job.brief);
     }
     status = status < 0 ? status : gt_advise_all(&adviser);
     status = status < 0 ? status : find(&job, &adviser, &findings);

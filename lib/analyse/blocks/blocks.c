@@ -14,13 +14,21 @@
 #include "base/number.h"
 #include "schema/unit.h"
 
+static struct gt_node *add_seconds(struct gt_node *section, const char *key, const char *title, double seconds)
+{
+    struct gt_node *number = gt_report_number(section, key, title, seconds, NULL);
+    gt_node_measure(number, "seconds");
+    return number;
+}
+
+/* Of times. */
 static void add_statistics(struct gt_node *section, struct gt_distribution *distribution, bool with_total)
 {
     for (int id = 0; id < GT_STATISTICS; id++) {
         if (id == GT_ORIGINAL_STATISTICS && with_total) /* the original ends here */
-            gt_report_number(section, "total", "total", gt_distribution_total(distribution), NULL);
-        gt_report_number(section, gt_statistic_names[id], gt_statistic_names[id],
-                         gt_distribution_statistic(distribution, id), NULL);
+            add_seconds(section, "total", "total", gt_distribution_total(distribution));
+        add_seconds(section, gt_statistic_names[id], gt_statistic_names[id],
+                    gt_distribution_statistic(distribution, id));
     }
 }
 
@@ -45,6 +53,8 @@ static struct gt_table *begin_table(struct gt_node *parent, const char *key, con
     gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "factor", "", GT_CELL_NUMBER, NULL);
     gt_table_column_flags(table, GT_COLUMN_FACTOR);
+    gt_table_column(table, "shown_in", "", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_UNIT);
     return table;
 }
 
@@ -54,6 +64,7 @@ static void begin_row(struct gt_table *table, const struct gt_block_analysis *an
     gt_table_text(table, name);
     gt_table_text(table, display.label);
     gt_table_number(table, display.factor);
+    gt_table_text(table, display.unit);
 }
 
 /* One row for each gauge. A block without timepoints has none of them. Without a GPU the original has 0 in its
@@ -106,9 +117,12 @@ static void add_static_data(struct gt_node *root, const struct gt_machine *machi
     gt_report_text(data, "ram_unit", "ram_unit", machine->ram_unit);
     gt_report_text(data, "gpu_ram_unit", "gpu_ram_unit", machine->gpu_ram_unit);
     gt_report_text(data, "time_unit", "time_unit", machine->time_unit);
-    gt_report_number(data, "ram_system_capacity", "ram_system_capacity", machine->ram_capacity / ram, NULL);
-    gt_report_number(data, "gpu_ram_system_capacity", "gpu_ram_system_capacity",
-                     no_gpu ? 0 : machine->gpu_ram_capacity / gpu_ram, NULL);
+    gt_node_measure(
+        gt_report_number(data, "ram_system_capacity", "ram_system_capacity", machine->ram_capacity / ram, NULL),
+        machine->ram_unit);
+    gt_node_measure(gt_report_number(data, "gpu_ram_system_capacity", "gpu_ram_system_capacity",
+                                     no_gpu ? 0 : machine->gpu_ram_capacity / gpu_ram, NULL),
+                    machine->gpu_ram_unit);
     gt_report_integer(data, "system_core_count", "system_core_count", machine->core_count, NULL);
     gt_report_integer(data, "n_expected_cores", "n_expected_cores", machine->expected_cores, NULL);
     gt_report_integer(data, "system_gpu_count", "system_gpu_count", machine->gpu_count, NULL);
@@ -127,7 +141,7 @@ static void add_count(struct gt_node *parent, const char *key, const char *title
 static void add_unfinished(struct gt_node *block, const struct gt_call_total *calls, uint64_t timepoints)
 {
     add_count(block, "num_unfinished_calls", "Num Unfinished Calls", calls->unfinished);
-    struct gt_node *time = gt_report_number(block, "unfinished_time", "Unfinished Time", calls->unfinished_time, NULL);
+    struct gt_node *time = add_seconds(block, "unfinished_time", "Unfinished Time", calls->unfinished_time);
     gt_node_flags(time, calls->unfinished ? 0 : GT_ONLY_DATA);
     add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints", timepoints);
 }
@@ -137,7 +151,7 @@ static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls)
     struct gt_node *row = gt_report_section(block, "cpu_time", "Cpu Time");
     bool recorded = calls->cpu_calls > 0;
     add_statistics(row, &calls->cpu, false);
-    gt_report_number(row, "total", "total", recorded ? calls->cpu_covered : NAN, NULL);
+    add_seconds(row, "total", "total", recorded ? calls->cpu_covered : NAN);
     gt_report_integer(row, "num_calls", "calls", (int64_t)calls->cpu_calls, NULL);
     gt_node_flags(row, recorded ? GT_ROW : GT_ROW | GT_ONLY_DATA);
 }
@@ -158,7 +172,7 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_cpu_time(block, calls);
     add_counters(block, "counters", "Counters", analysis, &total);
     gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
-    gt_report_number(block, "covered_time", "Covered Time", total.covered, NULL);
+    add_seconds(block, "covered_time", "Covered Time", total.covered);
     add_unfinished(block, calls, gt_block_join_unfinished(analysis->join, number).timepoints);
     add_count(block, "num_calls_of_unknown_length", "Num Calls Of Unknown Length", calls->stepped);
 }

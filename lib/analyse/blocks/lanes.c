@@ -6,9 +6,17 @@
 
 enum { LANES = 32, DEPTHS = 8, CALLS = 20000 };
 
-/* The calls that are open at a depth of a thread; each depth of each thread is a lane. */
-struct thread {
+/* Threads that follow each other share lanes, one for each depth: a script may begin a process for each of its blocks. */
+struct track {
     int lane[DEPTHS]; /* -1: not begun */
+    double stop;      /* of its last thread */
+    size_t threads;
+    bool has_length; /* a moment that somebody marked has none */
+};
+
+/* The calls that are open at a depth of a thread. */
+struct thread {
+    struct track *track;
     double stop[DEPTHS];
     int depth; /* of the call at hand */
 };
@@ -16,9 +24,10 @@ struct thread {
 struct lanes {
     const struct gt_block_analysis *analysis;
     struct gt_node *series;
+    struct track *track;
+    size_t tracks;
     int lanes;
-    bool has_several; /* threads */
-    double shortest;  /* shorter calls are left out where there are too many */
+    double shortest; /* shorter calls are left out where there are too many */
 };
 
 static double begin_of(const struct gt_block_analysis *analysis, const struct gt_interval *call)
@@ -50,21 +59,67 @@ static bool is_same_thread(const struct gt_interval *x, const struct gt_interval
     return x->source == y->source && x->process == y->process && x->thread == y->thread;
 }
 
+/* How many calls, from the first on, are of its thread, and when the last of them ends. */
+static size_t count_of_thread(const struct gt_block_analysis *analysis, const struct gt_interval **call, size_t calls,
+                              double *ret_end, bool *ret_has_length)
+{
+    size_t count = 0;
+    *ret_end = -INFINITY;
+    *ret_has_length = false;
+    for (; count < calls && is_same_thread(call[0], call[count]); count++) {
+        double end = end_of(analysis, call[count]);
+        *ret_end = fmax(*ret_end, end);
+        *ret_has_length |= !(end <= begin_of(analysis, call[count]));
+    }
+    return count;
+}
+
+/* Moments that were marked have a track of their own. */
+static struct track *choose_track(struct lanes *lanes, double begin, double end, bool has_length)
+{
+    size_t at = 0; /* beyond LANES none is drawn: threads share the last then */
+    while (at < lanes->tracks && at < LANES &&
+           (lanes->track[at].has_length != has_length || !(lanes->track[at].stop <= begin)))
+        at++;
+    struct track *track = &lanes->track[at];
+    if (at == lanes->tracks) {
+        lanes->tracks++;
+        track->has_length = has_length;
+        for (int depth = 0; depth < DEPTHS; depth++)
+            track->lane[depth] = -1;
+    }
+    track->stop = fmax(end, begin);
+    track->threads++;
+    return track;
+}
+
+static void name_lane(char *ret, size_t size, const struct lanes *lanes, const struct track *track,
+                      const struct gt_interval *call)
+{
+    if (!track->has_length)
+        snprintf(ret, size, "marks");
+    else if (lanes->tracks == 1)
+        snprintf(ret, size, "blocks");
+    else if (track->threads > 1)
+        snprintf(ret, size, "%zu in turn", track->threads);
+    else if (call->thread >= 0 && call->thread != call->process)
+        snprintf(ret, size, "%lld/%lld", (long long)call->process, (long long)call->thread);
+    else
+        snprintf(ret, size, "pid %lld", (long long)call->process);
+}
+
 static int lane_of(struct lanes *lanes, struct thread *thread, const struct gt_interval *call)
 {
     char key[24], title[64] = "";
-    if (thread->lane[thread->depth] >= 0 || lanes->lanes == LANES)
-        return thread->lane[thread->depth];
+    int *lane = &thread->track->lane[thread->depth];
+    if (*lane >= 0 || lanes->lanes == LANES)
+        return *lane;
     snprintf(key, sizeof key, "lane_%d", lanes->lanes);
-    if (thread->depth == 0 && lanes->has_several && call->thread >= 0 && call->thread != call->process)
-        snprintf(title, sizeof title, "%lld/%lld", (long long)call->process, (long long)call->thread);
-    else if (thread->depth == 0 && lanes->has_several)
-        snprintf(title, sizeof title, "pid %lld", (long long)call->process);
-    else if (lanes->lanes == 0)
-        snprintf(title, sizeof title, "blocks");
-    thread->lane[thread->depth] = gt_series_line(lanes->series, key, title);
+    if (thread->depth == 0)
+        name_lane(title, sizeof title, lanes, thread->track, call);
+    *lane = gt_series_line(lanes->series, key, title);
     lanes->lanes++;
-    return thread->lane[thread->depth];
+    return *lane;
 }
 
 static void add_call(struct lanes *lanes, struct thread *thread, const struct gt_interval *call)
@@ -105,27 +160,45 @@ static double shortest_shown(const struct gt_block_analysis *analysis)
     return fmax(shortest, 0);
 }
 
+/* Which track each thread is on, thread by thread. */
+static void choose_tracks(struct lanes *lanes, const struct gt_interval **call, size_t calls, size_t *ret_track)
+{
+    bool has_length;
+    double end;
+    for (size_t i = 0; i < calls;) {
+        size_t count = count_of_thread(lanes->analysis, call + i, calls - i, &end, &has_length);
+        struct track *track = choose_track(lanes, begin_of(lanes->analysis, call[i]), end, has_length);
+        *ret_track++ = (size_t)(track - lanes->track);
+        i += count;
+    }
+}
+
+static void add_calls(struct lanes *lanes, const struct gt_interval **call, size_t calls, const size_t *track)
+{
+    struct thread thread = {0};
+    for (size_t i = 0; i < calls; i++) {
+        if (i == 0 || !is_same_thread(call[i - 1], call[i]))
+            thread = (struct thread){.track = &lanes->track[*track++]};
+        add_call(lanes, &thread, call[i]);
+    }
+}
+
 void gt_lanes_add(struct gt_node *page, const struct gt_block_analysis *analysis)
 {
-    size_t count = analysis->intervals.count;
-    const struct gt_interval **call = count ? malloc(count * sizeof *call) : NULL;
-    if (!call)
-        return;
-    for (size_t i = 0; i < count; i++)
-        call[i] = &analysis->intervals.interval[i];
-    qsort(call, count, sizeof *call, by_thread);
+    size_t count = analysis->intervals.count, *track = calloc(count + 1, sizeof *track);
+    const struct gt_interval **call = calloc(count + 1, sizeof *call);
     struct lanes lanes = {.analysis = analysis, .shortest = shortest_shown(analysis)};
-    lanes.series = gt_report_series(page, "blocks_over_time", "Code blocks", "seconds", "");
-    lanes.has_several = !is_same_thread(call[0], call[count - 1]);
-    gt_node_flags(lanes.series, GT_ONLY_PEOPLE | GT_LANES | GT_PAGE_FIRST);
-    struct thread thread;
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || !is_same_thread(call[i - 1], call[i])) {
-            thread.depth = 0;
-            for (int k = 0; k < DEPTHS; k++)
-                thread.lane[k] = -1;
-        }
-        add_call(&lanes, &thread, call[i]);
+    lanes.track = calloc(count + 1, sizeof *lanes.track);
+    if (count && track && call && lanes.track) {
+        for (size_t i = 0; i < count; i++)
+            call[i] = &analysis->intervals.interval[i];
+        qsort(call, count, sizeof *call, by_thread);
+        lanes.series = gt_report_series(page, "blocks_over_time", "Code blocks", "seconds", "");
+        gt_node_flags(lanes.series, GT_ONLY_PEOPLE | GT_LANES | GT_PAGE_FIRST);
+        choose_tracks(&lanes, call, count, track);
+        add_calls(&lanes, call, count, track);
     }
+    free(lanes.track);
     free(call);
+    free(track);
 }

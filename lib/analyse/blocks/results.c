@@ -232,7 +232,7 @@ void gt_results_title(char *title, size_t size, const char *key)
 
 /* ---- results as a report again ---- */
 
-static void add_fact(struct gt_node *parent, const char *key, const char *title, const struct gt_json_value *value)
+static void add_field(struct gt_node *parent, const char *key, const char *title, const struct gt_json_value *value)
 {
     if (gt_json_is_text(value))
         gt_report_text(parent, key, title, gt_json_text_of(value));
@@ -242,7 +242,7 @@ static void add_fact(struct gt_node *parent, const char *key, const char *title,
         gt_report_number(parent, key, title, gt_json_number_or_nan(value), NULL);
 }
 
-/* {"min": 1, "max": 2}: a row of facts. */
+/* {"min": 1, "max": 2}: a row of fields. */
 static void add_row(struct gt_node *parent, const char *key, const char *title, struct gt_json_value *values)
 {
     struct gt_node *row = gt_report_section(parent, key, title);
@@ -250,7 +250,7 @@ static void add_row(struct gt_node *parent, const char *key, const char *title, 
     struct gt_json_value *value;
     gt_node_flags(row, GT_ROW);
     gt_json_foreach_member (values, name, value) {
-        add_fact(row, name, name, value);
+        add_field(row, name, name, value);
     }
 }
 
@@ -276,11 +276,11 @@ static void add_frame(struct gt_node *parent, const char *key, const char *title
 
 static void add_block(struct gt_node *parent, struct gt_json_value *block)
 {
-    static const char *const facts[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
+    static const char *const fields[] = {"name", "num_timepoints", "num_calls", "num_non_empty_calls"};
     char title[32];
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        gt_results_title(title, sizeof title, facts[i]);
-        add_fact(parent, facts[i], title, gt_json_member(block, facts[i]));
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        gt_results_title(title, sizeof title, fields[i]);
+        add_field(parent, fields[i], title, gt_json_member(block, fields[i]));
     }
     add_row(parent, "compute_time", "Compute Time", gt_json_member(block, "compute_time"));
     add_frame(parent, "resource_usage", "Resource Usage", gt_json_member(block, "resource_usage"));

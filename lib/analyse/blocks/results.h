@@ -10,7 +10,7 @@
 #include "report/report.h"
 
 /* Reads the results in a file: JSON, pickles, or a tracking file, which is analysed; of an earlier version, too. The
- * report holds sections and facts alone, as JSON has them. `warn` may be NULL. */
+ * report holds sections and fields alone, as JSON has them. `warn` may be NULL. */
 int gt_results_load(struct gt_report **ret, const char *path, void (*warn)(void *context, const char *sentence),
                     void *context, struct gt_error *error);
 /* Reads the same as JSON, to be freed. */

@@ -144,6 +144,7 @@ static struct gt_table *add_differences_table(struct gt_node *root, const char *
         {"measurement", GT_CELL_TEXT, GT_COLUMN_ONLY_DATA},
         {"measurement", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE},
         {"factor", GT_CELL_NUMBER, GT_COLUMN_FACTOR},
+        {"shown_in", GT_CELL_TEXT, GT_COLUMN_UNIT},
         {"unit", GT_CELL_TEXT, unit_flags},
         {"session", GT_CELL_TEXT, 0},
         {"baseline", GT_CELL_NUMBER, 0},
@@ -167,6 +168,7 @@ static struct gt_table *add_differences_table(struct gt_node *root, const char *
 struct measurement {
     const char *name, *label;
     double factor; /* of what people see */
+    const char *display_unit;
     const char *unit;
 };
 
@@ -187,6 +189,7 @@ static int add_difference(struct gt_table *table, const struct gt_comparison *co
         gt_table_text(table, measurement->name);
         gt_table_text(table, measurement->label);
         gt_table_number(table, measurement->factor);
+        gt_table_text(table, measurement->display_unit);
         gt_table_text(table, measurement->unit);
         gt_table_text(table, comparison->session[i].name);
         gt_table_number(table, baseline);
@@ -213,8 +216,9 @@ static int add_column_difference(struct gt_table *table, const struct gt_compari
 {
     struct gt_display_unit display = gt_display_unit_as(columns, column, machine);
     const char *unit = unit_of(columns, column, machine);
-    return add_difference(table, comparison, &figure,
-                          &(struct measurement){column, display.label, display.factor, unit});
+    return add_difference(
+        table, comparison, &figure,
+        &(struct measurement){column, display.label, display.factor, *display.unit ? display.unit : unit, unit});
 }
 
 static int add_differences(struct gt_node *root, const struct gt_comparison *comparison)
@@ -314,7 +318,7 @@ static void add_certainty(struct gt_node *root, const struct gt_comparison *comp
 static int add_energy_difference(struct gt_table *table, const struct gt_comparison *comparison,
                                  const struct gt_figure *figure, const char *name, const char *unit)
 {
-    return add_difference(table, comparison, figure, &(struct measurement){name, name, 1, unit});
+    return add_difference(table, comparison, figure, &(struct measurement){name, name, 1, unit, unit});
 }
 
 static int add_job_energy(struct gt_node *root, const struct gt_comparison *comparison)
@@ -415,6 +419,7 @@ static void add_line(struct gt_table *table, const struct gt_comparison *compari
     double baseline = gt_compare_value(comparison, &line->figure, 0, NULL);
     gt_table_text(table, line->slot ? line->slot->label : "whole job");
     add_line_title(table, comparison, line);
+    gt_table_text(table, line->display_unit);
     for (size_t i = 0; i < comparison->sessions; i++)
         gt_table_number(table, gt_compare_value(comparison, &line->figure, i, NULL) * line->display_factor);
     for (size_t i = 1; i < comparison->sessions; i++) {
@@ -435,6 +440,8 @@ static void add_summary_columns(struct gt_table *table, const struct gt_comparis
     char title[128];
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
     gt_table_column(table, "measurement", "Measurement", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "shown_in", "", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_UNIT);
     for (size_t i = 0; i < comparison->sessions; i++)
         gt_table_column(table, comparison->session[i].name, comparison->session[i].name, GT_CELL_NUMBER, NULL);
     for (size_t i = 1; i < comparison->sessions; i++)

@@ -146,7 +146,7 @@ int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparis
             continue;
         if (!memory) {
             memory = gt_report_series(page, "memory_over_time", "Memory", "seconds", "gigabytes");
-            gt_node_flags(memory, GT_ONLY_PEOPLE | GT_PEAKS);
+            gt_node_flags(memory, GT_ONLY_PEOPLE | GT_PEAKS | GT_ALIKE);
             cpu = gt_report_series(page, "cpu_over_time", "CPU in use", "seconds", "cores");
             gt_node_flags(cpu, GT_ONLY_PEOPLE);
         }
@@ -159,7 +159,7 @@ int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparis
 
 /* ---- the verdict ---- */
 
-static void add_fact(struct gt_node *brief, const char *key, const char *text)
+static void add_field(struct gt_node *brief, const char *key, const char *text)
 {
     gt_report_text(brief, key, key, text);
 }
@@ -206,7 +206,7 @@ void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparis
                  broken == 1 ? " is" : "s are");
     else if (rules)
         snprintf(outcome + length, sizeof outcome - (size_t)length, "; all rules are kept");
-    add_fact(brief, "title", title);
-    add_fact(brief, "outcome", outcome);
+    add_field(brief, "title", title);
+    add_field(brief, "outcome", outcome);
     gt_report_bool(brief, "alarm", "Alarm", broken > 0);
 }

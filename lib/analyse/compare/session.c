@@ -9,6 +9,7 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/compare/statistics.h"
+#include "base/grow.h"
 #include "blocks/distribution.h"
 #include "schema/unit.h"
 #include "store/store.h"
@@ -385,11 +386,9 @@ static void put(struct gt_comparison *comparison, struct gt_slot *slot, size_t r
 
 static int add_slot(struct gt_comparison *comparison, size_t run, const struct gt_node *block)
 {
-    struct gt_slot *list = realloc(comparison->slot, (comparison->slots + 1) * sizeof *list);
-    if (!list)
+    struct gt_slot *slot = GT_GROW_BY_ONE(comparison->slot, comparison->slots);
+    if (!slot)
         return -ENOMEM;
-    comparison->slot = list;
-    struct gt_slot *slot = &list[comparison->slots];
     *slot = (struct gt_slot){.name = name_of(block), .block = calloc(comparison->runs, sizeof *slot->block)};
     if (!slot->block)
         return -ENOMEM;

@@ -12,30 +12,6 @@
 #include "trace/call_profile.h"
 #include "trace/source.h"
 
-struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const struct gt_step_windows *windows,
-                                           const struct gt_trace_event *event)
-{
-    struct gt_exported_event ret = {.event = event, .step = event->step, .device = -1, .stream = -1};
-    struct gt_walk walk;
-    struct gt_span key, value;
-    ret.file = trace->process[trace->track[event->track].process].file;
-    ret.node = gt_trace_node_of(trace, ret.file);
-    if (ret.step == GT_TRACE_NO_STEP && !(event->flag & GT_TRACE_NO_TIME))
-        ret.step = gt_step_windows_find(windows, ret.node, event->start);
-    if (!event->item->args.text || *event->item->args.text != '{')
-        return ret;
-    ret.args = event->item->args;
-    gt_walk_open(&walk, ret.args);
-    while (gt_walk_member(&walk, &key, &value) > 0)
-        if (gt_span_is(key, "Input Dims") || gt_span_is(key, "Input dims"))
-            ret.shapes = value;
-        else if (gt_span_is(key, "device"))
-            gt_span_decimal(value, 0, &ret.device);
-        else if (gt_span_is(key, "stream"))
-            gt_span_decimal(value, 0, &ret.stream);
-    return ret;
-}
-
 struct counts {
     uint64_t events, samples, stacks;
 };
@@ -95,7 +71,7 @@ static int write_flame(const struct gt_trace *trace, const struct gt_new_file *f
     counts->stacks = flame.count;
     if (!flame.count)
         status = gt_error_set(error, EINVAL, "%s: nothing to draw: %s", path,
-                              trace->profile_count ? "these profiles say who called whom, but hold no stacks"
+                              trace->profile_count ? "these profiles tell of functions, but hold no stacks"
                                                    : "neither stacks nor calls of functions in these files");
     else if (is_page)
         gt_flame_page(&flame, slash ? slash + 1 : first, &text);
@@ -149,12 +125,13 @@ static int report(struct gt_report **ret, const struct gt_trace *trace, const ch
 
 static int place(struct gt_new_file *file, const struct gt_export_options *options, struct gt_error *error)
 {
-    int status = gt_new_file_place(file, options->overwrite);
+    int status = gt_new_file_place(file, options->request.overwrite);
     if (status == 0 && close(file->fd) < 0)
         status = -errno;
     if (status == -EEXIST)
-        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", options->output);
-    return status < 0 ? gt_error_system(error, -status, "%s", options->output) : 0;
+        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for",
+                            options->request.output);
+    return status < 0 ? gt_error_system(error, -status, "%s", options->request.output) : 0;
 }
 
 static int read_flame(const char *const paths[], size_t count, const struct gt_export_options *options,
@@ -166,9 +143,9 @@ static int read_flame(const char *const paths[], size_t count, const struct gt_e
     if (status >= 0)
         status = find_stacks(trace, error);
     if (status >= 0)
-        status = write_flame(trace, file, kind == PAGE, options->output, counts, error);
+        status = write_flame(trace, file, kind == PAGE, options->request.output, counts, error);
     if (status >= 0)
-        status = report(ret, trace, options->output, counts, kind, error);
+        status = report(ret, trace, options->request.output, counts, kind, error);
     gt_trace_close(trace);
     return status;
 }
@@ -185,9 +162,9 @@ static int read_tables(const char *const paths[], size_t count, const struct gt_
     if (trace && !counts->events && !counts->samples && trace->profile_count)
         status = gt_error_set(error, EINVAL,
                               "%s: no events to be written: these files hold profiles (.html and .collapsed)",
-                              options->output);
+                              options->request.output);
     if (status >= 0)
-        status = report(ret, trace, options->output, counts, kind, error);
+        status = report(ret, trace, options->request.output, counts, kind, error);
     gt_trace_source_close(source);
     return status;
 }
@@ -198,14 +175,14 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
     struct gt_new_file file;
     struct gt_report *made = NULL;
     struct counts counts = {0};
-    const char *path = options->output;
+    const char *path = options->request.output;
     enum kind kind = path ? kind_of(path) : KINDS;
     if (kind == KINDS)
         return gt_error_set(error, EINVAL,
                             "output: \"%s\" does not end in .sqlite or .arrow (tables), .html (a flame graph) or "
                             ".collapsed (stacks)",
                             path ? path : "");
-    if (!options->overwrite && access(path, F_OK) == 0)
+    if (!options->request.overwrite && access(path, F_OK) == 0)
         return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
     int status = gt_new_file_begin(&file, path);
     if (status < 0)

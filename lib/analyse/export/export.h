@@ -7,8 +7,7 @@
 
 struct gt_export_options {
     struct gt_trace_options trace;
-    const char *output; /* .sqlite or .arrow: tables; .html: a flame graph; .collapsed: stacks */
-    bool overwrite;
+    struct gt_export_request request;
 };
 
 /* Writes the file, and reports what went into it. -EINVAL: the suffix says nothing, or there is nothing to be written. */

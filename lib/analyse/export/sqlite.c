@@ -256,7 +256,8 @@ int gt_export_sqlite(struct gt_trace_source *source, const char *path, uint64_t 
                      struct gt_error *error)
 {
     struct writer writer = {.trace = gt_trace_source_trace(source), .path = path};
-    struct gt_trace_sink sink = {&writer, NULL, take_event, take_sample}; /* surveyed: no file begins twice */
+    struct gt_trace_sink sink = {
+        .context = &writer, .event = take_event, .sample = take_sample}; /* surveyed: no file begins twice */
     int status = gt_step_windows_open(&writer.windows, writer.trace) < 0 ? gt_error_system(error, ENOMEM, "%s", path)
                                                                          : 0;
     if (status >= 0)

@@ -160,6 +160,9 @@ struct merge {
     int64_t *shift;                 /* ns by which each file is moved */
     const char **clock;             /* for each file: how its times became absolute */
     struct gt_columns_sink columns; /* takes the samples */
+    uint32_t file;                  /* the one being read */
+    bool is_first_reading;          /* nothing is known yet: what is taken may turn out to be taken wrongly */
+    bool is_wrong, is_read;         /* it was; all was taken */
     struct gt_merged_trace merged;
 };
 
@@ -219,7 +222,7 @@ static int shift_to_landmark(struct merge *merge, const int64_t *first)
 static int align(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;
-    struct alignment alignment = {merge->options->align, merge->trace, NULL};
+    struct alignment alignment = {merge->options->request.align, merge->trace, NULL};
     struct gt_trace_sink sink = {.context = &alignment, .event = take_landmark};
     alignment.first = malloc((trace->file_count + 1) * sizeof *alignment.first);
     if (!alignment.first)
@@ -233,7 +236,7 @@ static int align(struct merge *merge, struct gt_error *error)
     int status = gt_trace_source_read(merge->source, &sink, NULL, error);
     *options = asked;
     if (status >= 0 && shift_to_landmark(merge, alignment.first) < 0)
-        status = gt_error_set(error, ENOENT, "align: no file has an event \"%s\"", merge->options->align);
+        status = gt_error_set(error, ENOENT, "align: no file has an event \"%s\"", merge->options->request.align);
     free(alignment.first);
     return status;
 }
@@ -321,12 +324,19 @@ static int take_file(void *context, uint32_t file, struct gt_error *error)
 {
     struct merge *merge = context;
     struct gt_trace_sink sink = gt_columns_sink(&merge->columns);
+    merge->is_wrong |= merge->file == file; /* it is read again: its clock or node was told late */
+    merge->file = file;
     return sink.file(&merge->columns, file, error);
 }
 
 static int take_event(void *context, const struct gt_trace_event *event, struct gt_error *error)
 {
-    return gt_merged_event(&((struct merge *)context)->merged, event, error);
+    struct merge *merge = context;
+    if (!merge->is_first_reading)
+        return gt_merged_event(&merge->merged, event, error);
+    if (!merge->is_wrong)
+        merge->is_wrong = gt_merged_event(&merge->merged, event, NULL) < 0;
+    return 0;
 }
 
 static int take_sample(void *context, uint32_t series, int64_t time, double value, struct gt_error *error)
@@ -388,19 +398,28 @@ static int name_output(struct merge *merge, struct gt_error *error)
     return 0;
 }
 
+static int read_events(struct merge *merge, struct gt_error *error)
+{
+    struct gt_trace_sink sink = {merge, take_file, take_event, take_sample, .is_raw = true};
+    gt_merged_forget(&merge->merged);
+    merge->trace->samples.count = 0;
+    merge->columns = (struct gt_columns_sink){.trace = merge->trace, .options = gt_trace_source_options(merge->source)};
+    merge->file = GT_TRACE_NONE;
+    int status = gt_sorted_text_open(&merge->merged.sorted, merge->output ? merge->output : "", 0, error);
+    return status < 0 ? status : gt_trace_source_read(merge->source, &sink, merge->shift, error);
+}
+
 static int write_file(struct merge *merge, struct gt_error *error)
 {
     const struct gt_merge_options *options = merge->options;
-    struct gt_trace_sink sink = {merge, take_file, take_event, take_sample};
-    int status = open_file(&merge->merged.file, merge->output, options->overwrite, error);
+    int status = open_file(&merge->merged.file, merge->output, options->request.overwrite, error);
     if (status < 0)
         return status;
     struct gt_buffer *out = gt_merged_file_text(merge->merged.file);
     gt_buffer_char(out, '[');
     write_base(merge);
-    status = gt_sorted_text_open(&merge->merged.sorted, merge->output, 0, error);
-    if (status >= 0)
-        status = gt_trace_source_read(merge->source, &sink, merge->shift, error);
+    status = merge->is_read ? 0 : read_events(merge, error);
+    gt_merged_tell(&merge->merged);
     if (status >= 0)
         status = gt_merged_samples(&merge->merged, error);
     if (status >= 0)
@@ -421,28 +440,53 @@ static bool is_shifted(const struct merge *merge)
     return false;
 }
 
+/* Files that tell of several nodes may say so behind the events. */
+static bool has_parts(const struct gt_trace *trace)
+{
+    return trace->file_count && trace->file[trace->file_count - 1].part_of != GT_TRACE_NONE;
+}
+
+/* Where clocks and steps need not be known before, the files are read once, as if ids were as many files suggest. Where that
+ * was wrong they are read again. */
+static int read_first(struct merge *merge, struct gt_error *error)
+{
+    const struct gt_trace_options *options = &merge->options->trace;
+    if (merge->options->request.align || options->by_step || options->from_first)
+        return gt_trace_source_read(merge->source, NULL, NULL, error);
+    merge->merged.nodes = merge->trace->file_count;
+    merge->is_first_reading = true;
+    int status = read_events(merge, error);
+    merge->is_first_reading = false;
+    merge->is_read = !merge->is_wrong && !has_parts(merge->trace);
+    return status;
+}
+
 static int prepare(struct merge *merge, struct gt_error *error)
 {
-    int status = gt_trace_source_read(merge->source, NULL, NULL, error);
+    int status = read_first(merge, error);
     if (status < 0)
         return status;
     merge->shift = calloc(merge->trace->file_count + 1, sizeof *merge->shift);
     merge->clock = calloc(merge->trace->file_count + 1, sizeof *merge->clock);
     if (!merge->shift || !merge->clock)
         return gt_error_system(error, ENOMEM, "merging");
-    if (merge->options->align)
+    if (merge->options->request.align)
         status = align(merge, error);
     if (status >= 0)
         place_unknown(merge);
-    if (status >= 0 && is_shifted(merge))
+    if (status >= 0 && is_shifted(merge)) {
+        merge->is_read = false;
         status = gt_trace_source_read(merge->source, NULL, merge->shift, error);
+    }
     if (status >= 0)
         status = choose_window(merge, error);
     if (status >= 0 && gt_merged_number(&merge->merged) < 0)
         status = gt_error_system(error, ENOMEM, "merging");
     if (status >= 0) {
+        bool are_apart = merge->merged.nodes > 1;
         choose_base(merge);
         count_nodes(merge);
+        merge->is_read &= !merge->merged.has_ids || are_apart == (merge->merged.nodes > 1);
     }
     return status;
 }
@@ -492,8 +536,8 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
 {
     struct merge merge = {
         .options = options,
-        .output = options->output,
-        .merged = {.metrics = metrics, .low_gpu = options->low_gpu, .first = INT64_MAX, .last = INT64_MIN}};
+        .output = options->request.output,
+        .merged = {.metrics = metrics, .low_gpu = options->request.low_gpu, .first = INT64_MAX, .last = INT64_MIN}};
     struct gt_trace_options wide = options->trace; /* the window is chosen once the clocks are known */
     struct gt_report *report = NULL;
     wide.by_step = wide.from_first = false;
@@ -502,7 +546,6 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
         return status;
     merge.trace = gt_trace_source_trace(merge.source);
     merge.merged.trace = merge.trace;
-    merge.columns = (struct gt_columns_sink){.trace = merge.trace, .options = &wide};
     status = prepare(&merge, error);
     if (status >= 0 && !merge.output)
         status = name_output(&merge, error);
@@ -527,10 +570,10 @@ int gt_merge(struct gt_report **ret, const char *const paths[], size_t count, co
              struct gt_error *error)
 {
     regex_t metrics;
-    if (!options->metrics)
+    if (!options->request.metrics)
         return merge_files(ret, paths, count, options, NULL, error);
-    if (regcomp(&metrics, options->metrics, REG_EXTENDED | REG_NOSUB))
-        return gt_error_set(error, EINVAL, "metrics: \"%s\" is no regular expression", options->metrics);
+    if (regcomp(&metrics, options->request.metrics, REG_EXTENDED | REG_NOSUB))
+        return gt_error_set(error, EINVAL, "metrics: \"%s\" is no regular expression", options->request.metrics);
     int status = merge_files(ret, paths, count, options, &metrics, error);
     regfree(&metrics);
     return status;

@@ -7,12 +7,8 @@
 
 struct gt_merge_options {
     struct gt_trace_options
-        trace;           /* by_step: from the first event of start_step up to that of end_step, which is left out */
-    double low_gpu;      /* percent of utilisation below which a GPU is marked; 0: no marks */
-    const char *metrics; /* extended regular expression on NAME_DIMENSION_NODE; NULL: all */
-    const char *align;   /* name of an event that happened everywhere at one moment; NULL: none */
-    const char *output;  /* .json or .json.gz; NULL: END_NODE_merged_timeline.json in the current folder */
-    bool overwrite;
+        trace; /* by_step: from the first event of start_step up to that of end_step, which is left out */
+    struct gt_merge_request request;
 };
 
 /* Writes the file and reports what went into it. Merging nothing writes an empty list and returns 1. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/number.h"
 
@@ -142,13 +143,26 @@ int gt_merged_number(struct gt_merged_trace *merged)
 
 /* ---- events: the members they had, with new times, processes, threads and ids ---- */
 
+/* The same as gt_buffer_append, without a call: there are a dozen for each event. */
+static inline void add(struct gt_buffer *out, const char *text, size_t length)
+{
+    if (out->failed || out->capacity - out->length <= length) {
+        gt_buffer_append(out, text, length);
+        return;
+    }
+    memcpy(out->data + out->length, text, length);
+    out->length += length;
+    out->data[out->length] = '\0';
+}
+#define ADD(out, literal) add(out, literal, sizeof literal - 1)
+
 /* Millions of numbers: printf would take most of the time of a merge. */
 static void write_whole(struct gt_buffer *out, uint64_t number, int least)
 {
     char digits[20], *at = digits + sizeof digits;
     for (; number || least > 0; number /= 10, least--)
         *--at = (char)('0' + number % 10);
-    gt_buffer_append(out, at, (size_t)(digits + sizeof digits - at));
+    add(out, at, (size_t)(digits + sizeof digits - at));
 }
 
 static void write_integer(struct gt_buffer *out, int64_t number)
@@ -172,6 +186,29 @@ void gt_merged_time(struct gt_buffer *out, int64_t ns)
         digits--;
     gt_buffer_char(out, '.');
     write_whole(out, rest, digits);
+}
+
+/* A piece of sorted text is this, and the event. What is between its two parts (pid, tid and time) is put in at the end,
+ * when all tracks are known. */
+struct piece {
+    int64_t start;
+    uint32_t track; /* GT_TRACE_NONE: the event is whole */
+    uint32_t first; /* length of the first part */
+    bool has_time;
+};
+
+/* Returns where the piece begins. */
+static size_t begin_piece(struct gt_buffer *out, struct piece piece)
+{
+    size_t begin = out->length;
+    add(out, (const char *)&piece, sizeof piece);
+    ADD(out, ",\n");
+    return begin;
+}
+
+static void begin_whole(struct gt_buffer *out)
+{
+    begin_piece(out, (struct piece){.track = GT_TRACE_NONE});
 }
 
 static void begin_event(struct gt_buffer *out)
@@ -313,7 +350,8 @@ static void write_id(struct gt_merged_trace *merged, const struct gt_trace_event
 {
     struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
     struct gt_span id = event->item->id;
-    bool as_is = merged->nodes < 2 || event->phase == 'C' || event->phase == 'X';
+    bool is_own = event->phase == 'C' || event->phase == 'X', as_is = merged->nodes < 2 || is_own;
+    merged->has_ids |= id.text && !is_own;
     if (!id.text || (*id.text == '{' && as_is))
         return; /* an id2 as it is comes with the other members */
     if (*id.text == '{') {
@@ -327,11 +365,24 @@ static void write_id(struct gt_merged_trace *merged, const struct gt_trace_event
         write_apart(merged, event, id);
 }
 
+/* As it stands in the text, with its quotes where it has some. */
+static void write_category(struct gt_buffer *out, struct gt_span category)
+{
+    bool is_text = category.text[-1] == '"';
+    ADD(out, ", \"cat\": ");
+    add(out, category.text - is_text, category.length + 2 * (size_t)is_text);
+}
+
 /* The arguments, the longest member by far, were walked when the event was read. */
 static void write_others(struct gt_buffer *out, const struct gt_raw_event *item, bool has_scoped_id)
 {
     struct gt_walk walk;
     struct gt_span key, value;
+    if (item->text.text && !item->has_others) {
+        if (item->category.text)
+            write_category(out, item->category);
+        return;
+    }
     if (!item->text.text || gt_walk_open(&walk, item->text) < 0)
         return;
     while (gt_walk_key(&walk, &key) > 0) {
@@ -357,9 +408,9 @@ static void write_arguments(struct gt_buffer *out, const struct gt_trace_event *
     bool is_unclosed = event->flag & GT_TRACE_UNCLOSED, is_object = args.text && *args.text == '{';
     if (!args.text && !is_unclosed)
         return;
-    gt_buffer_text(out, ", \"args\": ");
+    ADD(out, ", \"args\": ");
     if (!is_unclosed) {
-        gt_buffer_append(out, args.text, args.length);
+        add(out, args.text, args.length);
         return;
     }
     gt_buffer_text(out, "{\"unclosed\": true");
@@ -398,31 +449,55 @@ static void mend(struct gt_buffer *out, size_t from)
     gt_buffer_release(&old);
 }
 
-int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error)
+static bool is_plain(struct gt_span text)
 {
-    const struct gt_merged_lane *lane = &merged->lane[event->track];
-    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
-    tell_process(merged, merged->trace->track[event->track].process);
-    tell_thread(merged, event->track);
-    begin_event(out);
-    size_t from = out->length;
-    gt_buffer_text(out, "{\"name\": ");
-    gt_json_quote(out, gt_trace_text(merged->trace, event->name));
-    gt_buffer_text(out, ", \"ph\": \"");
-    gt_buffer_char(out, event->phase);
-    gt_buffer_text(out, "\", \"pid\": ");
-    write_integer(out, lane->pid);
-    if (*gt_trace_text(merged->trace, merged->trace->track[event->track].tid)) {
-        gt_buffer_text(out, ", \"tid\": ");
-        write_integer(out, lane->tid);
+    unsigned char odd = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.text[i];
+        odd |= (c < 0x20) | (c >= 0x7f) | (c == '\\') | (c == '"');
     }
-    if (!(event->flag & GT_TRACE_NO_TIME)) {
-        gt_buffer_text(out, ", \"ts\": ");
-        gt_merged_time(out, event->start - merged->base);
-        touch(merged, event->start, event->start + event->duration);
+    return !odd;
+}
+
+static void write_label(struct gt_merged_trace *merged, struct gt_buffer *out, struct gt_span label)
+{
+    if (is_plain(label)) {
+        ADD(out, "\"");
+        add(out, label.text, label.length);
+        ADD(out, "\"");
+        return;
     }
+    gt_buffer_clear(&merged->scratch);
+    if (gt_span_unescape(label, &merged->scratch) < 0)
+        out->failed = merged->scratch.failed;
+    else
+        gt_json_quote(out, merged->scratch.data);
+}
+
+static int see_track(struct gt_merged_trace *merged, uint32_t track)
+{
+    if (track < merged->seen_count && merged->is_seen[track])
+        return 0;
+    while (merged->seen_count <= track) {
+        bool *added = (bool *)gt_grow((void **)(void *)&merged->is_seen, &merged->seen_count, &merged->seen_capacity,
+                                      sizeof *merged->is_seen);
+        if (!added)
+            return -ENOMEM;
+        *added = false;
+    }
+    uint32_t *seen = GT_GROW(merged, track);
+    if (!seen)
+        return -ENOMEM;
+    *seen = track;
+    merged->is_seen[track] = true;
+    return 0;
+}
+
+/* What stands behind the time. */
+static void write_rest(struct gt_merged_trace *merged, struct gt_buffer *out, const struct gt_trace_event *event)
+{
     if (event->phase == 'X') {
-        gt_buffer_text(out, ", \"dur\": ");
+        ADD(out, ", \"dur\": ");
         gt_merged_time(out, event->duration);
     }
     size_t before = out->length;
@@ -432,11 +507,52 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
         gt_buffer_printf(out, ", \"cat\": \"%.*s\"", (int)event->item->category.length, event->item->category.text);
     write_others(out, event->item, has_scoped_id);
     write_arguments(out, event);
-    gt_buffer_char(out, '}');
-    if (event->item->has & GT_RAW_EVENT_MENDED)
+    ADD(out, "}");
+}
+
+int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error)
+{
+    struct gt_buffer *out = gt_sorted_text_end(merged->sorted);
+    bool is_mended = event->item->has & GT_RAW_EVENT_MENDED;
+    struct piece piece = {event->start, event->track, 0, !(event->flag & GT_TRACE_NO_TIME)};
+    if (see_track(merged, event->track) < 0)
+        return gt_error_system(error, ENOMEM, "merging");
+    size_t begin = begin_piece(out, piece), from = begin + sizeof piece;
+    ADD(out, "{\"name\": ");
+    write_label(merged, out, event->label);
+    ADD(out, ", \"ph\": \"");
+    add(out, &event->phase, 1);
+    ADD(out, "\", \"pid\": ");
+    if (is_mended && !out->failed)
         mend(out, from);
+    size_t rest = out->length;
+    write_rest(merged, out, event);
+    if (is_mended && !out->failed)
+        mend(out, rest);
+    piece.first = (uint32_t)(rest - from);
+    if (!out->failed)
+        memcpy(out->data + begin, &piece, sizeof piece);
+    if (piece.has_time)
+        touch(merged, event->start, event->start + event->duration);
     merged->events++;
-    return gt_sorted_text_add(merged->sorted, event->flag & GT_TRACE_NO_TIME ? INT64_MIN : event->start, error);
+    return gt_sorted_text_add(merged->sorted, piece.has_time ? event->start : INT64_MIN, error);
+}
+
+void gt_merged_forget(struct gt_merged_trace *merged)
+{
+    gt_sorted_text_close(merged->sorted);
+    merged->sorted = NULL;
+    merged->events = merged->track_count = merged->seen_count = 0;
+    merged->first = INT64_MAX;
+    merged->last = INT64_MIN;
+}
+
+void gt_merged_tell(struct gt_merged_trace *merged)
+{
+    for (size_t i = 0; i < merged->track_count; i++) {
+        tell_process(merged, merged->trace->track[merged->track[i]].process);
+        tell_thread(merged, merged->track[i]);
+    }
 }
 
 /* ---- samples: a counter for each, and marks where GPUs had little to do ---- */
@@ -536,7 +652,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         }
     for (size_t i = 0; i < counters->count; i++) {
         const struct sample *sample = &counters->sample[i];
-        begin_event(out);
+        begin_whole(out);
         gt_buffer_text(out, "{\"name\": ");
         gt_json_quote(out, counters->key[sample->series]);
         gt_buffer_printf(out, ", \"ph\": \"C\", \"pid\": %" PRId64 ", \"ts\": ", counters->pid[sample->series]);
@@ -577,7 +693,7 @@ static void write_mark(struct counters *counters, size_t from, size_t to, int64_
         if (!*best || llabs(counters->sample[i].time - time) < llabs(counters->sample[*best - 1].time - time))
             *best = i + 1;
     }
-    begin_event(out);
+    begin_whole(out);
     gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"i\", \"s\": \"g\", \"pid\": %" PRId64 ", \"ts\": ", mark_name,
                      counters->mark_pid);
     gt_merged_time(out, time - merged->base);
@@ -644,19 +760,42 @@ int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error)
 
 static int take_piece(void *context, const char *text, size_t length, struct gt_error *error)
 {
-    struct gt_merged_file *file = context;
-    gt_buffer_append(gt_merged_file_text(file), text, length);
-    return gt_merged_file_flush(file, error);
+    struct gt_merged_trace *merged = context;
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    struct piece piece;
+    memcpy(&piece, text, sizeof piece);
+    text += sizeof piece;
+    length -= sizeof piece;
+    if (piece.track != GT_TRACE_NONE) {
+        const struct gt_merged_lane *lane = &merged->lane[piece.track];
+        add(out, text, piece.first);
+        write_integer(out, lane->pid);
+        if (*gt_trace_text(merged->trace, merged->trace->track[piece.track].tid)) {
+            ADD(out, ", \"tid\": ");
+            write_integer(out, lane->tid);
+        }
+        if (piece.has_time) {
+            ADD(out, ", \"ts\": ");
+            gt_merged_time(out, piece.start - merged->base);
+        }
+        text += piece.first;
+        length -= piece.first;
+    }
+    add(out, text, length);
+    return gt_merged_file_flush(merged->file, error);
 }
 
 int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error)
 {
-    return gt_sorted_text_take(merged->sorted, take_piece, merged->file, error);
+    return gt_sorted_text_take(merged->sorted, take_piece, merged, error);
 }
 
 void gt_merged_release(struct gt_merged_trace *merged)
 {
     gt_sorted_text_close(merged->sorted);
+    gt_buffer_release(&merged->scratch);
+    free(merged->track);
+    free(merged->is_seen);
     free(merged->lane);
     free(merged->process);
 }

@@ -33,12 +33,17 @@ struct gt_merged_process {
 
 struct gt_merged_trace {
     const struct gt_trace *trace;
-    struct gt_merged_file *file;       /* takes the metadata at once */
-    struct gt_sorted_text *sorted;     /* and all events in the order of time */
-    const regex_t *metrics;            /* samples whose NAME_DIMENSION_NODE matches; NULL: all */
-    double low_gpu;                    /* percent of use below which a GPU is marked; 0: no marks */
-    int64_t base;                      /* ns that the file's times count from; whole microseconds */
-    size_t nodes;                      /* ids of several nodes are kept apart */
+    struct gt_merged_file *file;   /* takes the metadata */
+    struct gt_sorted_text *sorted; /* takes all events, and hands them over in the order of time */
+    const regex_t *metrics;        /* samples whose NAME_DIMENSION_NODE matches; NULL: all */
+    double low_gpu;                /* percent of use below which a GPU is marked; 0: no marks */
+    int64_t base;                  /* ns that the file's times count from; whole microseconds */
+    size_t nodes;                  /* ids of several nodes are kept apart */
+    bool has_ids;                  /* there are some that would be */
+    uint32_t *track;               /* those that have events, in the order of their first ones */
+    bool *is_seen;                 /* of each track */
+    size_t track_count, track_capacity, seen_count, seen_capacity;
+    struct gt_buffer scratch;
     struct gt_merged_lane *lane;       /* of each track */
     struct gt_merged_process *process; /* of each process */
     uint64_t events, counters, marks;
@@ -48,8 +53,12 @@ struct gt_merged_trace {
 /* Gives processes pids by class of phase, in SMDebug's order, and threads ids that JavaScript can hold. Returns 0 or
  * -ENOMEM. */
 int gt_merged_number(struct gt_merged_trace *merged);
-/* Takes an event. */
+/* Takes an event; its track may be numbered later. */
 int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event *event, struct gt_error *error);
+/* Forgets all events. */
+void gt_merged_forget(struct gt_merged_trace *merged);
+/* Writes the names of processes and threads that have events. */
+void gt_merged_tell(struct gt_merged_trace *merged);
 /* Takes counters and marks of all samples of the trace. */
 int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error);
 /* Writes what was taken. */

@@ -39,7 +39,8 @@ struct gt_sorted_text {
     size_t memory;
     struct piece *piece, *other; /* `other` has room for as many, to merge into */
     size_t count, capacity, other_capacity;
-    size_t known; /* bytes of text that are pieces */
+    size_t known; /* bytes of text that are pieces, with the head of the next */
+    int64_t last; /* of the last run */
     char folder[PATH_MAX];
     int fd;
     off_t end;
@@ -48,6 +49,14 @@ struct gt_sorted_text {
     uint32_t *heap; /* runs that have a piece, the earliest on top */
     size_t heap_count;
 };
+
+/* Its head is filled in when it is whole. */
+static void begin_piece(struct gt_sorted_text *sorted)
+{
+    static const struct head none;
+    gt_buffer_append(&sorted->text, &none, sizeof none);
+    sorted->known = sorted->text.length;
+}
 
 int gt_sorted_text_open(struct gt_sorted_text **ret, const char *beside, size_t memory, struct gt_error *error)
 {
@@ -60,6 +69,7 @@ int gt_sorted_text_open(struct gt_sorted_text **ret, const char *beside, size_t 
     sorted->memory = memory ? memory : DEFAULT_MEMORY;
     sorted->fd = -1;
     *ret = sorted;
+    begin_piece(sorted);
     return 0;
 }
 
@@ -149,9 +159,8 @@ static int write_pieces(struct gt_sorted_text *sorted, struct gt_buffer *out)
     int status = 0;
     for (size_t i = 0; i < sorted->count && status >= 0; i++) {
         const struct piece *piece = &sorted->piece[i];
-        struct head head = {piece->time, piece->length};
-        gt_buffer_append(out, &head, sizeof head);
-        gt_buffer_append(out, sorted->text.data + piece->from, piece->length);
+        gt_buffer_append(out, sorted->text.data + piece->from - sizeof(struct head),
+                         piece->length + sizeof(struct head));
         if (out->failed || (out->length < MOST_BLOCK && i + 1 < sorted->count))
             continue;
         status = gt_file_write_all_at(sorted->fd, out->data, out->length, sorted->end);
@@ -161,24 +170,51 @@ static int write_pieces(struct gt_sorted_text *sorted, struct gt_buffer *out)
     return out->failed ? out->failed : status;
 }
 
-/* Lay all pieces aside as a run. */
+/* Pieces that are in order lie as they are to be written. */
+static int write_text(struct gt_sorted_text *sorted)
+{
+    size_t length = sorted->known - sizeof(struct head);
+    int status = 0;
+    for (size_t at = 0, most; at < length && status >= 0; at += most) {
+        most = length - at < MOST_BLOCK ? length - at : MOST_BLOCK;
+        status = gt_file_write_all_at(sorted->fd, sorted->text.data + at, most, sorted->end);
+        sorted->end += (off_t)most;
+    }
+    return status;
+}
+
+/* The last run goes on where the pieces follow its last one; else they begin another. */
+static struct run *run_for(struct gt_sorted_text *sorted)
+{
+    if (sorted->run_count && sorted->last <= sorted->piece[0].time)
+        return &sorted->run[sorted->run_count - 1];
+    struct run *run = GT_GROW(sorted, run);
+    if (run)
+        *run = (struct run){.from = sorted->end};
+    return run;
+}
+
+/* Lay all pieces aside. */
 static int spill(struct gt_sorted_text *sorted, struct gt_error *error)
 {
     struct gt_buffer out = {0};
     int status = open_file(sorted, error);
     if (status < 0)
         return status;
-    struct run *run = GT_GROW(sorted, run);
-    status = run ? sort(sorted) : -ENOMEM;
-    if (run)
-        *run = (struct run){.from = sorted->end};
+    bool is_sorted = ascent_end(sorted->piece, 0, sorted->count) == sorted->count;
+    status = sort(sorted);
+    struct run *run = status < 0 ? NULL : run_for(sorted);
+    if (!run)
+        status = -ENOMEM;
     if (status >= 0)
-        status = write_pieces(sorted, &out);
+        status = is_sorted ? write_text(sorted) : write_pieces(sorted, &out);
     if (run)
         run->to = sorted->end;
+    sorted->last = sorted->piece[sorted->count - 1].time;
     gt_buffer_release(&out);
-    sorted->count = sorted->known = 0;
+    sorted->count = 0;
     gt_buffer_clear(&sorted->text);
+    begin_piece(sorted);
     return status < 0 ? gt_error_system(error, -status, "%s: a file for sorting", sorted->folder) : 0;
 }
 
@@ -188,7 +224,9 @@ int gt_sorted_text_add(struct gt_sorted_text *sorted, int64_t time, struct gt_er
     if (!piece)
         return gt_error_system(error, ENOMEM, "merging");
     *piece = (struct piece){time, sorted->known, sorted->text.length - sorted->known};
-    sorted->known = sorted->text.length;
+    struct head head = {time, piece->length};
+    memcpy(sorted->text.data + piece->from - sizeof head, &head, sizeof head);
+    begin_piece(sorted);
     return sorted->known < sorted->memory ? 0 : spill(sorted, error);
 }
 

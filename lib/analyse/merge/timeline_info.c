@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/merge/merge.h"
+#include "analyse/trace/time_words.h"
 #include "base/number.h"
 #include "trace/source.h"
 
@@ -14,6 +15,15 @@ enum { MOST_PHASES = 40 };
 static double seconds(int64_t ns)
 {
     return (double)ns / 1e9;
+}
+
+static void add_moment(struct gt_node *root, const char *key_us, const char *key, const char *title, bool any,
+                       int64_t ns)
+{
+    char text[48];
+    gt_node_flags(gt_report_count(root, key_us, title, any ? floor((double)(ns / 1000)) : NAN, "microseconds"),
+                  GT_ONLY_DATA);
+    gt_node_flags(gt_report_text(root, key, title, any ? gt_moment_words(ns, text) : NULL), GT_ONLY_PEOPLE);
 }
 
 /* Two whole numbers, so that nothing is lost: seconds of our age as doubles tell no more than 240 ns. */
@@ -25,8 +35,8 @@ static void add_range(struct gt_node *root, const struct gt_trace *trace)
         last = trace->file[i].last > last ? trace->file[i].last : last;
     }
     bool any = first <= last;
-    gt_report_count(root, "start_us", "Start", any ? floor((double)(first / 1000)) : NAN, "microseconds");
-    gt_report_count(root, "end_us", "End", any ? floor((double)(last / 1000)) : NAN, "microseconds");
+    add_moment(root, "start_us", "start", "Start", any, first);
+    add_moment(root, "end_us", "end", "End", any, last);
     gt_report_number(root, "duration", "Duration", any ? seconds(last - first) : NAN, "seconds");
 }
 

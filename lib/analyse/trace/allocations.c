@@ -72,7 +72,8 @@ static int find_devices(const struct gt_trace *trace, struct devices *devices)
     return 0;
 }
 
-static void add_devices(const struct gt_analysis_input *input, struct gt_node *root, const struct devices *devices)
+static void add_devices(const struct gt_analysis_input *input, struct gt_node *root, const struct devices *devices,
+                        bool has_holders)
 {
     struct gt_table *table = gt_analysis_table(
         root, "devices", "Devices",
@@ -92,7 +93,8 @@ static void add_devices(const struct gt_analysis_input *input, struct gt_node *r
         gt_table_number(table, gt_percent(device->last[FREE], device->last[RESERVED]));
         gt_table_number(table, device->last[LARGEST]);
     }
-    gt_analysis_empty(root, table, "no memory snapshot of PyTorch in these files");
+    gt_analysis_empty(root, table,
+                      has_holders ? NULL : "no memory snapshot of PyTorch, and no profile of memory, in these files");
 }
 
 /* ---- what was allocated at the peak ---- */
@@ -144,17 +146,25 @@ static void write_function(const struct gt_trace *trace, const struct gt_trace_f
         gt_buffer_printf(out, " (%s:%lld)", slash ? slash + 1 : file, (long long)function->line);
 }
 
-/* The function that people know: the innermost of a Python file outside of PyTorch, else the innermost. */
+static bool is_python(const char *file)
+{
+    size_t length = strlen(file);
+    return (length > 3 && strcmp(file + length - 3, ".py") == 0) || strcmp(file, "<stdin>") == 0;
+}
+
+/* The function that people know: the innermost of a Python file outside of installed packages, else outside of PyTorch, else
+ * the innermost. */
 static const struct gt_trace_function *shown(const struct gt_trace *trace, const struct holder *holder)
 {
+    static const char *const others[] = {"/site-packages/", "/torch/"};
     const struct gt_trace_profile *profile = holder->profile;
-    for (uint32_t at = (uint32_t)holder->frame; at != GT_TRACE_NONE; at = profile->frame[at].parent) {
-        const struct gt_trace_function *function = &profile->function[profile->frame[at].function];
-        const char *file = gt_trace_text(trace, function->file);
-        size_t length = strlen(file);
-        if (length > 3 && strcmp(file + length - 3, ".py") == 0 && !strstr(file, "/torch/"))
-            return function;
-    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        for (uint32_t at = (uint32_t)holder->frame; at != GT_TRACE_NONE; at = profile->frame[at].parent) {
+            const struct gt_trace_function *function = &profile->function[profile->frame[at].function];
+            const char *file = gt_trace_text(trace, function->file);
+            if (is_python(file) && !strstr(file, others[i]) && !strstr(file, "/torch/"))
+                return function;
+        }
     return &profile->function[profile->frame[holder->frame].function];
 }
 
@@ -207,10 +217,10 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     int status = find_devices(input->trace, &devices);
     (void)error;
     for (size_t i = 0; i < input->trace->profile_count && status >= 0; i++)
-        if (input->trace->profile[i].profiler == GT_PROFILER_SNAPSHOT)
+        if (input->trace->profile[i].unit == GT_PROFILE_BYTES)
             status = add_holders(&input->trace->profile[i], &holders);
     if (status >= 0) {
-        add_devices(input, root, &devices);
+        add_devices(input, root, &devices, holders.count);
         add_peak(input, root, &holders);
     }
     free(devices.device);
@@ -220,7 +230,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 
 const struct gt_analysis gt_analysis_allocations = {
     .name = "allocations",
-    .help = "PyTorch's memory snapshots: peak, who holds it, what lies idle in segments; --top",
+    .help =
+        "memory snapshots of PyTorch, memory profiles of memray, JAX and others: peak, who holds it, what lies idle; --top",
     .takes = GT_TAKES_TOP,
     .build = build,
 };

@@ -27,13 +27,11 @@ static const struct {
     const char *category;
     enum gt_work work;
 } categories[] = {
-    {"kernel", GT_WORK_KERNEL},        {"Kernel", GT_WORK_KERNEL},
-    {"gpu_memcpy", GT_WORK_COPY},      {"Memcpy", GT_WORK_COPY},
-    {"gpu_memset", GT_WORK_SET},       {"Memset", GT_WORK_SET},
-    {"cuda_runtime", GT_WORK_RUNTIME}, {"cuda_driver", GT_WORK_RUNTIME},
-    {"hip_runtime", GT_WORK_RUNTIME},  {"hip_driver", GT_WORK_RUNTIME},
-    {"Runtime", GT_WORK_RUNTIME},      {"cpu_op", GT_WORK_OPERATOR},
-    {"Operator", GT_WORK_OPERATOR},    {"user_annotation", GT_WORK_ANNOTATION},
+    {"kernel", GT_WORK_KERNEL},        {"Kernel", GT_WORK_KERNEL},       {"gpu_memcpy", GT_WORK_COPY},
+    {"Memcpy", GT_WORK_COPY},          {"gpu_memset", GT_WORK_SET},      {"Memset", GT_WORK_SET},
+    {"cuda_runtime", GT_WORK_RUNTIME}, {"cuda_driver", GT_WORK_RUNTIME}, {"hip_runtime", GT_WORK_RUNTIME},
+    {"hip_driver", GT_WORK_RUNTIME},   {"hsa_api", GT_WORK_RUNTIME},     {"Runtime", GT_WORK_RUNTIME},
+    {"cpu_op", GT_WORK_OPERATOR},      {"Operator", GT_WORK_OPERATOR},   {"user_annotation", GT_WORK_ANNOTATION},
 };
 
 /* Names of kernels that are not computation: NCCL's (RCCL keeps the names), NVSHMEM's, and copies made by kernels. */
@@ -260,7 +258,8 @@ bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *
 
 static const char *take_unit(char *title)
 {
-    static const char *const units[][2] = {{"_us", "us"}, {"_bytes", "bytes"}, {"_seconds", "s"}, {"_percent", "%"}};
+    static const char *const units[][2] = {
+        {"_us", "us"}, {"_bytes", "bytes"}, {"_seconds", "s"}, {"_percent", "%"}, {"_gb_per_s", "GB/s"}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         size_t length = strlen(title), suffix = strlen(units[i][0]);
         if (length > suffix && strcmp(title + length - suffix, units[i][0]) == 0) {
@@ -291,7 +290,8 @@ struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, cons
         bool is_text = *kind == 't' || *kind == 'k';
         add_column(table, name, is_text ? GT_CELL_TEXT : *kind == 'i' ? GT_CELL_INTEGER : GT_CELL_NUMBER);
         bool is_amount = *kind == 'n' || strcmp(name, "count") == 0;
-        gt_table_column_flags(table, *kind == 'k' ? GT_COLUMN_FUNCTION : is_amount ? GT_COLUMN_THOUSANDS : 0);
+        unsigned flags = *kind == 'k' ? GT_COLUMN_FUNCTION : is_amount ? GT_COLUMN_THOUSANDS : 0;
+        gt_table_column_flags(table, flags | (is_text ? 0 : GT_COLUMN_SCALED));
     }
     return table;
 }
@@ -428,7 +428,7 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     return select_functions(*ret, options->select, error);
 }
 
-enum { OPTIONS = 9 };
+enum { OPTIONS = 12 };
 
 static const struct {
     const char *name;
@@ -443,6 +443,9 @@ static const struct {
     {"carbon-intensity", GT_TAKES_COST},
     {"carbon-file", GT_TAKES_COST},
     {"price", GT_TAKES_COST},
+    {"peak-flops", GT_TAKES_PEAK},
+    {"operator", GT_TAKES_OPERATOR},
+    {"length", GT_TAKES_OPERATOR},
 };
 
 int gt_analysis_refuses(const char *name, const char *option)
@@ -470,6 +473,9 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
         options->carbon_intensity,
         options->carbon_file,
         options->price,
+        options->peak_flops,
+        options->operator_name,
+        options->length,
     };
     for (size_t i = 0; i < OPTIONS; i++) {
         if (!given[i] || (analysis->takes & checks[i].bit))

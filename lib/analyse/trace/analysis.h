@@ -48,6 +48,8 @@ enum {
     GT_TAKES_KEY = 16,
     GT_TAKES_TOP = 32,
     GT_TAKES_COST = 64,
+    GT_TAKES_PEAK = 128,
+    GT_TAKES_OPERATOR = 256,
 };
 
 struct gt_analysis {

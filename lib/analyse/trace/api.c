@@ -66,7 +66,7 @@ int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
     struct thread *thread = calloc(trace->track_count + 1, sizeof *thread);
     int64_t sum = 0;
     for (size_t i = 0; thread && i < trace->events.count; i++) {
-        int64_t start = trace->events.start[i], end = start + trace->events.duration[i];
+        int64_t start = trace->events.start[i], end = start + gt_trace_duration(&trace->events, i);
         if (!gt_trace_lasts(trace, i) || gt_analysis_node(input, i) != node)
             continue;
         struct thread *of = &thread[trace->events.track[i]];
@@ -170,7 +170,7 @@ static int add_copy(const struct gt_analysis_input *input, struct gt_table *tabl
     int status = 0;
     for (size_t i = from; i < to && status >= 0; i++) {
         int64_t length = spans->span[i].end - spans->span[i].start,
-                some = input->trace->events.bytes[spans->span[i].event];
+                some = gt_trace_bytes(&input->trace->events, spans->span[i].event);
         total += (double)length;
         if (some < 0)
             continue;

@@ -31,8 +31,8 @@ static int collect(struct gt_call_tree *tree, const struct gt_analysis_input *in
         enum gt_work work = gt_analysis_work(input, i);
         if (is_call(work) && gt_trace_lasts(input->trace, i))
             status = gt_spans_add_event(&tree->spans, input->trace, i,
-                                        GT_SPAN_KEY(events->track[i], rank_of(work, events->external[i]),
-                                                    (uint32_t)events->external[i],
+                                        GT_SPAN_KEY(events->track[i], rank_of(work, gt_trace_external(events, i)),
+                                                    (uint32_t)gt_trace_external(events, i),
                                                     gt_analysis_place(input, events->name[i])));
     }
     gt_spans_sort_nested(&tree->spans);
@@ -162,9 +162,9 @@ static int collect_owners(struct owners *owners, const struct gt_call_tree *tree
         return -ENOMEM;
     for (uint32_t i = 0; i < tree->spans.count; i++) {
         size_t event = tree->spans.span[i].event;
-        if (events->external[event] != GT_TRACE_NO_ID && gt_analysis_work(input, event) == GT_WORK_OPERATOR)
-            owners->owner[owners->count++] = (struct owner){file_of(input, event), i, events->external[event],
-                                                            events->duration[event]};
+        if (gt_trace_external(events, event) != GT_TRACE_NO_ID && gt_analysis_work(input, event) == GT_WORK_OPERATOR)
+            owners->owner[owners->count++] = (struct owner){file_of(input, event), i, gt_trace_external(events, event),
+                                                            gt_trace_duration(events, event)};
     }
     qsort(owners->owner, owners->count, sizeof *owners->owner, compare_owners);
     return 0;
@@ -235,8 +235,8 @@ static void find_misleading(struct joining *joining)
     for (size_t i = 0; i < joining->work.count; i++) {
         size_t event = joining->work.span[i].event;
         uint32_t found = operator_of_call(joining, i);
-        if (found != GT_TRACE_NONE && events->external[event] == events->id[event] &&
-            events->external[joining->tree->spans.span[found].event] != events->external[event])
+        if (found != GT_TRACE_NONE && gt_trace_external(events, event) == gt_trace_id(events, event) &&
+            gt_trace_external(events, joining->tree->spans.span[found].event) != gt_trace_external(events, event))
             joining->owners.is_misleading[file_of(joining->input, event)] = true;
     }
 }
@@ -248,9 +248,9 @@ static uint32_t operator_of_work(const struct joining *joining, size_t work)
     uint32_t file = file_of(joining->input, event);
     if (joining->call[work] != SIZE_MAX)
         return operator_of_call(joining, work);
-    if (events->external[event] == GT_TRACE_NO_ID || joining->owners.is_misleading[file])
+    if (gt_trace_external(events, event) == GT_TRACE_NO_ID || joining->owners.is_misleading[file])
         return GT_TRACE_NONE;
-    return find_owner(&joining->owners, file, events->external[event]);
+    return find_owner(&joining->owners, file, gt_trace_external(events, event));
 }
 
 static void add_above(const struct gt_call_tree *tree, uint32_t span, int64_t *times, int64_t time)
@@ -341,8 +341,8 @@ static int collect_flows(struct ends *ends, const struct gt_call_tree *tree, con
             continue;
         uint32_t span = gt_call_tree_operator(tree, input, gt_call_tree_at(tree, events->track[i], events->start[i]));
         if (span != GT_TRACE_NONE)
-            status = add_end(
-                ends, (struct end){file_of(input, i), span, events->id[i], events->phase[i] == 'f', events->start[i]});
+            status = add_end(ends, (struct end){file_of(input, i), span, gt_trace_id(events, i),
+                                                events->phase[i] == 'f', events->start[i]});
     }
     return status;
 }

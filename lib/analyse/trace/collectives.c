@@ -118,7 +118,7 @@ static struct part part_of(const struct gt_analysis_input *input, size_t event, 
                         .kind = kind_of(letters),
                         .sequence = sequence >= 0 && sequence < 1e15 ? (int64_t)sequence : -1,
                         .start = events->start[event],
-                        .end = events->start[event] + events->duration[event],
+                        .end = events->start[event] + gt_trace_duration(events, event),
                         .elements = in,
                         .size = number_of(input, event, first + SIZE),
                         .bytes = most *

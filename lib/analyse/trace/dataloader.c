@@ -311,7 +311,7 @@ static void put_row(struct gt_table *data, const struct gt_trace *trace, const s
     uint32_t node = gt_trace_node_of(trace, gt_trace_process_of(trace, event)->file);
     gt_table_time(data, span->start);
     gt_table_time(data, events->start[event]);
-    gt_table_time(data, events->start[event] + events->duration[event]);
+    gt_table_time(data, events->start[event] + gt_trace_duration(events, event));
     gt_table_number(data, gt_trace_us(span->end - span->start));
     gt_table_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
     gt_table_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));

@@ -67,7 +67,7 @@ static int collect(const struct gt_trace *trace, struct calls *calls)
                               .file = gt_trace_process_of(trace, i)->file,
                               .number = (int64_t)number,
                               .start = trace->events.start[i],
-                              .duration = trace->events.duration[i],
+                              .duration = gt_trace_duration(&trace->events, i),
                               .is_message = number_argument(trace, i, IS_MESSAGE) > 0,
                               .state = state_of(gt_trace_text(trace, text_argument(trace, i, STATE)))};
     }

@@ -73,11 +73,11 @@ static int compare_edges(const void *a, const void *b)
     return GT_ORDER(x->time, y->time);
 }
 
-int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to)
+int gt_gpu_pieces(const struct gt_spans *spans, size_t from, size_t to,
+                  void (*take)(void *context, unsigned uses, int64_t start, int64_t end), void *context)
 {
     size_t count = 2 * (to - from), running[GT_USES] = {0};
     struct edge *edge = malloc((count + 1) * sizeof *edge);
-    *ret = (struct gt_gpu_time){0};
     if (!edge)
         return -ENOMEM;
     for (size_t i = from; i < to; i++) {
@@ -90,15 +90,29 @@ int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t fr
         unsigned set = 0;
         for (int usage = 0; usage < GT_USES; usage++)
             set |= running[usage] ? 1u << usage : 0;
-        if (i)
-            ret->part[set] += edge[i].time - edge[i - 1].time;
+        if (i && edge[i].time > edge[i - 1].time)
+            take(context, set, edge[i - 1].time, edge[i].time);
         running[edge[i].usage] +=
             (size_t)edge[i].change; /* of edges at one time an end may come first: it wraps, and back */
     }
-    ret->first = count ? edge[0].time : 0;
-    ret->last = count ? edge[count - 1].time : 0;
     free(edge);
     return 0;
+}
+
+static void add_piece(void *context, unsigned uses, int64_t start, int64_t end)
+{
+    struct gt_gpu_time *time = context;
+    time->part[uses] += end - start;
+}
+
+int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to)
+{
+    *ret = (struct gt_gpu_time){.first = from < to ? INT64_MAX : 0, .last = from < to ? INT64_MIN : 0};
+    for (size_t i = from; i < to; i++) {
+        ret->first = spans->span[i].start < ret->first ? spans->span[i].start : ret->first;
+        ret->last = spans->span[i].end > ret->last ? spans->span[i].end : ret->last;
+    }
+    return gt_gpu_pieces(spans, from, to, add_piece, ret);
 }
 
 int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage)
@@ -128,8 +142,8 @@ static int compare_calls(const void *a, const void *b)
 static struct call call_of(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace_events *events = &input->trace->events;
-    return (struct call){gt_trace_process_of(input->trace, event)->file, events->id[event], events->start[event],
-                         event};
+    return (struct call){gt_trace_process_of(input->trace, event)->file, gt_trace_id(events, event),
+                         events->start[event], event};
 }
 
 static size_t find_call(const struct call *calls, size_t count, struct call wanted)
@@ -153,7 +167,7 @@ static size_t find_call(const struct call *calls, size_t count, struct call want
 /* CUPTI counts from 1. */
 static bool has_correlation(const struct gt_trace_events *events, size_t event)
 {
-    return events->id[event] != GT_TRACE_NO_ID && events->id[event] != 0;
+    return gt_trace_id(events, event) != GT_TRACE_NO_ID && gt_trace_id(events, event) != 0;
 }
 
 int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t **ret)
@@ -269,84 +283,6 @@ const struct gt_analysis gt_analysis_breakdown = {
     .name = "breakdown",
     .help = "idle, compute, communication and memory time of each GPU, and their overlap",
     .build = build_breakdown,
-};
-
-/* ---- kernels ---- */
-
-static const char *const use_names[GT_USES] = {"compute", "communication", "memory"};
-
-/* Kernels, copies and fills: how often, how long, of which kind, rank by rank. */
-
-/* Keys: node, name, use. */
-static void key_by_name(const struct gt_analysis_input *input, struct gt_spans *spans)
-{
-    for (size_t i = 0; i < spans->count; i++) {
-        struct gt_keyed_span *span = &spans->span[i];
-        uint32_t usage = span->key[GT_GPU_USE];
-        span->key[1] = gt_analysis_place(input, input->trace->events.name[span->event]);
-        span->key[2] = usage;
-        span->key[3] = 0;
-    }
-    gt_spans_sort(spans);
-}
-
-static double total_of_node(const struct gt_spans *spans, uint32_t node)
-{
-    double total = 0;
-    for (size_t i = 0; i < spans->count; i++)
-        if (spans->span[i].key[0] == node)
-            total += (double)(spans->span[i].end - spans->span[i].start);
-    return total;
-}
-
-static int add_kernels(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
-                       struct gt_error *error)
-{
-    size_t count;
-    int status;
-    struct gt_numbers lengths = {0};
-    struct gt_list_row *row = gt_list_rows(input, spans, 3, &count, &status, error);
-    double whole = 0;
-    for (size_t i = 0; row && i < count && status >= 0; i++) {
-        const struct gt_keyed_span *span = &spans->span[row[i].from];
-        if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
-            whole = total_of_node(spans, span->key[0]);
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(input, span->key[1]));
-        gt_table_text(table, use_names[span->key[2]]);
-        gt_table_integer(table, (int64_t)lengths.count);
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, gt_percent(row[i].total, whole));
-        gt_numbers_cells(table, &lengths);
-    }
-    gt_numbers_release(&lengths);
-    free(row);
-    return status;
-}
-
-static int build_kernels(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
-{
-    struct gt_spans spans = {0};
-    struct gt_table *table = gt_analysis_table(
-        root, "kernels", "Kernels",
-        "text:node kernel:name text:type integer:count number:total_us number:percent " GT_NUMBERS_COLUMNS_US);
-    int status = gt_gpu_spans(input, &spans);
-    if (status >= 0) {
-        key_by_name(input, &spans);
-        status = add_kernels(input, table, &spans, error);
-    }
-    gt_analysis_empty(root, table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
-    gt_spans_release(&spans);
-    return status;
-}
-
-const struct gt_analysis gt_analysis_kernels = {
-    .name = "kernels",
-    .help =
-        "kernels, copies and fills of each rank: count, total, mean, percentiles; --top, --key total|count|mean|max|name",
-    .takes = GT_TAKES_KEY | GT_TAKES_TOP,
-    .build = build_kernels,
 };
 
 /* ---- idle GPUs ----
@@ -516,7 +452,8 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
         gt_numbers_clear(&delays);
         status = gt_gpu_launch_list(&launches->spans, launches->call, from, to, &launch, &count);
         for (size_t i = 0; i < count && status >= 0; i++) {
-            int64_t length = events->duration[launch[i].call], returned = events->start[launch[i].call] + length;
+            int64_t length = gt_trace_duration(events, launch[i].call),
+                    returned = events->start[launch[i].call] + length;
             status = gt_numbers_add(&delays,
                                     launch[i].begin > returned ? (double)(launch[i].begin - returned) / 1e3 : 0);
             calls += length;

@@ -20,6 +20,9 @@ struct gt_gpu_time {
     int64_t first, last;
     int64_t part[1 << GT_USES];
 };
+/* Calls `take` for each piece of time between the first start and the last end of spans from..to, with the uses that run in it. */
+int gt_gpu_pieces(const struct gt_spans *spans, size_t from, size_t to,
+                  void (*take)(void *context, unsigned uses, int64_t start, int64_t end), void *context);
 /* Adds up spans from..to. */
 int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to);
 /* Returns the time in which `usage` runs, whatever else does. */

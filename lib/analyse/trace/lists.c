@@ -146,7 +146,8 @@ int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, siz
                        const uint32_t key[GT_SPAN_KEYS])
 {
     int64_t start = trace->events.start[event];
-    struct gt_keyed_span span = {.start = start, .end = start + trace->events.duration[event], .event = event};
+    struct gt_keyed_span span = {
+        .start = start, .end = start + gt_trace_duration(&trace->events, event), .event = event};
     memcpy(span.key, key, sizeof span.key);
     return gt_spans_add(spans, span);
 }

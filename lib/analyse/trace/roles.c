@@ -1,8 +1,7 @@
 /* What each step's time went to, as the overview of TensorBoard's PyTorch plugin has it: each moment of a step belongs to
  * the first of these roles that is active on the node, in this order; "other" is what is left.
  *
- * A step of the host ends no earlier than the work that it launched on GPUs, and the next begins no earlier than that:
- * what GPUs do for a step counts to it. Unlike there, the last step stays where few of its kernels were recorded. */
+ * What GPUs do for a step counts to it. Unlike there, the last step stays where few of its kernels were recorded. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/gpu.h"
-#include "analyse/trace/steps.h"
+#include "analyse/trace/gpu_steps.h"
 #include "base/number.h"
 
 enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES };
@@ -105,143 +104,9 @@ static void divide(const struct roles *roles, uint32_t node, int64_t start, int6
     part[ROLES] = end - start - before;
 }
 
-/* ---- steps, with what they launched ---- */
-
-struct step {
-    struct gt_keyed_span span; /* keys: node, mode, number */
-    int64_t first, last;       /* of its work on GPUs */
-    size_t work;
-    bool is_whole_node; /* no step, but all that the node did */
-};
-
-struct steps {
-    struct step *step; /* node by node, by start */
-    size_t count;
-};
-
-static int by_start(const void *a, const void *b)
-{
-    const struct gt_keyed_span *x = a, *y = b;
-    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start), GT_ORDER(x->end, y->end),
-                       GT_ORDER(x->key[1], y->key[1]), GT_ORDER(x->key[2], y->key[2]));
-}
-
-static bool has_node(const struct gt_spans *spans, uint32_t node)
-{
-    for (size_t i = 0; i < spans->count; i++)
-        if (spans->span[i].key[0] == node)
-            return true;
-    return false;
-}
-
-/* A node without steps is looked at as a whole. */
-static int add_whole_nodes(const struct roles *roles, struct gt_spans *spans)
-{
-    const struct gt_spans *all = &roles->until[ROLES - 1];
-    int status = 0;
-    for (size_t from = 0, to; from < all->count && status >= 0; from = to) {
-        struct gt_keyed_span whole = all->span[from];
-        to = gt_spans_run(all, from, 1);
-        whole.end = all->span[to - 1].end;
-        whole.key[1] = GT_TRACE_NONE;
-        if (!has_node(spans, whole.key[0]))
-            status = gt_spans_add(spans, whole);
-    }
-    return status;
-}
-
-/* The last step of the node that began at `time` or before it; SIZE_MAX without. */
-static size_t step_at(const struct steps *steps, uint32_t node, int64_t time)
-{
-    size_t low = 0, high = steps->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *span = &steps->step[middle].span;
-        if (span->key[0] != node ? span->key[0] < node : span->start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && steps->step[low - 1].span.key[0] == node ? low - 1 : SIZE_MAX;
-}
-
-/* Each piece of work belongs to the step that its call lies in: owner[i], or SIZE_MAX. */
-static void join_work(const struct gt_analysis_input *input, struct steps *steps, const struct gt_spans *work,
-                      const size_t *call, size_t *owner)
-{
-    const struct gt_trace_events *events = &input->trace->events;
-    for (size_t i = 0; i < work->count; i++) {
-        const struct gt_keyed_span *span = &work->span[i];
-        owner[i] = SIZE_MAX;
-        if (call[i] == SIZE_MAX)
-            continue;
-        int64_t start = events->start[call[i]], end = start + events->duration[call[i]];
-        size_t at = step_at(steps, span->key[GT_GPU_NODE], start);
-        struct step *step = at == SIZE_MAX ? NULL : &steps->step[at];
-        if (!step || end > step->span.end)
-            continue;
-        owner[i] = at;
-        step->first = !step->work || span->start < step->first ? span->start : step->first;
-        step->last = !step->work || span->end > step->last ? span->end : step->last;
-        step->work++;
-    }
-}
-
-/* The latest end of work that no step launched, before the work of the node's first step. */
-static int64_t end_before(const struct gt_spans *work, const size_t *owner, const struct step *first)
-{
-    int64_t end = first->span.start;
-    for (size_t i = 0; i < work->count && first->work; i++)
-        if (owner[i] == SIZE_MAX && work->span[i].key[GT_GPU_NODE] == first->span.key[0] &&
-            work->span[i].end < first->first && work->span[i].end > end)
-            end = work->span[i].end;
-    return end;
-}
-
-static void move_steps(struct steps *steps, const struct gt_spans *work, const size_t *owner)
-{
-    int64_t previous = 0;
-    for (size_t i = 0; i < steps->count; i++) {
-        struct step *step = &steps->step[i];
-        if (!i || step->span.key[0] != step[-1].span.key[0])
-            previous = end_before(work, owner, step);
-        step->span.start = step->span.start > previous ? step->span.start : previous;
-        step->span.end = step->work && step->last > step->span.end ? step->last : step->span.end;
-        step->span.end = step->span.end > step->span.start ? step->span.end : step->span.start;
-        previous = step->span.end;
-    }
-}
-
-static int find_steps(const struct gt_analysis_input *input, const struct roles *roles, const struct gt_spans *work,
-                      struct steps *steps)
-{
-    struct gt_spans spans = {0};
-    size_t *call = NULL, *owner = NULL;
-    int status = gt_step_spans(input, &spans);
-    if (status >= 0)
-        status = add_whole_nodes(roles, &spans);
-    gt_spans_sort_by(&spans, by_start);
-    if (status >= 0)
-        status = gt_gpu_launches(input, work, &call);
-    steps->step = calloc(spans.count + 1, sizeof *steps->step);
-    owner = malloc((work->count + 1) * sizeof *owner);
-    status = status >= 0 && (!steps->step || !owner) ? -ENOMEM : status;
-    for (; status >= 0 && steps->count < spans.count; steps->count++)
-        steps->step[steps->count] = (struct step){.span = spans.span[steps->count],
-                                                  .is_whole_node = spans.span[steps->count].key[1] == GT_TRACE_NONE};
-    if (status >= 0) {
-        join_work(input, steps, work, call, owner);
-        move_steps(steps, work, owner);
-    }
-    free(call);
-    free(owner);
-    gt_spans_release(&spans);
-    return status;
-}
-
 /* ---- tables of steps ---- */
 
-static void add_step(const struct gt_analysis_input *input, struct gt_table *table, const struct step *step,
+static void add_step(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_gpu_step *step,
                      const int64_t part[ROLES + 1])
 {
     gt_table_text(table, gt_analysis_text(input, step->span.key[0]));
@@ -257,7 +122,7 @@ static void add_step(const struct gt_analysis_input *input, struct gt_table *tab
     gt_table_integer(table, (int64_t)step->work);
 }
 
-static void add_node(const struct gt_analysis_input *input, struct gt_table *table, const struct step *first,
+static void add_node(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_gpu_step *first,
                      size_t steps, int64_t whole, const int64_t part[ROLES + 1])
 {
     gt_table_text(table, gt_analysis_text(input, first->span.key[0]));
@@ -267,7 +132,7 @@ static void add_node(const struct gt_analysis_input *input, struct gt_table *tab
         gt_table_number(table, gt_percent((double)part[i], (double)whole));
 }
 
-static void add_steps(const struct gt_analysis_input *input, struct gt_node *root, const struct steps *steps,
+static void add_steps(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_gpu_steps *steps,
                       const struct roles *roles)
 {
     struct gt_table *nodes = gt_analysis_table(root, "roles", "Roles",
@@ -278,7 +143,7 @@ static void add_steps(const struct gt_analysis_input *input, struct gt_node *roo
     int64_t sum[ROLES + 1] = {0}, whole = 0;
     size_t first = 0;
     for (size_t i = 0; i < steps->count; i++) {
-        const struct step *step = &steps->step[i];
+        const struct gt_gpu_step *step = &steps->step[i];
         int64_t part[ROLES + 1];
         divide(roles, step->span.key[0], step->span.start, step->span.end, part);
         add_step(input, table, step, part);
@@ -429,7 +294,7 @@ static int by_device(const void *a, const void *b)
     return GT_ORDER_BY(gt_order_lists(x->key, y->key, 2), GT_ORDER(x->start, y->start), GT_ORDER(x->event, y->event));
 }
 
-static int add_devices(const struct gt_analysis_input *input, struct gt_node *root, const struct steps *steps,
+static int add_devices(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_gpu_steps *steps,
                        struct gt_spans *work)
 {
     struct gt_table *table = gt_analysis_table(
@@ -458,14 +323,14 @@ static int add_devices(const struct gt_analysis_input *input, struct gt_node *ro
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     struct roles roles = {0};
-    struct steps steps = {0};
+    struct gt_gpu_steps steps = {0};
     struct gt_spans work = {0};
     (void)error;
     int status = find_roles(input, &roles);
     if (status >= 0)
         status = gt_gpu_spans(input, &work);
     if (status >= 0 && roles.until[ROLES - 1].count)
-        status = find_steps(input, &roles, &work, &steps);
+        status = gt_gpu_steps_find(&steps, input, &roles.until[ROLES - 1], &work);
     if (status >= 0) {
         add_steps(input, root, &steps, &roles);
         status = add_devices(input, root, &steps, &work);
@@ -473,7 +338,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     for (int role = 0; role < ROLES; role++)
         gt_spans_release(&roles.until[role]);
     gt_spans_release(&work);
-    free(steps.step);
+    gt_gpu_steps_release(&steps);
     return status;
 }
 

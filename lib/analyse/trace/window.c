@@ -35,7 +35,7 @@ static int take_events(struct window *window, const char *const *names, struct g
     if (status < 0)
         return status;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
-        int64_t start = events->start[i], end = start + events->duration[i];
+        int64_t start = events->start[i], end = start + gt_trace_duration(events, i);
         if (gt_row_filter_event(&filter, i))
             status = gt_spans_add(&window->events,
                                   (struct gt_keyed_span){.key = {events->name[i]},
@@ -322,7 +322,7 @@ static int collect_touching(const struct gt_trace *trace, const struct asked_spa
     if (status < 0)
         return status;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
-        int64_t start = events->start[i], end = start + events->duration[i];
+        int64_t start = events->start[i], end = start + gt_trace_duration(events, i);
         if (gt_row_filter_event(&filter, i) && touches(asked_spans, start, end))
             status = gt_spans_add_event(found, trace, i,
                                         GT_SPAN_KEY(gt_trace_process_of(trace, i)->name, events->name[i]));

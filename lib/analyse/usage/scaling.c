@@ -4,17 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
+#include "base/number.h"
 
 static bool is_enough(const struct gt_scaling_point *points, size_t count)
 {
@@ -45,14 +35,14 @@ static void fit_line(struct gt_scaling *ret, const struct gt_scaling_point *poin
         for (size_t k = i + 1; k < count; k++)
             if (points[k].x != points[i].x)
                 scratch[pairs++] = (points[k].y - points[i].y) / (points[k].x - points[i].x);
-    ret->slope = median(scratch, pairs);
+    ret->slope = gt_median(scratch, pairs);
     bound_slope(ret, scratch, pairs, count);
     for (size_t i = 0; i < count; i++)
         scratch[i] = points[i].y - ret->slope * points[i].x;
-    ret->begin = median(scratch, count);
+    ret->begin = gt_median(scratch, count);
     for (size_t i = 0; i < count; i++)
         scratch[i] = points[i].x;
-    ret->centre = median(scratch, count);
+    ret->centre = gt_median(scratch, count);
     ret->spread = 0;
     for (size_t i = 0; i < count; i++)
         ret->spread = fmax(ret->spread, fabs(points[i].y - ret->begin - ret->slope * points[i].x));
@@ -64,7 +54,7 @@ static double misfit(const struct gt_scaling *scaling, const struct gt_scaling_p
 {
     for (size_t i = 0; i < count; i++)
         scratch[i] = fabs(gt_scaling_at(scaling, points[i].x).best / points[i].y - 1);
-    return median(scratch, count);
+    return gt_median(scratch, count);
 }
 
 static bool are_positive(const struct gt_scaling_point *points, size_t count)

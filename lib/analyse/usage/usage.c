@@ -36,6 +36,21 @@ static double largest(const struct gt_usage *usage, enum gt_scope scope, enum gt
     return usage->summary->of[scope][metric].max;
 }
 
+/* Bytes of a section that tells the unit. */
+static struct gt_node *add_memory(const struct gt_usage *usage, struct gt_node *section, const char *key,
+                                  const char *title, double bytes)
+{
+    struct gt_node *number = gt_report_number(section, key, title, bytes / usage->ram_unit, NULL);
+    gt_node_measure(number, usage->machine->ram_unit);
+    return number;
+}
+
+/* Pages have it in each figure. */
+static void add_unit(struct gt_node *section, const char *unit)
+{
+    gt_node_flags(gt_report_text(section, "unit", "Unit", unit), GT_NOT_ON_PAGE);
+}
+
 static void add_rss(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope)
 {
     double total = gt_usage_scope_peak(usage, scope);
@@ -45,40 +60,45 @@ static void add_rss(const struct gt_usage *usage, struct gt_node *section, enum 
     double alone = usage->outcome->peak[from].private_bytes;
     double at_peak = isnan(alone) ? usage->summary->shared_at_peak[from] : total - alone;
     double shared = isnan(at_peak) ? NAN : fmin(fmax(at_peak, 0), total);
-    gt_report_number(section, "total_rss", "Total RSS", total / usage->ram_unit, NULL);
-    gt_report_number(section, "private_rss", "Private RSS", (total - shared) / usage->ram_unit, NULL);
-    gt_report_number(section, "shared_rss", "Shared RSS", shared / usage->ram_unit, NULL);
+    add_memory(usage, section, "total_rss", "Total RSS", total);
+    add_memory(usage, section, "private_rss", "Private RSS", total - shared);
+    add_memory(usage, section, "shared_rss", "Shared RSS", shared);
 }
 
 static void add_max_ram(const struct gt_usage *usage, struct gt_node *root)
 {
     struct gt_node *section = gt_report_section(root, "max_ram", "Max RAM");
-    gt_report_text(section, "unit", "Unit", usage->machine->ram_unit);
-    gt_report_number(section, "system_capacity", "System capacity", usage->machine->ram_capacity / usage->ram_unit,
-                     NULL);
-    gt_report_number(section, "system", "System", largest(usage, GT_SCOPE_SYSTEM, GT_RAM) / usage->ram_unit, NULL);
+    add_unit(section, usage->machine->ram_unit);
+    add_memory(usage, section, "system_capacity", "System capacity", usage->machine->ram_capacity);
+    add_memory(usage, section, "system", "System", largest(usage, GT_SCOPE_SYSTEM, GT_RAM));
     for (int i = 1; i < SCOPES; i++)
         add_rss(usage, gt_report_section(section, scopes[i].key, scopes[i].title), scopes[i].scope);
 }
 
 /* The original has 0.0 for everything about GPUs on a machine without one. */
-static void add_gpu_number(const struct gt_usage *usage, struct gt_node *section, const char *key, const char *title,
-                           double value)
+static struct gt_node *add_gpu_number(const struct gt_usage *usage, struct gt_node *section, const char *key,
+                                      const char *title, double value)
 {
     bool is_absent = usage->machine->gpu_count == 0 && !(value > 0);
     struct gt_node *number = gt_report_number(section, key, title, is_absent ? 0 : value, NULL);
     gt_node_flags(number, is_absent ? GT_NO_DEVICE : 0);
+    return number;
+}
+
+static void add_gpu_memory(const struct gt_usage *usage, struct gt_node *section, const char *key, const char *title,
+                           double bytes)
+{
+    gt_node_measure(add_gpu_number(usage, section, key, title, bytes / usage->gpu_ram_unit),
+                    usage->machine->gpu_ram_unit);
 }
 
 static void add_max_gpu_ram(const struct gt_usage *usage, struct gt_node *root)
 {
     struct gt_node *section = gt_report_section(root, "max_gpu_ram", "Max GPU RAM");
-    gt_report_text(section, "unit", "Unit", usage->machine->gpu_ram_unit);
-    add_gpu_number(usage, section, "system_capacity", "System capacity",
-                   usage->machine->gpu_ram_capacity / usage->gpu_ram_unit);
+    add_unit(section, usage->machine->gpu_ram_unit);
+    add_gpu_memory(usage, section, "system_capacity", "System capacity", usage->machine->gpu_ram_capacity);
     for (int i = 0; i < SCOPES; i++)
-        add_gpu_number(usage, section, scopes[i].key, scopes[i].title,
-                       largest(usage, scopes[i].scope, GT_GPU_RAM) / usage->gpu_ram_unit);
+        add_gpu_memory(usage, section, scopes[i].key, scopes[i].title, largest(usage, scopes[i].scope, GT_GPU_RAM));
 }
 
 /* A job may use more than is expected of it; its expected hardware is then in full use. */
@@ -141,8 +161,9 @@ static void add_gpu(const struct gt_usage *usage, struct gt_node *root)
 static void add_compute_time(const struct gt_usage *usage, struct gt_node *root)
 {
     struct gt_node *section = gt_report_section(root, "compute_time", "Compute time");
-    gt_report_text(section, "unit", "Unit", usage->machine->time_unit);
-    gt_report_number(section, "time", "Time", usage->outcome->elapsed / usage->time_unit, NULL);
+    add_unit(section, usage->machine->time_unit);
+    gt_node_measure(gt_report_number(section, "time", "Time", usage->outcome->elapsed / usage->time_unit, NULL),
+                    usage->machine->time_unit);
 }
 
 static void add_original(const struct gt_usage *usage, struct gt_node *root)
@@ -214,13 +235,13 @@ static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, e
     double upper = fmax(peak, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);
     if (isnan(usage->outcome->value[scope][GT_RAM_PEAK_BOUND]))
         upper = NAN;
-    gt_report_number(bracket, "lower", "At least", lower / usage->ram_unit, NULL);
-    gt_report_number(bracket, "best", "Best estimate", peak / usage->ram_unit, NULL);
-    gt_report_number(bracket, "upper", "At most", upper / usage->ram_unit, NULL);
+    add_memory(usage, bracket, "lower", "At least", lower);
+    add_memory(usage, bracket, "best", "Best estimate", peak);
+    add_memory(usage, bracket, "upper", "At most", upper);
     if (scope != GT_SCOPE_MAIN) {
         double counted = fmin(fields->counted, peak);
-        struct gt_node *node = gt_report_number(bracket, "counted", "Of it counted page by page",
-                                                isnan(fields->counted) ? NAN : counted / usage->ram_unit, NULL);
+        struct gt_node *node = add_memory(usage, bracket, "counted", "Of it counted page by page",
+                                          isnan(fields->counted) ? NAN : counted);
         gt_node_flags(node, isnan(fields->counted) ? GT_ONLY_DATA : 0);
     }
     return is_apart(lower, upper);
@@ -250,14 +271,13 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     double group = gt_usage_group_peak(usage);
     const char *method = usage->machine->ram_method;
     struct gt_node *section = gt_report_section(root, "memory_peak", "Memory peak");
-    gt_report_text(section, "unit", "Unit", usage->machine->ram_unit);
+    add_unit(section, usage->machine->ram_unit);
     bool is_bracket = add_bracket(usage, section, GT_SCOPE_MAIN, "main", "Main");
     is_bracket |= add_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
     is_bracket |= add_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
-    gt_report_number(section, "largest_sample", "Largest sample", combined[GT_RAM].max / usage->ram_unit, NULL);
-    gt_report_number(section, "rss_sum", "Sum of RSS", combined[GT_RSS].max / usage->ram_unit, NULL);
-    struct gt_node *control = gt_report_number(section, "control_group", "Control group, with page cache",
-                                               group / usage->ram_unit, NULL);
+    add_memory(usage, section, "largest_sample", "Largest sample", combined[GT_RAM].max);
+    add_memory(usage, section, "rss_sum", "Sum of RSS", combined[GT_RSS].max);
+    struct gt_node *control = add_memory(usage, section, "control_group", "Control group, with page cache", group);
     gt_node_flags(control, isnan(group) ? GT_ONLY_DATA : 0);
     gt_report_text(section, "method", "Shared memory counted by", *method ? method : NULL);
     explain_bracket(usage, section, is_bracket);

@@ -49,6 +49,11 @@ static const struct {
     {"cpu", GT_COUNT, cores_of, "2cores"},
 };
 
+const char *gt_usage_rule_figure(size_t index)
+{
+    return index < sizeof figures / sizeof *figures ? figures[index].name : NULL;
+}
+
 /* ---- reading ---- */
 
 static int find_figure(const char *text, size_t length)

@@ -12,6 +12,8 @@ struct gt_usage_rule {
     char written[64];     /* "2 GB" */
 };
 
+/* Returns name `index` of the figures; NULL past the end. */
+const char *gt_usage_rule_figure(size_t index);
 /* Reads FIGURE>LIMIT or FIGURE<LIMIT. -EINVAL tells what is wrong with it. */
 int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_error *error);
 /* Returns true when the run breaks the rule, also by not having the figure, and says so: "memory 144.7 MB is above 100 MB". */

@@ -3,6 +3,7 @@
 #define GT_ANALYSE_USAGE_USAGE_SOURCES_H
 
 #include "aggregate/summary.h"
+#include "sample/machine.h"
 
 struct gt_usage_sources {
     const struct gt_machine *machine;

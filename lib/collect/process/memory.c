@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collect/process/page_walk.h"
+#include "collect/process/pagemap.h"
 #include "collect/process/process.h"
 #include "collect/process/process_file.h"
 
@@ -69,7 +69,7 @@ enum { IN_THE_WAY = 2 };
 struct gt_memory {
     enum gt_memory_method method;
     const struct gt_root *root;
-    struct gt_page_walk pages;
+    struct gt_pagemap_walk pages;
     int64_t delay_ns; /* of this thread, as last read */
 };
 
@@ -81,12 +81,24 @@ static const struct {
     [GT_MEMORY_UNIQUE] = {"unique", "unique page frames", "/proc/PID/pagemap"},
 };
 
-static int find_method(const char *name)
+const char *gt_memory_method_name(size_t index)
 {
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (!strcmp(methods[i].name, name))
+    if (!index)
+        return "auto";
+    return index <= sizeof methods / sizeof *methods ? methods[index - 1].name : NULL;
+}
+
+int gt_memory_method_find(const char *name, struct gt_error *error)
+{
+    char names[100] = "";
+    const char *other;
+    for (size_t i = 0; (other = gt_memory_method_name(i)); i++) {
+        size_t length = strlen(names);
+        if (!strcmp(other, name))
             return (int)i;
-    return -ENOENT;
+        snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", other);
+    }
+    return gt_error_set(error, EINVAL, "\"%s\" is not a memory method; choose one of %s", name, names);
 }
 
 static bool has_smaps(const struct gt_root *root)
@@ -100,7 +112,7 @@ static enum gt_memory_method best_method(struct gt_memory *memory)
 {
     bool is_stored =
         !memory->root->is_machine; /* its page frames, where they were kept at all, are asked for by name */
-    if (gt_page_walk_probe(&memory->pages) && !is_stored)
+    if (gt_pagemap_walk_probe(&memory->pages) && !is_stored)
         return GT_MEMORY_UNIQUE;
     return has_smaps(memory->root) ? GT_MEMORY_PSS : GT_MEMORY_RSS;
 }
@@ -118,19 +130,18 @@ static int refuse(struct gt_availability *availability, struct gt_error *error, 
 int gt_memory_open(struct gt_memory **ret, const struct gt_root *root, const char *method,
                    struct gt_availability *availability, struct gt_error *error)
 {
-    bool is_auto = !method || !strcmp(method, "auto");
-    int wanted = is_auto ? 0 : find_method(method);
+    int wanted = method ? gt_memory_method_find(method, error) : 0;
     *availability = (struct gt_availability){.state = GT_BROKEN};
     if (wanted < 0) {
         snprintf(availability->reason, sizeof availability->reason, "no memory method of this name");
-        return gt_error_set(error, EINVAL, "memory method %s: not one of auto, rss, pss, unique", method);
+        return wanted;
     }
     struct gt_memory *memory = calloc(1, sizeof *memory);
     if (!memory)
         return gt_error_system(error, ENOMEM, "memory accounting");
     memory->root = memory->pages.root = root;
     enum gt_memory_method best = best_method(memory);
-    memory->method = is_auto ? best : (enum gt_memory_method)wanted;
+    memory->method = wanted ? (enum gt_memory_method)(wanted - 1) : best;
     snprintf(availability->source, sizeof availability->source, "%s (%s)", methods[memory->method].source,
              methods[memory->method].label);
     if (best != GT_MEMORY_UNIQUE && root->is_machine && memory->method >= best)
@@ -171,10 +182,10 @@ static void add(struct gt_memory_scope *scope, const struct gt_memory_process *p
         scope->largest_shared = process->shared_bytes;
 }
 
-static int walk_pages(struct gt_memory *memory, struct gt_memory_process *process, struct gt_page_count *count)
+static int walk_pages(struct gt_memory *memory, struct gt_memory_process *process, struct gt_pagemap_count *count)
 {
-    enum gt_page_mark mark = process->is_main ? GT_PAGE_MAIN : GT_PAGE_DESCENDANT;
-    int result = gt_page_walk_count(&memory->pages, process->pid, process->start, process->cpu_time, mark, count);
+    enum gt_pagemap_mark mark = process->is_main ? GT_PAGEMAP_MAIN : GT_PAGEMAP_DESCENDANT;
+    int result = gt_pagemap_walk_count(&memory->pages, process->pid, process->start, process->cpu_time, mark, count);
     if (result < 0)
         return result;
     process->private_bytes = count->private_bytes;
@@ -184,7 +195,7 @@ static int walk_pages(struct gt_memory *memory, struct gt_memory_process *proces
     return 0;
 }
 
-static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process, struct gt_page_count *count)
+static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process, struct gt_pagemap_count *count)
 {
     struct gt_smaps smaps;
     int result = gt_smaps_read(memory->root, process->pid, process->start, &smaps);
@@ -220,16 +231,16 @@ static int64_t delay_since(struct gt_memory *memory)
 
 static int walk_one(struct gt_memory *memory, struct gt_memory_process *process, struct gt_memory_totals *totals)
 {
-    struct gt_page_count count = {.faults = NAN};
+    struct gt_pagemap_count count = {.faults = NAN};
     int64_t begin = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID), begin_ns = gt_clock_monotonic(&gt_clock_system);
-    long switches = gt_page_walk_switches();
+    long switches = gt_pagemap_walk_switches();
     int result = memory->method == GT_MEMORY_UNIQUE ? walk_pages(memory, process, &count)
                                                     : walk_sums(memory, process, &count);
     double before = isnan(count.faults) ? process->faults : count.faults;
     bool has_rested = gt_process_file_has_rested(process->pid, process->cpu_time);
     process->faults = has_rested ? before : (before + faults_of(memory, process->pid)) / 2;
     process->duration_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
-    if (gt_page_walk_switches() - switches > count.rests) { /* it had to wait for locks, and so had the process */
+    if (gt_pagemap_walk_switches() - switches > count.rests) { /* it had to wait for locks, and so had the process */
         int64_t passed = gt_clock_monotonic(&gt_clock_system) - begin_ns - count.rested_ns - delay_since(memory);
         process->duration_ns = IN_THE_WAY * (passed > process->duration_ns ? passed : process->duration_ns);
     }
@@ -254,7 +265,7 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
     int failed = 0;
     delay_since(memory);
     if (memory->method == GT_MEMORY_UNIQUE)
-        gt_page_walk_begin(&memory->pages);
+        gt_pagemap_walk_begin(&memory->pages);
     for (size_t i = 0; i < count && !failed; i++) {
         struct gt_memory_process *one = &process[i];
         one->ok = one->is_denied = false;
@@ -266,7 +277,7 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
     finish(&ret->main);
     finish(&ret->descendants);
     finish(&ret->combined);
-    gt_page_set_clear(&memory->pages.set);
+    gt_pagemap_set_clear(&memory->pages.set);
     return failed;
 }
 
@@ -278,6 +289,6 @@ void gt_memory_cancel(struct gt_memory *memory)
 void gt_memory_close(struct gt_memory *memory)
 {
     if (memory)
-        gt_page_set_clear(&memory->pages.set);
+        gt_pagemap_set_clear(&memory->pages.set);
     free(memory);
 }

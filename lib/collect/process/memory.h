@@ -59,6 +59,10 @@ struct gt_memory_totals {
 
 struct gt_memory;
 
+/* Returns name `index` of the methods, of which "auto" is the first; NULL past the end. */
+const char *gt_memory_method_name(size_t index);
+/* Returns the index of a name, or -EINVAL. */
+int gt_memory_method_find(const char *name, struct gt_error *error);
 /* `method` is "auto" (or NULL), "unique", "pss" or "rss"; auto takes the first of these three that works here. Returns -EINVAL for
  * another name, -EPERM or -ENOENT where the method cannot be had. `root` stays the caller's. *availability is always filled in. */
 int gt_memory_open(struct gt_memory **ret, const struct gt_root *root, const char *method,

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "trace/format.h"
+#include "trace/members.h"
 #include "trace/profile_maker.h"
 
 enum { MOST_BYTES = 1 << 30 };
@@ -32,32 +33,6 @@ static int probe_speedscope(const struct gt_trace_probe *probe)
     return gt_path_ends(probe->name, ".speedscope.json") && strstr(probe->head, "\"profiles\"") ? 75 : 0;
 }
 
-/* Members of an object that are wanted; those that are not there stay {NULL}. */
-struct wanted {
-    const char *key;
-    struct gt_span *to;
-};
-
-static void find_members(struct gt_span object, const struct wanted *wanted, size_t count)
-{
-    struct gt_walk walk;
-    struct gt_span key, value;
-    if (!object.text || *object.text != '{' || gt_walk_open(&walk, object) < 0)
-        return;
-    while (gt_walk_member(&walk, &key, &value) > 0)
-        for (size_t i = 0; i < count; i++)
-            if (gt_span_is(key, wanted[i].key))
-                *wanted[i].to = value;
-}
-#define FIND(object, ...)                                      \
-    find_members(object, (const struct wanted[]){__VA_ARGS__}, \
-                 sizeof((const struct wanted[]){__VA_ARGS__}) / sizeof(struct wanted))
-
-static bool open_list(struct gt_walk *walk, struct gt_span list)
-{
-    return list.text && *list.text == '[' && gt_walk_open(walk, list) >= 0;
-}
-
 static void note_bad(struct file *file, const char *what)
 {
     struct gt_trace_damage *damage = &gt_reading_file(file->reading)->damage;
@@ -69,11 +44,11 @@ static int read_frames(struct file *file, struct gt_span list)
 {
     struct gt_walk walk;
     struct gt_span item;
-    if (!open_list(&walk, list))
+    if (!gt_open_list(&walk, list))
         return 0;
     while (gt_walk_element(&walk, &item) > 0) {
         struct gt_span name = {0}, path = {0}, line = {0};
-        FIND(item, {"name", &name}, {"file", &path}, {"line", &line});
+        GT_FIND(item, {"name", &name}, {"file", &path}, {"line", &line});
         struct frame *frame = GT_GROW(file, frame);
         if (!frame)
             return -ENOMEM;
@@ -124,7 +99,7 @@ static int take_sample(struct file *file, struct gt_profile_maker *maker, struct
     struct gt_walk walk;
     struct gt_span index;
     file->stack_count = 0;
-    if (!open_list(&walk, sample)) {
+    if (!gt_open_list(&walk, sample)) {
         note_bad(file, "a sample that is no list of frames");
         return 0;
     }
@@ -148,9 +123,9 @@ static int read_sampled(struct file *file, struct gt_profile_maker *maker, struc
 {
     struct gt_walk walk, of_weights;
     struct gt_span sample, weight;
-    bool has_weights = open_list(&of_weights, weights);
+    bool has_weights = gt_open_list(&of_weights, weights);
     int status = 0;
-    if (!open_list(&walk, samples))
+    if (!gt_open_list(&walk, samples))
         return 0;
     while (status >= 0 && gt_walk_element(&walk, &sample) > 0) {
         double value = 1;
@@ -202,7 +177,7 @@ static int take_event(struct file *file, struct gt_profile_maker *maker, struct 
 {
     struct gt_span type = {0}, index = {0}, time = {0};
     double at = NAN;
-    FIND(event, {"type", &type}, {"frame", &index}, {"at", &time});
+    GT_FIND(event, {"type", &type}, {"frame", &index}, {"at", &time});
     if (!type.text || !index.text || !time.text || gt_span_double(time, &at) < 0 || !isfinite(at)) {
         note_bad(file, "an event without a type, a frame or a time");
         return 0;
@@ -231,7 +206,7 @@ static int read_evented(struct file *file, struct gt_profile_maker *maker, struc
     struct gt_span event;
     double latest = 0;
     int status = 0;
-    if (!open_list(&walk, events))
+    if (!gt_open_list(&walk, events))
         return 0;
     while (status >= 0 && gt_walk_element(&walk, &event) > 0)
         status = take_event(file, maker, &list, event, unit, &latest);
@@ -247,34 +222,14 @@ static int read_evented(struct file *file, struct gt_profile_maker *maker, struc
 
 /* ---- profiles ---- */
 
-static enum gt_profile_unit unit_of(struct gt_span unit, double *factor)
-{
-    static const struct {
-        const char *name;
-        enum gt_profile_unit unit;
-        double factor;
-    } units[] = {{"\"nanoseconds\"", GT_PROFILE_SECONDS, 1e-9},
-                 {"\"microseconds\"", GT_PROFILE_SECONDS, 1e-6},
-                 {"\"milliseconds\"", GT_PROFILE_SECONDS, 1e-3},
-                 {"\"seconds\"", GT_PROFILE_SECONDS, 1},
-                 {"\"bytes\"", GT_PROFILE_BYTES, 1}};
-    *factor = 1;
-    for (size_t i = 0; unit.text && i < sizeof units / sizeof *units; i++)
-        if (gt_span_is(unit, units[i].name)) {
-            *factor = units[i].factor;
-            return units[i].unit;
-        }
-    return GT_PROFILE_SAMPLES;
-}
-
 static int read_profile(struct file *file, struct gt_span about)
 {
     struct gt_profile_maker maker = {.trace = file->reading->trace};
     struct gt_span type = {0}, name = {0}, unit = {0}, samples = {0}, weights = {0}, events = {0};
     double factor;
-    FIND(about, {"type", &type}, {"name", &name}, {"unit", &unit}, {"samples", &samples}, {"weights", &weights},
-         {"events", &events});
-    enum gt_profile_unit kind = unit_of(unit, &factor);
+    GT_FIND(about, {"type", &type}, {"name", &name}, {"unit", &unit}, {"samples", &samples}, {"weights", &weights},
+            {"events", &events});
+    enum gt_profile_unit kind = gt_profile_unit_of(unit.text ? gt_span_unquoted(unit) : unit, &factor);
     bool is_evented = type.text && gt_span_is(type, "\"evented\"");
     int status = is_evented ? read_evented(file, &maker, events, factor)
                             : read_sampled(file, &maker, samples, weights, factor);
@@ -312,9 +267,9 @@ static int read_document(struct file *file, struct gt_span text)
         damage->lost_bytes = text.length - (size_t)(walk.at - text.text);
         gt_damage_note(damage, (uint64_t)(walk.at - text.text), "the JSON ends or is damaged here");
     }
-    FIND(shared, {"frames", &frames});
+    GT_FIND(shared, {"frames", &frames});
     int status = read_frames(file, frames);
-    if (status < 0 || !open_list(&list, profiles))
+    if (status < 0 || !gt_open_list(&list, profiles))
         return status;
     while (status >= 0 && gt_walk_element(&list, &about) > 0)
         status = read_profile(file, about);

@@ -98,7 +98,7 @@ class Trace:
 
     def analyse(self, analysis: str, *, by: str | None = None, phases: Sequence[str] | None = None,
                 device: str | None = None, ranges: str | None = None, key: str | None = None, top: int = 0,
-                **window: Any) -> Report:
+                peak_flops: str | float | None = None, operator: str | None = None, length: int = 0, **window: Any) -> Report:
         """The report of an analysis.
 
         Args:
@@ -109,9 +109,13 @@ class Trace:
             ranges: Ranges of percent, such as "90-100,10-90,0-10".
             key: What lists are ordered by.
             top: Rows of long lists; 0 for 20, negative for all.
+            peak_flops: For flops, what one GPU can do, in operations per second: "312T", 989e12.
+            operator: For sequences, the operator or range whose kernels are looked at.
+            length: For sequences, how many kernels; 0 for all that one call launches.
             window: What `load` takes, in place of what was given there: start, end, unit, suffixes, select, node, threads.
         """
-        options = {"by": by, "phases": phases, "device": device, "ranges": ranges, "key": key, "top": top}
+        options = {"by": by, "phases": phases, "device": device, "ranges": ranges, "key": key, "top": top,
+                   "peak_flops": None if peak_flops is None else str(peak_flops), "operator": operator, "length": length}
         return Report(_core.profile_report(analysis, self._paths, self._request(window), options))
 
     def info(self, **window: Any) -> Report:
@@ -149,8 +153,13 @@ class Trace:
         return _core.Profile(self._paths, self._request(window)).samples([_EVERYTHING])
 
     def events(self, **window: Any) -> Table:
-        """Events that last as a table with SMDebug's columns."""
-        return _core.Profile(self._paths, self._request(window)).events([_EVERYTHING])
+        """Every event, with the columns of ``gpu-tracker timeline export``: file, node, rank, pid, process, tid, thread, name,
+        category, phase, start_ns, duration_ns, step, correlation, external_id, bytes, device, stream, shapes, args.
+
+        Times are whole nanoseconds, what a file does not tell is None. `Table.to_pandas`, `to_polars` and `to_arrow` convert it;
+        ``duckdb.sql("SELECT name, sum(duration_ns) FROM events GROUP BY name")`` reads a variable ``events`` as it is.
+        """
+        return _core.events_table(self._paths, self._request(window))
 
     def __getattr__(self, name: str) -> Callable[..., Report]:
         help_text = self.analyses().get(name)

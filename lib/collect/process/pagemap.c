@@ -1,4 +1,4 @@
-#include "collect/process/page_walk.h"
+#include "collect/process/pagemap.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,24 +18,24 @@
 /* 2^40 frames of 4 KiB are 4 PiB, the most that x86-64 and arm64 can address. */
 enum { FRAME_BITS = 40, BLOCK_BITS = 9, FRAMES_PER_BYTE = 4, FIRST_SIZE = 256 };
 
-struct gt_page_block {
+struct gt_pagemap_block {
     uint64_t number; /* of the block, and one; 0: unused */
     uint8_t marks[(1 << BLOCK_BITS) / FRAMES_PER_BYTE];
 };
 
-static struct gt_page_block *find_block(const struct gt_page_set *set, uint64_t number)
+static struct gt_pagemap_block *find_block(const struct gt_pagemap_set *set, uint64_t number)
 {
     size_t at = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 20);
     for (;; at++) {
-        struct gt_page_block *block = &set->block[at & (set->size - 1)];
+        struct gt_pagemap_block *block = &set->block[at & (set->size - 1)];
         if (!block->number || block->number == number)
             return block;
     }
 }
 
-static int grow_set(struct gt_page_set *set)
+static int grow_set(struct gt_pagemap_set *set)
 {
-    struct gt_page_set larger = {.size = set->size ? set->size * 2 : FIRST_SIZE, .count = set->count};
+    struct gt_pagemap_set larger = {.size = set->size ? set->size * 2 : FIRST_SIZE, .count = set->count};
     void *block = mmap(NULL, larger.size * sizeof *set->block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
                        0);
     if (block == MAP_FAILED)
@@ -44,19 +44,19 @@ static int grow_set(struct gt_page_set *set)
     for (size_t i = 0; i < set->size; i++)
         if (set->block[i].number)
             *find_block(&larger, set->block[i].number) = set->block[i];
-    gt_page_set_clear(set);
+    gt_pagemap_set_clear(set);
     *set = larger;
     return 0;
 }
 
-int gt_page_set_add(struct gt_page_set *set, uint64_t frame, enum gt_page_mark mark)
+int gt_pagemap_set_add(struct gt_pagemap_set *set, uint64_t frame, enum gt_pagemap_mark mark)
 {
     uint64_t number = (frame >> BLOCK_BITS) + 1;
     if (frame >> FRAME_BITS)
         return -ERANGE;
     if (set->count >= set->size / 4 * 3 && grow_set(set) < 0)
         return -ENOMEM;
-    struct gt_page_block *block = find_block(set, number);
+    struct gt_pagemap_block *block = find_block(set, number);
     set->count += block->number == 0;
     block->number = number;
     uint8_t *marks = &block->marks[(frame & ((1 << BLOCK_BITS) - 1)) / FRAMES_PER_BYTE];
@@ -66,11 +66,11 @@ int gt_page_set_add(struct gt_page_set *set, uint64_t frame, enum gt_page_mark m
     return before;
 }
 
-void gt_page_set_clear(struct gt_page_set *set)
+void gt_pagemap_set_clear(struct gt_pagemap_set *set)
 {
     if (set->block)
         munmap(set->block, set->size * sizeof *set->block);
-    *set = (struct gt_page_set){0};
+    *set = (struct gt_pagemap_set){0};
 }
 
 #define PRESENT (UINT64_C(1) << 63)
@@ -106,9 +106,9 @@ struct mapping {
 };
 
 struct pass {
-    struct gt_page_walk *walk;
+    struct gt_pagemap_walk *walk;
     int pagemap;
-    enum gt_page_mark mark;
+    enum gt_pagemap_mark mark;
     uint64_t read_at, read_count; /* the entries in `walk` begin with that of this address */
     long rests;
     int64_t rested_ns;
@@ -130,14 +130,14 @@ static bool parse_mapping(const char *line, struct mapping *ret)
     return ret->end > ret->start;
 }
 
-static bool is_zero_page(const struct gt_page_walk *walk, uint64_t frame)
+static bool is_zero_page(const struct gt_pagemap_walk *walk, uint64_t frame)
 {
     return (frame == walk->zero_frame && frame) || frame - walk->huge_zero_frame < walk->huge_zero_count;
 }
 
 static int count_shared(struct pass *pass, uint64_t frame)
 {
-    int before = gt_page_set_add(&pass->walk->set, frame, pass->mark);
+    int before = gt_pagemap_set_add(&pass->walk->set, frame, pass->mark);
     if (before == -ENOMEM)
         return before;
     pass->shared_pages++;
@@ -176,16 +176,16 @@ static int64_t now_ns(void)
     return gt_clock_monotonic(&gt_clock_system);
 }
 
-long gt_page_walk_switches(void)
+long gt_pagemap_walk_switches(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_nvcsw;
 }
 
-static void begin_piece(struct gt_page_walk *walk)
+static void begin_piece(struct gt_pagemap_walk *walk)
 {
     walk->piece_ns = now_ns();
-    walk->switches = gt_page_walk_switches();
+    walk->switches = gt_pagemap_walk_switches();
 }
 
 /* Before the lock of the address space is asked for again. */
@@ -194,7 +194,7 @@ static void rest_if_due(struct pass *pass)
     int64_t now = now_ns();
     if (now - pass->walk->piece_ns < PIECE_NS)
         return;
-    if (gt_page_walk_switches() > pass->walk->switches) {
+    if (gt_pagemap_walk_switches() > pass->walk->switches) {
         nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
         pass->rests++;
         pass->rested_ns += now_ns() - now;
@@ -205,10 +205,10 @@ static void rest_if_due(struct pass *pass)
 /* The entries from `address` on, at most `wanted`; how many, or negative errno. -ESRCH: it has exited or executed another program. */
 static ssize_t read_entries(struct pass *pass, uint64_t address, uint64_t wanted, const uint64_t **ret)
 {
-    struct gt_page_walk *walk = pass->walk;
+    struct gt_pagemap_walk *walk = pass->walk;
     uint64_t at = (address - pass->read_at) / walk->page_size;
     if (address < pass->read_at || at >= pass->read_count) {
-        uint64_t count = wanted > GT_PAGE_ENTRIES ? GT_PAGE_ENTRIES : wanted > READ_AHEAD ? wanted : READ_AHEAD;
+        uint64_t count = wanted > GT_PAGEMAP_ENTRIES ? GT_PAGEMAP_ENTRIES : wanted > READ_AHEAD ? wanted : READ_AHEAD;
         ssize_t got;
         rest_if_due(pass);
         do
@@ -284,7 +284,7 @@ static int count_regions(struct pass *pass, const struct mapping *mapping, uint6
 
 static int count_mapping(struct pass *pass, const struct mapping *mapping)
 {
-    struct gt_page_walk *walk = pass->walk;
+    struct gt_pagemap_walk *walk = pass->walk;
     uint64_t address = mapping->start, empty = 0;
     while (address < mapping->end && empty < walk->empty_limit) {
         size_t empty_now;
@@ -292,7 +292,7 @@ static int count_mapping(struct pass *pass, const struct mapping *mapping)
         if (result < 0)
             return result;
         empty += empty_now;
-        if (empty_now > GT_PAGE_ENTRIES / 2 && !walk->cannot_scan) {
+        if (empty_now > GT_PAGEMAP_ENTRIES / 2 && !walk->cannot_scan) {
             result = count_regions(pass, mapping, address);
             walk->cannot_scan = result == -ENOTTY || result == -EINVAL;
             if (!walk->cannot_scan)
@@ -323,7 +323,7 @@ static int count_mappings(struct pass *pass, int text)
 }
 
 /* Only smaps tells which mappings consist of hugetlb pages, and it costs more than maps. */
-static const char *mappings_file(struct gt_page_walk *walk, pid_t pid)
+static const char *mappings_file(struct gt_pagemap_walk *walk, pid_t pid)
 {
     if (!walk->has_huge_pages || gt_root_read_process(walk->root, pid, "status", walk->line, sizeof walk->line) < 0)
         return "maps";
@@ -331,7 +331,7 @@ static const char *mappings_file(struct gt_page_walk *walk, pid_t pid)
     return huge && strtoull(huge + 14, NULL, 10) ? "smaps" : "maps";
 }
 
-void gt_page_walk_begin(struct gt_page_walk *walk)
+void gt_pagemap_walk_begin(struct gt_pagemap_walk *walk)
 {
     static const char none[] = "\nHugetlb:";
     bool is_read = gt_root_read(walk->root, "proc/meminfo", walk->line, sizeof walk->line) > 0;
@@ -339,8 +339,8 @@ void gt_page_walk_begin(struct gt_page_walk *walk)
     walk->has_huge_pages = !huge || strtoull(huge + strlen(none), NULL, 10);
 }
 
-int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, double cpu_time, enum gt_page_mark mark,
-                       struct gt_page_count *ret)
+int gt_pagemap_walk_count(struct gt_pagemap_walk *walk, pid_t pid, uint64_t start, double cpu_time,
+                          enum gt_pagemap_mark mark, struct gt_pagemap_count *ret)
 {
     struct pass pass = {.walk = walk, .mark = mark};
     begin_piece(walk);
@@ -355,7 +355,7 @@ int gt_page_walk_count(struct gt_page_walk *walk, pid_t pid, uint64_t start, dou
         close(text);
     close(pass.pagemap);
     double size = (double)walk->page_size;
-    *ret = (struct gt_page_count){
+    *ret = (struct gt_pagemap_count){
         .private_bytes = (double)pass.private_pages * size,
         .shared_bytes = (double)pass.shared_pages * size,
         .new_to_side = (double)pass.side_pages * size,
@@ -378,7 +378,7 @@ static uint64_t own_frame(int pagemap, const volatile char *address, uint64_t pa
     return entry & FRAME;
 }
 
-static void learn_huge_zero_page(struct gt_page_walk *walk, int pagemap)
+static void learn_huge_zero_page(struct gt_pagemap_walk *walk, int pagemap)
 {
     const size_t huge = 2u << 20;
     char *memory = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -396,7 +396,7 @@ static void learn_huge_zero_page(struct gt_page_walk *walk, int pagemap)
     munmap(memory, 2 * huge);
 }
 
-bool gt_page_walk_probe(struct gt_page_walk *walk)
+bool gt_pagemap_walk_probe(struct gt_pagemap_walk *walk)
 {
     walk->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
     walk->empty_limit = UINT64_C(1) << 22;

@@ -1,4 +1,4 @@
-#include "sample/sample.h"
+#include "sample/outcome.h"
 
 const char *const gt_package_figure_names[GT_PACKAGE_FIGURES] = {
     [GT_PACKAGE_TOTAL] = "total",

@@ -1,0 +1,41 @@
+/* What the page of a job begins with, and all of it as a summary: how much of the time its GPUs compute, a line for each kind of time,
+ * and the findings, each with the part of the page that shows it. */
+#ifndef GT_ANALYSE_ADVICE_JOB_BRIEF_H
+#define GT_ANALYSE_ADVICE_JOB_BRIEF_H
+
+#include "analyse/advice/advice.h"
+#include "analyse/trace/ranks.h"
+#include "report/brief.h"
+
+struct gt_job_brief {
+    const struct gt_analysis_input *input;
+    struct gt_node *root;
+    const struct gt_rank_figures *rank;
+    size_t ranks;
+    struct gt_node *node;
+};
+
+/* The steps of a mode; times in ns. */
+struct gt_job_step {
+    const char *mode;
+    const struct gt_brief_curve *curve;
+    size_t count, outliers;
+    double median, p95;
+};
+
+/* `job` is filled; the ranks are borrowed. */
+void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input *input, struct gt_node *root,
+                        const struct gt_rank_figures *rank, size_t ranks);
+/* Returns the course of lengths, which are in the order of their steps. */
+struct gt_brief_curve gt_job_brief_curve(const struct gt_numbers *lengths);
+void gt_job_brief_step(const struct gt_job_brief *job, const struct gt_job_step *step);
+/* Adds what steps and findings do not tell. */
+void gt_job_brief_end(const struct gt_job_brief *job);
+/* `see` names analyses that tell more, the first one first. */
+void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_gain cost, const char *sentence, const char *see);
+/* What is not among the findings, behind them. */
+void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what);
+/* What the traces do not tell, or NULL. */
+void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings);
+
+#endif

@@ -1,0 +1,587 @@
+#include "analyse/advice/job_figures.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyse/advice/advice.h"
+#include "analyse/trace/gpu.h"
+#include "analyse/trace/steps.h"
+#include "analyse/trace/time_words.h"
+#include "base/number.h"
+
+/* A picture has no more rows and columns than can be told apart; the note says what is left out, and what is taken together. */
+enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, NAME = 120 };
+
+enum part { COMPUTE, COMMUNICATION, COPIES, LOADING, OTHER, HOST, PARTS };
+static const char *const part_title[PARTS] = {
+    "compute", "exposed communication", "copies", "idle: data loading", "idle: other", "idle: host"};
+
+struct job {
+    const struct gt_analysis_input *input;
+    struct gt_node *root;
+    const struct gt_rank_figures *rank;
+    size_t ranks;
+    size_t row[ROWS], rows; /* ranks that are shown */
+};
+
+/* ---- which ranks ---- */
+
+/* What a rank is shown for: long steps, or little computation. */
+static double step_of(const struct gt_rank_figures *rank)
+{
+    return rank->figure[GT_RANK_STEP];
+}
+
+static double lost_of(const struct gt_rank_figures *rank)
+{
+    return rank->has_gpu ? 1 - rank->figure[GT_RANK_COMPUTE] / rank->whole
+                         : rank->figure[GT_RANK_LOADING] / rank->whole;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return GT_ORDER(*(const size_t *)a, *(const size_t *)b);
+}
+
+/* Takes the place of the least of those shown, if it costs more. */
+static void replace_least(struct job *job, size_t rank, double (*cost)(const struct gt_rank_figures *))
+{
+    size_t least = 0;
+    for (size_t i = 1; i < ROWS; i++)
+        if (cost(&job->rank[job->row[i]]) < cost(&job->rank[job->row[least]]))
+            least = i;
+    if (cost(&job->rank[rank]) > cost(&job->rank[job->row[least]]))
+        job->row[least] = rank;
+}
+
+static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_figures *))
+{
+    job->rows = 0;
+    for (size_t i = 0; i < job->ranks; i++) {
+        if (isnan(cost(&job->rank[i])))
+            continue;
+        if (job->rows < ROWS)
+            job->row[job->rows++] = i;
+        else
+            replace_least(job, i, cost);
+    }
+    qsort(job->row, job->rows, sizeof *job->row, by_number);
+}
+
+static size_t row_of(const struct job *job, uint32_t node)
+{
+    size_t row = 0;
+    while (row < job->rows && job->rank[job->row[row]].node != node)
+        row++;
+    return row;
+}
+
+static const char *row_name(const struct job *job, size_t row)
+{
+    return gt_analysis_text(job->input, job->rank[job->row[row]].node);
+}
+
+/* "rank 3 *": it is the worst in one of the figures. */
+static const char *marked_name(const struct job *job, size_t row, enum gt_rank_figure from, enum gt_rank_figure to,
+                               char *text, size_t size)
+{
+    bool is_worst = false;
+    for (int figure = from; figure <= (int)to; figure++)
+        is_worst |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) == job->row[row];
+    snprintf(text, size, "%s%s", row_name(job, row), is_worst ? " *" : "");
+    return text;
+}
+
+/* "; the 32 of 1000 ranks with the longest steps". */
+static void write_rows(const struct job *job, const char *which, char *text, size_t size)
+{
+    *text = '\0';
+    if (job->rows < job->ranks && job->rows == ROWS)
+        snprintf(text, size, "; the %zu of %zu ranks %s", job->rows, job->ranks, which);
+}
+
+static struct gt_node *picture(const struct job *job, const char *key, const char *title, const char *x_unit,
+                               const char *unit, unsigned flags)
+{
+    struct gt_node *series = gt_report_series(job->root, key, title, x_unit, unit);
+    gt_node_flags(series, GT_ONLY_PEOPLE | GT_PAGE_FIRST | flags);
+    return series;
+}
+
+/* ---- ranks and steps ---- */
+
+/* The steps of one mode, the same ones of all ranks beside each other. */
+struct steps {
+    struct gt_spans spans; /* keys: mode, number, node */
+    size_t from, to;       /* the mode with most of them */
+    size_t numbers, others;
+    double *longest; /* of each number: the slowest rank's */
+    size_t per;      /* numbers in a column */
+    bool is_dense;   /* numbers follow each other, so that the axis can have them */
+    double outlier;
+};
+
+static void choose_mode(struct steps *steps)
+{
+    for (size_t from = 0, to; from < steps->spans.count; from = to) {
+        to = gt_spans_run(&steps->spans, from, 1);
+        if (to - from <= steps->to - steps->from)
+            continue;
+        steps->from = from;
+        steps->to = to;
+    }
+    steps->others = steps->spans.count - (steps->to - steps->from);
+    for (size_t i = steps->from; i < steps->to; i = gt_spans_run(&steps->spans, i, 2))
+        steps->numbers++;
+}
+
+static double length_of(const struct gt_keyed_span *span)
+{
+    return (double)(span->end - span->start);
+}
+
+static int measure_longest(struct steps *steps)
+{
+    struct gt_numbers lengths = {0};
+    size_t number = 0;
+    double deviation = NAN;
+    int status = 0;
+    steps->longest = calloc(steps->numbers + 1, sizeof *steps->longest);
+    for (size_t i = steps->from, to; i < steps->to && steps->longest && status >= 0; i = to, number++) {
+        to = gt_spans_run(&steps->spans, i, 2);
+        for (size_t k = i; k < to; k++)
+            steps->longest[number] = fmax(steps->longest[number], length_of(&steps->spans.span[k]));
+        status = gt_numbers_add(&lengths, steps->longest[number]);
+    }
+    status = status < 0 ? status : gt_numbers_deviation(&lengths, &deviation);
+    double median = gt_numbers_percentile(&lengths, 50);
+    steps->outlier = fmax(1.1 * median, median + 3 * 1.4826 * deviation);
+    gt_numbers_release(&lengths);
+    return steps->longest ? status : -ENOMEM;
+}
+
+static int find_steps(const struct job *job, struct steps *steps)
+{
+    int status = gt_step_spans(job->input, &steps->spans);
+    for (size_t i = 0; i < steps->spans.count; i++) {
+        uint32_t *key = steps->spans.span[i].key, node = key[0];
+        key[0] = key[1];
+        key[1] = key[2];
+        key[2] = node;
+    }
+    gt_spans_sort(&steps->spans);
+    choose_mode(steps);
+    steps->per = (steps->numbers + COLUMNS - 1) / COLUMNS;
+    if (steps->numbers)
+        steps->is_dense = steps->spans.span[steps->to - 1].key[1] - steps->spans.span[steps->from].key[1] <
+                          2 * steps->numbers;
+    return status < 0 ? status : measure_longest(steps);
+}
+
+/* Columns are steps, or some that follow each other. */
+static void add_step_columns(const struct steps *steps, struct gt_node *series)
+{
+    size_t number = 0;
+    for (size_t i = steps->from, to; i < steps->to; i = to, number += steps->per) {
+        uint32_t first = steps->spans.span[i].key[1], last = first;
+        char title[48];
+        to = i;
+        for (size_t k = 0; k < steps->per && to < steps->to; k++) {
+            last = steps->spans.span[to].key[1];
+            to = gt_spans_run(&steps->spans, to, 2);
+        }
+        snprintf(title, sizeof title, first == last ? "step %" PRIu32 : "steps %" PRIu32 " to %" PRIu32, first, last);
+        double begin = steps->is_dense ? first : (double)number;
+        double next = to < steps->to ? steps->spans.span[to].key[1] : last + 1.0;
+        gt_series_band(series, title, begin, steps->is_dense ? next : begin + (double)steps->per);
+    }
+}
+
+static int add_step_cells(const struct job *job, const struct steps *steps, struct gt_node *series, double unit)
+{
+    size_t columns = (steps->numbers + steps->per - 1) / steps->per, number = 0;
+    double *cell = calloc(ROWS * columns + 1, sizeof *cell);
+    char name[NAME];
+    for (size_t i = steps->from, to; i < steps->to && cell; i = to, number++) {
+        to = gt_spans_run(&steps->spans, i, 2);
+        for (size_t k = i; k < to; k++) {
+            size_t row = row_of(job, steps->spans.span[k].key[2]);
+            double *of = &cell[row * columns + number / steps->per];
+            if (row < job->rows)
+                *of = fmax(*of, length_of(&steps->spans.span[k]));
+        }
+    }
+    for (size_t row = 0; row < job->rows && cell; row++) {
+        int line = gt_series_line(series, "", marked_name(job, row, GT_RANK_STEP, GT_RANK_STEP, name, sizeof name));
+        for (size_t column = 0; column < columns; column++)
+            if (cell[row * columns + column] > 0)
+                gt_series_point(series, line, (double)column, cell[row * columns + column] / unit);
+    }
+    free(cell);
+    return cell ? 0 : -ENOMEM;
+}
+
+static int add_ranks_and_steps(struct job *job, const struct steps *steps)
+{
+    char note[300], which[80], bins[60] = "one step of a rank", others[60] = "";
+    struct gt_time_unit unit = gt_time_unit_of(steps->outlier);
+    choose_rows(job, step_of);
+    write_rows(job, "with the longest steps", which, sizeof which);
+    if (steps->per > 1)
+        snprintf(bins, sizeof bins, "the longest of %zu steps of a rank", steps->per);
+    if (steps->others)
+        snprintf(others, sizeof others, "; %zu steps of other modes are not in it", steps->others);
+    snprintf(note, sizeof note, "Each cell is %s, the darker the longer; * has the longest in the median%s%s.", bins,
+             which, others);
+    struct gt_node *series = picture(job, GT_JOB_STEPS, "Ranks and steps", steps->is_dense ? "step" : "th step",
+                                     unit.name, GT_HEAT);
+    gt_series_note(series, note);
+    gt_series_limit(series, "outlier", steps->outlier / unit.ns);
+    add_step_columns(steps, series);
+    return add_step_cells(job, steps, series, unit.ns);
+}
+
+/* ---- the lengths of steps ---- */
+
+/* The last column has all that is far above the others. */
+static int add_lengths(const struct job *job, const struct steps *steps)
+{
+    struct gt_numbers lengths = {0};
+    size_t count[LENGTHS] = {0};
+    int status = 0;
+    for (size_t i = 0; i < steps->numbers && status >= 0; i++)
+        status = gt_numbers_add(&lengths, steps->longest[i]);
+    double least = gt_numbers_percentile(&lengths, 0), most = gt_numbers_percentile(&lengths, 100);
+    double middle = gt_numbers_percentile(&lengths, 50), high = gt_numbers_percentile(&lengths, 95);
+    double end = high > middle ? fmin(most, middle + 4 * (high - middle)) : most;
+    double width = (end - least) / (LENGTHS - 1);
+    char note[200], words[3][32], title[80];
+    struct gt_time_unit unit = gt_time_unit_of(middle);
+    gt_numbers_release(&lengths);
+    if (status < 0 || !(width > 0))
+        return status;
+    for (size_t i = 0; i < steps->numbers; i++)
+        count[(size_t)fmin((steps->longest[i] - least) / width, LENGTHS - 1)]++;
+    struct gt_node *series = picture(job, GT_JOB_LENGTHS, "Lengths of steps", unit.name, "steps", GT_STACKS);
+    snprintf(note, sizeof note,
+             "How many steps took so long, by the slowest rank: median %s, 95 %% within %s, the longest %s%s.",
+             gt_time_words(middle, words[0]), gt_time_words(high, words[1]), gt_time_words(most, words[2]),
+             most > end ? "; the last column has all that are longer" : "");
+    gt_series_note(series, note);
+    int line = gt_series_line(series, "", "by the slowest rank");
+    for (size_t i = 0; i < LENGTHS; i++) {
+        double from = least + (double)i * width;
+        snprintf(title, sizeof title, i + 1 < LENGTHS ? "%s to %s" : "%s and more", gt_time_words(from, words[0]),
+                 gt_time_words(from + width, words[1]));
+        gt_series_band(series, title, from / unit.ns, (from + width) / unit.ns);
+        gt_series_point(series, line, (double)i, (double)count[i]);
+    }
+    return 0;
+}
+
+/* ---- what each rank's time goes into ---- */
+
+static void put_shares(struct gt_node *series, const char *name, const struct gt_rank_figures *rank)
+{
+    double share[PARTS] = {rank->figure[GT_RANK_COMPUTE],
+                           rank->figure[GT_RANK_COMMUNICATION],
+                           rank->memory,
+                           rank->figure[GT_RANK_LOADING],
+                           0,
+                           rank->figure[GT_RANK_HOST]};
+    share[OTHER] = rank->figure[GT_RANK_IDLE] - share[LOADING] - share[HOST];
+    for (int part = 0; part < PARTS; part++)
+        gt_series_point(series, gt_series_line(series, name, part_title[part]), 0,
+                        gt_percent(share[part], rank->whole));
+}
+
+static void add_time_of_ranks(struct job *job)
+{
+    char note[240], which[80], name[NAME];
+    bool has_gpu = false;
+    choose_rows(job, lost_of);
+    for (size_t i = 0; i < job->rows; i++)
+        has_gpu |= job->rank[job->row[i]].has_gpu;
+    if (!job->rows)
+        return;
+    write_rows(job, has_gpu ? "that compute least" : "that wait longest for data", which, sizeof which);
+    snprintf(note, sizeof note, "%s, in percent; * is the worst in one of them%s.",
+             has_gpu ? "Time between the first and the last work of a rank's GPUs"
+                     : "All time of a rank; what its GPU did is not in the traces",
+             which);
+    struct gt_node *series = picture(job, GT_JOB_TIME, "Where the time of each rank goes", "", "%", GT_STACKS);
+    gt_series_note(series, note);
+    gt_series_band(series, "", 0, 100);
+    for (size_t row = 0; row < job->rows; row++)
+        put_shares(series, marked_name(job, row, GT_RANK_COMPUTE, GT_RANK_HOST, name, sizeof name),
+                   &job->rank[job->row[row]]);
+}
+
+/* ---- the same over time ---- */
+
+struct course {
+    struct job *job;
+    double (*time)[PARTS][COLUMNS]; /* ns of a row */
+    double devices[ROWS];
+    int64_t first, last;
+    size_t row; /* of the pieces that come */
+};
+
+static void add_time(struct course *course, size_t row, enum part part, int64_t from, int64_t to, double weight)
+{
+    double width = (double)(course->last - course->first) / COLUMNS;
+    double begin = (double)(from - course->first), end = (double)(to - course->first);
+    for (size_t column = (size_t)(begin / width); column < COLUMNS && (double)column * width < end; column++) {
+        double inside = fmin(end, (double)(column + 1) * width) - fmax(begin, (double)column * width);
+        course->time[row][part][column] += fmax(inside, 0) * weight;
+    }
+}
+
+static void take_piece(void *context, unsigned uses, int64_t start, int64_t end)
+{
+    struct course *course = context;
+    if (uses)
+        add_time(course, course->row,
+                 uses & 1 << GT_USE_COMPUTE         ? COMPUTE
+                 : uses & 1 << GT_USE_COMMUNICATION ? COMMUNICATION
+                                                    : COPIES,
+                 start, end, 1);
+}
+
+static void take_gap(void *context, const struct gt_idle_gap *gap)
+{
+    struct course *course = context;
+    size_t row = row_of(course->job, gap->span->key[GT_GPU_NODE]);
+    double loading = (double)gap->loading / (double)(gap->to - gap->from);
+    if (row == course->job->rows)
+        return;
+    add_time(course, row, LOADING, gap->from, gap->to, loading);
+    add_time(course, row, gap->cause == GT_IDLE_HOST ? HOST : OTHER, gap->from, gap->to, 1 - loading);
+}
+
+static void take_device(void *context, const struct gt_idle_time *time)
+{
+    struct course *course = context;
+    size_t row = row_of(course->job, time->span->key[GT_GPU_NODE]);
+    if (row < course->job->rows)
+        course->devices[row]++;
+}
+
+static int measure_course(struct course *course, struct gt_spans *spans)
+{
+    int status = 0;
+    gt_spans_sort(spans);
+    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+        to = gt_spans_run(spans, from, 2);
+        course->row = row_of(course->job, spans->span[from].key[GT_GPU_NODE]);
+        if (course->row < course->job->rows)
+            status = gt_gpu_pieces(spans, from, to, take_piece, course);
+    }
+    struct gt_idle_visitor visitor = {take_gap, take_device, course};
+    return status < 0 ? status : gt_idle_visit(course->job->input, spans, 2, &visitor);
+}
+
+/* Times from the begin of all traces. */
+static void add_time_columns(const struct job *job, struct gt_node *series, int64_t first, int64_t last,
+                             struct gt_time_unit unit)
+{
+    double begin = (double)(first - job->input->origin), width = (double)(last - first) / COLUMNS;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        char title[80], words[2][32];
+        double from = begin + (double)i * width;
+        snprintf(title, sizeof title, "%s to %s", gt_time_words(from, words[0]), gt_time_words(from + width, words[1]));
+        gt_series_band(series, title, from / unit.ns, (from + width) / unit.ns);
+    }
+}
+
+static void draw_course(const struct course *course)
+{
+    const struct job *job = course->job;
+    struct gt_time_unit unit = gt_time_unit_of((double)(course->last - job->input->origin));
+    double width = (double)(course->last - course->first) / COLUMNS;
+    char note[200], which[80], words[32];
+    struct gt_node *series = picture(job, GT_JOB_COURSE, "What GPUs do over time", unit.name, "%", GT_STACKS);
+    write_rows(job, "that compute least", which, sizeof which);
+    snprintf(note, sizeof note, "What the GPUs of each rank do, from the begin of the traces; a column is %s%s.",
+             gt_time_words(width, words), which);
+    gt_series_note(series, note);
+    add_time_columns(job, series, course->first, course->last, unit);
+    for (size_t row = 0; row < job->rows; row++)
+        for (int part = 0; part < PARTS; part++) {
+            int line = gt_series_line(series, row_name(job, row), part_title[part]);
+            for (size_t column = 0; column < COLUMNS; column++)
+                gt_series_point(series, line, (double)column,
+                                gt_percent(course->time[row][part][column], width * course->devices[row]));
+        }
+}
+
+static int add_course(struct job *job)
+{
+    struct gt_spans spans = {0};
+    struct course course = {.job = job, .first = INT64_MAX, .last = INT64_MIN};
+    int status = gt_gpu_spans(job->input, &spans);
+    for (size_t i = 0; i < spans.count; i++) {
+        course.first = spans.span[i].start < course.first ? spans.span[i].start : course.first;
+        course.last = spans.span[i].end > course.last ? spans.span[i].end : course.last;
+    }
+    if (status >= 0 && course.first < course.last) {
+        course.time = calloc(ROWS, sizeof *course.time);
+        status = course.time ? measure_course(&course, &spans) : -ENOMEM;
+        if (status >= 0)
+            draw_course(&course);
+    }
+    free(course.time);
+    gt_spans_release(&spans);
+    return status;
+}
+
+/* ---- collectives ---- */
+
+struct arrivals {
+    struct job *job;
+    struct gt_collectives all;
+    int64_t first, last; /* arrivals */
+    double most;         /* skew */
+};
+
+static size_t column_of(const struct arrivals *arrivals, int64_t time)
+{
+    double part = (double)(time - arrivals->first) / (double)(arrivals->last - arrivals->first);
+    return (size_t)fmin(part * COLUMNS, COLUMNS - 1);
+}
+
+static void find_bounds(struct arrivals *arrivals)
+{
+    arrivals->first = INT64_MAX;
+    arrivals->last = INT64_MIN;
+    for (size_t i = 0; i < arrivals->all.count; i++) {
+        const struct gt_collective *collective = &arrivals->all.collective[i];
+        arrivals->first = collective->first < arrivals->first ? collective->first : arrivals->first;
+        arrivals->last = collective->end > arrivals->last ? collective->end : arrivals->last;
+        arrivals->most = fmax(arrivals->most, (double)(collective->last - collective->first));
+    }
+}
+
+/* The greatest skew of each column of time. */
+static void add_skew(struct arrivals *arrivals)
+{
+    const struct job *job = arrivals->job;
+    struct gt_time_unit x_unit = gt_time_unit_of((double)(arrivals->last - job->input->origin));
+    struct gt_time_unit unit = gt_time_unit_of(arrivals->most);
+    double most[COLUMNS] = {0};
+    char note[200], words[32];
+    for (size_t i = 0; i < arrivals->all.count; i++) {
+        const struct gt_collective *collective = &arrivals->all.collective[i];
+        double *column = &most[column_of(arrivals, collective->last)];
+        *column = fmax(*column, (double)(collective->last - collective->first));
+    }
+    struct gt_node *series = picture(job, GT_JOB_SKEW, "Skew of collectives", x_unit.name, unit.name, GT_STACKS);
+    snprintf(
+        note, sizeof note,
+        "How long after the first rank the last one comes; a column is %s, the greatest skew in it, of %zu collectives.",
+        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all.count);
+    gt_series_note(series, note);
+    add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
+    int line = gt_series_line(series, "", "skew");
+    for (size_t i = 0; i < COLUMNS; i++)
+        gt_series_point(series, line, (double)i, most[i] / unit.ns);
+}
+
+/* How long it came behind the one before it, each in its column of time. */
+static void measure_last(const struct arrivals *arrivals, double (*kept)[COLUMNS])
+{
+    for (size_t i = 0; i < arrivals->all.count; i++) {
+        const struct gt_collective *collective = &arrivals->all.collective[i];
+        size_t row = row_of(arrivals->job, collective->latest);
+        if (row < arrivals->job->rows)
+            kept[row][column_of(arrivals, collective->last)] += (double)(collective->last - collective->next);
+    }
+}
+
+static double greatest_in(double (*kept)[COLUMNS], size_t rows)
+{
+    double most = 0;
+    for (size_t row = 0; row < rows; row++)
+        for (size_t column = 0; column < COLUMNS; column++)
+            most = fmax(most, kept[row][column]);
+    return most;
+}
+
+static void choose_latest(struct arrivals *arrivals)
+{
+    struct job *job = arrivals->job;
+    job->rows = 0;
+    for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
+        const struct gt_rank_clock *clock = gt_collectives_rank(&arrivals->all, job->rank[i].node);
+        if (clock && (clock->latest || job->ranks <= ROWS))
+            job->row[job->rows++] = i;
+    }
+}
+
+static int add_last(struct arrivals *arrivals)
+{
+    struct job *job = arrivals->job;
+    double(*kept)[COLUMNS] = calloc(ROWS, sizeof *kept);
+    if (!kept)
+        return -ENOMEM;
+    choose_latest(arrivals);
+    measure_last(arrivals, kept);
+    double most = greatest_in(kept, job->rows);
+    struct gt_time_unit x_unit = gt_time_unit_of((double)(arrivals->last - job->input->origin)),
+                        unit = gt_time_unit_of(most);
+    char note[240], words[32];
+    if (most > 0) {
+        struct gt_node *series = picture(job, GT_JOB_LAST, "Who comes last to collectives", x_unit.name, unit.name,
+                                         GT_HEAT);
+        snprintf(
+            note, sizeof note,
+            "How long all others wait for a rank after the last of them has come; a column is %s, %zu of %zu ranks.",
+            gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), job->rows, job->ranks);
+        gt_series_note(series, note);
+        add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
+        for (size_t row = 0; row < job->rows; row++) {
+            int line = gt_series_line(series, "", row_name(job, row));
+            for (size_t column = 0; column < COLUMNS; column++)
+                gt_series_point(series, line, (double)column, kept[row][column] / unit.ns);
+        }
+    }
+    free(kept);
+    return 0;
+}
+
+static int add_collectives(struct job *job)
+{
+    struct arrivals arrivals = {.job = job};
+    int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &arrivals.all);
+    find_bounds(&arrivals);
+    if (status >= 0 && arrivals.all.count > 1 && arrivals.first < arrivals.last) {
+        add_skew(&arrivals);
+        status = add_last(&arrivals);
+    }
+    gt_collectives_release(&arrivals.all);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+int gt_job_figures(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_rank_figures *rank,
+                   size_t ranks)
+{
+    struct job job = {.input = input, .root = root, .rank = rank, .ranks = ranks};
+    struct steps steps = {0};
+    int status = find_steps(&job, &steps);
+    if (status >= 0 && steps.numbers)
+        status = add_ranks_and_steps(&job, &steps);
+    if (status >= 0) {
+        add_time_of_ranks(&job);
+        status = add_course(&job);
+    }
+    status = status < 0 ? status : add_collectives(&job);
+    if (status >= 0 && steps.numbers > 1)
+        status = add_lengths(&job, &steps);
+    free(steps.longest);
+    gt_spans_release(&steps.spans);
+    return status;
+}

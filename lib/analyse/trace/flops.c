@@ -1,0 +1,505 @@
+/* Floating point operations of operators with formulas, of each step and rank, and how near they come to what the device can do
+ * (model FLOPs utilisation, where nothing is computed twice to save memory). */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/trace/call_tree.h"
+#include "analyse/trace/flop_formulas.h"
+#include "analyse/trace/gpu.h"
+#include "analyse/trace/gpu_steps.h"
+#include "base/number.h"
+
+enum { DIMENSIONS, OLD_DIMENSIONS, VALUES };
+/* Kineto before 1.12 writes the second. */
+static const char *const arguments[] = {"Input Dims", "Input dims", "Concrete Inputs", NULL};
+
+enum { BY_NAME, BY_SHAPE };
+static const char *const choices[] = {"name", "shape", NULL};
+
+/* ---- what counts ---- */
+
+struct count {
+    double flops;     /* NaN: the span does not count */
+    bool is_below;    /* an operator around it counts */
+    bool is_above;    /* one inside it does */
+    bool has_formula; /* but perhaps no shapes */
+    bool is_backward;
+};
+
+/* Of all that a node did; times in ns. */
+struct node {
+    size_t gpus;
+    int64_t work, launched, counted; /* of GPUs; by operators; by operators that count */
+    int64_t self;                    /* of operators, on the host */
+    double flops, backward;
+};
+
+struct flops {
+    const struct gt_analysis_input *input;
+    struct gt_call_tree tree;
+    struct gt_operator_times times;
+    struct gt_spans work, all; /* of GPUs; of the node, united */
+    struct gt_gpu_steps steps;
+    struct count *count; /* of each span of the tree */
+    struct node *node;   /* by place of the name */
+    double peak;         /* of one device; NaN not told */
+};
+
+static struct node *node_of(const struct flops *flops, uint32_t span)
+{
+    return &flops->node[gt_analysis_node(flops->input, flops->tree.spans.span[span].event)];
+}
+
+static bool is_operator(const struct flops *flops, uint32_t span)
+{
+    return !flops->tree.is_repeat[span] &&
+           gt_analysis_work(flops->input, flops->tree.spans.span[span].event) == GT_WORK_OPERATOR;
+}
+
+static const char *text_of(const struct flops *flops, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(flops->input->trace, event, key);
+    return argument && argument->text != GT_TRACE_NONE ? gt_trace_text(flops->input->trace, argument->text) : NULL;
+}
+
+static const char *name_of(const struct flops *flops, uint32_t span)
+{
+    const struct gt_trace *trace = flops->input->trace;
+    return gt_trace_text(trace, trace->events.name[flops->tree.spans.span[span].event]);
+}
+
+static double count_of(const struct flops *flops, const struct gt_flop_formula *formula, uint32_t span)
+{
+    size_t event = flops->tree.spans.span[span].event;
+    const char *dims = text_of(flops, event, DIMENSIONS);
+    dims = dims ? dims : text_of(flops, event, OLD_DIMENSIONS);
+    return gt_flop_formula_count(formula, dims, text_of(flops, event, VALUES));
+}
+
+/* The formula of each name, found once. */
+struct formulas {
+    const struct gt_flop_formula **of_string;
+    bool *is_known;
+};
+
+static const struct gt_flop_formula *formula_of(const struct flops *flops, struct formulas *formulas, uint32_t span)
+{
+    uint32_t name = flops->input->trace->events.name[flops->tree.spans.span[span].event];
+    if (!formulas->is_known[name]) {
+        formulas->is_known[name] = true;
+        formulas->of_string[name] = gt_flop_formula_find(name_of(flops, span));
+    }
+    return formulas->of_string[name];
+}
+
+/* Outer operators stand before those inside them. Of operators with formulas the outermost counts. */
+static void count_outermost(struct flops *flops, struct formulas *formulas)
+{
+    static const char engine[] = "autograd::engine::evaluate_function";
+    for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
+        struct count *count = &flops->count[i];
+        const struct count *around = flops->tree.parent[i] == GT_TRACE_NONE ? NULL
+                                                                            : &flops->count[flops->tree.parent[i]];
+        count->flops = NAN;
+        count->is_below = around && (around->is_below || !isnan(around->flops));
+        count->is_backward = (around && around->is_backward) ||
+                             strncmp(name_of(flops, i), engine, sizeof engine - 1) == 0;
+        const struct gt_flop_formula *formula = is_operator(flops, i) ? formula_of(flops, formulas, i) : NULL;
+        count->has_formula = formula;
+        if (formula && !count->is_below && !gt_flop_formula_is_made_of_others(formula))
+            count->flops = count_of(flops, formula, i);
+    }
+}
+
+static void count_made_of_others(struct flops *flops, struct formulas *formulas)
+{
+    for (uint32_t i = (uint32_t)flops->tree.spans.count; i-- > 0;) {
+        struct count *count = &flops->count[i];
+        const struct gt_flop_formula *formula = is_operator(flops, i) ? formula_of(flops, formulas, i) : NULL;
+        if (formula && gt_flop_formula_is_made_of_others(formula) && !count->is_above && !count->is_below)
+            count->flops = count_of(flops, formula, i);
+        if (flops->tree.parent[i] != GT_TRACE_NONE)
+            flops->count[flops->tree.parent[i]].is_above |= count->is_above || !isnan(count->flops);
+    }
+    for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
+        uint32_t around = flops->tree.parent[i];
+        flops->count[i].is_below = around != GT_TRACE_NONE &&
+                                   (flops->count[around].is_below || !isnan(flops->count[around].flops));
+    }
+}
+
+static int count_operators(struct flops *flops)
+{
+    size_t strings = flops->input->trace->strings.count + 1;
+    struct formulas formulas = {calloc(strings, sizeof *formulas.of_string),
+                                calloc(strings, sizeof *formulas.is_known)};
+    flops->count = calloc(flops->tree.spans.count + 1, sizeof *flops->count);
+    bool has_memory = formulas.of_string && formulas.is_known && flops->count;
+    if (has_memory) {
+        count_outermost(flops, &formulas);
+        count_made_of_others(flops, &formulas);
+    }
+    free(formulas.of_string);
+    free(formulas.is_known);
+    return has_memory ? 0 : -ENOMEM;
+}
+
+/* ---- nodes ---- */
+
+/* Sums work by node and device; the host's time is that of operators alone. */
+static int find_nodes(struct flops *flops)
+{
+    const struct gt_spans *work = &flops->work;
+    flops->node = calloc(flops->input->trace->strings.count + 1, sizeof *flops->node);
+    if (!flops->node)
+        return -ENOMEM;
+    for (size_t i = 0; i < work->count; i++) {
+        struct node *node = &flops->node[work->span[i].key[GT_GPU_NODE]];
+        bool is_next = !i || work->span[i].key[GT_GPU_NODE] != work->span[i - 1].key[GT_GPU_NODE] ||
+                       work->span[i].key[GT_GPU_DEVICE] != work->span[i - 1].key[GT_GPU_DEVICE];
+        node->gpus += is_next;
+        node->work += work->span[i].end - work->span[i].start;
+    }
+    for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
+        struct node *node = node_of(flops, i);
+        double count = flops->count[i].flops;
+        node->launched += flops->times.gpu[i];
+        node->self += is_operator(flops, i) ? flops->tree.self[i] : 0;
+        if (isnan(count))
+            continue;
+        node->flops += count;
+        node->backward += flops->count[i].is_backward ? count : 0;
+        node->counted += flops->times.gpu_total[i];
+    }
+    return 0;
+}
+
+static double per_second(double flops, double ns)
+{
+    return ns > 0 ? flops / ns / 1e3 : NAN; /* 10^12 */
+}
+
+/* ---- steps and nodes ---- */
+
+static void add_step(const struct flops *flops, struct gt_table *table, const struct gt_gpu_step *step,
+                     double operations, size_t devices)
+{
+    double length = (double)(step->span.end - step->span.start), rate = per_second(operations, length);
+    gt_table_text(table, gt_analysis_text(flops->input, step->span.key[0]));
+    gt_table_text(table, gt_analysis_text(flops->input, step->span.key[1]));
+    if (step->is_whole_node)
+        gt_table_missing(table);
+    else
+        gt_table_integer(table, (int32_t)step->span.key[2]);
+    gt_table_number(table, length / 1e3);
+    gt_table_number(table, operations / 1e9);
+    gt_table_number(table, rate);
+    gt_table_number(table, gt_percent(rate * 1e12, flops->peak * (double)devices));
+}
+
+static void add_node(const struct flops *flops, struct gt_table *table, const struct gt_gpu_step *first, size_t steps,
+                     double length, double operations)
+{
+    const struct node *node = &flops->node[first->span.key[0]];
+    double rate = per_second(operations, length);
+    gt_table_text(table, gt_analysis_text(flops->input, first->span.key[0]));
+    gt_table_integer(table, (int64_t)node->gpus);
+    if (first->is_whole_node)
+        gt_table_missing(table);
+    else
+        gt_table_integer(table, (int64_t)steps);
+    gt_table_number(table, length / (double)steps / 1e3);
+    gt_table_number(table, operations / (double)steps / 1e9);
+    gt_table_number(table, rate);
+    gt_table_number(table, gt_percent(rate * 1e12, flops->peak * (double)(node->gpus ? node->gpus : 1)));
+    gt_table_number(table, gt_percent(node->backward, node->flops));
+    gt_table_number(table, gt_percent((double)node->counted, (double)node->work));
+}
+
+/* An operator belongs to the step in which it begins on the host. */
+static double *divide(const struct flops *flops)
+{
+    const struct gt_gpu_steps *steps = &flops->steps;
+    double *of_step = calloc(steps->count + 1, sizeof *of_step);
+    for (uint32_t i = 0; of_step && i < flops->tree.spans.count; i++) {
+        const struct gt_keyed_span *span = &flops->tree.spans.span[i];
+        if (isnan(flops->count[i].flops))
+            continue;
+        size_t at = gt_gpu_step_at(steps, gt_analysis_node(flops->input, span->event), span->start);
+        if (at != SIZE_MAX && span->start < steps->step[at].end)
+            of_step[at] += flops->count[i].flops;
+    }
+    return of_step;
+}
+
+static int add_steps(const struct flops *flops, struct gt_node *root)
+{
+    struct gt_table *nodes = gt_analysis_table(
+        root, "ranks", "Ranks",
+        "text:node integer:gpus integer:steps number:mean_step_us number:gflop_per_step number:tflop_per_second "
+        "number:utilization_percent number:backward_percent number:counted_gpu_time_percent");
+    struct gt_table *table = gt_analysis_table(root, "steps", "Steps",
+                                               "text:node text:mode integer:step number:duration_us number:gflop "
+                                               "number:tflop_per_second number:utilization_percent");
+    const struct gt_gpu_steps *steps = &flops->steps;
+    double *of_step = divide(flops);
+    for (size_t from = 0, to; of_step && from < steps->count; from = to) {
+        const struct node *node = &flops->node[steps->step[from].span.key[0]];
+        double length = 0, operations = 0;
+        for (to = from; to < steps->count && steps->step[to].span.key[0] == steps->step[from].span.key[0]; to++) {
+            length += (double)(steps->step[to].span.end - steps->step[to].span.start);
+            operations += of_step[to];
+            if (node->flops > 0)
+                add_step(flops, table, &steps->step[to], of_step[to], node->gpus ? node->gpus : 1);
+        }
+        if (node->flops > 0)
+            add_node(flops, nodes, &steps->step[from], to - from, length, operations);
+    }
+    gt_analysis_empty(root, nodes, "no operators with a formula and shapes (torch.profiler with record_shapes=True)");
+    gt_analysis_empty(root, table, NULL);
+    free(of_step);
+    return of_step ? 0 : -ENOMEM;
+}
+
+/* ---- operators ---- */
+
+static uint32_t shape_of(const struct flops *flops, size_t event)
+{
+    const struct gt_trace_argument *shape = gt_trace_argument(flops->input->trace, event, DIMENSIONS);
+    if (!shape)
+        shape = gt_trace_argument(flops->input->trace, event, OLD_DIMENSIONS);
+    return shape ? gt_analysis_place(flops->input, shape->text) : GT_TRACE_NONE;
+}
+
+/* Keys: node, name, shape; `event` becomes the place in the tree, and a span lasts as long as its work. */
+static int list_counted(const struct flops *flops, int by, struct gt_spans *spans)
+{
+    int status = 0;
+    for (size_t i = 0; i < flops->tree.spans.count && status >= 0; i++) {
+        struct gt_keyed_span span = flops->tree.spans.span[i];
+        if (isnan(flops->count[i].flops) || !gt_trace_is_slice(flops->input->trace, span.event))
+            continue;
+        span.key[0] = gt_analysis_node(flops->input, span.event);
+        span.key[1] = gt_analysis_place(flops->input, flops->input->trace->events.name[span.event]);
+        span.key[2] = by == BY_SHAPE ? shape_of(flops, span.event) : 0;
+        span.key[3] = 0;
+        if (flops->node[span.key[0]].gpus) {
+            span.start = 0;
+            span.end = flops->times.gpu_total[i];
+        }
+        span.event = i;
+        status = gt_spans_add(spans, span);
+    }
+    gt_spans_sort(spans);
+    return status;
+}
+
+static double sum_of(const struct flops *flops, const struct gt_spans *spans, size_t from, size_t to)
+{
+    double sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += flops->count[spans->span[i].event].flops;
+    return sum;
+}
+
+static int add_operators(const struct flops *flops, struct gt_node *root, int by, struct gt_error *error)
+{
+    char columns[300];
+    struct gt_spans spans = {0};
+    size_t count = 0;
+    int status = list_counted(flops, by, &spans);
+    snprintf(columns, sizeof columns,
+             "text:node text:name %s integer:count number:gflop number:share_percent number:time_us "
+             "number:tflop_per_second number:utilization_percent",
+             by == BY_SHAPE ? "text:shape" : "");
+    struct gt_table *table = gt_analysis_table(root, "operators", "Operators", columns);
+    struct gt_list_row *row = status < 0
+                                  ? NULL
+                                  : gt_list_rows(flops->input, &spans, by == BY_SHAPE ? 3 : 2, &count, &status, error);
+    for (size_t i = 0; row && i < count; i++) {
+        const struct gt_keyed_span *span = &spans.span[row[i].from];
+        double sum = sum_of(flops, &spans, row[i].from, row[i].to), rate = per_second(sum, row[i].total);
+        gt_table_text(table, gt_analysis_text(flops->input, span->key[0]));
+        gt_table_text(table, gt_analysis_text(flops->input, span->key[1]));
+        if (by == BY_SHAPE)
+            gt_table_text(table, gt_analysis_text(flops->input, span->key[2]));
+        gt_table_integer(table, (int64_t)(row[i].to - row[i].from));
+        gt_table_number(table, sum / 1e9);
+        gt_table_number(table, gt_percent(sum, flops->node[span->key[0]].flops));
+        gt_table_number(table, row[i].total / 1e3);
+        gt_table_number(table, rate);
+        gt_table_number(table, gt_percent(rate * 1e12, flops->peak));
+    }
+    gt_analysis_empty(root, table, NULL);
+    free(row);
+    gt_spans_release(&spans);
+    return status;
+}
+
+/* ---- what does not count ---- */
+
+enum reason { NO_FORMULA, NO_SHAPES, NO_OPERATOR };
+static const char *const reasons[] = {"no formula", "no shapes", "no operator"};
+
+/* Operators with time of their own, neither counted nor inside one that is. Keys: node, name, reason. */
+static int list_uncounted(const struct flops *flops, struct gt_spans *spans)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < flops->tree.spans.count && status >= 0; i++) {
+        struct gt_keyed_span span = flops->tree.spans.span[i];
+        const struct count *count = &flops->count[i];
+        uint32_t node = gt_analysis_node(flops->input, span.event);
+        int64_t time = flops->node[node].gpus ? flops->times.gpu[i] : flops->tree.self[i];
+        if (!gt_trace_is_slice(flops->input->trace, span.event) || !is_operator(flops, i) || count->is_below ||
+            !isnan(count->flops) || time <= 0)
+            continue;
+        bool needs_shapes = count->has_formula && !count->is_above;
+        status = gt_spans_add(
+            spans, (struct gt_keyed_span){
+                       .key = {node, gt_analysis_place(flops->input, flops->input->trace->events.name[span.event]),
+                               needs_shapes ? NO_SHAPES : NO_FORMULA},
+                       .end = time});
+    }
+    return status;
+}
+
+/* Work that no operator launched: that of graphs, of other libraries. */
+static int add_foreign(const struct flops *flops, struct gt_spans *spans)
+{
+    int status = 0;
+    for (size_t from = 0; from < flops->work.count && status >= 0; from = gt_spans_run(&flops->work, from, 1)) {
+        uint32_t place = flops->work.span[from].key[GT_GPU_NODE];
+        const struct node *node = &flops->node[place];
+        if (node->work > node->launched)
+            status = gt_spans_add(spans, (struct gt_keyed_span){.key = {place, GT_TRACE_NONE, NO_OPERATOR},
+                                                                .end = node->work - node->launched});
+    }
+    return status;
+}
+
+/* Of GPUs, or else of operators on the host. */
+static double time_of(const struct node *node)
+{
+    return node->gpus ? (double)node->work : (double)node->self;
+}
+
+static int add_uncounted(const struct flops *flops, struct gt_node *root, struct gt_error *error)
+{
+    struct gt_table *table = gt_analysis_table(
+        root, "uncounted", "Not counted",
+        "text:node text:name text:reason integer:count number:time_us number:time_percent");
+    struct gt_spans spans = {0};
+    struct gt_list_row *row = NULL;
+    size_t count = 0;
+    int status = list_uncounted(flops, &spans);
+    if (status >= 0)
+        status = add_foreign(flops, &spans);
+    gt_spans_sort(&spans);
+    if (status >= 0)
+        row = gt_list_rows(flops->input, &spans, 3, &count, &status, error);
+    for (size_t i = 0; row && i < count; i++) {
+        const struct gt_keyed_span *span = &spans.span[row[i].from];
+        gt_table_text(table, gt_analysis_text(flops->input, span->key[0]));
+        gt_table_text(table, gt_analysis_text(flops->input, span->key[1]));
+        gt_table_text(table, reasons[span->key[2]]);
+        if (span->key[2] == NO_OPERATOR)
+            gt_table_missing(table);
+        else
+            gt_table_integer(table, (int64_t)(row[i].to - row[i].from));
+        gt_table_number(table, row[i].total / 1e3);
+        gt_table_number(table, gt_percent(row[i].total, time_of(&flops->node[span->key[0]])));
+    }
+    gt_analysis_empty(root, table, NULL);
+    free(row);
+    gt_spans_release(&spans);
+    return status;
+}
+
+/* ---- the report ---- */
+
+/* "312T" and "989e12" are operations per second. */
+static int read_peak(const char *text, double *ret, struct gt_error *error)
+{
+    static const char units[] = "kMGTP";
+    char number[40];
+    size_t length = text ? strlen(text) : 0;
+    const char *unit = length ? strchr(units, text[length - 1]) : NULL;
+    *ret = NAN;
+    if (!text)
+        return 0;
+    snprintf(number, sizeof number, "%.*s", (int)(length - (unit ? 1 : 0)), text);
+    if (length >= sizeof number || gt_number_double(number, ret) < 0 || !(*ret > 0))
+        return gt_error_set(error, EINVAL,
+                            "peak-flops '%s': it is the operations per second of one GPU, as 312T or 989e12", text);
+    *ret *= unit ? pow(1e3, (double)(unit - units + 1)) : 1;
+    return 0;
+}
+
+/* Nodes of the host and of GPUs, from their first to their last span. */
+static int find_all(struct flops *flops)
+{
+    int status = 0;
+    for (size_t i = 0; i < flops->tree.spans.count && status >= 0; i++)
+        status = gt_spans_add_event(&flops->all, flops->input->trace, flops->tree.spans.span[i].event,
+                                    GT_SPAN_KEY(gt_analysis_node(flops->input, flops->tree.spans.span[i].event)));
+    for (size_t i = 0; i < flops->work.count && status >= 0; i++)
+        status = gt_spans_add_event(&flops->all, flops->input->trace, flops->work.span[i].event,
+                                    GT_SPAN_KEY(flops->work.span[i].key[GT_GPU_NODE]));
+    gt_spans_sort(&flops->all);
+    gt_spans_unite(&flops->all, 1);
+    return status;
+}
+
+static int find_flops(struct flops *flops)
+{
+    int status = gt_call_tree_open(&flops->tree, flops->input);
+    if (status >= 0)
+        status = gt_operator_times_find(&flops->times, &flops->tree, flops->input);
+    if (status >= 0)
+        status = count_operators(flops);
+    if (status >= 0)
+        status = gt_gpu_all_spans(flops->input, &flops->work);
+    gt_spans_sort(&flops->work);
+    if (status >= 0)
+        status = find_nodes(flops);
+    if (status >= 0)
+        status = find_all(flops);
+    return status < 0 ? status : gt_gpu_steps_find(&flops->steps, flops->input, &flops->all, &flops->work);
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    struct flops flops = {.input = input};
+    int by = gt_analysis_by(input, choices, error);
+    int status = by < 0 ? by : read_peak(input->options->peak_flops, &flops.peak, error);
+    if (status < 0)
+        return status;
+    status = find_flops(&flops);
+    if (status >= 0)
+        status = add_steps(&flops, root);
+    if (status >= 0)
+        status = add_operators(&flops, root, by, error);
+    if (status >= 0)
+        status = add_uncounted(&flops, root, error);
+    free(flops.count);
+    free(flops.node);
+    gt_gpu_steps_release(&flops.steps);
+    gt_spans_release(&flops.work);
+    gt_spans_release(&flops.all);
+    gt_operator_times_release(&flops.times);
+    gt_call_tree_close(&flops.tree);
+    return status;
+}
+
+const struct gt_analysis gt_analysis_flops = {
+    .name = "flops",
+    .help =
+        "floating point operations of operators, steps and ranks from recorded shapes, and utilisation of --peak-flops; --by shape",
+    .takes = GT_TAKES_BY | GT_TAKES_KEY | GT_TAKES_TOP | GT_TAKES_PHASES | GT_TAKES_PEAK,
+    .arguments = arguments,
+    .joins = true,
+    .build = build,
+};

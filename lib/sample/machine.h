@@ -1,0 +1,65 @@
+/* What is constant during a recording: the machine, its GPUs, what the job was given, and the units of the tracking file. */
+#ifndef GT_SAMPLE_MACHINE_H
+#define GT_SAMPLE_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collect/cgroup/limits.h"
+#include "sample/energy_reading.h"
+
+struct gt_gpu {
+    char uuid[96];
+    char name[96];
+    char brand[16];
+    double memory; /* bytes */
+    bool selected;
+};
+
+/* What counts a device's energy. */
+struct gt_energy_source {
+    char name[96];  /* "RAPL by powercap"; "" none */
+    double refresh; /* seconds between new values at the source; 0: not known */
+};
+
+/* What a job was given. */
+enum gt_limit_kind {
+    GT_LIMIT_MEMORY,       /* bytes asked for; where nobody says so, the limit of its control groups */
+    GT_LIMIT_GROUP_MEMORY, /* bytes at which the kernel kills */
+    GT_LIMIT_CORES,
+    GT_LIMIT_GPUS,
+    GT_LIMIT_TIME, /* seconds after the begin of the recording */
+    GT_LIMITS
+};
+
+/* Formats call it "static data". */
+struct gt_machine {
+    char ram_unit[16], gpu_ram_unit[16], time_unit[16]; /* the units of the tracking file */
+    double ram_capacity;                                /* bytes; the control group's limit when that is smaller */
+    double gpu_ram_capacity;                            /* bytes; 0 with no GPU */
+    int core_count, expected_cores;
+    int gpu_count, expected_gpus;
+    size_t gpu_length;
+    struct gt_gpu *gpu;
+    char host[128];
+    char command[512];
+    pid_t pid;     /* the main process */
+    double period; /* seconds between samples asked for */
+    int64_t start_real_ns;
+    char ram_method[64];  /* how memory shared inside the tree was counted once: "unique page frames", "pss", ... */
+    char idle_policy[16]; /* what became of idle energy: "share", ...; "" in recordings that do not tell */
+    struct gt_energy_source energy_source[GT_ENERGY_DEVICES];
+    int cpu_packages;                 /* that share CPU energy each on its own; 0: the machine as one */
+    char cpu_packages_missing[80];    /* why not, where there seem to be several: one clause */
+    double carbon_intensity;          /* grams of CO2 equivalent for each kWh; 0: not given */
+    char carbon_source[160];          /* "Sweden, 2023, Ember"; "" when a number was given */
+    double price;                     /* for each kWh; 0: not given */
+    char scheduler[16];               /* that the job runs under: "slurm", "pbs", "lsf", "k8s"; "" none is known */
+    struct gt_limit limit[GT_LIMITS]; /* 0: none is known */
+    int tasks;                        /* of Slurm, that the job holds on this node; 0: not known */
+    bool asks_by_core; /* Slurm gives the job memory for each core: one of an array, or of several tasks */
+    char currency[16]; /* "EUR"; "" not told */
+};
+
+#endif

@@ -1,0 +1,178 @@
+"""The page of a job: its findings lead to pictures, and these have the figures of the traces."""
+import collections
+import json
+import re
+import subprocess
+
+import pytest
+from browser import Browser, needs_browser
+from traced_job import Job, LONG_RANK, LONG_STEP, SLOW_RANK, STARVED_RANK
+
+PICTURES = ["Ranks and steps", "Where the time of each rank goes", "What GPUs do over time", "Skew of collectives",
+            "Who comes last to collectives", "Lengths of steps"]
+RANKS, STEPS = 4, 24
+
+
+class Folder:
+    """A job's traces, what profile says of them as JSON, and its page."""
+
+    def __init__(self, gpu_tracker, folder, write):
+        self.gpu_tracker, self.folder = gpu_tracker, folder / "job"
+        self.folder.mkdir()
+        write(self.folder)
+        self.path = folder / "job.html"
+        self.profile("-o", self.path)
+        self.page = self.path.read_text()
+        self.report = json.loads(self.profile("--format=json"))
+
+    def profile(self, *words):
+        done = subprocess.run([self.gpu_tracker, "profile", self.folder, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def titles(self, picture):
+        """What is told of the shapes of a picture."""
+        part = self.page.split(f"<h2>{picture}</h2>")[1].split("</section>")[0]
+        return re.findall("<title>(.*?)</title>", part)
+
+
+@pytest.fixture(scope="module")
+def job(gpu_tracker, tmp_path_factory):
+    return Folder(gpu_tracker, tmp_path_factory.mktemp("job"), lambda path: Job(path, RANKS + 2, STEPS, 24, 2).write())
+
+
+def test_findings_come_first_and_lead_to_pictures(job):
+    page = job.page
+    assert [page.index(f"<h2>{title}</h2>") for title in PICTURES] == sorted(page.index(f"<h2>{title}</h2>") for title in PICTURES)
+    head = page[:page.index("<h2>")]
+    assert "GPUs compute " in head
+    for finding in job.report["findings"]:
+        assert finding["advice"].replace(">", "&gt;") in head
+        assert f"costs {finding['cost_percent']:.1f} % of the job" in head
+        assert f"more: gpu-tracker profile {finding['see'].split(',')[0]}" in head
+    assert f"Left out: {job.report['left_out']}" in head
+    places = re.findall('href="#([^"]+)"', head)
+    assert len(places) == len(job.report["findings"]) and all(f'<section id="{place}">' in page for place in places)
+    waiting = next(i for i, row in enumerate(job.report["findings"]) if row["advice"].startswith(f"rank {SLOW_RANK} makes"))
+    assert places[waiting] == "part-last_to_collectives"
+
+
+def microseconds(text):
+    value, unit = text.split()
+    return float(value) * {"us": 1, "ms": 1000}[unit]
+
+
+def length_of(trace, step):
+    return next(event["dur"] for event in trace["traceEvents"] if event["name"] == f"ProfilerStep#{step}")
+
+
+def test_the_heat_map_has_each_step_of_each_rank(job):
+    cells = dict(title.split(": ") for title in job.titles("Ranks and steps"))
+    assert len(cells) == (RANKS + 2) * STEPS
+    for rank in range(RANKS + 2):
+        trace = json.loads((job.folder / f"rank{rank}.json").read_text())
+        for step in (0, LONG_STEP, STEPS - 1):
+            assert microseconds(cells[f"rank {rank}, step {step}"]) == pytest.approx(length_of(trace, step), rel=6e-3)
+    outliers = job.page.count('<rect class="mark"') - 1  # one is in the legend
+    assert outliers >= 1 and max(cells, key=lambda name: float(cells[name].split()[0])) == f"rank {LONG_RANK}, step {LONG_STEP}"
+
+
+def parts_of(title):
+    name, parts = title.split(": ", 1)
+    return name, {part: float(value) for part, value in re.findall(r"(?:^|, )([^,]+?) ([\d.]+) %", parts)}
+
+
+def test_the_bars_are_the_figures_of_the_table(job):
+    bars = dict(map(parts_of, job.titles("Where the time of each rank goes")))
+    assert len(bars) == RANKS + 2
+    for row in job.report["ranks"]:
+        bar = next(bars[name] for name in bars if name.removesuffix(" *") == row["node"])
+        assert sum(bar.values()) == pytest.approx(100, abs=0.3)
+        for part, key in (("compute", "compute_percent"), ("exposed communication", "communication_percent"),
+                          ("idle: data loading", "data_loading_percent"), ("idle: host", "host_percent")):
+            assert bar.get(part, 0) == pytest.approx(row[key], abs=0.1), part
+    assert f"rank {STARVED_RANK} *" in bars
+
+
+def test_what_gpus_do_over_time_sums_to_the_same(job):
+    sums = collections.defaultdict(lambda: collections.Counter())
+    for title in job.titles("What GPUs do over time"):
+        name, parts = parts_of(title)
+        assert sum(parts.values()) <= 101
+        sums[name.split(",")[0]].update(parts)
+    for row in job.report["ranks"]:
+        parts = sums[row["node"]]
+        whole = sum(parts.values())
+        assert 100 * parts["compute"] / whole == pytest.approx(row["compute_percent"], abs=0.5)
+        assert 100 * parts["idle: data loading"] / whole == pytest.approx(row["data_loading_percent"], abs=0.5)
+
+
+def test_who_comes_last_is_who_keeps_the_others_waiting(job):
+    waits = collections.Counter()
+    for title in job.titles("Who comes last to collectives"):
+        where, value = title.split(": ")
+        waits[where.split(",")[0]] += float(value.split()[0])
+    late = {row["node"] for row in json.loads(job.profile("--format=json", "--table=findings"))["findings"]
+            if "makes the others wait" in row["advice"] for row in [{"node": row["advice"].split(" makes")[0]}]}
+    assert late and {rank for rank, wait in waits.items() if wait > max(waits.values()) / 4} <= late
+
+
+def test_the_lengths_of_steps_are_all_there(job):
+    assert sum(int(re.search(r"(\d+) steps$", title)[1]) for title in job.titles("Lengths of steps")
+               if title.endswith("steps")) == STEPS
+
+
+def test_many_steps_are_taken_together(gpu_tracker, tmp_path):
+    job = Folder(gpu_tracker, tmp_path, lambda path: Job(path, 2, 250, 6, 1).write())
+    cells = dict(title.split(": ") for title in job.titles("Ranks and steps"))
+    assert "Each cell is the longest of 3 steps of a rank" in job.page
+    assert len(cells) == 2 * 84 and f"rank {LONG_RANK}, steps 12 to 14" in cells and "rank 0, step 249" in cells
+    trace = json.loads((job.folder / f"rank{LONG_RANK}.json").read_text())
+    assert microseconds(cells[f"rank {LONG_RANK}, steps 12 to 14"]) == pytest.approx(length_of(trace, LONG_STEP), rel=6e-3)
+
+
+def test_of_many_ranks_the_worst_are_shown(gpu_tracker, tmp_path):
+    def write(path):
+        for rank in range(40):
+            events = [{"ph": "X", "cat": category, "name": name, "pid": pid, "tid": 1, "ts": 10_000 * step, "dur": length, "args": {}}
+                      for step in range(3) for category, name, pid, length in (
+                          ("user_annotation", f"ProfilerStep#{step}", 1, 5000 + 10 * (39 - rank)), ("kernel", "gemm", 0, 100 + rank))]
+            (path / f"rank{rank}.json").write_text(json.dumps(
+                {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 40}, "traceEvents": events}))
+    job = Folder(gpu_tracker, tmp_path, write)
+    assert "the 32 of 40 ranks with the longest steps" in job.page and "the 32 of 40 ranks that compute least" in job.page
+    assert {title.split(",")[0].removesuffix(" *") for title in job.titles("Ranks and steps")} == {f"rank {rank}" for rank in range(32)}
+
+
+def test_without_gpus_the_page_says_so(gpu_tracker, tmp_path):
+    def write(path):
+        (path / "a.json").write_text(json.dumps({"traceEvents": [
+            {"ph": "X", "cat": "cpu_op", "name": "<b>aten</b>", "pid": 1, "tid": 1, "ts": 5, "dur": 10}]}))
+    job = Folder(gpu_tracker, tmp_path, write)
+    head = job.page[:job.page.index("<h2>")]
+    assert "what GPUs did is not known" in head and "no work of a GPU in the traces: all on CPUs" in head
+    assert "nothing that costs" not in job.page and not any(title in job.page for title in PICTURES)
+
+
+def test_data_are_as_before(job):
+    assert list(job.report) == ["sources", "ranks", "steps", "findings", "left_out"]
+
+
+def test_the_summary_is_the_verdict(job):
+    lines = job.profile("--format=summary").splitlines()
+    assert len(lines) <= 25 and all(len(line) <= 78 for line in lines)
+    assert lines[0].startswith("gpu-tracker  job: 6 ranks") and "GPUs compute" in lines[0]
+    assert any("makes the others wait" in line for line in lines)
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [400, 800, 1400])
+def test_the_page_fits_and_loads_nothing(job, width, dark):
+    with Browser(job.path, width=width, dark=dark) as page:
+        assert page.value("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 1
+        assert page.value("document.querySelectorAll('.rows').length") == len(PICTURES)
+        rows = "[...document.querySelectorAll('.rows .row:not(.axis) svg')]"
+        assert page.value(f"{rows}.every(row => row.getBoundingClientRect().width > 200)")
+        assert page.value("document.querySelectorAll('.warnings a').length") == len(job.report["findings"])
+        assert not page.said and len(page.requests) == 1
