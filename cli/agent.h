@@ -1,7 +1,7 @@
 /* The sampler of the Python package: started as `gpu-tracker agent VERSION [experiment MEASUREMENT_PERIOD]
- * [options of attach] PID...` with a stream socket to its caller as standard input. It is no child of the caller (it forks once more), belongs to a session of its own, and ends
- * when told to, when the caller closes the socket, or when the caller ends in whatever way; of an experiment also when all processes
- * have ended.
+ * [options of attach] PID...` with a stream socket to its caller as standard input. It is no child of the caller (it forks once more),
+ * belongs to a session of its own, and ends when told to, when the caller closes the socket, or when the caller ends in whatever way;
+ * of an experiment also when all processes have ended.
  *
  * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum agent_request.
  * VERSION is AGENT_VERSION; a program of another refuses in AGENT_REFUSAL, whose form never changes. */
@@ -47,7 +47,7 @@ struct agent_window {
     struct gt_energy_drawn energy; /* in the window */
 };
 
-/* What the job uses at one moment, in base units; NaN where not measured. */
+/* The job uses this at one moment, in base units; NaN where not measured. */
 struct agent_state {
     double ram, cpu, gpu_ram, gpu_utilization, processes;
 };

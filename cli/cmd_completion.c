@@ -67,7 +67,7 @@ static void put_command_choices(const struct command *command)
         printf("%s%s", i ? " " : "", name);
 }
 
-/* Whether the names of commands begin with the same word there, and not before: "sub-track". Its length. */
+/* Returns the length of the word with which the names of commands begin there, and not before: "sub-track"; else 0. */
 static size_t group_at(int number)
 {
     size_t length = strcspn(commands[number]->name, " ");

@@ -25,7 +25,7 @@ static size_t option_indent(FILE *out)
     return half < OPTION_INDENT ? half : OPTION_INDENT;
 }
 
-/* How much of a word that begins a line stands on it: where it is too long, up to the last joint that fits. */
+/* Returns how much of a word that begins a line stands on it: where it is too long, up to the last joint that fits. */
 static size_t piece_of(const char *word, size_t length, size_t room)
 {
     size_t piece = length < room ? length : room;

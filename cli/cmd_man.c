@@ -95,7 +95,7 @@ static void put_option(const struct option *option)
         printf("Configuration: \\fB%s\\fP, \\fB%s\\fP.\n", option->key, config_variable(option, variable));
 }
 
-/* Which commands take it, unless all do. */
+/* Names the commands that take it, unless all do. */
 static void put_takers(const struct option *option)
 {
     int takers = 0;

@@ -26,6 +26,7 @@ static int merge(const struct options *options, int count, char **operands)
     what.align = options->align;
     what.output = options->merged;
     what.overwrite = options->overwrite;
+    what.critical_path = options->critical_path;
     int merged = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
     status = output_result(&output, merged, report, &error);
     if (status || merged <= 0)

@@ -14,7 +14,7 @@ const enum command_group command_groups[COMMAND_COUNT] = {
 #undef COMMAND
 };
 
-/* How many of `words` the name consists of; 0 when they are not it. */
+/* Returns how many of `words` the name consists of; 0 when they are not it. */
 static int match(const char *name, int count, char *const *words)
 {
     for (int used = 0; used < count; used++) {

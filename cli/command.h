@@ -1,4 +1,4 @@
-/* A command of gpu-tracker: a const entry in one of the files cmd_*.c, and one line in command.def. */
+/* A command of gpu-tracker is a const entry in one of the files cmd_*.c, and one line in command.def. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -24,7 +24,7 @@ struct command {
     const char *description; /* paragraphs separated by blank lines, for --help and the man page; may be NULL */
     /* Names the choices of the first operand with their help, from number 0 to NULL: for --help and the man page. May be NULL. */
     const char *(*choice)(size_t index, const char **help);
-    /* Whether the command takes an option of this name not with that choice. May be NULL. */
+    /* Returns true where the command takes an option of this name, but not with that choice. May be NULL. */
     int (*refuses)(const char *choice, const char *option);
     enum operand operand;
     int least, most; /* how many operands; most < 0: any number */
@@ -45,7 +45,7 @@ enum command_number {
 };
 extern const struct command *const commands[COMMAND_COUNT];
 
-/* What people want of a command. */
+/* People want one of these of a command. */
 enum command_group {
     GROUP_MEASURE,
     GROUP_LOOK,

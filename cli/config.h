@@ -1,4 +1,4 @@
-/* Defaults from files and from the environment. Who wins, first to last:
+/* Defaults come from files and from the environment. Who wins, first to last:
  *   the command line
  *   the file of --tconfig
  *   the environment: GPU_TRACKER_SLEEP_TIME, ...

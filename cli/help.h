@@ -1,4 +1,4 @@
-/* The text of --help, made from the tables of commands and options. */
+/* The text of --help is made from the tables of commands and options. */
 #ifndef CLI_HELP_H
 #define CLI_HELP_H
 

@@ -1,7 +1,7 @@
-/* A small HTTP server for scrapes: one text at /metrics, in the form that the client asks for; and pages of jobs (http_pages.h).
+/* This is a small HTTP server for scrapes: one text at /metrics, in the form that the client asks for; and pages of jobs (http_pages.h).
  *
- * It is single-threaded, and hard to wear out (see http_visitors.h, too): at most HTTP_CONNECTIONS at a time, each for HTTP_SECONDS at most however
- * slowly it speaks, a request of HTTP_REQUEST bytes at most, one answer for each connection, one copy of a text for all
+ * It is single-threaded, and hard to wear out (see http_visitors.h, too): at most HTTP_CONNECTIONS at a time, each for HTTP_SECONDS at
+ * most however slowly it speaks, a request of HTTP_REQUEST bytes at most, one answer for each connection, one copy of a text for all
  * connections. libmicrohttpd is loaded when a server is opened, so that no other command pays for it. */
 #ifndef CLI_HTTP_H
 #define CLI_HTTP_H

@@ -44,7 +44,7 @@ static const char *parameter(const char *range, size_t length, const char *name)
     return NULL;
 }
 
-/* How much a media range ("text/plain;version=0.0.4;q=0.5") wants a form: 0 not at all. */
+/* Returns how much a media range ("text/plain;version=0.0.4;q=0.5") wants a form: 0 not at all. */
 static double wish(const char *range, size_t length, int form)
 {
     const char *quality = parameter(range, length, "q"), *version = parameter(range, length, "version");
@@ -189,7 +189,7 @@ static int digit_of(char letter)
     return at ? (int)(at - digits) : -1;
 }
 
-/* What is behind the colon of "name:password" in base64 (RFC 7617). */
+/* Writes what is behind the colon of "name:password" in base64 (RFC 7617). */
 static const char *password_of(char *ret, size_t size, const char *text)
 {
     uint32_t bits = 0;

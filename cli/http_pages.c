@@ -266,7 +266,7 @@ static const struct job *running(pid_t tracker, struct job *jobs)
     return NULL;
 }
 
-/* What the tracker runs: its words behind "--", or all of them. "": nobody knows. */
+/* Tells what the tracker runs: its words behind "--", or all of them. "": nobody knows. */
 static void command_of(char *ret, size_t size, pid_t tracker)
 {
     char path[64], words[1024];
@@ -449,7 +449,7 @@ static void wake_waiting(struct http *http, const struct job_feed *feed)
     }
 }
 
-/* How many wait for its page, and how many follow it. */
+/* Counts who waits for its page, and who follows it. */
 static void count_wishes(const struct pages *pages, const struct job_feed *feed, int *waiting, int *following)
 {
     *waiting = *following = 0;

@@ -1,4 +1,4 @@
-/* Who is connected to the HTTP server. We accept connections ourselves, so that nothing that visitors do ends the listening:
+/* This knows who is connected to the HTTP server. We accept connections ourselves, so that nothing that visitors do ends the listening:
  *
  *  - When all places are taken, or descriptors are short, the address with the most half requests gives up its oldest ones. So
  *    neither many half-open connections nor many requests that never end keep others out, and no address is ended for another's.

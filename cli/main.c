@@ -137,7 +137,7 @@ static int incomplete_command(const char *group, const char *word)
                      word ? word : "", word ? "'" : "?", group);
 }
 
-/* What people call commands elsewhere. */
+/* Returns the name of the command that people call so elsewhere. */
 static const char *near_name(const char *word)
 {
     static const char *const names[][2] = {

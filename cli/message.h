@@ -1,4 +1,4 @@
-/* Messages on standard error: one line at a time, written whole, "gpu-tracker: " before it. */
+/* Messages go to standard error: one line at a time, written whole, with "gpu-tracker: " before it. */
 #ifndef CLI_MESSAGE_H
 #define CLI_MESSAGE_H
 

@@ -1,4 +1,4 @@
-/* Messages of a service to systemd: sd_notify(3), NOTIFY_SOCKET and WATCHDOG_USEC. Quiet where nobody asks. */
+/* Messages of a service go to systemd: see sd_notify(3), NOTIFY_SOCKET and WATCHDOG_USEC. Quiet where nobody asks. */
 #ifndef CLI_NOTIFY_H
 #define CLI_NOTIFY_H
 

@@ -81,7 +81,7 @@ static int store_flag(bool *ret, const char *text, const char *origin)
     return say_usage("%s: '%s' is neither true nor false", origin, text);
 }
 
-/* What people call values; the first that an option has is suggested. */
+/* People call values so elsewhere; the first that an option has is suggested. */
 static const char *other_name(const struct option *option, const char *text)
 {
     static const char *const names[][2] = {

@@ -1,4 +1,4 @@
-/* A view on the terminal: its cells, and its keys. */
+/* A view is shown on the terminal, and takes its keys there. */
 #ifndef CLI_SCREEN_H
 #define CLI_SCREEN_H
 

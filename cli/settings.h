@@ -1,4 +1,4 @@
-/* The command's options as the library's. */
+/* The command's options become the library's. */
 #ifndef CLI_SETTINGS_H
 #define CLI_SETTINGS_H
 

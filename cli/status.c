@@ -75,7 +75,7 @@ static bool shows_taskbar(void)
     return getenv("WT_SESSION") || getenv("ConEmuPID") || (vte && gt_number_i64(vte, &version) == 0 && version >= 7900);
 }
 
-/* What the guard has to set right from now on, or no longer. */
+/* Tells the guard what it has to set right from now on, or no longer. */
 static void tell_guard(struct status *status, char what)
 {
     if (status->guard >= 0 && write(status->guard, &what, 1) < 0)

@@ -1,5 +1,5 @@
-/* run --status: the last line of the terminal tells how the job is doing, and so do the window's title and the taskbar, while the job writes
- * above it. Nothing stands between the job and its terminal, so what it writes there is not known; see docs/top.md. */
+/* run --status: the last line of the terminal tells how the job is doing, and so do the window's title and the taskbar, while the job
+ * writes above it. Nothing stands between the job and its terminal, so what it writes there is not known; see docs/top.md. */
 #ifndef CLI_STATUS_H
 #define CLI_STATUS_H
 
@@ -9,9 +9,9 @@
 #include "gpu_tracker.h"
 
 struct status {
-    int64_t
-        next_ns; /* when the line is drawn again, CLOCK_MONOTONIC; 0: there is none, or it was given back for good */
-    int rows;    /* of the terminal whose last one is reserved; 0: none is */
+    /* When the line is drawn again, CLOCK_MONOTONIC; 0: there is none, or it was given back for good. */
+    int64_t next_ns;
+    int rows; /* of the terminal whose last one is reserved; 0: none is */
     bool has_title, has_taskbar;
     bool is_titled;         /* the title is this program's by now */
     int guard;              /* to the process that sets the terminal right where this one is killed, or -1 */

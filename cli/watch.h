@@ -1,4 +1,4 @@
-/* Watching a job until it ends: signals passed on to it, its stops followed, a line about it. */
+/* A job is watched until it ends: signals are passed on to it, its stops followed, a line about it drawn. */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 

@@ -82,8 +82,8 @@ struct gt_tracker_options {
     /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and leaves waiting for
      * them to gt_tracker_run. */
     int launched;
-    const struct gt_group
-        *group;          /* the control group the process was launched into; NULL: none. Outlives the tracker */
+    /* The control group the process was launched into; NULL: none. Outlives the tracker. */
+    const struct gt_group *group;
     const char *command; /* what is tracked, for the report; NULL: read from the process */
     /* May be NULL. Called on the thread that called into the tracker, before that call returns, or on that of gt_tracker_start; no
      * lock is held, so it may call any function. The tracker it closes is gone when that call has returned, with -ECANCELED. */
@@ -271,7 +271,8 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
 void gt_report_set_width(struct gt_report *report, size_t columns);
 /* Tell how many bytes of an HTML page the samples that can be zoomed into may take. 0, as at first: 4.5 million. */
 void gt_report_set_page_size(struct gt_report *report, size_t bytes);
-/* Choose how the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no warnings. */
+/* Choose how the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no
+ * warnings. */
 enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4, GT_STYLE_ORIGINAL = 8 };
 void gt_report_set_style(struct gt_report *report, unsigned style);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
@@ -280,8 +281,8 @@ void gt_report_set_style(struct gt_report *report, unsigned style);
  * csv, for spreadsheets, an apostrophe stands before a text that begins with = + - @ or a control character. */
 int gt_report_render(const struct gt_report *report, const char *format, char **ret, size_t *length,
                      struct gt_error *error);
-/* Draw charts of a report of a recording as one picture: `kind` is "svg", "png" or "pdf", `charts` "memory,gpu", or NULL for all. -EINVAL names
- * the charts there are. PNG and PDF are made by librsvg and cairo, without which they are -ENOENT. */
+/* Draw charts of a report of a recording as one picture: `kind` is "svg", "png" or "pdf", `charts` "memory,gpu", or NULL for all.
+ * -EINVAL names the charts there are. PNG and PDF are made by librsvg and cairo, without which they are -ENOENT. */
 int gt_report_picture(const struct gt_report *report, const char *charts, const char *kind, char **ret, size_t *length,
                       struct gt_error *error);
 void gt_report_free(struct gt_report *report);

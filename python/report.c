@@ -145,7 +145,7 @@ static PyObject *compare(PyObject *module, PyObject *arguments)
     return take_report(status, report, &warnings, &error);
 }
 
-/* What a call that may take long has in hand: a recording's report for pages. */
+/* A call that may take long has this in hand: a recording's report for pages. */
 static PyObject *open_page(PyObject *path, struct gt_report **ret)
 {
     struct gt_recording_options options = GT_INIT(struct gt_recording_options);

@@ -137,7 +137,7 @@ static int is_pair(PyObject *values)
 
 /* ---- tables ---- */
 
-/* How many rows a column has, or -1 for anything else than a column. */
+/* Returns how many rows a column has, or -1 for anything else than a column. */
 static Py_ssize_t rows_of(PyObject *values)
 {
     if (PyList_Check(values))

@@ -107,6 +107,7 @@ static int read_merge_request(PyObject *keywords, struct gt_merge_request *ret, 
         {"align", TEXT, offsetof(struct gt_merge_request, align)},
         {"output", TEXT, offsetof(struct gt_merge_request, output)},
         {"overwrite", FLAG, offsetof(struct gt_merge_request, overwrite)},
+        {"critical_path", FLAG, offsetof(struct gt_merge_request, critical_path)},
     };
     *ret = GT_INIT(struct gt_merge_request);
     return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
@@ -470,7 +471,7 @@ static PyObject *of_tables(PyObject *class, PyObject *arguments)
 
 /* ---- tables ---- */
 
-/* Which rows: (start, end, by_step, names or None, are_patterns) each. */
+/* Rows are chosen so: (start, end, by_step, names or None, are_patterns) each. */
 struct queries {
     struct gt_trace_rows *rows;
     size_t count;

@@ -60,11 +60,11 @@ const char *gt_block_trouble(void);
 struct gt_blocks_options {
     size_t size;
     const char *tracking_file;
-    const char *const
-        *sub_tracking_files; /* files and folders, NULL-terminated; NULL or none: what the run collected */
-    int skip_bad_rows;       /* count malformed rows and warn of them; 0: the first one is an error */
-    int calls;               /* add tables of every call and of every process */
-    int blocks_optional;     /* without any blocks, the overall figures alone instead of an error */
+    /* Files and folders, NULL-terminated; NULL or none: what the run collected. */
+    const char *const *sub_tracking_files;
+    int skip_bad_rows;   /* count malformed rows and warn of them; 0: the first one is an error */
+    int calls;           /* add tables of every call and of every process */
+    int blocks_optional; /* without any blocks, the overall figures alone instead of an error */
     const char *carbon_intensity, *carbon_file, *price;          /* as of a tracker; NULL: as recorded */
     void (*warn)(void *context, const char *sentence);           /* may be NULL */
     void (*progress)(void *context, unsigned long long samples); /* may be NULL; now and then while reading */
@@ -80,8 +80,8 @@ int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_r
                       struct gt_error *error);
 
 /* Results side by side. A session is "name=path": a result file of gt_blocks_analyze (JSON, or a pickle, also
- * of the original gpu_tracker), or a tracking file. A name given again is another run of that session, and runs are compared as distributions. The
- * first session is what the others are measured against. */
+ * of the original gpu_tracker), or a tracking file. A name given again is another run of that session, and runs are compared as
+ * distributions. The first session is what the others are measured against. */
 struct gt_compare_options {
     size_t size;
     const char *const *sessions; /* NULL-terminated */

@@ -1,4 +1,4 @@
-/* Traces: merged into one timeline, and analysed. Part of gpu_tracker.h. */
+/* Traces are merged into one timeline, and analysed. Part of gpu_tracker.h. */
 #ifndef GPU_TRACKER_TRACE_H
 #define GPU_TRACKER_TRACE_H
 
@@ -26,6 +26,7 @@ struct gt_merge_request {
     const char *align;   /* an event that happened at one moment everywhere; NULL: clocks as the files tell them */
     const char *output;  /* .json or .json.gz; NULL: END_NODE_merged_timeline.json in the current folder */
     int overwrite;
+    int critical_path; /* add the critical path of each step, as tracks and arrows; then the whole trace is kept in memory */
 };
 
 /* Report what files and folders hold. -ENOENT: there is no such path; -EINVAL: a file is of no known format, or the request is wrong. */

@@ -102,7 +102,7 @@ struct gt_gpu_use {
     struct gt_idle_power idle;
 };
 
-/* Who is on a GPU now. */
+/* These are on a GPU now. */
 struct users {
     size_t job, other;
     double job_sm, other_sm; /* shares of SM time */

@@ -36,7 +36,7 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
 /* Returns the counter that a part of a device's energy is taken from; any other metric is its own. */
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
-/* What the living processes have together: [scope], NaN where none tells. */
+/* The living processes have so much together: [scope], NaN where none tells. */
 struct gt_tally {
     size_t living;
     double threads[GT_FIXED_ROWS];

@@ -1,5 +1,6 @@
-/* Figures over time in bounded memory, for pictures: least value, greatest value and sum of each in spans of equal length. When the spans
- * are used up, neighbours are joined and spans become twice as long. A course may also keep every value, until there are too many. */
+/* A course keeps figures over time in bounded memory, for pictures: least value, greatest value and sum of each in spans of equal
+ * length. When the spans are used up, neighbours are joined and spans become twice as long. A course may also keep every value, until
+ * there are too many. */
 #ifndef GT_AGGREGATE_COURSE_H
 #define GT_AGGREGATE_COURSE_H
 

@@ -23,7 +23,8 @@ double gt_curve_value(const struct gt_curve *curve, size_t point, size_t quantit
 void gt_curve_remove(struct gt_curve *curve, size_t point);
 /* Returns the number of points at or before `time`. */
 size_t gt_curve_find(const struct gt_curve *curve, double time);
-/* Returns the value at `time`, linear between the points around it; NaN before the first and after the last, and where one of them is missing. */
+/* Returns the value at `time`, linear between the points around it; NaN before the first and after the last, and where one of them is
+ * missing. */
 double gt_curve_at(const struct gt_curve *curve, double time, size_t quantity);
 void gt_curve_release(struct gt_curve *curve);
 

@@ -54,7 +54,7 @@ void gt_job_groups_release(struct gt_job_groups *groups)
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
 
-/* What the kernel leaves to the first process that is seen of the job. */
+/* Finds what the kernel leaves to the first process that is seen of the job. */
 static void find_limits(struct gt_job_groups_group *group, const struct gt_root *root, pid_t pid, int cores)
 {
     struct gt_limit limit;
@@ -375,7 +375,7 @@ static void read_cgroup(struct gt_job_groups_group *group)
     group->cgroup_cpu = cpu;
 }
 
-/* What a CPU second of the group drew in the last window. On packages of their own it depends on where it was used. */
+/* Returns what a CPU second of the group drew in the last window. On packages of their own it depends on where it was used. */
 static double rate_of(struct gt_job_groups_group *group, const struct gt_attribution *attribution)
 {
     double joules = 0, seconds = 0;

@@ -1,4 +1,4 @@
-/* All processes of a machine in a bounded number of groups: those of one user, job and program; or Slurm's jobs.
+/* All processes of a machine are divided into a bounded number of groups: those of one user, job and program; or Slurm's jobs.
  *
  * Counters never fall while a group lives: what a process used stays with the group in which it was used, also when the
  * process ends, and when it becomes another program or moves to another job. What children used that came and went

@@ -14,8 +14,8 @@ struct gt_sample_course_line {
 };
 
 struct gt_sample_course {
-    bool
-        is_fine; /* set before the first sample: as pages want it that people zoom into, with further metrics and every sample */
+    /* Set before the first sample: as pages want it that people zoom into, with further metrics and every sample. */
+    bool is_fine;
     bool is_bounded;          /* set with it: without every sample */
     struct gt_course *course; /* NULL before the first sample */
     int64_t first_ns, counted_ns;
@@ -31,7 +31,8 @@ int gt_sample_course_find(const struct gt_sample_course *course, enum gt_scope s
 /* Returns the greatest value of a size, or the mean of anything else, in the spans from number `from` to before number `to`; NaN: nothing
  * is known. */
 double gt_sample_course_value(const struct gt_sample_course *course, int line, size_t from, size_t to);
-/* Returns how many points a small picture has, the value of one, NaN where nothing is known, and its time: the middle of its spans, seconds. */
+/* Returns how many points a small picture has, the value of one, NaN where nothing is known, and its time: the middle of its spans,
+ * seconds. */
 size_t gt_sample_course_points(const struct gt_sample_course *course);
 double gt_sample_course_point(const struct gt_sample_course *course, int line, size_t point);
 double gt_sample_course_time(const struct gt_sample_course *course, size_t point);

@@ -1,4 +1,4 @@
-/* Minimum, maximum, sum, first and last of every metric of the fixed scopes and of each GPU, one sample at a time. */
+/* A summary keeps minimum, maximum, sum, first and last of every metric of the fixed scopes and of each GPU, one sample at a time. */
 #ifndef GT_AGGREGATE_SUMMARY_H
 #define GT_AGGREGATE_SUMMARY_H
 

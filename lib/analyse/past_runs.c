@@ -35,7 +35,7 @@ static double value_of(const struct gt_past_run *run, const struct figure *figur
     return *(const double *)(const void *)((const char *)run + figure->offset);
 }
 
-/* How much more it is than it was, as a ratio; 0: no more than what runs differ by. */
+/* Returns how much more it is than it was, as a ratio; 0: no more than what runs differ by. */
 static double change_of(double now, double *before, size_t count, double least)
 {
     double distance[GT_CHANGE_RUNS_MOST] = {0};

@@ -14,8 +14,8 @@ enum { GT_CHANGE_RUNS_MOST = 10, GT_CHANGE_RUNS_LEAST = 3 };
  * appended where there is nothing to tell. Returns 0 or -ENOMEM. */
 int gt_past_runs_change(struct gt_buffer *out, const struct gt_past_run *run, const struct gt_past_runs *earlier);
 
-/* Seconds that runs of this command, in this folder (NULL: any) and on this machine, took when they succeeded: the median of the last five. NaN: there
- * is none, or the list cannot be read. */
+/* Seconds that runs of this command, in this folder (NULL: any) and on this machine, took when they succeeded: the median of the last
+ * five. NaN: there is none, or the list cannot be read. */
 double gt_past_runs_usual(const char *command, const char *folder, const char *host);
 
 /* Makes a report with a table of them, a row each. */

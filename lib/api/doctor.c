@@ -38,7 +38,7 @@ static void add_source(struct doctor *doctor, const char *name, const enum gt_me
     doctor->source[doctor->count++] = (struct source){name, metrics, metric_count, NULL, *availability};
 }
 
-/* How memory shared in the tree is counted once. */
+/* Tells how memory shared in the tree is counted once. */
 static void add_walks(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
     static const enum gt_metric_id walked[] = {GT_RAM_PRIVATE, GT_RAM_SHARED};

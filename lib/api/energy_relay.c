@@ -72,7 +72,7 @@ static void read_all(struct gt_energy_relay *relay)
         relay->source[i].type->collect(relay->source[i].state, &relay->frame, NULL);
 }
 
-/* Whether every figure that a source claimed is there. */
+/* Returns true where every figure that a source claimed is there. */
 static bool has_all(const struct gt_energy_relay *relay)
 {
     bool all = true;

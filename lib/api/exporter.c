@@ -17,7 +17,7 @@
 #include "collect/host/capacity.h"
 #include "report/exposition.h"
 
-/* What a job may use; NaN: no limit is known. */
+/* A job may use so much; NaN: no limit is known. */
 struct limits {
     double ram, cores;
 };

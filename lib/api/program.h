@@ -1,4 +1,4 @@
-/* What the program gpu-tracker calls beside the functions of gpu_tracker.h. */
+/* The program gpu-tracker calls these functions beside those of gpu_tracker.h. */
 #ifndef GT_API_PROGRAM_H
 #define GT_API_PROGRAM_H
 
@@ -7,8 +7,8 @@
 #include "blocks/block_run.h"
 #include "gpu_tracker.h"
 
-/* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics that sessions are compared by; NULL
- * past the end. */
+/* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics
+ * that sessions are compared by; NULL past the end. */
 const char *gt_memory_method_name(size_t index);
 const char *gt_idle_policy(size_t index);
 const char *gt_request_kind(size_t index);
@@ -39,8 +39,8 @@ int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct g
 int gt_run_keep(const struct gt_tracker *tracker, char *const words[], char **change, struct gt_error *error);
 /* Make a table of the latest `most` runs (0: all) whose command or folder holds all of the words, the latest first. */
 int gt_runs_report(const char *const *words, size_t count, size_t most, struct gt_report **ret, struct gt_error *error);
-/* Get the recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no recording, or that is gone,
- * or its file holds another run by now. */
+/* Get the recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no recording, or that
+ * is gone, or its file holds another run by now. */
 int gt_run_recording(long long back, char **ret, struct gt_error *error);
 
 /* ---- A line about a job -------------------------------------------------------------------------------------------- */
@@ -56,7 +56,7 @@ int gt_status_open(struct gt_status **ret, const struct gt_tracker *tracker, con
                    struct gt_error *error);
 /* Without control characters, of `columns` columns at most, and `size` bytes with the NUL at the end. */
 void gt_status_text(struct gt_status *status, int columns, char *ret, size_t size);
-/* How much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
+/* Returns how much of the job is done, from 0 to 1, as the last text tells; NaN: not known. */
 double gt_status_share(const struct gt_status *status);
 void gt_status_close(struct gt_status *status);
 

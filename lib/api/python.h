@@ -1,4 +1,4 @@
-/* What the Python package calls beside the functions of gpu_tracker.h. */
+/* The Python package calls these functions beside those of gpu_tracker.h. */
 #ifndef GT_API_PYTHON_H
 #define GT_API_PYTHON_H
 

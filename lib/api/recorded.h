@@ -1,4 +1,4 @@
-/* What is read of a recording for those who see only the public header. */
+/* A recording is read here for those who see only the public header. */
 #ifndef GT_API_RECORDED_H
 #define GT_API_RECORDED_H
 

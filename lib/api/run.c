@@ -21,7 +21,8 @@
 #endif
 
 enum { MAIN, EVENTS, FIRST_OF_CALLER, SOURCES = FIRST_OF_CALLER + GT_RUN_FDS };
-/* Between two looks at the kernel's process events: no storm of them outruns it. Descriptors may be closed elsewhere, so no wait is endless. */
+/* Between two looks at the kernel's process events: no storm of them outruns it. Descriptors may be closed elsewhere, so no wait is
+ * endless. */
 static const int64_t EVENTS_PAUSE_NS = 5000000, LONGEST_WAIT_NS = GT_SECOND;
 /* Between two looks where the system forbids to wait for several descriptors. */
 static const int64_t UNSEEN_PAUSE_NS = GT_SECOND / 50;

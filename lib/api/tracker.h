@@ -41,7 +41,8 @@ void gt_call_begin(struct gt_call *call, struct gt_tracker *tracker);
 /* 0, or -ECANCELED: the tracker is gone. */
 int gt_call_end(struct gt_call *call);
 
-/* For the sampler of Python: the largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is exact from now on. */
+/* For the sampler of Python: the largest resident memory of the main process while it is tracked, bytes, as it knows itself: it is
+ * exact from now on. */
 void gt_tracker_main_peak(struct gt_tracker *tracker, double bytes);
 
 /* For the loop (run.c). */

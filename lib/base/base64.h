@@ -1,4 +1,4 @@
-/* Base64 with padding (RFC 4648). */
+/* This is base64 with padding (RFC 4648). */
 #ifndef GT_BASE_BASE64_H
 #define GT_BASE_BASE64_H
 

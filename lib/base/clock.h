@@ -1,4 +1,4 @@
-/* The time. Code that tests drive through time asks a struct gt_clock, in whose place they put their own. */
+/* This tells the time. Code that tests drive through time asks a struct gt_clock, in whose place they put their own. */
 #ifndef GT_BASE_CLOCK_H
 #define GT_BASE_CLOCK_H
 

@@ -76,7 +76,7 @@ double gt_json_number_of(const struct gt_json_value *value);
 /* Returns NaN for what is no number. */
 double gt_json_number_or_nan(const struct gt_json_value *value);
 int64_t gt_json_integer_of(const struct gt_json_value *value);
-/* How many items an array has; 0 for a value of another kind. */
+/* Returns how many items an array has; 0 for a value of another kind. */
 size_t gt_json_count(const struct gt_json_value *array);
 /* NULL when there is none. */
 struct gt_json_value *gt_json_member(const struct gt_json_value *object, const char *name);

@@ -1,4 +1,4 @@
-/* A hash table from 32-bit keys to 32-bit values: open addressing, one allocation, none but on growth.
+/* A map is a hash table from 32-bit keys to 32-bit values: open addressing, one allocation, none but on growth.
  *
  * With PIDs and other numbers as keys, each key is there once: gt_map_get, gt_map_put and gt_map_remove. With hashes as keys,
  * several values may share one, and the caller keeps what was hashed in an array that the values index: gt_map_find asks

@@ -1,4 +1,4 @@
-/* The place of this process in a parallel job, as the program that launched it wrote it into the environment. */
+/* A rank is the place of this process in a parallel job, as the program that launched it wrote it into the environment. */
 #ifndef GT_BASE_RANK_H
 #define GT_BASE_RANK_H
 

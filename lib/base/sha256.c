@@ -67,7 +67,7 @@ static void mix(uint32_t state[8], const uint32_t round[ROUNDS], const uint8_t *
         state[i] += s[i];
 }
 
-/* What does not fill a block, the bit 1, zeros, and the length in bits. */
+/* Takes in what does not fill a block, the bit 1, zeros, and the length in bits. */
 static void finish(uint32_t state[8], const uint32_t round[ROUNDS], const uint8_t *rest, size_t length)
 {
     uint8_t block[2 * BLOCK] = {0};

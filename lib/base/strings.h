@@ -1,4 +1,4 @@
-/* Texts kept once each in one arena and known by a number, in order of arrival. Made for millions of look-ups. */
+/* Texts are kept once each in one arena and known by a number, in order of arrival. This is made for millions of look-ups. */
 #ifndef GT_BASE_STRINGS_H
 #define GT_BASE_STRINGS_H
 

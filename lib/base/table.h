@@ -34,8 +34,8 @@ struct gt_table_column {
     };
     uint8_t *validity; /* bit i is set when cell i is not missing; NULL: none is missing */
     size_t missing;
-    int64_t
-        *begin; /* where each text of the dictionary, or of each row, begins, and where the last ends: [texts + 1] */
+    /* Where each text of the dictionary, or of each row, begins, and where the last ends: [texts + 1]. */
+    int64_t *begin;
     char *text;
     size_t texts, begin_capacity, text_capacity;
     int32_t *choice_of_key; /* + 1; 0: the key is new */

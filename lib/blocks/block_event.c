@@ -70,17 +70,19 @@ static int read_csv_header(struct csv_file *file, struct gt_error *error)
     return 0;
 }
 
-/* A column that the file lacks, or an empty field, is left as it is. */
+/* Returns NULL for a column that the file lacks and for an empty field: the figure is left as it is. */
+static const char *csv_text(const struct csv_file *file, int column)
+{
+    const char *text = file->column[column] < 0 ? NULL : file->field[file->column[column]];
+    return text && !*text && column >= GT_BLOCK_EVENT_REQUIRED ? NULL : text;
+}
+
 static int read_csv_integer(void *state, int column, int64_t *ret, struct gt_error *error)
 {
     struct csv_file *file = state;
-    if (file->column[column] < 0)
-        return 0;
-    const char *text = file->field[file->column[column]];
-    if (!*text && column >= GT_BLOCK_EVENT_REQUIRED)
-        return 0;
+    const char *text = csv_text(file, column);
     double value;
-    if (gt_number_i64(text, ret) == 0)
+    if (!text || gt_number_i64(text, ret) == 0)
         return 0;
     if (gt_number_double(text, &value) == 0 && value == floor(value) && fabs(value) < 9e15) { /* as pandas writes it */
         *ret = (int64_t)value;
@@ -92,12 +94,9 @@ static int read_csv_integer(void *state, int column, int64_t *ret, struct gt_err
 static int read_csv_double(void *state, int column, double *ret, struct gt_error *error)
 {
     struct csv_file *file = state;
-    if (file->column[column] < 0)
-        return 0;
-    const char *text = file->field[file->column[column]];
-    if (!*text && column >= GT_BLOCK_EVENT_REQUIRED)
-        return 0;
-    return gt_number_double(text, ret) == 0 ? 0 : bad_csv_row(file, error, gt_block_event_columns[column], text);
+    const char *text = csv_text(file, column);
+    return !text || gt_number_double(text, ret) == 0 ? 0
+                                                     : bad_csv_row(file, error, gt_block_event_columns[column], text);
 }
 
 static int bad_csv_position(void *state, struct gt_error *error)

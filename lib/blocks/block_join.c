@@ -26,8 +26,8 @@ struct gt_block_join {
     struct gt_block_join_shape shape;
     struct gt_intervals *intervals;
     bool use_monotonic;
-    struct block
-        *block; /* one for each name, then one for its calls that never ended, if there are any; then one for all */
+    /* One for each name, then one for its calls that never ended, if there are any; then one for all. */
+    struct block *block;
     size_t blocks;
     struct edge *stretch_start, *stretch_stop; /* by block and time */
     struct edge *start, *stop;                 /* the same, by time */
@@ -233,7 +233,7 @@ static void close_block(struct gt_block_join *join, size_t block)
     join->block[block].open_at = 0;
 }
 
-/* How many edges are before `time`, or at it as well. */
+/* Returns how many edges are before `time`, or at it as well. */
 static size_t count_edges(const struct edge *edges, size_t count, double time, bool or_at)
 {
     size_t low = 0, high = count;

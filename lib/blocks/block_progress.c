@@ -16,7 +16,7 @@
 #include "base/number.h"
 #include "blocks/block.h"
 
-/* Of each file at a time, and names that are counted. */
+/* These are the limits of each file at a time, and of names that are counted. */
 enum { PART = 1 << 18, NAMES = 8, PACE = 10 };
 
 /* A call that takes so many times as long as those before tells that the pace is another now. */

@@ -1,5 +1,5 @@
-/* How far a program is, as its code blocks tell that say how many of them there will be (gt_block_begin_of): from the files that its
- * processes write into the folder of a run, each byte read once. */
+/* Progress is how far a program is, as its code blocks tell that say how many of them there will be (gt_block_begin_of): from the files
+ * that its processes write into the folder of a run, each byte read once. */
 #ifndef GT_BLOCKS_BLOCK_PROGRESS_H
 #define GT_BLOCKS_BLOCK_PROGRESS_H
 

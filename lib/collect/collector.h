@@ -64,8 +64,8 @@ struct gt_process {
     double mark,
         mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
     int64_t met_ns;  /* monotonic: when it was first read */
-    int64_t
-        alone_ns;  /* monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not */
+    /* Monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not. */
+    int64_t alone_ns;
     uint32_t peak; /* see sample/job_peak.h */
     struct gt_group_membership made;
     uint32_t version;                  /* another whenever something that is accounted for has changed, from 1 on */
@@ -130,7 +130,7 @@ struct gt_frame {
     size_t share_count, share_capacity;
     struct gt_package *package; /* none: the processors count as one */
     size_t package_count;
-    /* Which collector a figure of the machine comes from, where several could give it: set while opening. */
+    /* A figure of the machine comes from this collector, where several could give it: set while opening. */
     const struct gt_collector_type *owner[GT_METRIC_COUNT];
 };
 
@@ -161,7 +161,7 @@ struct gt_availability {
     double refresh;   /* seconds between new values at the source, 0 when each read is fresh, NaN when unknown */
 };
 
-/* How a figure came about. */
+/* A figure came about in one of these ways. */
 enum gt_exactness { GT_MISSING, GT_SAMPLED, GT_EXACT, GT_DERIVED, GT_ESTIMATED };
 
 /* The origin of a figure, for the provenance of reports. */
@@ -212,7 +212,7 @@ struct gt_collector_type {
     /* A negative result is worth one warning; what was filled in all the same is good. */
     int (*collect)(void *state, struct gt_frame *frame, struct gt_error *error);
     void (*close)(void *state);
-    /* How the figures were had, as known by now ("host PIDs mapped by NSpid"); may be NULL. An empty text: nothing to add. */
+    /* Tells how the figures were had, as known by now ("host PIDs mapped by NSpid"); may be NULL. An empty text: nothing to add. */
     void (*describe)(const void *state, char *text, size_t size);
     /* Why it has no figure of `metric`, as known by now; may be NULL. An empty text: not known. */
     void (*explain)(const void *state, enum gt_metric_id metric, char *text, size_t size);

@@ -38,7 +38,7 @@ void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *t
         read_name(watch, tree->root);
 }
 
-/* Of a group that the job made, its limit, and who was killed there. */
+/* Tells the limit of a group that the job made, and who was killed there. */
 static void name_made(const struct gt_made_group *made, struct gt_kernel_events *ret)
 {
     if (!made->is_below && made->oom_kills > 0)

@@ -1,6 +1,6 @@
-/* What is constant during a run: the machine, and what the job was given, by the control groups that it lies in and by the scheduler
- * that started it, as its environment tells. Sources: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES", qsub(1B) of PBS and Torque, bsub(1)
- * of LSF. */
+/* These describe what is constant during a run: the machine, and what the job was given, by the control groups that it lies in and by
+ * the scheduler that started it, as its environment tells. Sources: sbatch(1) "OUTPUT ENVIRONMENT VARIABLES", qsub(1B) of PBS and
+ * Torque, bsub(1) of LSF. */
 #ifndef GT_RECORD_MACHINE_H
 #define GT_RECORD_MACHINE_H
 

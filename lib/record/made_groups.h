@@ -26,7 +26,7 @@ struct gt_made_groups {
     struct gt_control_group own; /* that in which the main process was found */
     size_t count;
     struct gt_made_group made[GT_MADE_GROUPS]; /* those after the first so many are not watched */
-    /* What /proc/PID/cgroup was found to say: a hash, and the group, -1 where it is the job's own or one that is not watched. */
+    /* /proc/PID/cgroup was found to say this: a hash, and the group, -1 where it is the job's own or one that is not watched. */
     size_t memberships;
     struct {
         uint64_t hash;

@@ -1,4 +1,4 @@
-/* How each figure of a run came about, and why a missing one is missing. */
+/* The provenance tells how each figure of a run came about, and why a missing one is missing. */
 #ifndef GT_RECORD_PROVENANCE_H
 #define GT_RECORD_PROVENANCE_H
 

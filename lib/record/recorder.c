@@ -44,7 +44,7 @@ int gt_recorder_path(const struct gt_tracker_options *options, pid_t pid, char *
                                                 : 0;
 }
 
-/* How many processes are listed by name: other recordings than SQLite would need a file beside them for it. */
+/* Returns how many processes are listed by name: other recordings than SQLite would need a file beside them for it. */
 static size_t names_of(const struct gt_tracker_options *options)
 {
     const struct gt_store_type *type = options->tracking_file ? gt_store_type_of(options->tracking_file, NULL) : NULL;
@@ -188,19 +188,18 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
     return gt_store_open(&recorder->store, &store, &recorder->machine, error);
 }
 
-static int store_sample(struct gt_recorder *recorder, struct gt_error *error)
+static void store_sample(struct gt_recorder *recorder)
 {
     if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
         warn_caller(recorder, recorder->store_failure.text); /* the job is measured all the same */
     if (!recorder->store)
-        return 0;
-    int status = gt_store_write(recorder->store, &recorder->sample, error);
-    const char *trouble = status >= 0 ? gt_store_trouble(recorder->store) : NULL;
+        return;
+    gt_store_write(recorder->store, &recorder->sample);
+    const char *trouble = gt_store_trouble(recorder->store);
     if (trouble && strcmp(trouble, recorder->store_trouble) != 0) {
         snprintf(recorder->store_trouble, sizeof recorder->store_trouble, "%s", trouble);
         warn_caller(recorder, trouble);
     }
-    return status;
 }
 
 /* Figures of these devices will be partial, or at the end are. */
@@ -238,7 +237,10 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
     gt_summary_add(&recorder->summary, sample);
     status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9,
                                  &sample->energy);
-    return status < 0 ? gt_error_system(error, -status, "sample") : store_sample(recorder, error);
+    if (status < 0)
+        return gt_error_system(error, -status, "sample");
+    store_sample(recorder);
+    return 0;
 }
 
 static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_error *error)

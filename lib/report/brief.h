@@ -28,9 +28,9 @@ struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char
 void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line);
 /* A sentence, and a further one or NULL. */
 void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *detail);
-/* The same, of which pages show the part with this key; NULL: none. */
+/* It does the same, and pages show the part with this key; NULL: none. */
 void gt_brief_finding(struct gt_node *brief, const char *sentence, const char *detail, const char *part);
-/* What to ask for next time: a heading and what is to be pasted, or NULL. */
+/* A request says what to ask for next time: a heading and what is to be pasted, or NULL. */
 void gt_brief_request(struct gt_node *brief, const char *heading, const char *request);
 /* Where the rest is. */
 void gt_brief_more(struct gt_node *brief, const char *more);
@@ -44,7 +44,7 @@ const char *gt_brief_rest(const struct gt_node *brief); /* NULL: not told */
 const struct gt_node *gt_brief_first_line(const struct gt_node *brief);
 const struct gt_node *gt_brief_first_warning(const struct gt_node *brief);
 const struct gt_node *gt_brief_first_request(const struct gt_node *brief);
-/* Of one of these nodes. */
+/* These read one of these nodes. */
 const char *gt_brief_value(const struct gt_node *item); /* NULL: none */
 const char *gt_brief_words(
     const struct gt_node *item); /* a line's words, a warning's sentence, a request's heading; never NULL */

@@ -168,7 +168,7 @@ static bool is_empty_column(const struct gt_grid *grid, size_t column)
     return grid->rows > 1;
 }
 
-/* Of a table whose rows have names: nothing but zeros. */
+/* Returns true where a row of a table whose rows have names holds nothing but zeros. */
 static bool is_empty_row(const struct gt_grid *grid, size_t row)
 {
     for (size_t column = 1; column < grid->columns; column++) {

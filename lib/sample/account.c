@@ -28,7 +28,7 @@ void gt_account_init(struct gt_account *account, uint64_t start_tick)
     *account = (struct gt_account){.start_tick = start_tick};
 }
 
-/* What the member and the children it waited for have used. */
+/* Returns what the member and the children it waited for have used. */
 static double inclusive(const struct gt_process *process, int k)
 {
     double own = process->value[gt_accounted[k]];
@@ -120,7 +120,7 @@ static void read_parents(struct gt_tree *tree)
         if (!parent || parent->is_gone || parent->is_fresh)
             continue;
         parent->is_fresh = true;
-        if (gt_process_read_slowly(parent, tree->root) < 0)
+        if (gt_process_read_slowly(parent) < 0)
             i = (size_t)-1; /* its parent is to be read, too: start again */
     }
 }

@@ -27,8 +27,8 @@ struct gt_account {
     double main_mark_held;       /* its mark while it was held back before its program, bytes; 0 it was not */
     double main_about;           /* its high-water mark or little more, bytes; 0 unknown */
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
-    double
-        left_out; /* seconds of processes that turned out to be no part of the job, though a member waited for them */
+    /* Seconds of processes that turned out to be no part of the job, though a member waited for them. */
+    double left_out;
     uint64_t start_tick; /* members older than this have a base; 0: none has */
 };
 

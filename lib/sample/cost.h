@@ -1,4 +1,4 @@
-/* What energy comes to in carbon and money. Nothing is looked up on a network. */
+/* The cost is what energy comes to in carbon and money. Nothing is looked up on a network. */
 #ifndef GT_SAMPLE_COST_H
 #define GT_SAMPLE_COST_H
 

@@ -296,13 +296,13 @@ void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t index, const struct gt_
     gt_job_peak_rise(peak, index, mark);
 }
 
-/* What a process had that no look met: which of its files it shared with others is not known, so files are left out. */
+/* Returns what a process had that no look met: which of its files it shared with others is not known, so files are left out. */
 static double own_of_unseen(const struct gt_job_peak *peak, const struct gt_peak_member *member)
 {
     return fmax(0, member->told - (member->is_forked ? member->inherited : peak->largest_file));
 }
 
-/* What the scope had when a process that has ended had its mark, which no look saw. */
+/* Returns what the scope had when a process that has ended had its mark, which no look saw. */
 static double at_mark(const struct gt_job_peak *peak, const struct gt_peak_member *member, int scope)
 {
     bool is_pending = member->is_forked && member->pending > 0;
@@ -313,7 +313,7 @@ static double at_mark(const struct gt_job_peak *peak, const struct gt_peak_membe
     return member->around[scope] + member->own + own_growth(peak, member, member->told - member->rss);
 }
 
-/* What the kernel told of a process that has ended. */
+/* Takes in what the kernel told of a process that has ended. */
 static void weigh(struct gt_job_peak *peak, struct gt_peak_member *member)
 {
     if (!member->has_ended || !(member->told > member->mark))

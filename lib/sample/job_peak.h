@@ -82,8 +82,8 @@ struct gt_job_peak {
     uint64_t untold;                      /* processes that ended and whose final mark is not known */
     struct gt_peak_bound untold_together; /* how many of them lived at the same time */
     double least_untold; /* the smallest mark that looks had of any of them, bytes; 0: some were never seen */
-    double
-        largest_waited; /* no process that the main process or its children waited for had more, bytes; 0: not known */
+    /* No process that the main process or its children waited for had more, bytes; 0: not known. */
+    double largest_waited;
 };
 
 /* What a look says of a process. */

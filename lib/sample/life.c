@@ -88,7 +88,7 @@ void gt_life_shorten(char *ret, size_t size, const char *text)
 
 /* ---- Lives as a tree ---------------------------------------------------------------------------------------------- */
 
-/* Of each life: its parent, its first child and its next sibling; `count` stands for none, and for the root above all. */
+/* Each life has its parent, its first child and its next sibling here; `count` stands for none, and for the root above all. */
 struct links {
     size_t count;
     uint32_t *parent, *child, *next, *last;

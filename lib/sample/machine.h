@@ -1,4 +1,4 @@
-/* What is constant during a recording: the machine, its GPUs, what the job was given, and the units of the tracking file. */
+/* The machine is all that is constant during a recording: its GPUs, what the job was given, the units of the tracking file. */
 #ifndef GT_SAMPLE_MACHINE_H
 #define GT_SAMPLE_MACHINE_H
 
@@ -17,13 +17,13 @@ struct gt_gpu {
     bool selected;
 };
 
-/* What counts a device's energy. */
+/* This counts a device's energy. */
 struct gt_energy_source {
     char name[96];  /* "RAPL by powercap"; "" none */
     double refresh; /* seconds between new values at the source; 0: not known */
 };
 
-/* What a job was given. */
+/* A job was given these. */
 enum gt_limit_kind {
     GT_LIMIT_MEMORY,       /* bytes asked for; where nobody says so, the limit of its control groups */
     GT_LIMIT_GROUP_MEMORY, /* bytes at which the kernel kills */

@@ -1,7 +1,7 @@
-/* Which processes belong to a job, from the kernel's events: exact, however short they live.
+/* The membership tells which processes belong to a job, from the kernel's events: exact, however short they live.
  *
- * A member is every process that was seeded, and every process that a member forked, whoever its parent is later. A process lives until its last thread has ended (a
- * zombie does not); threads are counted by their numbers, so that hearing of one twice does no harm.
+ * A member is every process that was seeded, and every process that a member forked, whoever its parent is later. A process lives until
+ * its last thread has ended (a zombie does not); threads are counted by their numbers, so that hearing of one twice does no harm.
  *
  * How a sampler uses it
  *   1. gt_events_open before the job starts (or, attaching, before the first look at the tree), then gt_membership_new.

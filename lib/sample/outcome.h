@@ -19,7 +19,7 @@ struct gt_provenance {
     char note[400];   /* method, limits, or why it is missing */
 };
 
-/* Of one processor package, over the whole run: joules, then CPU seconds. */
+/* These are figures of one processor package, over the whole run: joules, then CPU seconds. */
 enum gt_package_figure {
     GT_PACKAGE_TOTAL, /* what it drew, and its parts */
     GT_PACKAGE_JOB,
@@ -41,7 +41,7 @@ struct gt_package_figures {
     double value[GT_PACKAGE_FIGURES];
 };
 
-/* What is known of a scope's peak of memory beside the peak and its upper bound, which are metrics; bytes, NaN not known. */
+/* This is known of a scope's peak of memory beside the peak and its upper bound, which are metrics; bytes, NaN not known. */
 struct gt_peak_fields {
     double least;         /* it was certainly not less */
     double private_bytes; /* the part that one process had alone */
@@ -56,14 +56,14 @@ struct gt_gap {
     double cause; /* of the first time, enum gt_gap_cause */
 };
 
-/* What is known of a device's counter beside what it counted. */
+/* This is known of a device's counter beside what it counted. */
 struct gt_counter_fields {
     double most_watts, job_most_watts; /* the greatest power between two readings, and of the job; 0: not known */
     double doubt;                      /* joules that it may have counted unseen */
     struct gt_gap gap;                 /* in which it is not known what was drawn */
 };
 
-/* What the kernel did to a job for using more than it was given. NaN: not known. */
+/* The kernel did this to a job for using more than it was given. NaN: not known. */
 struct gt_kernel_events {
     double oom_kills;         /* processes of its control group that were killed for memory */
     double oom_kills_above;   /* the same of groups above and of the whole machine, perhaps others' */

@@ -147,7 +147,7 @@ static void end(struct gt_roster *roster, struct entry *entry, int64_t when_ns)
     note_change(roster, entry);
 }
 
-/* Whether it is another than before. */
+/* Returns true where the name is another than before. */
 static bool rename_to(char *old, size_t size, const char *text)
 {
     char shortened[GT_LIFE_COMMAND];

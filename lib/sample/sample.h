@@ -28,8 +28,8 @@ struct gt_sample {
     struct gt_row *row;
     struct gt_energy_reading energy;
     size_t life_count;
-    const struct gt_life
-        *life; /* of a list: the processes that came, got another name or ended since the last sample */
+    /* Of a list: the processes that came, got another name or ended since the last sample. */
+    const struct gt_life *life;
 };
 
 enum { GT_FIXED_ROWS = 4 };

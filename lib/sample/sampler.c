@@ -224,7 +224,7 @@ static void admit_new(struct gt_sampler *sampler)
         process->is_admitted = true;
         process->met_ns = gt_clock_monotonic(&sampler->clock);
         if (gt_process_read(process, &sampler->root) == 0)
-            gt_process_read_first(process, &sampler->root);
+            gt_process_read_first(process);
         struct gt_process *origin = process->is_main || !process->is_forked
                                         ? NULL
                                         : gt_job_finder_origin(&sampler->finder, &sampler->tree, process);
@@ -309,7 +309,7 @@ static void look_at_forks(struct gt_sampler *sampler)
     leave_samplers_out(sampler);
 }
 
-/* What a process says of the job's peak. */
+/* Notes what a process says of the job's peak. */
 static void note_process(struct gt_sampler *sampler, const struct gt_process *process, double own, bool is_pending)
 {
     if (process->peak == GT_PEAK_NONE || process->is_zombie)

@@ -1,4 +1,4 @@
-/* One reading of everything: the tree, its counters, the collectors, the walks over shared memory. */
+/* A sampler takes one reading of everything: the tree, its counters, the collectors, the walks over shared memory. */
 #ifndef GT_SAMPLE_SAMPLER_H
 #define GT_SAMPLE_SAMPLER_H
 

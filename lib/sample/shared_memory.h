@@ -35,8 +35,8 @@ struct gt_shared_memory_record {
     bool is_alone; /* walked alone, since it is new: what it shares is taken for part of the rest */
     bool is_denied;
     struct gt_heritage heritage;
-    size_t
-        family; /* the record of the process it inherited from; when that has ended, of the first that did; GT_SHARED_MEMORY_NONE */
+    /* The record of the process it inherited from; when that has ended, of the first that did; GT_SHARED_MEMORY_NONE. */
+    size_t family;
     double rss, file_bytes;                     /* now */
     double faults;                              /* minor and major, as last read; NaN unknown */
     double cpu_time;                            /* its CPU clock before that; NaN: it has none */

@@ -26,7 +26,7 @@ struct gt_tree {
     bool follows_session; /* the main process leads a session: its processes belong to the job */
     bool hears_forks;     /* the kernel tells of each: a search through all processes is only a check */
     int64_t searched_ns;  /* last search through all processes */
-    /* How the processes that were dropped so far had divided a CPU second over packages: sums, and the bound part. */
+    /* The processes that were dropped so far had divided a CPU second over packages so: sums, and the bound part. */
     double left_on[GT_PACKAGES], left_bound[GT_PACKAGES];
 };
 

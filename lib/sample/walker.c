@@ -25,7 +25,7 @@ static const int64_t MOST_KEPT_NS = GT_SECOND / 20, SOONEST_NS = GT_SECOND / 4 -
 static const int64_t PERIOD_NS = GT_SECOND - GT_SECOND / 20; /* a sample once a second may come a little early */
 static const int64_t STILL_PERIOD_NS = 10 * GT_SECOND;
 
-/* What one thread hands to the other: the walking thread owns it while `is_asked`, which is under the lock. */
+/* One thread hands this to the other: the walking thread owns it while `is_asked`, which is under the lock. */
 struct task {
     bool is_asked;
     bool is_stopping;
@@ -188,7 +188,7 @@ static void harvest(struct gt_walker *walker, int64_t patience_ns)
     }
 }
 
-/* How much there is for a walk to do. */
+/* Returns how much there is for a walk to do. */
 struct walk_need {
     bool has_new;          /* a process that was never walked, and may be */
     bool has_changed;      /* what the last walk said is out of date */
@@ -310,7 +310,7 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
     ret->walks = walker->walks;
 }
 
-/* Whether walks take their time from somebody. The machine counts in clock ticks, so some time has to pass. */
+/* Returns true where walks take their time from somebody. The machine counts in clock ticks, so some time has to pass. */
 static void look_at_machine(struct gt_walker *walker, const struct gt_frame *frame, int64_t now)
 {
     static const double BUSY = 0.9;

@@ -1,4 +1,4 @@
-/* Walks over the memory of the job's processes, on a thread of their own and within limits, so that neither the samples nor
+/* A walker walks over the memory of the job's processes, on a thread of its own and within limits, so that neither the samples nor
  * the job notice them.
  *
  * Limits: after a walk each process is left alone for 100 times what its walk took, or 200 times when it maps memory itself, so that
@@ -32,9 +32,9 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
  * is due and waits for it at most `patience_ns`; a walk that takes longer counts at the next call. */
 int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns,
                     struct gt_walker_result *ret);
-/* Of process `index` of the frame that was last applied. */
+/* Returns the record of process `index` of the frame that was last applied. */
 const struct gt_shared_memory_record *gt_walker_record(const struct gt_walker *walker, size_t index);
-/* How shared memory is counted once: gt_memory_label(). */
+/* Tells how shared memory is counted once: gt_memory_label(). */
 const char *gt_walker_method(const struct gt_walker *walker);
 /* Breaks off a walk in progress. */
 void gt_walker_close(struct gt_walker *walker);

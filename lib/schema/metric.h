@@ -34,7 +34,7 @@ struct gt_metric {
 
 extern const struct gt_metric gt_metrics[GT_METRIC_COUNT];
 
-/* What there is at most: capacity.def. */
+/* Capacities tell what there is at most: capacity.def. */
 enum gt_capacity_id {
 #define CAPACITY(symbol, name, unit, scopes, help) GT_CAPACITY_##symbol,
 #include "schema/capacity.def"

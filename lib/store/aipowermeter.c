@@ -181,7 +181,7 @@ static double job_ratio_of(const struct gt_experiment_window *window, size_t dev
     return all > 0 ? (isnan(ours) ? 0 : ours) / all : ours;
 }
 
-/* How GPUs are numbered: boards, in the drivers' order. */
+/* GPUs are numbered as boards, in the drivers' order. */
 static void each_gpu(struct gt_json *json, const struct gt_experiment_window *window, gpu_figure *figure)
 {
     int64_t card = 0;
@@ -369,7 +369,7 @@ static int write_metadata(const char *folder, const char *description, struct gt
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
-/* How an earlier recording left the file: cut back to its last whole line, and its segment ended. */
+/* Mends what an earlier recording left: the file is cut back to its last whole line, and its segment ended. */
 static int mend(int fd)
 {
     char tail[sizeof SEGMENT_END - 1];

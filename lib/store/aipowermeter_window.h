@@ -78,8 +78,8 @@ struct gt_experiment_window {
     size_t temperature_count;
 };
 
-/* After a reading, which the first window begins with. `sampler` and `attribution` are borrowed; `all_gpu_users`: all processes on GPUs count
- * as the tracker's. -ENOMEM. */
+/* After a reading, which the first window begins with. `sampler` and `attribution` are borrowed; `all_gpu_users`: all processes on GPUs
+ * count as the tracker's. -ENOMEM. */
 int gt_experiment_window_begin(struct gt_experiment_window *window, const struct gt_sampler *sampler,
                                const struct gt_attribution *attribution, bool all_gpu_users);
 /* After each further reading. -ENOMEM. */

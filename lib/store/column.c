@@ -149,7 +149,7 @@ static double bytes_per_unit(enum gt_metric_id metric, const struct gt_machine *
     return factor;
 }
 
-/* What one of the original's "hardware" percentages is divided by. */
+/* Returns what one of the original's "hardware" percentages is divided by. */
 static double hardware_units(const struct gt_column *column, const struct gt_machine *machine)
 {
     if (is_gpu(column->metric))

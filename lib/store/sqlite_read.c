@@ -269,7 +269,7 @@ static bool has_column(sqlite3 *database, const char *table, const char *column)
     return sqlite3_table_column_metadata(database, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* What the table calls the column; NULL: it has none. */
+/* Returns what the table calls the column; NULL: it has none. */
 static const char *name_in(sqlite3 *database, const char *table, const char *column)
 {
     const char *before = gt_store_name_before(column);

@@ -42,8 +42,8 @@ struct gt_store {
     size_t waiting; /* bytes of those that wait */
     uint64_t dropped;
     struct gt_error failure; /* the first error of writing; nothing is written after it */
-    struct gt_error
-        removal; /* why the file that was removed could not be written again; or 0 and a text that says it was */
+    /* Why the file that was removed could not be written again; or 0 and a text that says it was. */
+    struct gt_error removal;
     bool has_outcome;
     struct gt_outcome outcome; /* what finish shall write */
 };
@@ -301,21 +301,19 @@ static void write_directly(struct gt_store *store, const struct gt_sample *sampl
     end_guard(&guard);
 }
 
-int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struct gt_error *error)
+void gt_store_write(struct gt_store *store, const struct gt_sample *sample)
 {
-    (void)error;
     if (!store->has_writer && !store->is_direct)
         store->is_direct = start_writer(store, NULL) < 0;
     if (store->is_direct) {
         write_directly(store, sample);
-        return 0;
+        return;
     }
     pthread_mutex_lock(&store->lock);
     bool wake = !store->failure.code && enqueue(store, sample);
     pthread_mutex_unlock(&store->lock);
     if (wake) /* after the lock is free, or the writer would wake up to wait for it */
         pthread_cond_signal(&store->wake);
-    return 0;
 }
 
 /* With the lock held: of several the worst. */

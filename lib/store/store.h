@@ -19,7 +19,8 @@ struct gt_store;
 /* Fill in placeholders (%p pid, %h host, %j job id, %r rank, %% percent) and the suffix .sqlite when there is none.
  * -EINVAL names an unknown suffix or placeholder. */
 int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error);
-/* Check that a recording may be made at `path`: -EEXIST without overwrite, -EACCES, -ENOENT (the folder around its own) ...; creates nothing. */
+/* Check that a recording may be made at `path`: -EEXIST without overwrite, -EACCES, -ENOENT (the folder around its own) ...; creates
+ * nothing. */
 int gt_store_check(const struct gt_store_options *options, struct gt_error *error);
 /* Make the folder that `path` stands in where it is missing; a thousand ranks may do so at once. The folder around it is not made: it
  * would hide a mistyped name. */
@@ -28,7 +29,7 @@ int gt_store_make_folder(const char *path, struct gt_error *error);
 /* Create the file with the static data. An older file is replaced only now. */
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
-int gt_store_write(struct gt_store *store, const struct gt_sample *sample, struct gt_error *error);
+void gt_store_write(struct gt_store *store, const struct gt_sample *sample);
 /* Returns NULL, or one sentence about what the recording lost and why: it stopped early, or samples were dropped. */
 const char *gt_store_trouble(struct gt_store *store);
 /* Write all queued samples and the outcome, which may be NULL, and close. One file remains, or four of CSV with detail. Returns
@@ -60,7 +61,8 @@ void gt_recording_place(const struct gt_recording *recording, struct gt_recordin
 /* Returns 1 and the next sample in the order of the file, 0 at the end, or negative errno with file and line or row. The sample is
  * borrowed until the next call. After -EBADMSG, a bad row, the next call goes on behind it. */
 int gt_recording_next(struct gt_recording *recording, const struct gt_sample **ret, struct gt_error *error);
-/* Returns how many samples were left out so far because they were never finished: 1 at most, at the end of a file whose writer was killed. */
+/* Returns how many samples were left out so far because they were never finished: 1 at most, at the end of a file whose writer was
+ * killed. */
 uint64_t gt_recording_unfinished(const struct gt_recording *recording);
 void gt_recording_close(struct gt_recording *recording);
 

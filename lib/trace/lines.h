@@ -1,4 +1,4 @@
-/* Lines of a file, in memory for the longest of them. */
+/* Lines of a file are read with memory for the longest of them. */
 #ifndef GT_TRACE_LINES_H
 #define GT_TRACE_LINES_H
 

@@ -11,7 +11,7 @@ struct gt_profile_edge {
     double total_time, cumulative_time;
 };
 
-/* What fell on a frame itself: its children have theirs. */
+/* This fell on a frame itself: its children have theirs. */
 struct gt_profile_own {
     double weight;
     int64_t calls;

@@ -45,8 +45,8 @@ void gt_scan_close(struct gt_scan *scan);
 void gt_batch_release(struct gt_batch *batch);
 
 /* Returns the end of the object that begins at `from` ('{'), behind its last brace; 0 when it does not end before
- * `length`, or a string before its end begins where none can: quotes went wrong. It reads up to GT_SCAN_PAD bytes past `length`. The others do the same on processors without AVX2, and a
- * byte at a time. */
+ * `length`, or a string before its end begins where none can: quotes went wrong. It reads up to GT_SCAN_PAD bytes past `length`. The
+ * others do the same on processors without AVX2, and a byte at a time. */
 size_t gt_scan_object_end(const char *text, size_t from, size_t length);
 size_t gt_scan_object_end_narrow(const char *text, size_t from, size_t length);
 size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length);

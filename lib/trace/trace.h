@@ -159,7 +159,7 @@ enum gt_trace_profiler {
     GT_PROFILERS
 };
 
-/* What the times of a profile are. */
+/* The times of a profile are one of these. */
 enum gt_profile_unit { GT_PROFILE_SECONDS, GT_PROFILE_SAMPLES, GT_PROFILE_BYTES, GT_PROFILE_UNITS };
 
 /* One function of a Python profile. One that is only named as a caller has calls of -1 and times of NaN. */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* How a character is shown; without colours all are told apart by words. */
+/* A character is shown in one of these ways; without colours all are told apart by words. */
 enum gt_view_style {
     GT_VIEW_PLAIN,
     GT_VIEW_DIM,

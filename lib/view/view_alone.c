@@ -136,7 +136,7 @@ static int draw_process(const struct gt_view_picture *picture, int row, int rows
     return row + rows;
 }
 
-/* How long each of its calls took. */
+/* Takes how long each of its calls took. */
 static void take_calls(const struct gt_view_picture *picture, struct area *area)
 {
     const struct gt_view_model *model = picture->model;

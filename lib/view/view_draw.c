@@ -111,7 +111,7 @@ static bool is_followed_progress(const struct gt_view_picture *picture)
     return *name && !strcmp(name, picture->choice->follow);
 }
 
-/* How far it is, and how long it will still take. What is followed tells how far by itself. */
+/* Tells how far it is, and how long it will still take. What is followed tells how far by itself. */
 static void left_text(char *text, size_t size, const struct gt_view_picture *picture)
 {
     const struct gt_view_model *model = picture->model;
@@ -343,7 +343,7 @@ static int draw_disk(const struct gt_view_picture *picture, int row)
 enum { WARNINGS = 4 };
 static const double IDLE = 0.05, IDLE_SECONDS = 60;
 
-/* How long a GPU has been idle until now, seconds. */
+/* Returns how long a GPU has been idle until now, seconds. */
 static double idle_time(const struct gt_view_model *model, size_t gpu)
 {
     double idle = 0, step = gt_course_span_length(model->course);
@@ -375,7 +375,7 @@ static size_t warn_of_idle(const struct gt_view_model *model, char *text, size_t
     return isfinite(shortest);
 }
 
-/* Of a job that runs, or at a moment of it. */
+/* Finds the warnings of a job that runs, or at a moment of it. */
 static size_t find_warnings(const struct gt_view_picture *picture, char text[WARNINGS][120])
 {
     const struct gt_view_model *model = picture->model;

@@ -17,7 +17,7 @@ enum gt_view_sort {
 
 enum gt_view_kind { GT_VIEW_NOTHING, GT_VIEW_BLOCK, GT_VIEW_PROCESS };
 
-/* What a row is about. */
+/* A row is about one of these. */
 struct gt_view_item {
     enum gt_view_kind kind;
     char name[96]; /* of a block */
@@ -57,8 +57,8 @@ int gt_view_draw_all(const struct gt_view_grid *grid, const struct gt_view_model
                      const struct gt_view_model *before, const struct gt_view_choice *choice,
                      struct gt_view_places *places);
 
-/* Seconds that the job will still take, by what is known best: its own count, an earlier run (`before`, or of the same command), what it was
- * given; NaN: nothing is known. *is_given: it is the last of these. */
+/* Seconds that the job will still take, by what is known best: its own count, an earlier run (`before`, or of the same command), what
+ * it was given; NaN: nothing is known. *is_given: it is the last of these. */
 double gt_view_left(const struct gt_view_model *model, const struct gt_view_model *before, bool *is_given);
 /* One row for a terminal whose others are the job's. */
 void gt_view_status_draw(const struct gt_view_grid *grid, const struct gt_view_model *model);
@@ -95,7 +95,7 @@ const struct gt_view_block *gt_view_block_named(const struct gt_view_model *mode
 /* In the units that were chosen; returns `ret`. */
 const char *gt_view_bytes(const struct gt_view_choice *choice, char *ret, double bytes);
 
-/* What can be chosen, blocks before processes, as they are listed. Returns how many, and *ret to be freed; 0 without memory. */
+/* Lists what can be chosen, blocks before processes. Returns how many, and *ret to be freed; 0 without memory. */
 size_t gt_view_items(const struct gt_view_picture *picture, struct gt_view_item **ret);
 bool gt_view_item_is(const struct gt_view_item *item, const struct gt_view_item *other);
 struct gt_view_item gt_view_block_item(const struct gt_view_block *block);
@@ -103,7 +103,7 @@ struct gt_view_item gt_view_process_item(const struct gt_view_process *process);
 /* A row about `item` has been drawn: it is marked if it is the chosen one. */
 void gt_view_row_done(const struct gt_view_picture *picture, struct gt_view_box box, int row,
                       const struct gt_view_item *item);
-/* What is chosen, alone, in the rows from `row` on. Returns the row behind it. */
+/* Draws what is chosen, alone, in the rows from `row` on. Returns the row behind it. */
 int gt_view_alone_draw(const struct gt_view_picture *picture, int row, int rows);
 
 /* Tables of panes: columns from right to left but for the first ones. */

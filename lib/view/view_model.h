@@ -84,7 +84,7 @@ struct gt_view_model {
     double block_at;          /* the moment up to which blocks are told, seconds from the begin */
     size_t block_count;
     struct gt_view_block *block;
-    /* Of the block that is looked at alone: how long its last calls took. */
+    /* The block that is looked at alone took so long in its last calls. */
     char alone[96];
     double *call;
     size_t call_count;
@@ -94,7 +94,7 @@ struct gt_view_model {
 
 /* All figures not known. */
 void gt_view_forget_figures(struct gt_view_model *model);
-/* What the job was given, else what the machine has. */
+/* Takes what the job was given, else what the machine has. */
 void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *machine);
 
 /* Reads a recording, again and again while it is written. */

@@ -170,7 +170,7 @@ static void begin_with(struct gt_view_reader *reader, const struct gt_sample *sa
     reader->has_begun = true;
 }
 
-/* What a counter grew by each second since the sample before. */
+/* Returns what a counter grew by each second since the sample before. */
 static double rate(double now, double *before, double seconds)
 {
     double grown = now - *before;

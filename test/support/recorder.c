@@ -120,7 +120,7 @@ void recorder_write(const char *path, int count, bool detail)
     struct gt_outcome outcome = recorder_outcome(count);
     int status = gt_store_open(&store, &options, recorder_machine(true), &error);
     for (int i = 0; i < count && status >= 0; i++)
-        status = gt_store_write(store, recorder_sample(i), &error);
+        gt_store_write(store, recorder_sample(i));
     if (status < 0 || gt_store_close(store, &outcome, &error) < 0) {
         fprintf(stderr, "%s\n", error.text);
         abort();

@@ -188,7 +188,7 @@ static void read_all(size_t known)
     discover(&tree);
     for (size_t i = 0; i < tree.count; i++)
         if (gt_process_read(tree.process[i], &root) == 0)
-            gt_process_read_slowly(tree.process[i], &root);
+            gt_process_read_slowly(tree.process[i]);
     for (size_t i = known; i < tree.count; i++)
         gt_account_admit(&account, tree.process[i]);
     gt_account_settle(&account, &tree);

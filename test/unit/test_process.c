@@ -75,7 +75,7 @@ static int end(void **state)
 static bool falls_asleep(struct gt_process *process, const struct gt_root *root)
 {
     for (int i = 0; i < 1000; i++) {
-        assert_int_equal(gt_process_read_slowly(process, root), 0);
+        assert_int_equal(gt_process_read_slowly(process), 0);
         usleep(10000);
         assert_int_equal(gt_process_read(process, root), 0);
         if (gt_process_was_idle(process))

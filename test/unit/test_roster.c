@@ -72,7 +72,7 @@ static void read_at(struct machine *machine, double seconds)
     gt_roster_begin(machine->roster, 0);
     gt_tree_discover(&machine->tree, true, now_ns + 100 * GT_SECOND);
     for (size_t i = 0; i < machine->tree.count; i++)
-        gt_process_read_slowly(machine->tree.process[i], &machine->root);
+        gt_process_read_slowly(machine->tree.process[i]);
     assert_int_equal(gt_roster_read(machine->roster, &machine->tree, now_ns), 0);
     gt_tree_drop_gone(&machine->tree);
 }

@@ -120,7 +120,8 @@ static void write_many(const char *path)
     fclose(file);
 }
 
-/* Buffers and threads take up to CONSTANT and half as much again for each further thread. The largest resident set that loading adds, in a process of its own. */
+/* Buffers and threads take up to CONSTANT and half as much again for each further thread. The largest resident set that loading adds,
+ * in a process of its own. */
 static size_t peak_of(const char *path, const struct gt_trace_options *options, size_t *count)
 {
     int ends[2];

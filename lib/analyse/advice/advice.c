@@ -82,7 +82,7 @@ static int collect_loader(const struct gt_analysis_input *input, struct gt_spans
     return status;
 }
 
-/* How many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not
+/* Returns how many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not
  * told. */
 static int workers_of(const struct gt_analysis_input *input, size_t event)
 {
@@ -491,8 +491,9 @@ static void advise_host_samples(struct gt_adviser *adviser)
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
 static void (*const rules[])(struct gt_adviser *adviser) = {
-    gt_advise_idle, gt_advise_uses,       gt_advise_launches, gt_advise_api,       gt_advise_memory,
-    advise_loader,  gt_advise_stragglers, advise_gpu_samples, advise_host_samples, advise_functions,
+    gt_advise_idle,     gt_advise_uses,      gt_advise_launches,   gt_advise_api,
+    gt_advise_memory,   advise_loader,       gt_advise_stragglers, gt_advise_critical_path,
+    advise_gpu_samples, advise_host_samples, advise_functions,
 };
 
 static int compare_gains(double a, double b)

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "analyse/trace/collectives.h"
 #include "analyse/trace/lists.h"
+#include "analyse/trace/path_graph.h"
 
 /* So much could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
 struct gt_gain {
@@ -37,19 +37,20 @@ __attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser,
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part);
 
 /* The rules read these arguments of events. */
-#define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers", GT_COLLECTIVE_ARGUMENTS
+#define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers", GT_PATH_ARGUMENTS
 enum { GT_ADVICE_NUM_WORKERS = 6, GT_ADVICE_COLLECTIVES };
 
 /* Runs all rules, and sorts what they say: what could win the most time first. Returns 0 or a negative errno. */
 int gt_advise_all(struct gt_adviser *adviser);
 void gt_adviser_release(struct gt_adviser *adviser);
 
-void gt_advise_idle(struct gt_adviser *adviser);       /* why GPUs stood still */
-void gt_advise_uses(struct gt_adviser *adviser);       /* communication and copies that nothing hides */
-void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than their launch; full queues */
-void gt_advise_api(struct gt_adviser *adviser);        /* calls that make the host or the GPU wait */
-void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
-void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
+void gt_advise_idle(struct gt_adviser *adviser);          /* why GPUs stood still */
+void gt_advise_uses(struct gt_adviser *adviser);          /* communication and copies that nothing hides */
+void gt_advise_launches(struct gt_adviser *adviser);      /* kernels shorter than their launch; full queues */
+void gt_advise_api(struct gt_adviser *adviser);           /* calls that make the host or the GPU wait */
+void gt_advise_memory(struct gt_adviser *adviser);        /* little left, reserved for nothing, growing */
+void gt_advise_stragglers(struct gt_adviser *adviser);    /* ranks that others wait for */
+void gt_advise_critical_path(struct gt_adviser *adviser); /* without what steps would be shortest */
 /* Does the same by who comes last to collectives. Returns false where these do not tell it. */
 bool gt_advise_arrivals(struct gt_adviser *adviser);
 

@@ -266,7 +266,7 @@ static void add_energy(struct gt_node *root, const struct gt_block_analysis *ana
                                                             .seconds = outcome ? outcome->elapsed : NAN});
 }
 
-/* How the join was made. */
+/* Reports how the join was made. */
 static void add_method(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     struct gt_node *section = gt_report_section(root, "sub_tracking", "Sub Tracking");

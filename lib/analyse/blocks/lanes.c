@@ -142,7 +142,7 @@ static int by_length(const void *a, const void *b)
     return x == y ? 0 : x < y ? 1 : -1;
 }
 
-/* How long a call has to be to be among the longest CALLS. */
+/* Returns how long a call has to be to be among the longest CALLS. */
 static double shortest_shown(const struct gt_block_analysis *analysis)
 {
     size_t count = analysis->intervals.count;

@@ -1,4 +1,4 @@
-/* What pickles of results are made of: the names that may occur in them, arrays of numpy, pandas and pyarrow, and single values. */
+/* Pickles of results are made of these: the names that may occur in them, arrays of numpy, pandas and pyarrow, and single values. */
 #ifndef GT_ANALYSE_BLOCKS_PICKLE_ARRAY_H
 #define GT_ANALYSE_BLOCKS_PICKLE_ARRAY_H
 

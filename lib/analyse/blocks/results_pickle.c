@@ -14,7 +14,7 @@ enum { DEEPEST = 64 };
 
 /* ---- frames and series of pandas ---- */
 
-/* How much JSON may still be made: shared values make a small pickle a large tree. */
+/* This counts how much JSON may still be made: shared values make a small pickle a large tree. */
 struct budget {
     size_t values;
 };

@@ -306,7 +306,7 @@ static bool is_known(const struct gt_comparison *comparison, const struct gt_fig
     return false;
 }
 
-/* Which sessions' energy is measured, where some is not. */
+/* Tells which sessions' energy is measured, where some is not. */
 static void add_certainty(struct gt_node *root, const struct gt_comparison *comparison)
 {
     struct gt_node *rows = gt_report_section(root, "energy_certainty", "Energy Is");

@@ -136,7 +136,7 @@ static void choose_sampled_memory(struct rule *rule, const struct gt_comparison 
         memcpy(rule->figure.keys, keys, sizeof keys);
 }
 
-/* How many letters have to be added, removed or replaced, at most `most`. */
+/* Returns how many letters have to be added, removed or replaced, at most `most`. */
 static size_t letters_between(const char *one, const char *other, size_t most)
 {
     while (*one && *one == *other) {

@@ -88,8 +88,8 @@ static double bytes_of_unit(const struct gt_comparison *comparison, const char *
     return name && gt_unit_memory(name, &bytes, NULL) >= 0 ? bytes : 1;
 }
 
-/* What to multiply a figure of a run with to have it in the unit of the first one: the original's columns of memory are in units of each
- * run's choice. */
+/* Returns what a figure of a run is multiplied by to have it in the unit of the first one: the original's columns of memory are in
+ * units of each run's choice. */
 static double unit_factor(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     const char *column = figure->keys[1];

@@ -83,7 +83,7 @@ static uint32_t flat_vector(struct flat *flat, const uint32_t *place, size_t cou
     return (uint32_t)flat->length;
 }
 
-/* Of structs, which stand in it as they are, eight bytes aligned. */
+/* Writes a vector of structs, which stand in it as they are, eight bytes aligned. */
 static uint32_t flat_structs(struct flat *flat, const void *structs, size_t count, size_t size)
 {
     flat_align(flat, count * size, 8);

@@ -1,4 +1,4 @@
-/* A file of Arrow's IPC format, batch by batch (https://arrow.apache.org/docs/format/Columnar.html). */
+/* A file of Arrow's IPC format is written batch by batch (https://arrow.apache.org/docs/format/Columnar.html). */
 #ifndef GT_ANALYSE_EXPORT_ARROW_FILE_H
 #define GT_ANALYSE_EXPORT_ARROW_FILE_H
 

@@ -1,4 +1,4 @@
-/* Call stacks of a trace, added up to one tree. */
+/* Call stacks of a trace are added up to one tree. */
 #ifndef GT_ANALYSE_EXPORT_FLAME_H
 #define GT_ANALYSE_EXPORT_FLAME_H
 

@@ -5,7 +5,7 @@
 #include "base/table.h"
 #include "trace/source.h"
 
-/* What is told of an event beside its columns: its arguments, and some of them by themselves. */
+/* An event is told with this beside its columns: its arguments, and some of them by themselves. */
 struct gt_exported_event {
     const struct gt_trace_event *event;
     uint32_t file, node;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "analyse/merge/critical_overlay.h"
 #include "analyse/merge/merged_trace.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -153,6 +154,8 @@ static int close_file(struct gt_merged_file *file, bool whole, struct gt_error *
 
 struct merge {
     const struct gt_merge_options *options;
+    const char *const *paths;
+    size_t count;
     const char *output; /* where the file goes; from `name` when the options do not tell */
     struct gt_buffer name;
     struct gt_trace_source *source;
@@ -422,6 +425,9 @@ static int write_file(struct merge *merge, struct gt_error *error)
     gt_merged_tell(&merge->merged);
     if (status >= 0)
         status = gt_merged_samples(&merge->merged, error);
+    if (status >= 0 && options->request.critical_path)
+        status = gt_merged_critical_path(&merge->merged, merge->paths, merge->count,
+                                         gt_trace_source_options(merge->source), merge->shift, error);
     if (status >= 0)
         status = gt_merged_write(&merge->merged, error);
     bool is_empty = !merge->merged.events && !merge->merged.counters;
@@ -536,6 +542,8 @@ static int merge_files(struct gt_report **ret, const char *const paths[], size_t
 {
     struct merge merge = {
         .options = options,
+        .paths = paths,
+        .count = count,
         .output = options->request.output,
         .merged = {.metrics = metrics, .low_gpu = options->request.low_gpu, .first = INT64_MAX, .last = INT64_MIN}};
     struct gt_trace_options wide = options->trace; /* the window is chosen once the clocks are known */

@@ -6,8 +6,8 @@
 #include "trace/trace.h"
 
 struct gt_merge_options {
-    struct gt_trace_options
-        trace; /* by_step: from the first event of start_step up to that of end_step, which is left out */
+    /* by_step: from the first event of start_step up to that of end_step, which is left out. */
+    struct gt_trace_options trace;
     struct gt_merge_request request;
 };
 

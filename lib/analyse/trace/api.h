@@ -4,7 +4,7 @@
 
 #include "analyse/trace/lists.h"
 
-/* What a call costs beside the work that it is for. */
+/* A call costs this beside the work that it is for. */
 enum gt_api_kind {
     GT_API_OTHER,
     GT_API_ALLOCATION,      /* cudaMalloc, cudaFree: they also wait for the device */

@@ -1,4 +1,4 @@
-/* What runs inside what on the threads of the host: annotations, operators, and the calls of the CUDA runtime that they
+/* The call tree tells what runs inside what on the threads of the host: annotations, operators, and the calls of the CUDA runtime that they
  * make; and which of the operators each piece of GPU work, and each backward operator, belongs to. */
 #ifndef GT_ANALYSE_TRACE_CALL_TREE_H
 #define GT_ANALYSE_TRACE_CALL_TREE_H

@@ -79,6 +79,7 @@ struct part {
     int64_t order;    /* among those of one sequence number, or of the communicator */
     int64_t start, end;
     double elements, size, bytes;
+    size_t event;       /* SIZE_MAX: none lasts as long */
     bool is_comparable; /* its clock agrees with the others' */
 };
 
@@ -123,6 +124,7 @@ static struct part part_of(const struct gt_analysis_input *input, size_t event, 
                         .size = number_of(input, event, first + SIZE),
                         .bytes = most *
                                  (type == GT_TRACE_NONE ? NAN : bytes_of_type(gt_trace_text(input->trace, type))),
+                        .event = event,
                         .is_comparable = input->counted[gt_trace_process_of(input->trace, event)->file]};
     if (part.shown == GT_TRACE_NONE || !*gt_trace_text(input->trace, part.shown) ||
         strcmp(gt_trace_text(input->trace, part.shown), "undefined") == 0)
@@ -177,7 +179,8 @@ static int take_horovod(void *context, const struct gt_horovod_arrival *arrival)
                           .end = arrival->end,
                           .elements = NAN,
                           .size = NAN,
-                          .bytes = NAN};
+                          .bytes = NAN,
+                          .event = SIZE_MAX};
     return 0;
 }
 
@@ -323,7 +326,7 @@ static int add_collective(struct gt_collectives *ret, const struct parts *parts,
     for (size_t i = from; i < to; i++) {
         const struct part *part = &parts->part[i];
         collective->bytes = fmax(collective->bytes, part->bytes);
-        ret->arrival[at++] = (struct gt_arrival){part->node, part->start, part->end};
+        ret->arrival[at++] = (struct gt_arrival){part->node, part->start, part->end, part->event};
     }
     return 0;
 }

@@ -29,6 +29,7 @@ const char *gt_collective_kind_name(enum gt_collective_kind kind);
 struct gt_arrival {
     uint32_t node; /* a place */
     int64_t start, end;
+    size_t event; /* the kernel; SIZE_MAX in Horovod's timelines */
 };
 
 struct gt_collective {

@@ -1,4 +1,4 @@
-/* What two traces do differently, as a sentence. */
+/* A sentence tells what two traces do differently. */
 #ifndef GT_ANALYSE_TRACE_DIFF_WORDS_H
 #define GT_ANALYSE_TRACE_DIFF_WORDS_H
 

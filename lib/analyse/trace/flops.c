@@ -229,7 +229,7 @@ static double *divide(const struct flops *flops)
         if (isnan(flops->count[i].flops))
             continue;
         size_t at = gt_gpu_step_at(steps, gt_analysis_node(flops->input, span->event), span->start);
-        if (at != SIZE_MAX && span->start < steps->step[at].end)
+        if (at != SIZE_MAX && span->start < steps->step[at].host_end)
             of_step[at] += flops->count[i].flops;
     }
     return of_step;
@@ -467,7 +467,7 @@ static int find_flops(struct flops *flops)
         status = find_nodes(flops);
     if (status >= 0)
         status = find_all(flops);
-    return status < 0 ? status : gt_gpu_steps_find(&flops->steps, flops->input, &flops->all, &flops->work);
+    return status < 0 ? status : gt_gpu_steps_find(flops->input, &flops->all, &flops->work, NULL, &flops->steps);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)

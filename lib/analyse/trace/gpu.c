@@ -428,8 +428,8 @@ const struct gt_analysis gt_analysis_idle = {
  *
  * One call is one launch, also of a graph of many kernels. Launch delay: from the end of the runtime call to the start of
  * its first work on the GPU, 0 when that began before the call returned. Queue of a stream: launches whose call has begun
- * and whose first work on it has not. CUDA lets 1024 wait; from then on the call blocks (what Holistic Trace Analysis measured, and takes as
- * MAX_QUEUE): blocked time is that during which a queue is so long. */
+ * and whose first work on it has not. CUDA lets 1024 wait; from then on the call blocks (what Holistic Trace Analysis measured, and
+ * takes as MAX_QUEUE): blocked time is that during which a queue is so long. */
 
 struct launches {
     struct gt_spans spans; /* of GPU work, by node, device and stream */

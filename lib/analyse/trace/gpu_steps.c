@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/trace/gpu.h"
 #include "analyse/trace/steps.h"
 #include "base/number.h"
 
@@ -43,7 +42,7 @@ size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t t
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct gt_keyed_span *span = &steps->step[middle].span;
-        if (span->key[0] != node ? span->key[0] < node : steps->step[middle].begin <= time)
+        if (span->key[0] != node ? span->key[0] < node : steps->step[middle].host_start <= time)
             low = middle + 1;
         else
             high = middle;
@@ -53,20 +52,20 @@ size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t t
 
 /* Each piece of work belongs to the step that its call lies in: owner[i], or SIZE_MAX. */
 static void join_work(const struct gt_analysis_input *input, struct gt_gpu_steps *steps, const struct gt_spans *work,
-                      const size_t *call, size_t *owner)
+                      const size_t *call)
 {
     const struct gt_trace_events *events = &input->trace->events;
     for (size_t i = 0; i < work->count; i++) {
         const struct gt_keyed_span *span = &work->span[i];
-        owner[i] = SIZE_MAX;
+        steps->owner[i] = SIZE_MAX;
         if (call[i] == SIZE_MAX)
             continue;
         int64_t start = events->start[call[i]], end = start + gt_trace_duration(events, call[i]);
         size_t at = gt_gpu_step_at(steps, span->key[GT_GPU_NODE], start);
         struct gt_gpu_step *step = at == SIZE_MAX ? NULL : &steps->step[at];
-        if (!step || end > step->end)
+        if (!step || end > step->host_end)
             continue;
-        owner[i] = at;
+        steps->owner[i] = at;
         step->first = !step->work || span->start < step->first ? span->start : step->first;
         step->last = !step->work || span->end > step->last ? span->end : step->last;
         step->work++;
@@ -84,13 +83,13 @@ static int64_t end_before(const struct gt_spans *work, const size_t *owner, cons
     return end;
 }
 
-static void move_steps(struct gt_gpu_steps *steps, const struct gt_spans *work, const size_t *owner)
+static void move_steps(struct gt_gpu_steps *steps, const struct gt_spans *work)
 {
     int64_t previous = 0;
     for (size_t i = 0; i < steps->count; i++) {
         struct gt_gpu_step *step = &steps->step[i];
         if (!i || step->span.key[0] != step[-1].span.key[0])
-            previous = end_before(work, owner, step);
+            previous = end_before(work, steps->owner, step);
         step->span.start = step->span.start > previous ? step->span.start : previous;
         step->span.end = step->work && step->last > step->span.end ? step->last : step->span.end;
         step->span.end = step->span.end > step->span.start ? step->span.end : step->span.start;
@@ -98,32 +97,32 @@ static void move_steps(struct gt_gpu_steps *steps, const struct gt_spans *work, 
     }
 }
 
-int gt_gpu_steps_find(struct gt_gpu_steps *steps, const struct gt_analysis_input *input, const struct gt_spans *all,
-                      const struct gt_spans *work)
+int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all, const struct gt_spans *work,
+                      const size_t *call, struct gt_gpu_steps *steps)
 {
     struct gt_spans spans = {0};
-    size_t *call = NULL, *owner = NULL;
-    int status = gt_step_spans(input, &spans);
+    size_t *found = NULL;
+    *steps = (struct gt_gpu_steps){0};
+    int status = call ? 0 : gt_gpu_launches(input, work, &found);
+    if (status >= 0)
+        status = gt_step_spans(input, &spans);
     if (status >= 0)
         status = add_whole_nodes(all, &spans);
     gt_spans_sort_by(&spans, by_start);
-    if (status >= 0)
-        status = gt_gpu_launches(input, work, &call);
     steps->step = calloc(spans.count + 1, sizeof *steps->step);
-    owner = malloc((work->count + 1) * sizeof *owner);
-    status = status >= 0 && (!steps->step || !owner) ? -ENOMEM : status;
+    steps->owner = malloc((work->count + 1) * sizeof *steps->owner);
+    status = status >= 0 && (!steps->step || !steps->owner) ? -ENOMEM : status;
     for (; status >= 0 && steps->count < spans.count; steps->count++)
         steps->step[steps->count] = (struct gt_gpu_step){.span = spans.span[steps->count],
-                                                         .begin = spans.span[steps->count].start,
-                                                         .end = spans.span[steps->count].end,
+                                                         .host_start = spans.span[steps->count].start,
+                                                         .host_end = spans.span[steps->count].end,
                                                          .is_whole_node = spans.span[steps->count].key[1] ==
                                                                           GT_TRACE_NONE};
     if (status >= 0) {
-        join_work(input, steps, work, call, owner);
-        move_steps(steps, work, owner);
+        join_work(input, steps, work, call ? call : found);
+        move_steps(steps, work);
     }
-    free(call);
-    free(owner);
+    free(found);
     gt_spans_release(&spans);
     return status;
 }
@@ -131,5 +130,6 @@ int gt_gpu_steps_find(struct gt_gpu_steps *steps, const struct gt_analysis_input
 void gt_gpu_steps_release(struct gt_gpu_steps *steps)
 {
     free(steps->step);
+    free(steps->owner);
     *steps = (struct gt_gpu_steps){0};
 }

@@ -4,7 +4,7 @@
 
 #include "analyse/trace/lists.h"
 
-/* What a rank is compared by. */
+/* A rank is compared by one of these. */
 enum gt_rank_figure {
     GT_RANK_STEP,          /* median length of a step */
     GT_RANK_COMPUTE,       /* the others are parts of the time of its GPUs, from their first work to their last */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "analyse/trace/dataloader.h"
-#include "analyse/trace/gpu.h"
 #include "analyse/trace/gpu_steps.h"
 #include "base/number.h"
 
@@ -330,7 +329,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     if (status >= 0)
         status = gt_gpu_spans(input, &work);
     if (status >= 0 && roles.until[ROLES - 1].count)
-        status = gt_gpu_steps_find(&steps, input, &roles.until[ROLES - 1], &work);
+        status = gt_gpu_steps_find(input, &roles.until[ROLES - 1], &work, NULL, &steps);
     if (status >= 0) {
         add_steps(input, root, &steps, &roles);
         status = add_devices(input, root, &steps, &work);

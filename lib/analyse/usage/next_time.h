@@ -1,4 +1,4 @@
-/* What to ask a scheduler for next time, from what one run used, or from the most that several did. */
+/* The request says what to ask a scheduler for next time, from what one run used, or from the most that several did. */
 #ifndef GT_ANALYSE_USAGE_NEXT_TIME_H
 #define GT_ANALYSE_USAGE_NEXT_TIME_H
 

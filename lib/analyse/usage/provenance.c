@@ -6,7 +6,7 @@
 #include "aggregate/combine.h"
 #include "analyse/display.h"
 
-/* Which metric each figure of the report rests on, and how it follows from it. A plain table. */
+/* Each figure of the report rests on a metric, and follows from it in a way that is told here. A plain table. */
 static const struct {
     const char *key;
     enum gt_scope scope;

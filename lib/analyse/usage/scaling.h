@@ -1,4 +1,4 @@
-/* How a figure of several runs grows with the size of what they were given: a line, or a power of the size, whichever is nearer.
+/* A figure of several runs grows with the size of what they were given: by a line, or a power of the size, whichever is nearer.
  *
  * Both are fitted by the median of the slopes between all pairs of runs (Theil 1950, Sen 1968), which a few odd runs do not move.
  * The interval of the slope is that of Sen's, from the distribution of Kendall's tau; that of a figure adds the largest distance of a run

@@ -18,7 +18,7 @@ enum { TEXT = 400, LEAST_SPANS = 4, GPUS_ALONE = 4, NAMED = 2 };
 
 /* Less is what every program reads. */
 static const double LITTLE = 1e6;
-/* What processes share, and what was freed between two looks. */
+/* This allows for what processes share, and for what was freed between two looks. */
 static const double LITTLE_ABOVE = 1.2;
 
 /* ---- How it ended ------------------------------------------------------------------------------------------------ */
@@ -103,7 +103,7 @@ static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metr
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
 
-/* Of what: of the limit that it met, of what was asked for, or of what there is. */
+/* Says of what the peak is a share: of the limit that it met, of what was asked for, or of what there is. */
 static void describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
 {
     char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];

@@ -276,7 +276,7 @@ static bool waited_for_disk(const struct gt_usage *usage, struct gt_warning *war
 
 /* ---- GPUs -------------------------------------------------------------------------------------------------------- */
 
-/* Of the GPUs that the job may use. What a machine has beside them is nobody's concern. */
+/* Returns true for the GPUs that the job may use. What a machine has beside them is nobody's concern. */
 static bool has_gpu(const struct gt_usage *usage, size_t index)
 {
     return index < usage->summary->occupancy.gpus && index < usage->machine->gpu_length &&

@@ -451,7 +451,7 @@ void gt_cgroup_sweep(const struct gt_root *root, const struct gt_cgroup_place *o
     }
 }
 
-/* What the job's own control group tells of its memory. Nothing when the job merely lies in a group with others. */
+/* Reads what the job's own control group tells of its memory. It is nothing when the job merely lies in a group with others. */
 
 static const enum gt_metric_id metrics[] = {GT_CGROUP_RAM, GT_CGROUP_RAM_PEAK};
 

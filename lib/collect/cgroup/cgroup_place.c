@@ -36,7 +36,7 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-/* What follows `root` in `group` ("/docker/x" and "/docker/x/y": "/y"); NULL when it does not lie below. */
+/* Returns what follows `root` in `group` ("/docker/x" and "/docker/x/y": "/y"); NULL when it does not lie below. */
 static const char *below(const char *root, const char *group)
 {
     size_t length = strlen(root);

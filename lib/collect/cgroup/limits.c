@@ -150,7 +150,7 @@ static void read_memory(struct gt_control_group group, const struct gt_root *roo
         ret->oom_kills_above = add_known(ret->oom_kills_above, number_in(text, "oom_kill"));
 }
 
-/* Of the group whose quota held the job back the longest. */
+/* Tells of the group whose quota held the job back the longest. */
 static void read_processor(struct gt_control_group group, const struct gt_root *root, struct gt_group_events *ret)
 {
     char text[2048];

@@ -1,5 +1,5 @@
-/* What a job may use and what the kernel did to it for using more: limits and events of its control groups and of all above, for both
- * versions of the interface. Sources: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst in
+/* This tells what a job may use and what the kernel did to it for using more: limits and events of its control groups and of all above,
+ * for both versions of the interface. Sources: Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst in
  * the kernel's sources. */
 #ifndef GT_COLLECT_CGROUP_LIMITS_H
 #define GT_COLLECT_CGROUP_LIMITS_H
@@ -34,14 +34,14 @@ void gt_limit_cores(struct gt_limit *ret, const struct gt_root *root,
 
 /* Counters that only grow. NaN: not told. */
 struct gt_group_events {
-    double
-        oom_kills; /* processes of the group itself that the kernel killed for memory, in version 2 also of those below */
+    /* Processes of the group itself that the kernel killed for memory, in version 2 also of those below. */
+    double oom_kills;
     double oom_kills_above; /* the same of the groups above and of the whole machine: perhaps others' */
     double throttled;       /* seconds for which threads of the group had to wait for a new period of its quota */
     double periods, throttled_periods;
 };
 
-/* Of one group. */
+/* These read one group alone. */
 double gt_group_oom_kills(const struct gt_root *root, const struct gt_control_group *group);
 void gt_group_events_read(const struct gt_control_group groups[GT_CONTROLLERS], const struct gt_root *root,
                           struct gt_group_events *ret);

@@ -3,8 +3,8 @@
  *     client: read 1
  *     relay:  energy 1 INSTANCE PERIOD QUANTUM cpu_energy=N dram_energy=N ...
  *
- * 1 is the version. INSTANCE differs each time a relay is started, and after a counter was set back: counting begins anew. Figures are whole numbers of
- * QUANTUM joules, and change once in PERIOD seconds at most; one that the relay has not now is left out. */
+ * 1 is the version. INSTANCE differs each time a relay is started, and after a counter was set back: counting begins anew. Figures are
+ * whole numbers of QUANTUM joules, and change once in PERIOD seconds at most; one that the relay has not now is left out. */
 #ifndef GT_COLLECT_ENERGY_ENERGY_RELAY_H
 #define GT_COLLECT_ENERGY_ENERGY_RELAY_H
 

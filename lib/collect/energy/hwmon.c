@@ -20,7 +20,7 @@ extern const struct gt_collector_type gt_collector_hwmon;
 
 static const char directory[] = "sys/class/hwmon";
 
-/* What a sensor is about, by its driver and the beginning of its label. The first that fits counts. */
+/* The driver and the beginning of its label tell what a sensor is about. The first that fits counts. */
 static const struct kind {
     const char *driver, *label;
     enum gt_metric_id metric; /* GT_METRIC_COUNT: a part of something else */

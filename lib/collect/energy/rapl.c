@@ -64,13 +64,18 @@ static bool rapl_compare_all(const struct gt_rapl_zones *zones, double seconds, 
     return any;
 }
 
+static const enum gt_metric_id domain_metrics[GT_RAPL_DOMAINS] = {
+    [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
+    [GT_RAPL_CORE] = GT_CORE_ENERGY,   [GT_RAPL_UNCORE] = GT_UNCORE_ENERGY,
+};
+
 /* The first domain on which they disagree, else the first that both have. */
 static void rapl_comparison_write(const struct gt_rapl_comparison *comparison, char *text, size_t size)
 {
     double most = fmax(comparison->perf, comparison->powercap);
     snprintf(text, size, "%s and %s %s on %s: %.3g J and %.3g J in %.2g s, %.1f %% apart%s", gt_rapl_perf.name,
              gt_rapl_powercap.name, comparison->disagrees ? "disagree" : "agree",
-             gt_metrics[gt_rapl_metrics[comparison->domain]].name, comparison->perf, comparison->powercap,
+             gt_metrics[domain_metrics[comparison->domain]].name, comparison->perf, comparison->powercap,
              comparison->seconds, most > 0 ? 100 * fabs(comparison->perf - comparison->powercap) / most : 0,
              !comparison->disagrees           ? ""
              : comparison->is_powercap_better ? "; powercap is used"
@@ -82,7 +87,7 @@ static const char *other_than(enum gt_rapl_interface interface)
     return gt_rapl_sources[interface == GT_RAPL_PERF ? GT_RAPL_POWERCAP : GT_RAPL_PERF]->name;
 }
 
-/* Whether both have a package to compare; else why not. */
+/* Returns true where both have a package to compare; else says why not. */
 static bool has_both(const struct gt_rapl_zones *zones, struct gt_availability *availability)
 {
     static const enum gt_rapl_interface both[] = {GT_RAPL_PERF, GT_RAPL_POWERCAP};
@@ -146,11 +151,6 @@ void gt_rapl_survey_both(const struct gt_root *root, struct gt_availability *ava
     gt_rapl_close(zones);
     free(zones);
 }
-
-const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS] = {
-    [GT_RAPL_PACKAGE] = GT_CPU_ENERGY, [GT_RAPL_DRAM] = GT_DRAM_ENERGY,     [GT_RAPL_PLATFORM] = GT_PLATFORM_ENERGY,
-    [GT_RAPL_CORE] = GT_CORE_ENERGY,   [GT_RAPL_UNCORE] = GT_UNCORE_ENERGY,
-};
 
 const struct gt_rapl_source *const gt_rapl_sources[GT_RAPL_INTERFACES] = {
     [GT_RAPL_PERF] = &gt_rapl_perf,
@@ -216,7 +216,7 @@ static bool claim(struct state *state, struct gt_frame *frame, struct gt_availab
 {
     bool used[GT_RAPL_INTERFACES] = {false}, any = false;
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (any_has(&state->zones, domain) && gt_frame_claim(frame, gt_rapl_metrics[domain], &gt_collector_rapl)) {
+        if (any_has(&state->zones, domain) && gt_frame_claim(frame, domain_metrics[domain], &gt_collector_rapl)) {
             for (int interface = 0; interface < GT_RAPL_INTERFACES; interface++)
                 used[interface] |= gt_rapl_has(&state->zones, interface, domain);
             any = true;
@@ -228,9 +228,9 @@ static bool claim(struct state *state, struct gt_frame *frame, struct gt_availab
                                        count++ ? " and " : "", gt_rapl_sources[interface]->name);
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++) {
         length = strlen(availability->reason);
-        if (frame->owner[gt_rapl_metrics[domain]] != &gt_collector_rapl)
+        if (frame->owner[domain_metrics[domain]] != &gt_collector_rapl)
             snprintf(availability->reason + length, sizeof availability->reason - length, "%s%s",
-                     length ? ", " : "without ", gt_metrics[gt_rapl_metrics[domain]].name);
+                     length ? ", " : "without ", gt_metrics[domain_metrics[domain]].name);
     }
     return any;
 }
@@ -349,9 +349,9 @@ static double figure(struct state *state, int domain)
 static void show_packages(const struct state *state, int domain, struct gt_frame *frame)
 {
     for (size_t i = 0; i < frame->package_count; i++)
-        frame->package[i].value[gt_rapl_metrics[domain]] = gt_rapl_package_total(&state->zones, state->from[domain],
-                                                                                 domain, state->package[i]) +
-                                                           state->package_carried[domain][i];
+        frame->package[i].value[domain_metrics[domain]] = gt_rapl_package_total(&state->zones, state->from[domain],
+                                                                                domain, state->package[i]) +
+                                                          state->package_carried[domain][i];
 }
 
 static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *error)
@@ -365,11 +365,11 @@ static int rapl_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
         state->reopen_ns = now + REOPEN_NS;
     }
     for (int domain = 0; domain < GT_RAPL_DOMAINS; domain++)
-        if (frame->owner[gt_rapl_metrics[domain]] == &gt_collector_rapl) {
-            frame->system[gt_rapl_metrics[domain]] = figure(state, domain);
-            if (!isnan(frame->system[gt_rapl_metrics[domain]])) {
+        if (frame->owner[domain_metrics[domain]] == &gt_collector_rapl) {
+            frame->system[domain_metrics[domain]] = figure(state, domain);
+            if (!isnan(frame->system[domain_metrics[domain]])) {
                 show_packages(state, domain, frame);
-                frame->doubt[gt_rapl_metrics[domain]] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
+                frame->doubt[domain_metrics[domain]] = gt_rapl_doubt(&state->zones, state->from[domain], domain);
             }
         }
     if (!state->is_compared && age >= COMPARE_NS) {
@@ -407,7 +407,7 @@ static void rapl_explain(const void *opaque, enum gt_metric_id metric, char *tex
     const char *trouble = NULL;
     for (int i = 0; i < state->zones.count; i++) {
         const struct gt_rapl_zone *zone = &state->zones.zone[i];
-        if (gt_rapl_metrics[zone->domain] != metric)
+        if (domain_metrics[zone->domain] != metric)
             continue;
         if (zone->fd == -ENODATA || (zone->fd >= 0 && zone->is_begun && zone->joules <= 0))
             trouble = gt_rapl_trouble(zone);
@@ -422,7 +422,7 @@ static void rapl_explain(const void *opaque, enum gt_metric_id metric, char *tex
 const struct gt_collector_type gt_collector_rapl = {
     .name = "rapl",
     .help = "energy of processor packages, their memory and the platform",
-    .metrics = gt_rapl_metrics,
+    .metrics = domain_metrics,
     .metric_count = GT_RAPL_DOMAINS,
     .claims = true,
     .open = rapl_open,

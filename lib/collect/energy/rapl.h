@@ -2,7 +2,8 @@
  *
  * A zone is one counter. Zones contain each other, so a domain is summed over zones of one kind only: packages, their cores, their
  * graphics units (uncore), DRAM, or the whole platform (psys, which contains the packages). Domains are never added up: core and
- * uncore are parts of the package. Copies of a counter count once: the MMIO copy of an MSR zone, and dies of one package whose counters advance alike.
+ * uncore are parts of the package. Copies of a counter count once: the MMIO copy of an MSR zone, and dies of one package whose counters
+ * advance alike.
  *
  * Sources: Documentation/power/powercap/powercap.rst and arch/x86/events/rapl.c in the kernel's sources. */
 #ifndef GT_COLLECT_ENERGY_RAPL_H
@@ -37,8 +38,8 @@ struct gt_rapl_zone {
     uint32_t wraps, resets;
     uint32_t blind;    /* readings so far apart that the counter may have gone round unseen */
     double most_watts; /* seen so far */
-    double
-        doubt; /* joules of such rounds at most, since it was last asked for; INFINITY: it was set back, or began late */
+    /* Joules of such rounds at most, since it was last asked for; INFINITY: it was set back, or began late. */
+    double doubt;
 };
 
 enum { GT_RAPL_ZONES = 128 };
@@ -72,7 +73,6 @@ int gt_rapl_packages(const struct gt_rapl_zones *zones, int numbers[GT_PACKAGES]
 void gt_rapl_find_mirrors(struct gt_rapl_zones *zones);
 
 extern const struct gt_collector_type gt_collector_rapl;
-extern const enum gt_metric_id gt_rapl_metrics[GT_RAPL_DOMAINS];
 extern const double gt_rapl_most_watts; /* more than any processor package, with its memory, can draw for long */
 
 /* A way to read the counters. */
@@ -123,7 +123,7 @@ void gt_rapl_drop_dead(struct gt_rapl_zones *zones);
 double gt_rapl_doubt(struct gt_rapl_zones *zones, enum gt_rapl_interface interface, enum gt_rapl_domain domain);
 /* Close the counters of each domain that are not of its source; -1: it has none yet. */
 void gt_rapl_drop_others(struct gt_rapl_zones *zones, const int source[GT_RAPL_DOMAINS]);
-/* What is wrong with a counter that has counted nothing: "stands still, as in virtual machines". */
+/* Returns what is wrong with a counter that has counted nothing: "stands still, as in virtual machines". */
 const char *gt_rapl_trouble(const struct gt_rapl_zone *zone);
 void gt_rapl_close(struct gt_rapl_zones *zones);
 

@@ -8,7 +8,7 @@
 
 const double gt_rapl_most_watts = 2000;
 
-/* What a loaded package draws: at that power a counter must not go round between two readings. */
+/* A loaded package draws so much: at that power a counter must not go round between two readings. */
 static const double LOADED_WATTS = 500;
 
 /* Two counters that are one differ by what was drawn between reading the one and the other. */

@@ -59,7 +59,7 @@ static void unavailable(struct gt_availability *availability, enum gt_source_sta
     snprintf(availability->remedy, sizeof availability->remedy, "%s", remedy);
 }
 
-/* Whether the kernel runs AMD GPUs: the libraries fail in many ways where it does not. */
+/* Returns true where the kernel runs AMD GPUs: the libraries fail in many ways where it does not. */
 static bool has_kernel_driver(const struct gt_root *root)
 {
     int fd = gt_root_open_directory(root, "sys/module/amdgpu");

@@ -322,7 +322,7 @@ static void find_line(const char *text, const char *key, char *value, size_t siz
             snprintf(value, size, "%.*s", (int)strcspn(at + length + 1, "\n"), at + length + 1);
 }
 
-/* That of the whole card: i915 has others, "i915_gt0", for each of its tiles (i915_hwmon.c). */
+/* Finds the one of the whole card: i915 has others, "i915_gt0", for each of its tiles (i915_hwmon.c). */
 static void find_hwmon(const struct drm *drm, struct drm_card *card)
 {
     char path[DRM_DIRECTORY + 16], file[DRM_HWMON + 16];

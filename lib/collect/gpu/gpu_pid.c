@@ -57,7 +57,7 @@ static pid_t find_same(const struct gt_gpu_pids *map, const char *file, unsigned
     return (pid_t)driver_pid;
 }
 
-/* Whether one of the numbers that a process has in the namespaces below the tracker's is `wanted`. The first number of the
+/* Returns true where one of the numbers that a process has in the namespaces below the tracker's is `wanted`. The first number of the
  * line is the one in the tracker's own. */
 static bool has_namespace_pid(const struct gt_root *root, pid_t pid, unsigned wanted)
 {

@@ -94,7 +94,7 @@ static int refused(const struct nvml *nvml, int result, struct gt_availability *
     }
 }
 
-/* Of this system, of the Windows below it, or of a Tegra. */
+/* Returns true for a driver of this system, of the Windows below it, or of a Tegra. */
 static bool has_driver(const struct gt_root *root)
 {
     static const char *const traces[] = {"dev/nvidiactl", "proc/driver/nvidia/version", "sys/module/nvidia", "dev/dxg",
@@ -438,7 +438,7 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
     return status;
 }
 
-/* Of the boards whose counter contradicts their power. */
+/* Tells of the boards whose counter contradicts their power. */
 static int report_wrong(struct nvml *nvml, const struct gt_frame *frame, struct gt_error *error)
 {
     int status = 0;

@@ -165,7 +165,7 @@ static int list_rows(struct nvml *nvml, struct nvml_gpu *gpu)
     return 0;
 }
 
-/* What each process uses of a device: memory from the lists, shares of time from the driver's samples.
+/* Reads what each process uses of a device: memory from the lists, shares of time from the driver's samples.
  *
  * The driver's samples have a row only for processes that were busy in its last period (1 s or less), so a process without
  * a new row keeps its figures for that long and is idle afterwards. */

@@ -6,7 +6,7 @@
 
 /* Returns the bytes of memory, NaN where they cannot be read. */
 double gt_capacity_memory(const struct gt_root *root);
-/* How many numbers a list such as "0-3,8,10-11" has. */
+/* Returns how many numbers a list such as "0-3,8,10-11" has. */
 int gt_capacity_list_length(const char *list);
 /* Returns the number of online logical cores, 0 where it is not known. */
 int gt_capacity_cores(const struct gt_root *root);

@@ -10,7 +10,7 @@
 #include "collect/process/proc_events.h"
 #include "collect/process/taskstats.h"
 
-/* What gt_events_next does now. A record is fetched before, and told after, all the forks that wait: so the fork of its task
+/* gt_events_next does one of these now. A record is fetched before, and told after, all the forks that wait: so the fork of its task
  * has been told by then. */
 enum stage { FETCH_RECORDS, TELL_FORKS, TELL_RECORDS };
 
@@ -42,7 +42,7 @@ static int open_sources(struct gt_events *events, const struct gt_root *root, un
     return result;
 }
 
-/* What was opened early, and whether somebody uses it. */
+/* This was opened early, and may be in use. */
 static struct {
     struct gt_events *events;
     struct gt_availability availability[GT_EVENTS_SOURCES];

@@ -26,7 +26,8 @@ struct gt_identity {
 int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *ret);
 /* Find the job in the text of /proc/PID/cgroup: that of Slurm before a container before a unit. Slurm's groups are
  * /system.slice/slurmstepd.scope/job_N/step_S (version 2; the scope may have the node's name before it) and
- * /slurm/uid_U/job_N/step_S (version 1); since Slurm 26.05 "s" with letters and digits in place of job_N: https://slurm.schedmd.com/cgroup_v2.html and cgroups.html. */
+ * /slurm/uid_U/job_N/step_S (version 1); since Slurm 26.05 "s" with letters and digits in place of job_N:
+ * https://slurm.schedmd.com/cgroup_v2.html and cgroups.html. */
 void gt_identity_job(const char *cgroups, struct gt_identity *ret);
 /* Write the name of a user, or the number where it has no name here. */
 void gt_user_name(const struct gt_root *root, uid_t uid, char *text, size_t size);

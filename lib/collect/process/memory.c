@@ -217,7 +217,7 @@ static double faults_of(const struct gt_memory *memory, pid_t pid)
     return gt_process_stat_of(memory->root, pid, &stat) < 0 ? NAN : stat.minor_faults + stat.major_faults;
 }
 
-/* How long this thread has been ready to run and had no CPU since it was last asked. */
+/* Returns how long this thread has been ready to run and had no CPU since it was last asked. */
 static int64_t delay_since(struct gt_memory *memory)
 {
     char text[64];

@@ -40,10 +40,10 @@ struct gt_memory_process {
     double shared_bytes;  /* the other resident pages, those of files and libraries that strangers map included */
     double swap;
     double cpu_time; /* its CPU clock when its faults were last read, seconds; 0 or NaN: not known */
-    double
-        faults; /* as they were then, afterwards: minor and major page faults of the process, half way through its walk */
-    int64_t
-        duration_ns; /* CPU time of walking this one; when both were in each other's way, twice the time that passed */
+    /* As they were then, afterwards: minor and major page faults of the process, half way through its walk. */
+    double faults;
+    /* CPU time of walking this one; when both were in each other's way, twice the time that passed. */
+    int64_t duration_ns;
 };
 
 /* Sums over the processes walked, private + shared = unique. */

@@ -13,8 +13,8 @@
 
 #include "base/root.h"
 
-/* The set holds page frames, each with two marks, one for each side of the job. It is a hash of blocks of 512 frames. Memory is taken only where
- * frames are: 0.1 to 0.2 MB for each GiB of physical memory (with pages of 4 KiB) that is full of members. */
+/* The set holds page frames, each with two marks, one for each side of the job. It is a hash of blocks of 512 frames. Memory is taken
+ * only where frames are: 0.1 to 0.2 MB for each GiB of physical memory (with pages of 4 KiB) that is full of members. */
 
 struct gt_pagemap_block;
 
@@ -55,8 +55,8 @@ struct gt_pagemap_count {
     double new_to_side;   /* of the shared ones, those this side (the mark) had not seen in this set */
     double new_to_job;    /* those neither side had seen */
     double swap;
-    double
-        faults; /* minor and major page faults of the process when the count began; NaN: it has not run since `cpu_time` */
+    /* Minor and major page faults of the process when the count began; NaN: it has not run since `cpu_time`. */
+    double faults;
     long rests;        /* how often it rested between two pieces, */
     int64_t rested_ns; /* and for how long */
 };

@@ -2,8 +2,8 @@
  *
  * Where the affinity mask of each thread lies in one package it is known exactly, and called bound. Else a thread's time is
  * counted where it last ran (field 39 of /proc/PID/task/TID/stat), in halves when that was another package than at the look
- * before. Looks are a tenth of a second apart at least, and more with many threads; until the next, and for threads that ended, the process's time is
- * divided as at the last. The sum over packages is the process's CPU time, which has a source of its own.
+ * before. Looks are a tenth of a second apart at least, and more with many threads; until the next, and for threads that ended, the
+ * process's time is divided as at the last. The sum over packages is the process's CPU time, which has a source of its own.
  *
  * Nothing of this is done on machines whose frame has no packages: a process then has no placement. */
 #ifndef GT_COLLECT_PROCESS_PLACEMENT_H

@@ -186,9 +186,9 @@ static void read_clock(struct gt_process *process)
         process->value[GT_CPU_TIME] = seconds;
 }
 
-int gt_process_read_stat(struct gt_process *process, const struct gt_root *root)
+/* Read only stat: parent, faults, and what waited-for children used. */
+static int read_stat(struct gt_process *process)
 {
-    (void)root;
     char text[1024];
     struct gt_process_stat stat;
     process->files->cpu_at_stat = clock_of(process);
@@ -256,7 +256,7 @@ int gt_process_open(struct gt_process **ret, const struct gt_root *root, pid_t p
     keep_files(process);
     files->has_clock = root->is_machine && clock_getcpuclockid(pid, &files->clock) == 0;
     read_clock(process);
-    int status = gt_process_read_stat(process, root);
+    int status = read_stat(process);
     if (status < 0) {
         gt_process_close(process);
         return status;
@@ -309,7 +309,7 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     const char *p = text;
     unsigned long long size = gt_number_next(&p), resident = gt_number_next(&p);
     bool is_by_number = process->files->statm < 0 && process->files->directory < 0; /* which may be another's by now */
-    if (is_by_number && gt_process_read_stat(process, root) < 0)
+    if (is_by_number && read_stat(process) < 0)
         return -ESRCH;
     double page = (double)sysconf(_SC_PAGESIZE);
     process->value[GT_RSS] = (double)resident * page;
@@ -317,7 +317,7 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     process->file_bytes = (double)gt_number_next(&p) * page;
     bool has_no_space = size == 0 && !process->is_zombie; /* ending, or a kernel thread */
     if (has_no_space || !process->files->has_clock)
-        gt_process_read_stat(process, root);
+        read_stat(process);
     if (root->is_machine)
         read_threads(process);
     return process->is_gone ? -ESRCH : 0;
@@ -442,17 +442,17 @@ double gt_process_clock(pid_t pid)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root)
+int gt_process_read_slowly(struct gt_process *process)
 {
     process->files->cpu_when_slow = process->value[GT_CPU_TIME];
     process->files->rss_when_slow = process->value[GT_RSS];
-    return gt_process_read_stat(process, root) < 0 ? -ESRCH : read_rest(process);
+    return read_stat(process) < 0 ? -ESRCH : read_rest(process);
 }
 
-int gt_process_read_first(struct gt_process *process, const struct gt_root *root)
+int gt_process_read_first(struct gt_process *process)
 {
     if (!gt_process_has_rested(process))
-        return gt_process_read_slowly(process, root);
+        return gt_process_read_slowly(process);
     process->files->cpu_when_slow = process->value[GT_CPU_TIME];
     process->files->rss_when_slow = process->value[GT_RSS];
     return read_rest(process);
@@ -494,7 +494,7 @@ void gt_process_look_at_fork(struct gt_process *process, const struct gt_process
     int64_t age = now_ns - process->met_ns;
     if (!process->is_forked || (process->is_worker && age > YOUNG_NS))
         return;
-    if (!gt_process_has_rested(process) && gt_process_read_stat(process, root) < 0)
+    if (!gt_process_has_rested(process) && read_stat(process) < 0)
         return;
     if (!process->is_forked || process->is_worker)
         return;

@@ -23,14 +23,12 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root);
  * that one ends. Returns false where CPU time comes in clock ticks. */
 bool gt_process_was_idle(const struct gt_process *process);
 /* Read what is read once a second. */
-int gt_process_read_slowly(struct gt_process *process, const struct gt_root *root);
-/* Read only stat: parent, faults, and what waited-for children used. */
-int gt_process_read_stat(struct gt_process *process, const struct gt_root *root);
+int gt_process_read_slowly(struct gt_process *process);
 /* Returns true where it has used no CPU time, to the nanosecond, since before stat was last read. It lives or is a zombie as it was then,
  * with the same threads, program and faults. Returns false where CPU time comes in clock ticks. */
 bool gt_process_has_rested(const struct gt_process *process);
 /* Read all files but stat, of a process that was just opened. */
-int gt_process_read_first(struct gt_process *process, const struct gt_root *root);
+int gt_process_read_first(struct gt_process *process);
 /* The first returns its CPU clock before stat was last read, the second that of process `pid` now; seconds, NaN where it has none. */
 double gt_process_clock_at_stat(const struct gt_process *process);
 double gt_process_clock(pid_t pid);

@@ -84,7 +84,7 @@ static int proc_collect(void *opaque, struct gt_frame *frame, struct gt_error *e
         bool is_new = isnan(process->value[GT_RSS]);
         if (gt_process_read(process, state->root) == 0 && (slowly || is_new) &&
             (every || !gt_process_was_idle(process)))
-            gt_process_read_slowly(process, state->root);
+            gt_process_read_slowly(process);
     }
     return 0;
 }

@@ -30,7 +30,7 @@ static bool is_member(gid_t gid)
     return is;
 }
 
-/* What hidepid= says of /proc, or NULL where it hides nothing; and where the group of the mount is told. */
+/* Returns what hidepid= says of /proc, or NULL where it hides nothing; and where the group of the mount is told. */
 static const char *find_hidepid(const char *text, const char **group)
 {
     const char *line = !strncmp(text, "proc /proc proc ", 16) ? text : NULL;

@@ -123,7 +123,7 @@ class Trace:
         return Report(_core.timeline_info(self._paths, self._request(window)))
 
     def merge(self, output: str | os.PathLike[str], *, low_gpu: float = 85, metrics: str | None = None,
-              align: str | None = None, overwrite: bool = False, **window: Any) -> Report:
+              align: str | None = None, overwrite: bool = False, critical_path: bool = False, **window: Any) -> Report:
         """Merge everything into one Chrome trace, as ``gpu-tracker timeline merge``.
 
         Args:
@@ -132,9 +132,11 @@ class Trace:
             metrics: A regular expression on NAME_DIMENSION_NODE of samples; None for all.
             align: An event that happened at one moment everywhere.
             overwrite: Replace an existing file.
+            critical_path: Add the critical path of each step as tracks, with arrows.
             window: As for `analyse`.
         """
-        merge = {"output": output, "low_gpu": low_gpu, "metrics": metrics, "align": align, "overwrite": overwrite}
+        merge = {"output": output, "low_gpu": low_gpu, "metrics": metrics, "align": align, "overwrite": overwrite,
+                 "critical_path": critical_path}
         return Report(_core.timeline_merge(self._paths, self._request(window), merge))
 
     def export(self, output: str | os.PathLike[str], *, overwrite: bool = False, **window: Any) -> Report:

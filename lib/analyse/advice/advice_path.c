@@ -1,0 +1,161 @@
+/* What steps wait for in the end: of the kinds of work, computing kernels apart, the one without which they would be
+ * shortest. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyse/advice/advice.h"
+#include "analyse/trace/critical_path.h"
+
+/* Each is a matter of its own. The first are of ranks, the second of the job. */
+#define SENTENCES(what)                                                                                               \
+    {                                                                                                                 \
+        "%s: a step would be %.0f %% shorter if " what " took no time: that is %.0f %% of its critical path",         \
+            "a step of all ranks would be %.0f %% shorter if " what " took no time: that is %.0f %% of the critical " \
+            "path across them"                                                                                        \
+    }
+static const char *const sentences[GT_PATH_KINDS][2] = {
+    [GT_PATH_LOADING] = SENTENCES("data loading"),
+    [GT_PATH_OPERATORS] = SENTENCES("operators of the host"),
+    [GT_PATH_CALLS] = SENTENCES("calls of the runtime and launches"),
+    [GT_PATH_SYNCHRONIZATION] = SENTENCES("synchronization, without the work waited for,"),
+    [GT_PATH_COMMUNICATION] = SENTENCES("communication"),
+    [GT_PATH_COPIES] = SENTENCES("copies and fills of memory"),
+    [GT_PATH_WAITING] = SENTENCES("waiting for other ranks"),
+    [GT_PATH_GAPS] = SENTENCES("the pauses between work of GPUs"),
+    [GT_PATH_OTHER] = SENTENCES("what the host does outside of operators and calls"),
+};
+
+struct best { /* of the steps of a node, or of the job */
+    enum gt_path_kind kind;
+    int64_t length, on_path;
+};
+
+struct search {
+    const struct gt_critical_path *path;
+    int64_t (*part)[GT_PATH_KINDS]; /* of each step's path */
+    int64_t *length;                /* of each step, without the kind */
+    struct best *best;              /* of each step that is the first of its node */
+};
+
+/* Where a node has no work of GPUs, what its host does is no delay of anything. */
+static bool may_tell(const struct gt_critical_path *path, uint32_t node, enum gt_path_kind kind)
+{
+    bool is_host = kind == GT_PATH_OPERATORS || kind == GT_PATH_OTHER;
+    if (!sentences[kind][0] || !is_host || node == GT_TRACE_NONE)
+        return sentences[kind][0];
+    for (uint32_t i = 0; i < path->graph.lanes; i++)
+        if (path->graph.lane[i].node == node && path->graph.lane[i].is_gpu)
+            return true;
+    return false;
+}
+
+static size_t run_of_node(const struct gt_critical_path *path, size_t from)
+{
+    size_t to = from, end = from < path->ranks ? path->ranks : path->steps;
+    while (to < end && path->step[to].span.key[0] == path->step[from].span.key[0])
+        to++;
+    return to;
+}
+
+static int64_t whole_of(const struct gt_critical_path *path, size_t from, size_t to)
+{
+    int64_t whole = 0;
+    for (size_t i = from; i < to; i++)
+        whole += path->step[i].span.end - path->step[i].span.start;
+    return whole;
+}
+
+static int64_t on_path(const struct search *search, size_t from, size_t to, enum gt_path_kind kind)
+{
+    int64_t sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += search->part[i][kind];
+    return sum;
+}
+
+/* No more can be won than lies on the path. */
+static bool is_worth(const struct search *search, size_t first, size_t last, enum gt_path_kind kind)
+{
+    bool any = false;
+    for (size_t from = first, to; from < last && !any; from = to) {
+        to = run_of_node(search->path, from);
+        any = (double)on_path(search, from, to, kind) >= 0.05 * (double)whole_of(search->path, from, to);
+    }
+    return any;
+}
+
+static int try_kind(struct search *search, size_t first, size_t last, enum gt_path_kind kind)
+{
+    const struct gt_critical_path *path = search->path;
+    if (!sentences[kind][0] || !is_worth(search, first, last, kind))
+        return 0;
+    int status = gt_critical_path_what_if(path, &(struct gt_path_what){kind, GT_TRACE_NONE}, first == path->ranks,
+                                          search->length);
+    for (size_t from = first, to; from < last && status >= 0; from = to) {
+        struct best *best = &search->best[from];
+        int64_t length = 0;
+        to = run_of_node(path, from);
+        for (size_t i = from; i < to; i++)
+            length += search->length[i];
+        if (length < best->length && may_tell(path, path->step[from].span.key[0], kind))
+            *best = (struct best){kind, length, on_path(search, from, to, kind)};
+    }
+    return status;
+}
+
+static void tell(struct gt_adviser *adviser, const struct search *search, size_t from, size_t to)
+{
+    const struct gt_critical_path *path = search->path;
+    const struct best *best = &search->best[from];
+    double whole = (double)whole_of(path, from, to), share = gt_percent((double)best->on_path, whole);
+    bool of_job = from >= path->ranks;
+    struct gt_gain gain = gt_gain_of(whole - (double)best->length, whole);
+    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(gain.percent >= 5))
+        return;
+    if (of_job)
+        gt_advise(adviser, gain, "critical_path", sentences[best->kind][1], gain.percent, share);
+    else
+        gt_advise(adviser, gain, "critical_path", sentences[best->kind][0],
+                  gt_analysis_text(adviser->input, path->step[from].span.key[0]), gain.percent, share);
+}
+
+/* Ranks that have steps in common are told as one. */
+static int judge(struct gt_adviser *adviser, struct search *search)
+{
+    const struct gt_critical_path *path = search->path;
+    bool has_job = path->steps > path->ranks;
+    size_t first = has_job ? path->ranks : 0, last = has_job ? path->steps : path->ranks;
+    int status = 0;
+    for (size_t i = 0; i < path->steps; i++)
+        for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++)
+            search->part[i][path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
+    for (size_t i = first; i < last; i++)
+        search->best[i] = (struct best){GT_PATH_KINDS, INT64_MAX, 0};
+    for (int kind = 0; kind < GT_PATH_KINDS && status >= 0; kind++)
+        status = try_kind(search, first, last, (enum gt_path_kind)kind);
+    for (size_t from = first, to; from < last && status >= 0; from = to) {
+        to = run_of_node(path, from);
+        tell(adviser, search, from, to);
+    }
+    return status;
+}
+
+void gt_advise_critical_path(struct gt_adviser *adviser)
+{
+    struct gt_critical_path path = {0};
+    struct search search = {.path = &path};
+    if (!adviser->input->trace->step_count)
+        return;
+    int status = gt_critical_path_find(&path, adviser->input, GT_ADVICE_COLLECTIVES);
+    search.part = calloc(path.steps + 1, sizeof *search.part);
+    search.length = malloc((path.steps + 1) * sizeof *search.length);
+    search.best = malloc((path.steps + 1) * sizeof *search.best);
+    if (status >= 0)
+        status = search.part && search.length && search.best ? judge(adviser, &search) : -ENOMEM;
+    if (status < 0)
+        adviser->status = status;
+    free(search.part);
+    free(search.length);
+    free(search.best);
+    gt_critical_path_close(&path);
+}

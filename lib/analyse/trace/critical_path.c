@@ -1,0 +1,467 @@
+#include "analyse/trace/critical_path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyse/trace/gpu_steps.h"
+#include "base/grow.h"
+#include "base/number.h"
+
+const char *gt_path_kind_name(enum gt_path_kind kind)
+{
+    static const char *const names[GT_PATH_KINDS] = {
+        [GT_PATH_LOADING] = "data loading",      [GT_PATH_OPERATORS] = "operators",
+        [GT_PATH_CALLS] = "calls and launches",  [GT_PATH_SYNCHRONIZATION] = "synchronization",
+        [GT_PATH_COMPUTE] = "computing kernels", [GT_PATH_COMMUNICATION] = "communication",
+        [GT_PATH_COPIES] = "copies and fills",   [GT_PATH_WAITING] = "waiting for other ranks",
+        [GT_PATH_GAPS] = "between work of GPUs", [GT_PATH_OTHER] = "host outside operators",
+    };
+    return names[kind];
+}
+
+/* ---- the longest way ---- */
+
+struct replay {
+    const struct gt_path_graph *graph;
+    struct gt_path_what what;
+    bool of_job;
+    uint32_t *next;      /* point of each lane */
+    size_t *edge;        /* of each lane */
+    int64_t *met, *late; /* of each collective: the last start so far, as recorded and now */
+    int64_t *time;       /* of points, when what takes no time does so */
+};
+
+static inline int64_t weigh(const struct replay *replay, int64_t weight, unsigned kind, uint32_t name)
+{
+    bool is_free = (kind & GT_PATH_KIND) == replay->what.kind || (name == replay->what.name && name != GT_TRACE_NONE);
+    return is_free ? 0 : weight;
+}
+
+/* In a collective the last that comes lets all go on. */
+static int64_t meet(struct replay *replay, uint32_t point)
+{
+    uint32_t collective = gt_path_collective(replay->graph, point);
+    return replay->late[collective] + replay->graph->time[point] - replay->met[collective];
+}
+
+static void arrive(struct replay *replay, uint32_t start)
+{
+    uint32_t collective = gt_path_collective(replay->graph, start + 1);
+    int64_t time = replay->graph->time[start];
+    if (time > replay->met[collective])
+        replay->met[collective] = time;
+    if (replay->time[start] > replay->late[collective])
+        replay->late[collective] = replay->time[start];
+}
+
+static void take_point(struct replay *replay, uint32_t number)
+{
+    const struct gt_path_graph *graph = replay->graph;
+    const struct gt_path_lane *lane = &graph->lane[number];
+    uint32_t point = replay->next[number]++;
+    unsigned kind = graph->kind[point];
+    bool meets = replay->of_job && (kind & GT_PATH_MEETING), follows = point > lane->from && !(kind & GT_PATH_ALONE);
+    int64_t time = INT64_MIN;
+    if (meets)
+        time = meet(replay, point);
+    else if (follows)
+        time = replay->time[point - 1] +
+               weigh(replay, graph->time[point] - graph->time[point - 1], kind, graph->name[point]);
+    if (kind & GT_PATH_HELD)
+        for (size_t *at = &replay->edge[number]; *at < graph->edge_count && graph->edge[*at].to == point; ++*at) {
+            const struct gt_path_edge *edge = &graph->edge[*at];
+            int64_t held = replay->time[edge->from] + weigh(replay, edge->weight, edge->kind, edge->name);
+            time = held > time ? held : time;
+        }
+    replay->time[point] = time == INT64_MIN ? graph->time[point] : time;
+    if (replay->of_job && (kind & GT_PATH_START) && (graph->kind[point + 1] & GT_PATH_MEETING))
+        arrive(replay, point);
+}
+
+static int64_t moved(const struct replay *replay, const struct gt_path_anchor *anchor)
+{
+    return anchor->point == GT_TRACE_NONE ? anchor->rest : replay->time[anchor->point] + anchor->rest;
+}
+
+struct stretch {
+    int64_t start, end;
+};
+
+/* A step begins when its host does, and no earlier than the step before ends. */
+static void measure(const struct gt_critical_path *path, const struct replay *replay, struct stretch *stretch)
+{
+    for (size_t i = 0; i < path->ranks; i++) {
+        const struct gt_path_step *step = &path->step[i];
+        int64_t begin = moved(replay, &step->begin), before = moved(replay, &step->before);
+        stretch[i].start = stretch[i].end = begin > before ? begin : before;
+        if (i && step[-1].span.key[0] == step->span.key[0] && stretch[i - 1].end > stretch[i].start)
+            stretch[i].start = stretch[i].end = stretch[i - 1].end;
+        for (size_t j = step->end; j < step->end_end; j++) {
+            int64_t end = moved(replay, &path->anchor[j]);
+            stretch[i].end = end > stretch[i].end ? end : stretch[i].end;
+        }
+    }
+    for (size_t i = path->ranks; i < path->steps; i++) {
+        stretch[i] = (struct stretch){INT64_MIN, INT64_MIN};
+        for (size_t j = path->step[i].member; j < path->step[i].member_end; j++) {
+            const struct stretch *rank = &stretch[path->member[j]];
+            stretch[i].start = rank->start > stretch[i].start ? rank->start : stretch[i].start;
+            stretch[i].end = rank->end > stretch[i].end ? rank->end : stretch[i].end;
+        }
+    }
+}
+
+int gt_critical_path_what_if(const struct gt_critical_path *path, const struct gt_path_what *what, bool of_job,
+                             int64_t *length)
+{
+    const struct gt_path_graph *graph = &path->graph;
+    struct replay replay = {.graph = graph, .what = *what, .of_job = of_job};
+    struct stretch *stretch = malloc((path->steps + 1) * sizeof *stretch);
+    replay.next = malloc((graph->lanes + (size_t)1) * sizeof *replay.next);
+    replay.edge = malloc((graph->lanes + (size_t)1) * sizeof *replay.edge);
+    replay.met = malloc((graph->collectives + 1) * sizeof *replay.met);
+    replay.late = malloc((graph->collectives + 1) * sizeof *replay.late);
+    replay.time = malloc((graph->points + (size_t)1) * sizeof *replay.time);
+    int status = stretch && replay.next && replay.edge && replay.met && replay.late && replay.time ? 0 : -ENOMEM;
+    if (status >= 0) {
+        for (uint32_t i = 0; i < graph->lanes; i++) {
+            replay.next[i] = graph->lane[i].from;
+            replay.edge[i] = graph->lane[i].edge;
+        }
+        for (size_t i = 0; i < graph->collectives; i++)
+            replay.met[i] = replay.late[i] = INT64_MIN;
+        for (uint32_t i = 0; i < graph->points; i++)
+            take_point(&replay, graph->order[i]);
+        measure(path, &replay, stretch);
+        for (size_t i = of_job ? path->ranks : 0; i < (of_job ? path->steps : path->ranks); i++)
+            length[i] = stretch[i].end > stretch[i].start ? stretch[i].end - stretch[i].start : 0;
+    }
+    free(stretch);
+    free(replay.next);
+    free(replay.edge);
+    free(replay.met);
+    free(replay.late);
+    free(replay.time);
+    return status;
+}
+
+/* ---- steps ---- */
+
+static int64_t ahead_of(const struct gt_path_graph *graph, uint32_t node)
+{
+    for (uint32_t i = 0; i < graph->lanes; i++)
+        if (graph->lane[i].node == node)
+            return graph->lane[i].ahead;
+    return 0;
+}
+
+/* The moment as seen from the node's latest point until then. */
+static struct gt_path_anchor anchor_at(const struct gt_path_graph *graph, uint32_t node, int64_t time)
+{
+    struct gt_path_anchor anchor = {GT_TRACE_NONE, time};
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        uint32_t point = graph->lane[i].node == node ? gt_path_at(graph, i, time) : GT_TRACE_NONE;
+        if (point != GT_TRACE_NONE && (anchor.point == GT_TRACE_NONE || graph->time[point] > graph->time[anchor.point]))
+            anchor = (struct gt_path_anchor){point, time - graph->time[point]};
+    }
+    return anchor;
+}
+
+static int add_anchor(struct gt_critical_path *path, struct gt_path_anchor anchor)
+{
+    struct gt_path_anchor *place = GT_GROW(path, anchor);
+    if (!place)
+        return -ENOMEM;
+    *place = anchor;
+    return 0;
+}
+
+/* The threads that the host's part of a step ends on: those that begin and end something with it, or else all. */
+static int add_host_ends(struct gt_critical_path *path, const struct gt_path_step *step, int64_t start, int64_t end)
+{
+    const struct gt_path_graph *graph = &path->graph;
+    int status = add_anchor(path, anchor_at(graph, step->span.key[0], end));
+    bool is_told = false;
+    for (int pass = 0; pass < 2 && !is_told; pass++)
+        for (uint32_t i = 0; i < graph->lanes && status >= 0; i++) {
+            const struct gt_path_lane *lane = &graph->lane[i];
+            uint32_t point = lane->node == step->span.key[0] && !lane->is_gpu ? gt_path_at(graph, i, end)
+                                                                              : GT_TRACE_NONE;
+            if (point == GT_TRACE_NONE || graph->time[point] < start)
+                continue;
+            uint32_t begin = gt_path_at(graph, i, start);
+            bool is_exact = graph->time[point] == end && begin != GT_TRACE_NONE && graph->time[begin] == start;
+            if (pass == 0 && (!is_exact || step->is_whole_node))
+                continue;
+            if (pass == 0 && !is_told) /* it is known whose step it is, whoever else was last */
+                path->anchor_count--;
+            is_told |= pass == 0;
+            status = add_anchor(path, (struct gt_path_anchor){point, 0});
+        }
+    return status;
+}
+
+static int add_step(struct gt_critical_path *path, const struct gt_gpu_step *from, bool is_first)
+{
+    struct gt_path_step *step = &path->step[path->ranks++];
+    int64_t ahead = ahead_of(&path->graph, from->span.key[0]);
+    *step = (struct gt_path_step){.span = from->span, .is_whole_node = from->is_whole_node, .end = path->anchor_count};
+    step->span.start -= ahead;
+    step->span.end -= ahead;
+    step->begin = anchor_at(&path->graph, from->span.key[0], from->host_start - ahead);
+    step->before = is_first ? anchor_at(&path->graph, from->span.key[0], step->span.start) : step->begin;
+    int status = add_host_ends(path, step, from->host_start - ahead, from->host_end - ahead);
+    step->end_end = path->anchor_count;
+    return status;
+}
+
+struct owned { /* work that a step launched */
+    size_t step;
+    uint32_t lane, point;
+};
+
+static int compare_owned(const void *a, const void *b)
+{
+    const struct owned *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->step, y->step), GT_ORDER(x->lane, y->lane), GT_ORDER(y->point, x->point));
+}
+
+/* The last work on each stream that a step launched; by step and lane. */
+static struct owned *find_owned(const struct gt_path_graph *graph, const struct gt_gpu_steps *steps, size_t events,
+                                size_t *count)
+{
+    uint32_t *end = malloc((events + 1) * sizeof *end);
+    struct owned *owned = malloc((graph->gpu.count + 1) * sizeof *owned);
+    size_t all = 0;
+    *count = 0;
+    if (!end || !owned) {
+        free(end);
+        free(owned);
+        return NULL;
+    }
+    for (size_t i = 0; i < graph->work_count; i++)
+        end[graph->work[i].event] = graph->work[i].end;
+    for (size_t i = 0; i < graph->gpu.count; i++) {
+        if (steps->owner[i] == SIZE_MAX)
+            continue;
+        uint32_t point = end[graph->gpu.span[i].event];
+        owned[all++] = (struct owned){steps->owner[i], gt_path_lane_of(graph, point), point};
+    }
+    qsort(owned, all, sizeof *owned, compare_owned);
+    for (size_t i = 0; i < all; i++)
+        if (!i || owned[i].step != owned[i - 1].step || owned[i].lane != owned[i - 1].lane)
+            owned[(*count)++] = owned[i];
+    free(end);
+    return owned;
+}
+
+static int add_steps(struct gt_critical_path *path, const struct gt_gpu_steps *steps, size_t events)
+{
+    size_t count, at = 0;
+    struct owned *owned = find_owned(&path->graph, steps, events, &count);
+    int status = owned ? 0 : -ENOMEM;
+    path->step = calloc(2 * steps->count + 1, sizeof *path->step);
+    path->member = malloc((steps->count + 1) * sizeof *path->member);
+    if (!path->step || !path->member)
+        status = -ENOMEM;
+    for (size_t i = 0; i < steps->count && status >= 0; i++) {
+        const struct gt_gpu_step *step = &steps->step[i];
+        status = add_step(path, step, !i || step[-1].span.key[0] != step->span.key[0]);
+        for (; at < count && owned[at].step == i && status >= 0; at++)
+            status = add_anchor(path, (struct gt_path_anchor){owned[at].point, 0});
+        path->step[i].end_end = path->anchor_count;
+    }
+    free(owned);
+    path->steps = path->ranks;
+    return status;
+}
+
+/* ---- steps of the job ---- */
+
+static int compare_steps(const void *a, const void *b, void *context)
+{
+    const struct gt_path_step *step = context, *x = &step[*(const size_t *)a], *y = &step[*(const size_t *)b];
+    return GT_ORDER_BY(GT_ORDER(x->span.key[1], y->span.key[1]), GT_ORDER(x->span.key[2], y->span.key[2]),
+                       GT_ORDER(x->span.start, y->span.start), GT_ORDER(x->span.key[0], y->span.key[0]));
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct gt_path_step *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->span.start, y->span.start), GT_ORDER(x->span.end, y->span.end),
+                       GT_ORDER(x->member, y->member));
+}
+
+static void add_job_step(struct gt_critical_path *path, size_t from, size_t to)
+{
+    struct gt_path_step *step = &path->step[path->steps];
+    bool differ = false;
+    *step = path->step[path->member[from]];
+    for (size_t i = from; i < to; i++) {
+        const struct gt_path_step *rank = &path->step[path->member[i]];
+        differ |= rank->span.key[0] != path->step[path->member[from]].span.key[0];
+        step->span.start = rank->span.start > step->span.start ? rank->span.start : step->span.start;
+        step->span.end = rank->span.end > step->span.end ? rank->span.end : step->span.end;
+    }
+    step->span.key[0] = GT_TRACE_NONE;
+    step->member = from;
+    step->member_end = to;
+    path->steps += differ && step->span.end > step->span.start;
+}
+
+/* Ranks that share collectives have steps in common: from where all of them are in it to where the last one ends. */
+static void add_job(struct gt_critical_path *path, const struct gt_collectives *collectives)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < path->ranks; i++)
+        if (gt_collectives_rank(collectives, path->step[i].span.key[0]))
+            path->member[count++] = i;
+    qsort_r(path->member, count, sizeof *path->member, compare_steps, path->step);
+    for (size_t from = 0, to; from < count; from = to) {
+        const struct gt_path_step *first = &path->step[path->member[from]];
+        for (to = from; to < count && path->step[path->member[to]].span.key[1] == first->span.key[1] &&
+                        path->step[path->member[to]].span.key[2] == first->span.key[2];)
+            to++;
+        add_job_step(path, from, to);
+    }
+    qsort(&path->step[path->ranks], path->steps - path->ranks, sizeof *path->step, by_start);
+}
+
+/* ---- the way back ---- */
+
+static int add_piece(struct gt_critical_path *path, struct gt_path_piece piece, size_t first)
+{
+    struct gt_path_piece *last = path->piece_count > first ? &path->piece[path->piece_count - 1] : NULL;
+    if (piece.start >= piece.end)
+        return 0;
+    if (last && last->lane == piece.lane && last->name == piece.name && last->kind == piece.kind) {
+        last->start = piece.start;
+        return 0;
+    }
+    struct gt_path_piece *place = GT_GROW(path, piece);
+    if (!place)
+        return -ENOMEM;
+    *place = piece;
+    return 0;
+}
+
+/* What a point waited for in the end: the point, and what lasted until then; GT_TRACE_NONE: the trace does not tell. */
+static uint32_t origin_of(const struct gt_path_graph *graph, uint32_t point, bool of_job, struct gt_path_piece *piece)
+{
+    unsigned kind = graph->kind[point];
+    piece->name = graph->name[point];
+    piece->kind = (enum gt_path_kind)(kind & GT_PATH_KIND);
+    if (of_job && (kind & GT_PATH_MEETING)) {
+        piece->kind = GT_PATH_COMMUNICATION;
+        return graph->latest[gt_path_collective(graph, point)];
+    }
+    if (!(kind & GT_PATH_ALONE) && point > graph->lane[piece->lane].from)
+        return point - 1;
+    size_t at = kind & GT_PATH_HELD ? gt_path_edges(graph, point) : graph->edge_count;
+    if (at == graph->edge_count || !graph->edge[at].is_binding)
+        return GT_TRACE_NONE;
+    piece->name = graph->edge[at].name;
+    piece->kind = (enum gt_path_kind)graph->edge[at].kind;
+    return graph->edge[at].from;
+}
+
+static void reverse(struct gt_path_piece *piece, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct gt_path_piece other = piece[i];
+        piece[i] = piece[count - 1 - i];
+        piece[count - 1 - i] = other;
+    }
+}
+
+static int go_back(struct gt_critical_path *path, struct gt_path_step *step, struct gt_path_anchor end, bool of_job)
+{
+    const struct gt_path_graph *graph = &path->graph;
+    int64_t start = step->span.start, at = step->span.end;
+    uint32_t point = end.point;
+    int status = 0;
+    step->piece = path->piece_count;
+    if (point != GT_TRACE_NONE && graph->time[point] < at) {
+        int64_t from = graph->time[point] > start ? graph->time[point] : start;
+        status = add_piece(
+            path, (struct gt_path_piece){from, at, gt_path_lane_of(graph, point), GT_TRACE_NONE, GT_PATH_OTHER},
+            step->piece);
+        at = from;
+    }
+    while (status >= 0 && at > start && point != GT_TRACE_NONE) {
+        struct gt_path_piece piece = {.lane = gt_path_lane_of(graph, point)};
+        uint32_t from = origin_of(graph, point, of_job, &piece);
+        piece.end = at;
+        piece.start = from == GT_TRACE_NONE || graph->time[from] < start ? start : graph->time[from];
+        if (from == GT_TRACE_NONE) {
+            piece.kind = GT_PATH_OTHER;
+            piece.name = GT_TRACE_NONE;
+        }
+        status = add_piece(path, piece, step->piece);
+        at = piece.start < at ? piece.start : at; /* work that others overlap ends later than it was recorded */
+        point = from;
+    }
+    reverse(&path->piece[step->piece], path->piece_count - step->piece);
+    step->piece_end = path->piece_count;
+    return status;
+}
+
+/* The anchor that a step ends with; of several that of a GPU. */
+static struct gt_path_anchor end_of(const struct gt_critical_path *path, const struct gt_path_step *step)
+{
+    struct gt_path_anchor best = {GT_TRACE_NONE, 0};
+    int64_t latest = INT64_MIN;
+    for (size_t i = step->end; i < step->end_end; i++) {
+        const struct gt_path_anchor *anchor = &path->anchor[i];
+        int64_t time = anchor->point == GT_TRACE_NONE ? INT64_MIN : path->graph.time[anchor->point] + anchor->rest;
+        if (time >= latest) {
+            latest = time;
+            best = *anchor;
+        }
+    }
+    return best;
+}
+
+static int go_back_in_job(struct gt_critical_path *path, struct gt_path_step *step)
+{
+    const struct gt_path_step *last = &path->step[path->member[step->member]];
+    for (size_t i = step->member; i < step->member_end; i++)
+        if (path->step[path->member[i]].span.end > last->span.end)
+            last = &path->step[path->member[i]];
+    return go_back(path, step, end_of(path, last), true);
+}
+
+/* ---- the whole ---- */
+
+int gt_critical_path_find(struct gt_critical_path *path, const struct gt_analysis_input *input, uint32_t first)
+{
+    struct gt_collectives collectives;
+    struct gt_gpu_steps steps = {0};
+    *path = (struct gt_critical_path){0};
+    int status = gt_collectives_find(input, first, &collectives);
+    if (status < 0)
+        return status;
+    status = gt_path_graph_open(&path->graph, input, &collectives, first);
+    if (status >= 0)
+        status = gt_gpu_steps_find(input, &path->graph.hull, &path->graph.gpu, path->graph.call, &steps);
+    if (status >= 0)
+        status = add_steps(path, &steps, input->trace->events.count);
+    if (status >= 0)
+        add_job(path, &collectives);
+    for (size_t i = 0; i < path->steps && status >= 0; i++)
+        status = i < path->ranks ? go_back(path, &path->step[i], end_of(path, &path->step[i]), false)
+                                 : go_back_in_job(path, &path->step[i]);
+    gt_gpu_steps_release(&steps);
+    gt_collectives_release(&collectives);
+    return status;
+}
+
+void gt_critical_path_close(struct gt_critical_path *path)
+{
+    gt_path_graph_close(&path->graph);
+    free(path->step);
+    free(path->piece);
+    free(path->anchor);
+    free(path->member);
+    *path = (struct gt_critical_path){0};
+}

@@ -1,0 +1,525 @@
+/* Work of GPUs follows its call, and what its stream was told to wait for; calls follow the work that they wait for. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/trace/path_graph.h"
+#include "base/grow.h"
+#include "base/number.h"
+
+/* ---- calls ---- */
+
+static enum gt_path_call classify(const char *name)
+{
+    if (strstr(name, "EventRecord"))
+        return GT_PATH_RECORDS;
+    if (strstr(name, "StreamWaitEvent"))
+        return GT_PATH_ORDERS;
+    if (strstr(name, "Memcpy"))
+        return GT_PATH_COPIES_MEMORY;
+    bool frees = strcmp(name, "cudaFree") == 0 || strncmp(name, "cudaFree_v", 10) == 0 || strcmp(name, "hipFree") == 0;
+    return frees || strstr(name, "Synchronize") ? GT_PATH_WAITS : GT_PATH_NO_WAIT;
+}
+
+enum gt_path_call gt_path_call(const struct gt_path_hosts *hosts, uint32_t name)
+{
+    if (!hosts->calls[name])
+        hosts->calls[name] = (unsigned char)(1 + classify(gt_trace_text(hosts->input->trace, name)));
+    return (enum gt_path_call)(hosts->calls[name] - 1);
+}
+
+/* ---- what the trace tells of events and synchronization ---- */
+
+struct record { /* a call that records an event, or makes a stream wait for one */
+    uint64_t id;
+    uint32_t file, track;
+    int64_t start;
+};
+
+struct sync {            /* of a call: it waits for a stream, or for what stood before a record on it */
+    uint32_t call, lane; /* lane GT_TRACE_NONE: for all */
+    int64_t until;       /* what was launched by then */
+};
+
+struct wait { /* of a stream for another: points */
+    uint32_t to, from;
+};
+
+struct told {
+    struct gt_path_graph *graph;
+    const struct gt_path_hosts *hosts;
+    struct record *record, *order; /* by file and id; by track and start */
+    size_t record_count, record_capacity, order_count, order_capacity;
+    struct sync *sync; /* by call */
+    size_t sync_count, sync_capacity;
+    struct wait *wait; /* by `to` */
+    size_t wait_count, wait_capacity;
+    bool *has_waits; /* of a file: waits of streams were recorded */
+};
+
+static int compare_records(const void *a, const void *b)
+{
+    const struct record *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->file, y->file), GT_ORDER(x->id, y->id), GT_ORDER(x->start, y->start));
+}
+
+static int compare_orders(const void *a, const void *b)
+{
+    const struct record *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->track, y->track), GT_ORDER(x->start, y->start));
+}
+
+static int compare_syncs(const void *a, const void *b)
+{
+    const struct sync *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->call, y->call), GT_ORDER(x->lane, y->lane));
+}
+
+static int compare_stream_waits(const void *a, const void *b)
+{
+    const struct wait *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->to, y->to), GT_ORDER(x->from, y->from));
+}
+
+static int collect_records(struct told *told)
+{
+    const struct gt_analysis_input *input = told->hosts->input;
+    const struct gt_trace_events *events = &input->trace->events;
+    for (size_t i = 0; i < events->count; i++) {
+        uint32_t begin = told->hosts->begin[i];
+        if (begin == GT_TRACE_NONE || gt_analysis_work(input, i) != GT_WORK_RUNTIME)
+            continue;
+        enum gt_path_call call = gt_path_call(told->hosts, events->name[i]);
+        if (call != GT_PATH_RECORDS && call != GT_PATH_ORDERS)
+            continue;
+        struct record *record = call == GT_PATH_RECORDS ? GT_GROW(told, record) : GT_GROW(told, order);
+        if (!record)
+            return -ENOMEM;
+        *record = (struct record){gt_trace_id(events, i), gt_trace_process_of(input->trace, i)->file, events->track[i],
+                                  told->graph->time[begin]};
+    }
+    if (told->record_count)
+        qsort(told->record, told->record_count, sizeof *told->record, compare_records);
+    if (told->order_count)
+        qsort(told->order, told->order_count, sizeof *told->order, compare_orders);
+    return 0;
+}
+
+/* The stream of this number on the device of a track. */
+static uint32_t find_stream(const struct told *told, uint32_t track, double number)
+{
+    const struct gt_trace *trace = told->hosts->input->trace;
+    for (uint32_t i = 0; i < told->graph->lanes; i++) {
+        const struct gt_path_lane *lane = &told->graph->lane[i];
+        const struct gt_trace_track *own = &trace->track[lane->track];
+        double tid;
+        if (lane->is_gpu && own->process == trace->track[track].process &&
+            gt_number_double(gt_trace_text(trace, own->tid), &tid) == 0 && tid == number)
+            return i;
+    }
+    return GT_TRACE_NONE;
+}
+
+static double number_of(const struct told *told, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(told->hosts->input->trace, event,
+                                                                 told->hosts->first + key);
+    return argument ? argument->number : NAN;
+}
+
+/* The last work of a stream that was launched before `time`, or the first that was not: `behind` it. */
+static const struct gt_path_work *launched_by(const struct gt_path_graph *graph, uint32_t lane, int64_t time,
+                                              bool behind)
+{
+    size_t low = graph->lane[lane].work, high = graph->lane[lane].work_end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (graph->work[middle].launched < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (behind)
+        return low < graph->lane[lane].work_end ? &graph->work[low] : NULL;
+    return low > graph->lane[lane].work ? &graph->work[low - 1] : NULL;
+}
+
+/* When the event was recorded that something waits for. */
+static bool find_record(const struct told *told, size_t event, int64_t *ret)
+{
+    double id = number_of(told, event, GT_PATH_WAIT_ON_RECORD);
+    if (!(id > 0 && id < 9e15) || !told->record_count)
+        return false;
+    struct record wanted = {(uint64_t)id, gt_trace_process_of(told->hosts->input->trace, event)->file, 0, 0};
+    size_t low = 0, high = told->record_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct record *record = &told->record[middle];
+        if (record->file != wanted.file ? record->file < wanted.file : record->id < wanted.id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < told->record_count && told->record[low].file == wanted.file && told->record[low].id == wanted.id;
+    *ret = found ? told->record[low].start : 0;
+    return found;
+}
+
+static int add_stream_wait(struct told *told, size_t event, int64_t called)
+{
+    const struct gt_trace *trace = told->hosts->input->trace;
+    uint32_t track = trace->events.track[event], to = told->hosts->lane_of[track];
+    uint32_t from = find_stream(told, track, number_of(told, event, GT_PATH_WAIT_ON_STREAM));
+    int64_t recorded;
+    if (to == GT_TRACE_NONE || from == GT_TRACE_NONE || to == from || !find_record(told, event, &recorded))
+        return 0;
+    const struct gt_path_work *before = launched_by(told->graph, from, recorded, false);
+    const struct gt_path_work *behind = launched_by(told->graph, to, called, true);
+    told->has_waits[told->graph->lane[to].file] = true;
+    if (!before || !behind)
+        return 0;
+    struct wait *wait = GT_GROW(told, wait);
+    if (!wait)
+        return -ENOMEM;
+    *wait = (struct wait){behind->start, before->end};
+    return 0;
+}
+
+static int add_sync(struct told *told, size_t event, uint32_t call, const char *name)
+{
+    const struct gt_trace *trace = told->hosts->input->trace;
+    struct sync sync = {call, GT_TRACE_NONE, INT64_MAX};
+    uint32_t track = trace->events.track[event];
+    if (strncmp(name, "Event", 5) == 0) {
+        sync.lane = find_stream(told, track, number_of(told, event, GT_PATH_WAIT_ON_STREAM));
+        if (!find_record(told, event, &sync.until))
+            sync.until = INT64_MAX;
+    } else if (strncmp(name, "Stream", 6) == 0) {
+        sync.lane = told->hosts->lane_of[track];
+    }
+    struct sync *place = GT_GROW(told, sync);
+    if (!place)
+        return -ENOMEM;
+    *place = sync;
+    return 0;
+}
+
+/* Kineto's and Nsight's records of synchronization, joined with their calls. */
+static int collect_syncs(struct told *told)
+{
+    const struct gt_trace *trace = told->hosts->input->trace;
+    uint32_t category = gt_trace_find(trace, "cuda_sync");
+    struct gt_spans spans = {0};
+    size_t *call = NULL;
+    int status = 0;
+    for (size_t i = 0; i < trace->events.count && category != GT_TRACE_NONE && status >= 0; i++)
+        if (trace->events.category[i] == category && gt_trace_lasts(trace, i))
+            status = gt_spans_add_event(&spans, trace, i, GT_SPAN_KEY(0));
+    if (status >= 0 && spans.count)
+        status = gt_gpu_launches(told->hosts->input, &spans, &call);
+    for (size_t i = 0; i < spans.count && status >= 0; i++) {
+        const char *name = gt_trace_text(trace, trace->events.name[spans.span[i].event]);
+        uint32_t begin = call[i] == SIZE_MAX ? GT_TRACE_NONE : told->hosts->begin[call[i]];
+        if (begin == GT_TRACE_NONE)
+            continue;
+        bool is_wait = strncmp(name, "Stream Wait", 11) == 0 || strncmp(name, "Stream waits", 12) == 0;
+        status = is_wait ? add_stream_wait(told, spans.span[i].event, told->graph->time[begin])
+                         : add_sync(told, spans.span[i].event, (uint32_t)call[i], name);
+    }
+    if (told->sync_count)
+        qsort(told->sync, told->sync_count, sizeof *told->sync, compare_syncs);
+    if (told->wait_count)
+        qsort(told->wait, told->wait_count, sizeof *told->wait, compare_stream_waits);
+    gt_spans_release(&spans);
+    free(call);
+    return status;
+}
+
+static int open_told(struct told *told, struct gt_path_graph *graph, const struct gt_path_hosts *hosts)
+{
+    *told = (struct told){.graph = graph, .hosts = hosts};
+    told->has_waits = calloc(hosts->input->trace->file_count + 1, sizeof *told->has_waits);
+    int status = told->has_waits ? collect_records(told) : -ENOMEM;
+    return status < 0 ? status : collect_syncs(told);
+}
+
+static void close_told(struct told *told)
+{
+    free(told->record);
+    free(told->order);
+    free(told->sync);
+    free(told->wait);
+    free(told->has_waits);
+}
+
+/* ---- streams ---- */
+
+/* Where waits of streams were not recorded, work that begins late may wait for another stream if the thread told some stream to
+ * wait since it launched the work before on this one; kernels of one graph may always. */
+static bool may_wait(const struct told *told, const struct gt_path_lane *lane, const struct gt_path_work *work)
+{
+    const struct gt_trace *trace = told->hosts->input->trace;
+    if (told->has_waits[lane->file] || work->call == GT_TRACE_NONE)
+        return false;
+    if (strstr(gt_trace_text(trace, trace->events.name[work->call]), "GraphLaunch"))
+        return true;
+    struct record wanted = {.track = trace->events.track[work->call], .start = work->launched};
+    size_t low = 0, high = told->order_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_orders(&told->order[middle], &wanted) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_first = work == &told->graph->work[lane->work];
+    return low && told->order[low - 1].track == wanted.track &&
+           (is_first || told->order[low - 1].start > work[-1].launched);
+}
+
+/* The work of another stream of the device that ended last before a point; GT_TRACE_NONE: none ended behind `after`. */
+static uint32_t find_last_end(const struct told *told, const struct gt_path_lane *lane, uint32_t point, int64_t after)
+{
+    const struct gt_path_graph *graph = told->graph;
+    const struct gt_trace *trace = told->hosts->input->trace;
+    uint32_t best = GT_TRACE_NONE;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        const struct gt_path_lane *other = &graph->lane[i];
+        if (!other->is_gpu || other == lane || trace->track[other->track].process != trace->track[lane->track].process)
+            continue;
+        uint32_t at = gt_path_at(graph, i, graph->time[point]);
+        while (at != GT_TRACE_NONE && (graph->kind[at] & (GT_PATH_START | GT_PATH_MEETING)))
+            at = at > other->from ? at - 1 : GT_TRACE_NONE;
+        if (at != GT_TRACE_NONE && graph->time[at] > after) {
+            best = at;
+            after = graph->time[at];
+        }
+    }
+    return best;
+}
+
+static struct gt_path_edge edge_between(const struct gt_path_graph *graph, uint32_t to, uint32_t from, uint32_t name,
+                                        enum gt_path_kind kind)
+{
+    return (struct gt_path_edge){graph->time[to] - graph->time[from], to, from, name, (unsigned char)kind, true};
+}
+
+struct holds { /* of the start of work: what may hold it */
+    uint32_t before, call, other;
+    bool is_inferred;
+};
+
+/* The latest binds; the others hold it no longer than they must. */
+static int hold_start(struct told *told, const struct gt_path_work *work, struct holds holds, int64_t least)
+{
+    struct gt_path_graph *graph = told->graph;
+    const struct gt_trace_events *events = &told->hosts->input->trace->events;
+    uint32_t point = work->start, name = work->call == GT_TRACE_NONE ? GT_TRACE_NONE : events->name[work->call];
+    int64_t before = holds.before == GT_TRACE_NONE ? INT64_MIN : graph->time[holds.before];
+    int64_t called = holds.call == GT_TRACE_NONE ? INT64_MIN : graph->time[holds.call];
+    int64_t other = holds.other == GT_TRACE_NONE ? INT64_MIN : graph->time[holds.other];
+    int status = 0;
+    if (holds.call != GT_TRACE_NONE) {
+        struct gt_path_edge edge = edge_between(graph, point, holds.call, name, GT_PATH_CALLS);
+        edge.is_binding = called > before && called > other;
+        edge.weight = edge.is_binding || edge.weight < least ? edge.weight : least;
+        status = gt_path_hold(graph, edge);
+    }
+    if (status >= 0 && holds.other != GT_TRACE_NONE) {
+        struct gt_path_edge edge = edge_between(graph, point, holds.other, GT_TRACE_NONE, GT_PATH_GAPS);
+        edge.is_binding = other > before && other >= called;
+        edge.weight = edge.is_binding ? edge.weight : 0;
+        graph->inferred += holds.is_inferred && edge.is_binding;
+        status = gt_path_hold(graph, edge);
+    }
+    if (status < 0 || holds.before == GT_TRACE_NONE || !(graph->kind[point] & GT_PATH_ALONE))
+        return status;
+    return gt_path_hold(graph, (struct gt_path_edge){0, point, holds.before, GT_TRACE_NONE, GT_PATH_GAPS, false});
+}
+
+/* Finds how long a launch takes at least on each process, which a device is. */
+static int64_t *least_delays(const struct told *told)
+{
+    const struct gt_path_graph *graph = told->graph;
+    const struct gt_trace *trace = told->hosts->input->trace;
+    int64_t *least = malloc((trace->process_count + 1) * sizeof *least);
+    for (size_t i = 0; least && i < trace->process_count; i++)
+        least[i] = INT64_MAX;
+    for (uint32_t i = 0; least && i < graph->lanes; i++)
+        for (size_t j = graph->lane[i].work; j < graph->lane[i].work_end; j++) {
+            const struct gt_path_work *work = &graph->work[j];
+            int64_t *of = &least[trace->track[graph->lane[i].track].process];
+            int64_t delay = work->launched == INT64_MIN ? -1 : graph->time[work->start] - work->launched;
+            *of = delay >= 0 && delay < *of ? delay : *of;
+        }
+    return least;
+}
+
+static int hold_stream(struct told *told, uint32_t number, int64_t least, size_t *wait)
+{
+    struct gt_path_graph *graph = told->graph;
+    const struct gt_path_lane *lane = &graph->lane[number];
+    int status = 0;
+    for (size_t i = lane->work; i < lane->work_end && status >= 0; i++) {
+        const struct gt_path_work *work = &graph->work[i];
+        struct holds holds = {i > lane->work ? work->start - 1 : GT_TRACE_NONE, GT_TRACE_NONE, GT_TRACE_NONE, false};
+        int64_t start = graph->time[work->start];
+        if (work->call != GT_TRACE_NONE && work->launched <= start)
+            holds.call = told->hosts->begin[work->call]; /* none where the call was left out */
+        int64_t after = holds.call == GT_TRACE_NONE ? INT64_MIN : graph->time[holds.call];
+        if (holds.before != GT_TRACE_NONE && graph->time[holds.before] > after)
+            after = graph->time[holds.before];
+        for (; *wait < told->wait_count && told->wait[*wait].to <= work->start; ++*wait) {
+            uint32_t from = told->wait[*wait].from;
+            bool is_ours = told->wait[*wait].to == work->start && graph->time[from] <= start;
+            if (is_ours && (holds.other == GT_TRACE_NONE || graph->time[from] > graph->time[holds.other]))
+                holds.other = from;
+        }
+        if (after < start && may_wait(told, lane, work)) {
+            holds.other = find_last_end(told, lane, work->start, after);
+            holds.is_inferred = true;
+        }
+        status = hold_start(told, work, holds, least);
+    }
+    return status;
+}
+
+/* ---- hosts ---- */
+
+/* The work of a stream that ended last while a call lasted, of what was launched before it. */
+static uint32_t last_in_call(const struct gt_path_graph *graph, const struct gt_path_lane *lane,
+                             const struct gt_path_wait *wait, int64_t until)
+{
+    size_t low = lane->work, high = lane->work_end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (graph->time[graph->work[middle].end] <= graph->time[wait->end])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low > lane->work && graph->time[graph->work[low - 1].end] > wait->start; low--)
+        if (graph->work[low - 1].launched < wait->start && graph->work[low - 1].launched <= until)
+            return graph->work[low - 1].end;
+    return GT_TRACE_NONE;
+}
+
+/* The record of a synchronization tells its stream; without one, the work that ended last in the call may have been waited
+ * for, whatever its stream. */
+static struct sync sync_of(const struct told *told, const struct gt_path_wait *wait)
+{
+    size_t low = 0, high = told->sync_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (told->sync[middle].call < wait->event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < told->sync_count && told->sync[low].call == wait->event
+               ? told->sync[low]
+               : (struct sync){wait->event, GT_TRACE_NONE, INT64_MAX};
+}
+
+static bool is_waited_for(const struct gt_path_graph *graph, uint32_t lane, uint32_t file, const struct sync *sync)
+{
+    return graph->lane[lane].is_gpu && graph->lane[lane].file == file &&
+           (sync->lane == GT_TRACE_NONE || sync->lane == lane);
+}
+
+static uint32_t waited_for(const struct told *told, const struct gt_path_wait *wait, const struct sync *sync)
+{
+    const struct gt_path_graph *graph = told->graph;
+    uint32_t file = gt_trace_process_of(told->hosts->input->trace, wait->event)->file, best = GT_TRACE_NONE;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        uint32_t end = is_waited_for(graph, i, file, sync) ? last_in_call(graph, &graph->lane[i], wait, sync->until)
+                                                           : GT_TRACE_NONE;
+        if (end != GT_TRACE_NONE && (best == GT_TRACE_NONE || graph->time[end] > graph->time[best]))
+            best = end;
+    }
+    return best;
+}
+
+static int hold_call(struct told *told, const struct gt_path_wait *wait, uint32_t from)
+{
+    struct gt_path_graph *graph = told->graph;
+    uint32_t name = told->hosts->input->trace->events.name[wait->event];
+    if (from == GT_TRACE_NONE || (graph->kind[wait->end] & GT_PATH_ALONE))
+        return 0;
+    int status = gt_path_hold(graph, edge_between(graph, wait->end, from, name, GT_PATH_SYNCHRONIZATION));
+    return status < 0 ? status
+                      : gt_path_hold(graph, (struct gt_path_edge){0, wait->end, wait->end - 1, name,
+                                                                  GT_PATH_SYNCHRONIZATION, false});
+}
+
+/* A call that waits for the whole device comes behind the work of all streams. */
+static int hold_by_all(struct told *told, const struct gt_path_wait *wait, const struct sync *sync, uint32_t latest)
+{
+    struct gt_path_graph *graph = told->graph;
+    const struct gt_trace *trace = told->hosts->input->trace;
+    uint32_t file = gt_trace_process_of(trace, wait->event)->file, name = trace->events.name[wait->event];
+    int status = 0;
+    if (latest == GT_TRACE_NONE || strstr(gt_trace_text(trace, name), "Stream") ||
+        strstr(gt_trace_text(trace, name), "Event"))
+        return 0;
+    for (uint32_t i = 0; i < graph->lanes && status >= 0; i++) {
+        uint32_t end = is_waited_for(graph, i, file, sync) ? last_in_call(graph, &graph->lane[i], wait, sync->until)
+                                                           : GT_TRACE_NONE;
+        if (end != GT_TRACE_NONE && end != latest)
+            status = gt_path_hold(graph, (struct gt_path_edge){graph->time[wait->end] - graph->time[latest], wait->end,
+                                                               end, name, GT_PATH_SYNCHRONIZATION, false});
+    }
+    return status;
+}
+
+static int hold_synchronization(struct told *told, const struct gt_path_wait *wait)
+{
+    struct sync sync = sync_of(told, wait);
+    uint32_t latest = waited_for(told, wait, &sync);
+    int status = hold_call(told, wait, latest);
+    return status < 0 ? status : hold_by_all(told, wait, &sync, latest);
+}
+
+static int compare_waits(const void *a, const void *b)
+{
+    const struct gt_path_wait *x = a, *y = b;
+    return GT_ORDER(x->event, y->event);
+}
+
+/* A copy that ends before its call does was waited for: memory that is not pinned, or a call that is not asynchronous. */
+static int hold_copies(struct told *told)
+{
+    const struct gt_path_graph *graph = told->graph;
+    const struct gt_path_hosts *hosts = told->hosts;
+    int status = 0;
+    for (size_t i = 0; i < graph->work_count && status >= 0 && hosts->count; i++) {
+        const struct gt_path_work *work = &graph->work[i];
+        struct gt_path_wait wanted = {.event = work->call};
+        if (work->call == GT_TRACE_NONE ||
+            gt_path_call(hosts, hosts->input->trace->events.name[work->call]) != GT_PATH_COPIES_MEMORY)
+            continue;
+        const struct gt_path_wait *wait = bsearch(&wanted, hosts->wait, hosts->count, sizeof wanted, compare_waits);
+        if (wait && graph->time[work->end] <= graph->time[wait->end] && graph->time[work->end] > wait->start)
+            status = hold_call(told, wait, work->end);
+    }
+    return status;
+}
+
+int gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *hosts)
+{
+    struct told told;
+    size_t wait = 0;
+    int status = open_told(&told, graph, hosts);
+    int64_t *least = status < 0 ? NULL : least_delays(&told);
+    status = status >= 0 && !least ? -ENOMEM : status;
+    for (uint32_t i = 0; i < graph->lanes && status >= 0; i++)
+        if (graph->lane[i].is_gpu)
+            status = hold_stream(&told, i, least[hosts->input->trace->track[graph->lane[i].track].process], &wait);
+    free(least);
+    status = status < 0 ? status : hold_copies(&told);
+    for (size_t i = 0; i < hosts->count && status >= 0; i++)
+        if (gt_path_call(hosts, hosts->input->trace->events.name[hosts->wait[i].event]) == GT_PATH_WAITS)
+            status = hold_synchronization(&told, &hosts->wait[i]);
+    close_told(&told);
+    return status;
+}

@@ -1,0 +1,671 @@
+/* The points of the graph: spans of threads, each nested in others, and the work of streams, one after another. */
+#include "analyse/trace/path_graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/trace/dataloader.h"
+#include "base/grow.h"
+#include "base/number.h"
+
+/* ---- the spans of each track ---- */
+
+struct span {
+    int64_t start, end;
+    uint32_t event;
+};
+
+struct open { /* a span that is not closed */
+    int64_t end;
+    uint32_t event, name;
+    unsigned char kind;
+};
+
+struct builder {
+    const struct gt_analysis_input *input;
+    struct gt_path_graph *graph;
+    const struct gt_collectives *collectives;
+    bool *is_left_out; /* of a category */
+    struct loader {
+        uint32_t process;
+        unsigned char work;
+        bool is_known, is_loader;
+    } * loader; /* of a name */
+    struct span *span;
+    size_t *first;  /* span of each track */
+    bool *is_gpu;   /* of a track */
+    uint32_t *link; /* of a call: its first point; of work: its call */
+    uint32_t *lane_of;
+    struct gt_path_meeting *member; /* events of collectives, sorted; `point` is the event */
+    size_t members;
+    struct gt_path_hosts hosts;
+    struct open *open;
+    size_t open_count, open_capacity;
+};
+
+/* What stands on tracks beside what it tells of: annotations of streams, synchronization, the profiler itself; and waits in
+ * the C library, which lie in everything. */
+static const char *const left_out[] = {
+    "gpu_user_annotation", "cuda_sync", "cuda_event", "Trace", "overhead", "osrt", "ac2g", "critical_path"};
+
+static bool is_phase(const struct gt_trace *trace, size_t event)
+{
+    const struct gt_trace_process *process = gt_trace_process_of(trace, event);
+    return process->name != GT_TRACE_NONE && strncmp(gt_trace_text(trace, process->name), "Step:", 5) == 0;
+}
+
+static bool is_wanted(const struct builder *builder, size_t event)
+{
+    const struct gt_trace *trace = builder->input->trace;
+    uint32_t category = trace->events.category[event], track = trace->events.track[event];
+    if (!gt_trace_lasts(trace, event))
+        return false;
+    if (builder->is_gpu[track])
+        return gt_analysis_work(builder->input, event) == GT_WORK_KERNEL ||
+               gt_analysis_work(builder->input, event) == GT_WORK_COPY ||
+               gt_analysis_work(builder->input, event) == GT_WORK_SET;
+    return (category == GT_TRACE_NONE || !builder->is_left_out[category]) && !is_phase(trace, event);
+}
+
+/* What is begun first stands first, as in gt_call_tree. */
+static int order_of(const struct gt_analysis_input *input, size_t event)
+{
+    enum gt_work work = gt_analysis_work(input, event);
+    return work == GT_WORK_OPERATOR ? 1 : work == GT_WORK_RUNTIME ? 2 : 0;
+}
+
+static int by_nesting(const void *a, const void *b, void *context)
+{
+    const struct span *x = a, *y = b;
+    const struct gt_analysis_input *input = context;
+    const struct gt_trace_events *events = &input->trace->events;
+    if (x->start != y->start || x->end != y->end)
+        return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(y->end, x->end));
+    return GT_ORDER_BY(
+        GT_ORDER(order_of(input, x->event), order_of(input, y->event)),
+        GT_ORDER(gt_trace_external(events, x->event), gt_trace_external(events, y->event)),
+        GT_ORDER(gt_analysis_place(input, events->name[x->event]), gt_analysis_place(input, events->name[y->event])),
+        GT_ORDER(x->event, y->event));
+}
+
+static void sort_track(const struct builder *builder, size_t track)
+{
+    struct span *span = &builder->span[builder->first[track]];
+    size_t count = builder->first[track + 1] - builder->first[track], i = 1;
+    void *input = (void *)(uintptr_t)builder->input;
+    while (i < count && by_nesting(&span[i - 1], &span[i], input) <= 0)
+        i++;
+    if (i < count)
+        qsort_r(span, count, sizeof *span, by_nesting, input);
+}
+
+static int sort_spans(struct builder *builder)
+{
+    const struct gt_trace *trace = builder->input->trace;
+    const struct gt_trace_events *events = &trace->events;
+    size_t *at = calloc(trace->track_count + 2, sizeof *at);
+    builder->first = at;
+    builder->is_gpu = calloc(trace->track_count + 1, sizeof *builder->is_gpu);
+    if (!at || !builder->is_gpu)
+        return -ENOMEM;
+    for (size_t i = 0; i < builder->graph->gpu.count; i++)
+        builder->is_gpu[events->track[builder->graph->gpu.span[i].event]] = true;
+    for (size_t i = 0; i < events->count; i++)
+        at[events->track[i] + 2] += is_wanted(builder, i);
+    for (size_t i = 2; i <= trace->track_count + 1; i++)
+        at[i] += at[i - 1];
+    builder->span = malloc((at[trace->track_count + 1] + 1) * sizeof *builder->span);
+    if (!builder->span)
+        return -ENOMEM;
+    for (size_t i = 0; i < events->count; i++)
+        if (is_wanted(builder, i))
+            builder->span[at[events->track[i] + 1]++] = (struct span){
+                events->start[i], events->start[i] + gt_trace_duration(events, i), (uint32_t)i};
+    for (size_t i = 0; i < trace->track_count; i++)
+        sort_track(builder, i);
+    return 0;
+}
+
+/* ---- what a span is ---- */
+
+/* A trace has few names and many events. */
+static bool is_loader(struct builder *builder, size_t event, enum gt_work work)
+{
+    const struct gt_trace *trace = builder->input->trace;
+    struct loader *known = &builder->loader[trace->events.name[event]];
+    uint32_t process = trace->track[trace->events.track[event]].process;
+    if (!known->is_known || known->process != process || known->work != work) {
+        enum gt_loader_part part = gt_loader_part(builder->input, event);
+        *known = (struct loader){process, (unsigned char)work, true,
+                                 part == GT_LOADER_INITIALIZATION || part == GT_LOADER_NEXT};
+    }
+    return known->is_loader;
+}
+
+static bool is_outside(const struct gt_analysis_input *input, size_t event, enum gt_work work)
+{
+    uint32_t category = input->trace->events.category[event];
+    return work == GT_WORK_ANNOTATION ||
+           strncmp(gt_trace_text(input->trace, input->trace->events.name[event]), "ProfilerStep", 12) == 0 ||
+           (category != GT_TRACE_NONE && strcmp(gt_trace_text(input->trace, category), "python_function") == 0);
+}
+
+static enum gt_path_kind kind_of(struct builder *builder, size_t event)
+{
+    const struct gt_analysis_input *input = builder->input;
+    enum gt_work work = gt_analysis_work(input, event);
+    uint32_t name = input->trace->events.name[event];
+    if (builder->open_count && builder->open[builder->open_count - 1].kind == GT_PATH_LOADING)
+        return GT_PATH_LOADING;
+    if (work == GT_WORK_RUNTIME)
+        return gt_path_call(&builder->hosts, name) == GT_PATH_WAITS ? GT_PATH_SYNCHRONIZATION : GT_PATH_CALLS;
+    if (is_loader(builder, event, work))
+        return GT_PATH_LOADING;
+    if (is_outside(input, event, work))
+        return GT_PATH_OTHER;
+    return strncmp(gt_trace_text(input->trace, name), "gloo:", 5) == 0 ? GT_PATH_COMMUNICATION : GT_PATH_OPERATORS;
+}
+
+/* ---- lanes ---- */
+
+static uint32_t add_point(struct gt_path_graph *graph, int64_t time, uint32_t name, unsigned kind)
+{
+    const struct gt_path_lane *lane = &graph->lane[graph->lanes - 1];
+    graph->time[graph->points] = time - lane->ahead;
+    graph->name[graph->points] = name;
+    graph->kind[graph->points] = (unsigned char)kind;
+    return graph->points++;
+}
+
+/* Adds a point at which what is innermost ends, or something begins inside it. */
+static uint32_t add_edge_of_span(struct builder *builder, int64_t time)
+{
+    const struct open *top = builder->open_count ? &builder->open[builder->open_count - 1] : NULL;
+    return add_point(builder->graph, time, top ? top->name : GT_TRACE_NONE, top ? top->kind : GT_PATH_OTHER);
+}
+
+static int close_span(struct builder *builder, int64_t time)
+{
+    const struct gt_trace_events *events = &builder->input->trace->events;
+    const struct open *top = &builder->open[builder->open_count - 1];
+    uint32_t end = add_edge_of_span(builder, time);
+    builder->open_count--;
+    if (gt_analysis_work(builder->input, top->event) != GT_WORK_RUNTIME)
+        return 0;
+    enum gt_path_call call = gt_path_call(&builder->hosts, events->name[top->event]);
+    if (call != GT_PATH_WAITS && call != GT_PATH_COPIES_MEMORY)
+        return 0;
+    struct gt_path_wait *wait = GT_GROW_TO(builder->hosts.wait, builder->hosts.capacity, builder->hosts.count + 1) < 0
+                                    ? NULL
+                                    : &builder->hosts.wait[builder->hosts.count++];
+    if (!wait)
+        return -ENOMEM;
+    *wait = (struct gt_path_wait){top->event, end,
+                                  events->start[top->event] - builder->graph->lane[builder->graph->lanes - 1].ahead};
+    return 0;
+}
+
+/* Times are rounded to microseconds at most: who ends so much later than the span around it ends with it. */
+enum { ROUNDING = 1000 };
+
+static bool is_inside(const struct span *span, int64_t end)
+{
+    int64_t beyond = span->end - end;
+    return end > span->start && (beyond <= 0 || (beyond <= ROUNDING && beyond <= end - span->start));
+}
+
+/* What reaches further beyond the end of the span around it lies behind it. */
+static int add_host(struct builder *builder, size_t track)
+{
+    const struct gt_trace_events *events = &builder->input->trace->events;
+    builder->open_count = 0;
+    int status = 0;
+    for (size_t i = builder->first[track]; i < builder->first[track + 1] && status >= 0; i++) {
+        const struct span *span = &builder->span[i];
+        int64_t last = INT64_MAX; /* end of the span around it */
+        while (builder->open_count && status >= 0) {
+            int64_t end = builder->open[builder->open_count - 1].end;
+            if (is_inside(span, end)) {
+                last = end;
+                break;
+            }
+            status = close_span(builder, end < span->start ? end : span->start);
+        }
+        unsigned char kind = (unsigned char)kind_of(builder, span->event);
+        uint32_t begin = add_edge_of_span(builder, span->start);
+        bool is_step = strncmp(gt_trace_text(builder->input->trace, events->name[span->event]), "ProfilerStep", 12) ==
+                       0;
+        if (gt_analysis_work(builder->input, span->event) == GT_WORK_RUNTIME)
+            builder->link[span->event] = begin;
+        if (GT_GROW_TO(builder->open, builder->open_capacity, builder->open_count + 1) < 0)
+            return -ENOMEM;
+        builder->open[builder->open_count++] = (struct open){span->end < last ? span->end : last, span->event,
+                                                             is_step ? GT_TRACE_NONE : events->name[span->event], kind};
+    }
+    while (builder->open_count && status >= 0)
+        status = close_span(builder, builder->open[builder->open_count - 1].end);
+    return status;
+}
+
+static enum gt_path_kind kind_of_work(const struct gt_analysis_input *input, size_t event)
+{
+    if (gt_analysis_work(input, event) != GT_WORK_KERNEL)
+        return GT_PATH_COPIES;
+    switch (input->usage[input->trace->events.name[event]]) {
+    case GT_USE_COMMUNICATION: return GT_PATH_COMMUNICATION;
+    case GT_USE_MEMORY: return GT_PATH_COPIES;
+    default: return GT_PATH_COMPUTE;
+    }
+}
+
+static int compare_members(const void *a, const void *b)
+{
+    const struct gt_path_meeting *x = a, *y = b;
+    return GT_ORDER(x->point, y->point);
+}
+
+/* A kernel in which its rank waits for others has a point where the last of them comes. */
+static int add_meeting(struct builder *builder, size_t event, uint32_t start, int64_t end)
+{
+    struct gt_path_graph *graph = builder->graph;
+    struct gt_path_meeting wanted = {.point = (uint32_t)event};
+    const struct gt_path_meeting *member = builder->members ? bsearch(&wanted, builder->member, builder->members,
+                                                                      sizeof wanted, compare_members)
+                                                            : NULL;
+    if (!member)
+        return 0;
+    int64_t ahead = graph->lane[graph->lanes - 1].ahead,
+            last = builder->collectives->collective[member->collective].last;
+    if (last > end - ahead)
+        return 0; /* the clocks are not so exact */
+    struct gt_path_meeting *meeting = GT_GROW(graph, meeting);
+    if (!meeting)
+        return -ENOMEM;
+    last = last > graph->time[start] ? last : graph->time[start];
+    meeting->point = add_point(graph, last + ahead, builder->input->trace->events.name[event],
+                               GT_PATH_WAITING | GT_PATH_MEETING);
+    meeting->collective = member->collective;
+    uint32_t *latest = &graph->latest[member->collective];
+    if (*latest == GT_TRACE_NONE || graph->time[start] > graph->time[*latest])
+        *latest = start;
+    return 0;
+}
+
+/* Work on a stream follows other work: where recorded times overlap, the later begins when the earlier ends. */
+static int add_stream(struct builder *builder, size_t track)
+{
+    struct gt_path_graph *graph = builder->graph;
+    const struct gt_trace_events *events = &builder->input->trace->events;
+    struct gt_path_lane *lane = &graph->lane[graph->lanes - 1];
+    int64_t busy = INT64_MIN;
+    int status = 0;
+    for (size_t i = builder->first[track]; i < builder->first[track + 1] && status >= 0; i++) {
+        const struct span *span = &builder->span[i];
+        uint32_t call = builder->link[span->event];
+        int64_t begin = span->start > busy ? span->start : busy;
+        busy = span->end > begin ? span->end : begin;
+        struct gt_path_work *work = &graph->work[graph->work_count++];
+        *work = (struct gt_path_work){.event = span->event, .call = call, .launched = INT64_MIN};
+        if (call != GT_TRACE_NONE)
+            work->launched = events->start[call] - lane->ahead;
+        work->start = add_point(graph, begin, GT_TRACE_NONE, GT_PATH_GAPS | GT_PATH_START);
+        status = add_meeting(builder, span->event, work->start, busy);
+        work->end = add_point(graph, busy, events->name[span->event], kind_of_work(builder->input, span->event));
+    }
+    lane->work_end = graph->work_count;
+    return status;
+}
+
+static int64_t ahead_of(const struct builder *builder, uint32_t node)
+{
+    const struct gt_rank_clock *clock = gt_collectives_rank(builder->collectives, node);
+    return clock ? clock->offset : 0;
+}
+
+static int add_hull(struct gt_path_graph *graph, const struct gt_path_lane *lane)
+{
+    if (lane->from == lane->to)
+        return 0;
+    struct gt_keyed_span span = {.key = {lane->node},
+                                 .start = graph->time[lane->from] + lane->ahead,
+                                 .end = graph->time[lane->to - 1] + lane->ahead};
+    return gt_spans_add(&graph->hull, span);
+}
+
+static int add_lanes(struct builder *builder)
+{
+    struct gt_path_graph *graph = builder->graph;
+    const struct gt_trace *trace = builder->input->trace;
+    int status = 0;
+    for (size_t i = 0; i < trace->track_count && status >= 0; i++) {
+        builder->lane_of[i] = GT_TRACE_NONE;
+        if (builder->first[i] == builder->first[i + 1])
+            continue;
+        uint32_t file = trace->process[trace->track[i].process].file, node = builder->input->node[file];
+        struct gt_path_lane *lane = &graph->lane[graph->lanes];
+        builder->lane_of[i] = graph->lanes++;
+        *lane = (struct gt_path_lane){.node = node,
+                                      .file = file,
+                                      .track = (uint32_t)i,
+                                      .from = graph->points,
+                                      .work = graph->work_count,
+                                      .work_end = graph->work_count,
+                                      .ahead = ahead_of(builder, node),
+                                      .is_gpu = builder->is_gpu[i]};
+        status = lane->is_gpu ? add_stream(builder, i) : add_host(builder, i);
+        lane->to = graph->points;
+        status = status < 0 ? status : add_hull(graph, lane);
+    }
+    return status;
+}
+
+/* ---- the whole ---- */
+
+/* The root of a broadcast, and all but the root of a reduction, go as soon as they have sent. */
+static bool is_meeting(const struct gt_collective *collective)
+{
+    return collective->kind != GT_BROADCAST && collective->kind != GT_REDUCE;
+}
+
+static int collect_members(struct builder *builder)
+{
+    const struct gt_collectives *all = builder->collectives;
+    size_t parts = all->count ? all->collective[all->count - 1].to : 0;
+    builder->member = malloc((parts + 1) * sizeof *builder->member);
+    if (!builder->member)
+        return -ENOMEM;
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t j = all->collective[i].from; j < all->collective[i].to && is_meeting(&all->collective[i]); j++)
+            if (all->arrival[j].event != SIZE_MAX)
+                builder->member[builder->members++] = (struct gt_path_meeting){(uint32_t)all->arrival[j].event,
+                                                                               (uint32_t)i};
+    qsort(builder->member, builder->members, sizeof *builder->member, compare_members);
+    return 0;
+}
+
+static int make_room(struct builder *builder)
+{
+    struct gt_path_graph *graph = builder->graph;
+    const struct gt_trace *trace = builder->input->trace;
+    size_t spans = builder->first[trace->track_count], points = 2 * spans + graph->gpu.count + 1;
+    if (points >= GT_TRACE_NONE)
+        return -EOVERFLOW;
+    graph->time = malloc(points * sizeof *graph->time);
+    graph->name = malloc(points * sizeof *graph->name);
+    graph->kind = malloc(points);
+    graph->lane = calloc(trace->track_count + 1, sizeof *graph->lane);
+    graph->work = malloc((graph->gpu.count + 1) * sizeof *graph->work);
+    graph->latest = malloc((builder->collectives->count + 1) * sizeof *graph->latest);
+    graph->collectives = builder->collectives->count;
+    builder->lane_of = malloc((trace->track_count + 1) * sizeof *builder->lane_of);
+    for (size_t i = 0; graph->latest && i < graph->collectives; i++)
+        graph->latest[i] = GT_TRACE_NONE;
+    return graph->time && graph->name && graph->kind && graph->lane && graph->work && graph->latest && builder->lane_of
+               ? 0
+               : -ENOMEM;
+}
+
+static int prepare(struct builder *builder)
+{
+    struct gt_path_graph *graph = builder->graph;
+    const struct gt_trace *trace = builder->input->trace;
+    size_t strings = trace->strings.count + (size_t)1;
+    builder->is_left_out = calloc(strings, sizeof *builder->is_left_out);
+    builder->hosts.calls = calloc(strings, 1);
+    builder->loader = calloc(strings, sizeof *builder->loader);
+    builder->link = malloc((trace->events.count + 1) * sizeof *builder->link);
+    if (!builder->is_left_out || !builder->hosts.calls || !builder->loader || !builder->link)
+        return -ENOMEM;
+    memset(builder->link, 0xff, (trace->events.count + 1) * sizeof *builder->link);
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        uint32_t string = gt_trace_find(trace, left_out[i]);
+        if (string != GT_TRACE_NONE)
+            builder->is_left_out[string] = true;
+    }
+    int status = gt_gpu_all_spans(builder->input, &graph->gpu);
+    if (status >= 0)
+        status = gt_gpu_launches(builder->input, &graph->gpu, &graph->call);
+    for (size_t i = 0; i < graph->gpu.count && status >= 0; i++)
+        if (graph->call[i] != SIZE_MAX)
+            builder->link[graph->gpu.span[i].event] = (uint32_t)graph->call[i];
+    return status;
+}
+
+struct head { /* of a lane, in the heap */
+    int64_t time;
+    uint32_t lane;
+    int class;
+};
+
+/* What ends on a GPU may let a call return at the same moment, and that may launch work. */
+static struct head head_of(const struct gt_path_graph *graph, uint32_t lane, uint32_t point)
+{
+    unsigned kind = graph->kind[point];
+    int class = !graph->lane[lane].is_gpu ? 1 : kind & GT_PATH_START ? 2 : kind & GT_PATH_MEETING ? 3 : 0;
+    return (struct head){graph->time[point], lane, class};
+}
+
+static bool is_before(const struct head *x, const struct head *y)
+{
+    return GT_ORDER_BY(GT_ORDER(x->time, y->time), GT_ORDER(x->class, y->class), GT_ORDER(x->lane, y->lane)) < 0;
+}
+
+static void sift(struct head *heap, size_t count, size_t at)
+{
+    struct head moved = heap[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && is_before(&heap[child + 1], &heap[child]);
+        if (!is_before(&heap[child], &moved))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+static int order_points(struct gt_path_graph *graph)
+{
+    struct head *heap = malloc((graph->lanes + 1) * sizeof *heap);
+    uint32_t *next = malloc((graph->lanes + 1) * sizeof *next), at = 0;
+    size_t count = 0;
+    graph->order = malloc((graph->points + (size_t)1) * sizeof *graph->order);
+    if (heap && next && graph->order) {
+        for (uint32_t i = 0; i < graph->lanes; i++) {
+            next[i] = graph->lane[i].from;
+            if (next[i] < graph->lane[i].to)
+                heap[count++] = head_of(graph, i, next[i]);
+        }
+        for (size_t i = count; i-- > 0;)
+            sift(heap, count, i);
+        while (count) {
+            uint32_t lane = heap[0].lane;
+            graph->order[at++] = lane;
+            if (++next[lane] < graph->lane[lane].to)
+                heap[0] = head_of(graph, lane, next[lane]);
+            else
+                heap[0] = heap[--count];
+            sift(heap, count, 0);
+        }
+    }
+    int status = heap && next && graph->order ? 0 : -ENOMEM;
+    free(heap);
+    free(next);
+    return status;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct gt_path_edge *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->to, y->to), GT_ORDER(y->is_binding, x->is_binding), GT_ORDER(x->from, y->from),
+                       GT_ORDER(x->kind, y->kind));
+}
+
+/* Leaves out edges that run against the order, which clocks that differ a little may make, and tells points of theirs. */
+static int settle_edges(struct gt_path_graph *graph)
+{
+    uint32_t *next = malloc((graph->lanes + 1) * sizeof *next);
+    size_t *at = malloc((graph->lanes + 1) * sizeof *at), kept = 0;
+    if (!next || !at) {
+        free(next);
+        free(at);
+        return -ENOMEM;
+    }
+    if (graph->edge_count)
+        qsort(graph->edge, graph->edge_count, sizeof *graph->edge, by_end);
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        next[i] = graph->lane[i].from;
+        at[i] = gt_path_edges(graph, next[i]);
+    }
+    for (uint32_t i = 0; i < graph->points; i++) {
+        uint32_t lane = graph->order[i], point = next[lane];
+        for (size_t *edge = &at[lane]; *edge < graph->edge_count && graph->edge[*edge].to == point; ++*edge) {
+            uint32_t from = graph->edge[*edge].from;
+            if (from < next[gt_path_lane_of(graph, from)])
+                continue;
+            graph->edge[*edge].weight = -1;
+            if (graph->edge[*edge].is_binding && point > graph->lane[lane].from)
+                graph->kind[point] &= (unsigned char)~GT_PATH_ALONE;
+        }
+        next[lane]++;
+    }
+    for (size_t i = 0; i < graph->edge_count; i++)
+        if (graph->edge[i].weight >= 0) {
+            graph->edge[kept++] = graph->edge[i];
+            graph->kind[graph->edge[i].to] |= GT_PATH_HELD;
+        }
+    graph->edge_count = kept;
+    for (uint32_t i = 0; i < graph->lanes; i++)
+        graph->lane[i].edge = gt_path_edges(graph, graph->lane[i].from);
+    free(next);
+    free(at);
+    return 0;
+}
+
+static void release(struct builder *builder)
+{
+    free(builder->is_left_out);
+    free(builder->hosts.calls);
+    free(builder->loader);
+    free(builder->span);
+    free(builder->first);
+    free(builder->is_gpu);
+    free(builder->link);
+    free(builder->lane_of);
+    free(builder->member);
+    free(builder->hosts.wait);
+    free(builder->open);
+}
+
+static int compare_waits(const void *a, const void *b)
+{
+    const struct gt_path_wait *x = a, *y = b;
+    return GT_ORDER(x->event, y->event);
+}
+
+static int hold(struct builder *builder)
+{
+    struct gt_path_hosts *hosts = &builder->hosts;
+    hosts->begin = builder->link;
+    hosts->lane_of = builder->lane_of;
+    if (hosts->count)
+        qsort(hosts->wait, hosts->count, sizeof *hosts->wait, compare_waits);
+    int status = gt_path_hold_gpus(builder->graph, hosts);
+    status = status < 0 ? status : order_points(builder->graph);
+    status = status < 0 ? status : gt_path_hold_threads(builder->graph, builder->input, builder->lane_of);
+    return status < 0 ? status : settle_edges(builder->graph);
+}
+
+int gt_path_graph_open(struct gt_path_graph *graph, const struct gt_analysis_input *input,
+                       const struct gt_collectives *collectives, uint32_t first)
+{
+    struct builder builder = {
+        .input = input, .graph = graph, .collectives = collectives, .hosts = {.input = input, .first = first}};
+    *graph = (struct gt_path_graph){0};
+    int status = prepare(&builder);
+    status = status < 0 ? status : collect_members(&builder);
+    status = status < 0 ? status : sort_spans(&builder);
+    status = status < 0 ? status : make_room(&builder);
+    status = status < 0 ? status : add_lanes(&builder);
+    gt_spans_sort(&graph->hull);
+    gt_spans_unite(&graph->hull, 1);
+    status = status < 0 ? status : hold(&builder);
+    release(&builder);
+    return status;
+}
+
+void gt_path_graph_close(struct gt_path_graph *graph)
+{
+    free(graph->time);
+    free(graph->name);
+    free(graph->kind);
+    free(graph->order);
+    free(graph->lane);
+    free(graph->edge);
+    free(graph->work);
+    free(graph->meeting);
+    free(graph->latest);
+    free(graph->call);
+    gt_spans_release(&graph->gpu);
+    gt_spans_release(&graph->hull);
+    *graph = (struct gt_path_graph){0};
+}
+
+/* ---- questions ---- */
+
+uint32_t gt_path_lane_of(const struct gt_path_graph *graph, uint32_t point)
+{
+    uint32_t low = 0, high = graph->lanes;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (graph->lane[middle].from <= point)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t gt_path_at(const struct gt_path_graph *graph, uint32_t lane, int64_t time)
+{
+    uint32_t low = graph->lane[lane].from, high = graph->lane[lane].to;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (graph->time[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > graph->lane[lane].from ? low - 1 : GT_TRACE_NONE;
+}
+
+size_t gt_path_edges(const struct gt_path_graph *graph, uint32_t point)
+{
+    size_t low = 0, high = graph->edge_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (graph->edge[middle].to < point)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point)
+{
+    struct gt_path_meeting wanted = {.point = point};
+    const struct gt_path_meeting *found = bsearch(&wanted, graph->meeting, graph->meeting_count, sizeof wanted,
+                                                  compare_members);
+    return found->collective;
+}
+
+int gt_path_hold(struct gt_path_graph *graph, struct gt_path_edge edge)
+{
+    struct gt_path_edge *place = GT_GROW(graph, edge);
+    if (!place)
+        return -ENOMEM;
+    *place = edge;
+    if (edge.is_binding)
+        graph->kind[edge.to] |= GT_PATH_ALONE;
+    return 0;
+}
