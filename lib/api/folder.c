@@ -13,3 +13,9 @@ int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error
     gt_job_release(&job);
     return status;
 }
+
+int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                         void *context, struct gt_error *error)
+{
+    return gt_job_each_file(folder, use, context, error);
+}

@@ -196,5 +196,33 @@ def test_the_one_slow_rank_of_many_is_named(rank, report, tmp_path):
     summary = report(style="summary")
     assert "rank 37 on n0: least CPU, 0.798 times the median" in summary and summary.count("! rank") == 1, summary
     text = report(style="text")
-    assert text.count("times the median") == 1 and "Ranks that differ" in text
+    assert text.count("times the median") == 1 and "Ranks to look at" in text
     assert "rank 37" in report(style="markdown") and len(report()["ranks"]) == 60
+
+
+def test_ranks_of_folders_are_runs_of_sessions(rank, gpu_tracker, tmp_path):
+    finish(*(rank(number, 2, mib=20, folder="small") for number in range(2)),
+           *(rank(number, 2, mib=120, folder="large") for number in range(2)))
+
+    def compare(*operands):
+        return subprocess.run([gpu_tracker, "compare", *operands, "-f", "json"], cwd=tmp_path, text=True, capture_output=True,
+                              check=False)
+    files = [f"{name}={name}/{number}.sqlite" for name in ("small", "large") for number in range(2)]
+    by_folder = compare("small", "large")
+    assert by_folder.returncode == 0 and by_folder.stdout == compare(*files).stdout == compare("small=small", "large=large").stdout
+    ram = json.loads(by_folder.stdout)["overall_resource_usage"]["main_ram"]
+    assert set(ram) >= {"small", "large"} and ram["large"] > ram["small"]
+    (tmp_path / "empty").mkdir()
+    assert "no recording in the folder empty" in compare("small", "empty").stderr
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="needs OpenMPI")
+def test_ranks_of_a_real_mpirun(gpu_tracker, tmp_path, report):
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GPU_TRACKER_JOB": "m7"}
+    subprocess.run(["mpirun", "--oversubscribe", "-np", "3", gpu_tracker, "run", "--no-history", "--tf", "job/%r.sqlite", "--",
+                    sys.executable, "-c", WORK, "10", "0.1", "0.5", "0"], cwd=tmp_path, env=environment, check=True,
+                   capture_output=True, timeout=120)
+    job = report()
+    assert (job["job"]["name"], job["job"]["launcher"], job["job"]["ranks"]) == ("m7", "OpenMPI", 3)
+    assert job["job"]["missing"] == 0 and [row["rank"] for row in job["ranks"]] == [0, 1, 2]
+    assert len(job["nodes"]) == 1

@@ -293,30 +293,36 @@ static int is_listed(const struct dirent *entry)
     return is_recording_name(entry->d_name);
 }
 
-static int read_files(struct gt_job *job, const char *folder, struct dirent **names, int count, struct gt_error *error)
+int gt_job_each_file(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                     void *context, struct gt_error *error)
 {
+    struct dirent **names = NULL;
     size_t length = strlen(folder);
-    int status = 0;
-    for (int i = 0; i < count && status >= 0; i++) {
+    int count = scandir(folder, &names, is_listed, versionsort), status = 0;
+    if (count < 0)
+        return gt_error_system(error, errno, "%s", folder);
+    for (int i = 0; i < count; i++) {
         char *path = NULL;
-        if (asprintf(&path, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/", names[i]->d_name) < 0)
-            return gt_error_system(error, ENOMEM, "%s", folder);
-        status = gt_job_add_recording(job, path, error);
+        bool has_slash = length && folder[length - 1] == '/';
+        if (status >= 0 && asprintf(&path, "%s%s%s", folder, has_slash ? "" : "/", names[i]->d_name) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", folder);
+        else if (status >= 0)
+            status = use(context, path, error);
         free(path);
+        free(names[i]);
     }
-    return status;
+    free(names);
+    return status < 0 ? status : count;
+}
+
+static int add_file(void *job, const char *path, struct gt_error *error)
+{
+    return gt_job_add_recording(job, path, error);
 }
 
 static int list_and_read(struct gt_job *job, const char *folder, struct gt_error *error)
 {
-    struct dirent **names = NULL;
-    int count = scandir(folder, &names, is_listed, versionsort);
-    if (count < 0)
-        return gt_error_system(error, errno, "%s", folder);
-    int status = read_files(job, folder, names, count, error);
-    for (int i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
+    int status = gt_job_each_file(folder, add_file, job, error);
     if (status >= 0 && !job->count)
         status = gt_error_set(error, EINVAL, "%s: there is no recording in this folder%s%s", folder,
                               job->left_out_count ? ": " : "", job->left_out_count ? job->left_out[0].why : "");

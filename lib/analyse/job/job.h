@@ -72,6 +72,10 @@ struct gt_job {
 int gt_job_read(struct gt_job *ret, const char *folder, struct gt_error *error);
 void gt_job_release(struct gt_job *job);
 
+/* Use each file of a folder that is a recording by its name, in the order of numbers in the names. Returns how many there are. */
+int gt_job_each_file(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                     void *context, struct gt_error *error);
+
 /* The steps of gt_job_read, behind each other. Recordings are read one at a time. */
 int gt_job_add_recording(struct gt_job *job, const char *path, struct gt_error *error);
 int gt_job_leave_out(struct gt_job *job, const char *path, const char *why);

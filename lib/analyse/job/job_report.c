@@ -255,7 +255,7 @@ static void add_ranks(struct gt_node *root, const struct gt_job *job, const stru
     bool is_small = job->count <= RANKS_IN_TEXT;
     struct gt_table *all = begin_ranks(root, "ranks", "Ranks", is_small ? 0 : GT_NOT_IN_TEXT), *few = NULL;
     if (!is_small)
-        few = begin_ranks(root, "remarkable_ranks", "Ranks that differ", GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
+        few = begin_ranks(root, "remarkable_ranks", "Ranks to look at", GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
     for (size_t i = 0; i < job->count; i++) {
         struct gt_buffer remark = {0};
         gt_job_remark(&remark, outliers, &job->rank[i]);
