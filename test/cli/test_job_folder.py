@@ -216,6 +216,16 @@ def test_ranks_of_folders_are_runs_of_sessions(rank, gpu_tracker, tmp_path):
     assert "no recording in the folder empty" in compare("small", "empty").stderr
 
 
+def test_clocks_differ_by_the_sum_of_the_two_worst(rank, report, tmp_path):
+    finish(rank(0, 1))
+    copies(tmp_path, 3)
+    for number, error in enumerate((0.001, 0.004, 0.002)):
+        change(tmp_path / "job" / f"{number}.sqlite", f"UPDATE static_data SET node = '{number}', clock_error = {error}")
+    assert report()["job"]["clock_difference"] == pytest.approx(0.006)
+    change(tmp_path / "job" / "1.sqlite", "UPDATE static_data SET clock_error = NULL")
+    assert report()["job"]["clock_difference"] is None
+
+
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="needs OpenMPI")
 def test_ranks_of_a_real_mpirun(gpu_tracker, tmp_path, report):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GPU_TRACKER_JOB": "m7"}

@@ -105,7 +105,9 @@ int gt_job_add_recording(struct gt_job *job, const char *path, struct gt_error *
     if (status >= 0)
         status = read_recording(&rank, recording, &problem);
     gt_recording_close(recording);
-    struct gt_job_rank *place = status < 0 ? NULL : GT_GROW_LIST(job, rank);
+    struct gt_job_rank *place = NULL;
+    if (status >= 0)
+        place = GT_GROW_LIST(job, rank);
     if (place) {
         *place = rank;
         return 0;
