@@ -131,7 +131,8 @@ def test_durations_alone_are_a_profile(report, gpu_tracker, tmp_path):
 
 
 def test_nodes_that_depend_on_each_other_in_a_circle(report, tmp_path):
-    nodes = [node(1, "a", duration=1, parent=2, **CPU), node(2, "b", duration=2, parent=1, **CPU), node(3, "c", duration=4, parent=3, **CPU)]
+    nodes = [node(number, name, duration=duration, parent=parent, **CPU)
+             for number, name, duration, parent in ((1, "a", 1, 2), (2, "b", 2, 1), (3, "c", 4, 3))]
     path = tmp_path / "circle.et"
     path.write_bytes(ABOUT + b"".join(nodes))
     functions = {row["function"]: row["tottime_seconds"] for row in report("profile", "functions", path)["functions"]}
