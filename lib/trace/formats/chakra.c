@@ -33,8 +33,9 @@ enum {
 
 enum { METADATA = 1, LOAD, STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE, TYPES = 11 };
 enum { ALL_GATHER = 2, GATHER = 3, COMMUNICATIONS = 10 };
-enum { UNTRIED = GT_TRACE_NONE, BUSY = GT_TRACE_NONE - 1 }; /* of frames */
-#define OUR_AGE INT64_C(946684800000000)                    /* us; times before count from the begin of the trace */
+#define UNTRIED GT_TRACE_NONE /* of frames: not sought yet, and being sought */
+#define BUSY (GT_TRACE_NONE - 1)
+#define OUR_AGE INT64_C(946684800000000) /* us; times before count from the begin of the trace */
 
 static const char *const type_names[TYPES] = {"INVALID_NODE", "METADATA_NODE",  "MEM_LOAD_NODE",  "MEM_STORE_NODE",
                                               "COMP_NODE",    "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE",
