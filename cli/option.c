@@ -203,6 +203,12 @@ static const char *choice_wait(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+static const char *choice_yes(size_t index)
+{
+    static const char *const names[] = {"yes", "no"};
+    return index < sizeof names / sizeof *names ? names[index] : NULL;
+}
+
 static const char *choice_unit(size_t index)
 {
     static const char *const names[] = {"time", "step"};

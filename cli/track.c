@@ -256,6 +256,8 @@ static int prepare_blocks(struct track *track, const struct options *options)
     if (status < 0)
         return say_failure(status, &error);
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
+    if (options->blocks_cpu)
+        setenv(GT_BLOCKS_CPU_ENVIRONMENT, options->blocks_cpu, 1);
     return 0;
 }
 

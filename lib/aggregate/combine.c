@@ -36,6 +36,9 @@ static const struct gt_origin origins[] = {
     {GT_RAM_SHARED, GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
     {GT_RAM_PEAK_BOUND, GT_DERIVED, "/proc/PID/status VmHWM, exit records",
      "sum of the high-water marks of processes alive together"},
+    {GT_GPU_RAM_PEAK, GT_EXACT, "accounting of the NVIDIA driver", "the driver's high-water mark"},
+    {GT_GPU_RAM_PEAK_BOUND, GT_DERIVED, "accounting of the NVIDIA driver",
+     "sum of the driver's high-water marks of processes alive together"},
     {GT_THREADS_PEAK, GT_SAMPLED, "/proc/PID/task", "largest sample"},
     {GT_PROCESSES_PEAK, GT_SAMPLED, "/proc/PID/task/TID/children", "largest sample"},
     {GT_PROCESSES_STARTED, GT_SAMPLED, "/proc/PID/task/TID/children",
@@ -229,6 +232,54 @@ static void keep_rest(struct gt_combiner *combine)
     raise_to(&rest[GT_RAM_PEAK_BOUND], rest[GT_RAM_PEAK]);
 }
 
+static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants);
+
+/* Does a process use a GPU of whose memory its driver has no mark? */
+static bool lacks_gpu_mark(const struct gt_sampler *sampler, bool main, bool descendants)
+{
+    const struct gt_frame *frame = &sampler->frame;
+    for (size_t i = 0; i < frame->share_count; i++) {
+        const struct gt_share *share = &frame->share[i];
+        const struct gt_process *process = gt_tree_find(&sampler->tree, share->pid);
+        bool has = !process || !(process->is_main ? main : descendants) || !(share->value[GT_GPU_RAM] > 0);
+        for (size_t k = 0; k < frame->mark_count && !has; k++)
+            has = frame->mark[k].pid == share->pid && frame->mark[k].device == share->device;
+        if (!has)
+            return true;
+    }
+    return false;
+}
+
+/* Marks are of the job's processes alone, and those that have ended are not in the tree any more. All that were alive since the look
+ * before are among those of which this one tells. */
+static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler *sampler, enum gt_scope scope)
+{
+    bool with_main = scope != GT_SCOPE_DESCENDANTS, with_rest = scope != GT_SCOPE_MAIN;
+    double sum = NAN, *peak = combine->peak[scope];
+    for (size_t i = 0; i < sampler->frame.mark_count; i++) {
+        const struct gt_gpu_mark *mark = &sampler->frame.mark[i];
+        if (!(mark->pid == combine->main_pid ? with_main : with_rest))
+            continue;
+        add_known(&sum, mark->bound);
+        raise_to(&peak[GT_GPU_RAM_PEAK], mark->bytes);
+    }
+    combine->lacks_gpu_marks[scope] |= lacks_gpu_mark(sampler, with_main, with_rest);
+    if (isnan(sum) && isnan(peak[GT_GPU_RAM_PEAK]))
+        return;
+    raise_to(&peak[GT_GPU_RAM_PEAK], gpu_ram_of(sampler, GT_GPU_RAM, with_main, with_rest));
+    raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], fmax(sum, peak[GT_GPU_RAM_PEAK]));
+    if (combine->lacks_gpu_marks[scope])
+        peak[GT_GPU_RAM_PEAK_BOUND] = NAN;
+}
+
+static void keep_gpu_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    const struct gt_process *main = main_process(sampler);
+    combine->main_pid = main ? main->pid : combine->main_pid;
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++)
+        keep_gpu_scope(combine, sampler, scope);
+}
+
 static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     double(*peak)[GT_METRIC_COUNT] = combine->peak;
@@ -238,6 +289,7 @@ static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sam
     raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], peak[GT_SCOPE_MAIN][GT_RAM_PEAK]);
     raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND], peak[GT_SCOPE_MAIN][GT_RAM_PEAK_BOUND]);
     keep_counts(combine, sampler);
+    keep_gpu_peaks(combine, sampler);
     if (peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK] > 1)
         keep_rest(combine);
 }

@@ -51,6 +51,8 @@ struct gt_combiner {
     double system_utilization; /* of the last interval long enough to tell */
     struct gt_rate cpu[GT_FIXED_ROWS];
     double peak[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* running values of the metrics of kind PEAK */
+    pid_t main_pid;                              /* 0: not seen */
+    bool lacks_gpu_marks[GT_FIXED_ROWS];         /* a process used a GPU of whose memory its driver has no mark */
     bool has_main_mark;          /* the main process's high-water mark is of the time of tracking, not of before */
     double job[GT_METRIC_COUNT]; /* what the whole job has used so far: gt_account_totals */
     struct gt_attribution attribution;

@@ -7,6 +7,7 @@
 #include "api/tracker.h"
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
+#include "collect/gpu/nvml.h"
 #include "collect/remedy.h"
 #include "report/report.h"
 
@@ -25,7 +26,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 4 + GT_RAPL_INTERFACES };
+enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES };
 
 struct doctor {
     struct source *source;
@@ -77,6 +78,14 @@ static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
     add_source(doctor, "rapl: perf against powercap", NULL, 0, &both);
 }
 
+/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on. */
+static void add_accounting(struct doctor *doctor, const struct gt_sampler_source *source)
+{
+    struct gt_availability availability;
+    gt_nvml_survey_marks(source->state, &availability);
+    add_source(doctor, "nvml: accounting", NULL, 0, &availability);
+}
+
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
@@ -86,6 +95,8 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
         doctor->source[doctor->count - 1].type = source->type;
         if (source->type == &gt_collector_rapl)
             add_rapl(doctor, sampler);
+        if (source->type == &gt_collector_nvml)
+            add_accounting(doctor, source);
     }
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);

@@ -42,6 +42,7 @@ struct thread {
 struct process {
     atomic_uint_fast64_t identity; /* 0: not begun; else the moment of its beginning */
     atomic_bool closed;
+    bool without_cpu; /* its clock is not read */
     pid_t pid;
     pthread_mutex_t mutex; /* files, threads, trouble */
     struct gt_block_file *files;
@@ -99,7 +100,9 @@ static struct process *begin_process(void)
         return process;
     pthread_mutex_lock(&process->mutex);
     if (!atomic_load(&process->identity)) {
+        const char *cpu = secure_getenv(GT_BLOCKS_CPU_ENVIRONMENT);
         process->pid = getpid();
+        process->without_cpu = cpu && strcmp(cpu, "no") == 0;
         disown_all();
         atomic_store(&process->identity, (uint64_t)gt_clock_ns(CLOCK_MONOTONIC) ^ ((uint64_t)process->pid << 40));
     }
@@ -400,14 +403,15 @@ static struct gt_block_file *open_standard(void)
 static struct gt_block_file *standard_file(void)
 {
     struct gt_block_file *file = atomic_load_explicit(&process->standard, memory_order_acquire);
-    if (file)
-        return file;
+    if (file || atomic_load_explicit(&process->tried_standard,
+                                     memory_order_acquire)) /* what failed is not tried at every block */
+        return file ? file : atomic_load(&process->standard);
     pthread_mutex_lock(&process->mutex);
     file = atomic_load(&process->standard);
-    if (!file && !process->tried_standard) { /* what failed once is not tried at every block */
-        process->tried_standard = true;
+    if (!file && !process->tried_standard) {
         file = open_standard();
         atomic_store_explicit(&process->standard, file, memory_order_release);
+        atomic_store_explicit(&process->tried_standard, true, memory_order_release);
     }
     pthread_mutex_unlock(&process->mutex);
     return file;
@@ -520,7 +524,7 @@ static int write_row(struct gt_block_file *file, struct gt_block_event_row *row)
 
 static void read_clocks(struct gt_block_event_row *row)
 {
-    row->cpu_ns = gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    row->cpu_ns = process->without_cpu ? -1 : gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     row->monotonic_ns = gt_clock_ns(CLOCK_MONOTONIC);
     row->real_ns = gt_clock_ns(CLOCK_REALTIME);
 }
@@ -535,8 +539,10 @@ static struct gt_block begin_in(struct thread *thread, struct gt_block_file *fil
         .position = GT_START,
         .total = total,
     };
+    if (!file || file->failed) /* which costs next to nothing then */
+        return block;
     read_clocks(&row);
-    if (file && write_row(file, &row) == 0) {
+    if (write_row(file, &row) == 0) {
         block.file = file;
         block.process = thread->identity;
         block.call = row.call;
@@ -578,7 +584,7 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds)
     if (!block->file)
         return;
     read_clocks(&row);
-    row.cpu_ns += (int64_t)(cpu_seconds * 1e9);
+    row.cpu_ns += row.cpu_ns < 0 ? 0 : (int64_t)(cpu_seconds * 1e9);
     struct thread *thread = enter();
     if (!thread)
         return;

@@ -43,7 +43,8 @@ struct gt_block_event_row {
     pid_t process, thread;
     enum gt_position position;
     uint64_t call, total; /* total: how many calls there will be, of a START row; 0: not told */
-    int64_t real_ns, monotonic_ns, cpu_ns;
+    int64_t real_ns, monotonic_ns;
+    int64_t cpu_ns; /* negative: not read */
 };
 
 /* A sub-tracking file that this process writes. */

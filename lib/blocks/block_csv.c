@@ -95,7 +95,8 @@ static size_t event_line(char *line, const struct gt_block_event_row *row, size_
     *at++ = ',';
     at = put_seconds(at, row->monotonic_ns);
     *at++ = ',';
-    at = put_seconds(at, row->cpu_ns);
+    if (row->cpu_ns >= 0)
+        at = put_seconds(at, row->cpu_ns);
     *at++ = '\r';
     *at++ = '\n';
     return (size_t)(at - line);
@@ -215,14 +216,23 @@ static size_t quote(char *ret, const char *name, size_t length)
     return at;
 }
 
+/* What follows the last number of a row whose last bytes are `end`: "\r\n", or ",\r\n" without CPU time; 0: that is no row. */
+static size_t tail_of(const char end[static 4])
+{
+    size_t tail = end[1] == ',' ? 3 : 2;
+    char digit = end[3 - tail];
+    return end[2] == '\r' && end[3] == '\n' && digit >= '0' && digit <= '9' ? tail : 0;
+}
+
 /* Zeros behind the last number, so that the next row does not cross the end of a page. */
 static size_t stretch(struct csv_file *csv, char *line, size_t length, off_t at)
 {
     csv->longest = length > csv->longest ? length : csv->longest;
     size_t zeros = gt_file_page_rest(at + (off_t)length, csv->longest + GROWTH);
     if (zeros) {
-        memset(line + length - 2, '0', zeros);
-        memcpy(line + length + zeros - 2, "\r\n", 2);
+        size_t tail = tail_of(line + length - 4);
+        memmove(line + length + zeros - tail, line + length - tail, tail);
+        memset(line + length - tail, '0', zeros);
     }
     return length + zeros;
 }
@@ -231,15 +241,16 @@ static size_t stretch(struct csv_file *csv, char *line, size_t length, off_t at)
 static off_t fill_page(struct gt_block_file *file, off_t at)
 {
     struct csv_file *csv = file->state;
-    char bytes[GT_PAGE + 2] = "";
+    char bytes[GT_PAGE + 3], end[4] = "";
     struct stat facts;
     size_t zeros = GT_PAGE - (size_t)at % GT_PAGE;
     int fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     bool is_row = fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == file->device && facts.st_ino == file->inode &&
-                  pread(fd, bytes, 3, at - 3) == 3 && bytes[0] >= '0' && bytes[0] <= '9' && bytes[1] == '\r';
+                  pread(fd, end, 4, at - 4) == 4;
+    size_t tail = is_row ? tail_of(end) : 0, length = zeros + tail;
     memset(bytes, '0', zeros);
-    memcpy(bytes + zeros, "\r\n", 2);
-    if (is_row && at + (off_t)zeros <= csv->limit && pwrite(fd, bytes, zeros + 2, at - 2) == (ssize_t)zeros + 2)
+    memcpy(bytes + zeros, end + 4 - tail, tail);
+    if (tail && at + (off_t)zeros <= csv->limit && pwrite(fd, bytes, length, at - (off_t)tail) == (ssize_t)length)
         at = csv->end = lseek(csv->fd, at + (off_t)zeros, SEEK_SET);
     if (fd >= 0)
         close(fd);

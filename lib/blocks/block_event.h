@@ -30,6 +30,11 @@ void gt_block_event_close(struct gt_block_event_reader *reader);
 struct gt_block_event_list {
     struct gt_block_event *event;
     size_t count, capacity;
+    /* Set by the caller who wants calls and not rows, or NULL: rows are paired and not kept, unless one comes that can only be placed
+     * among all; this is NULL then, and all rows are kept. */
+    struct gt_open_calls *calls;
+    uint64_t rows;               /* that were read, */
+    double last, last_monotonic; /* and the latest of them; NaN when no row has that clock */
     struct gt_strings names;
     struct gt_strings files; /* as asked for; row i came from that of number event[i].source */
     bool skip_bad;           /* set by the caller: count bad rows instead of failing */
@@ -41,6 +46,8 @@ struct gt_block_event_list {
 
 /* Append a file, or every sub-tracking file of a folder. -EEXIST: this file was added before. */
 int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, struct gt_error *error);
+/* Pairs what was read, as gt_intervals_pair does; the rows are gone then. 0 or -ENOMEM. */
+int gt_block_event_list_pair(struct gt_block_event_list *list, struct gt_intervals *ret);
 void gt_block_event_list_release(struct gt_block_event_list *list);
 
 /* Checks that such a file may be made. -EINVAL: suffix; -EEXIST: it is there, and `overwrite` is not set. */

@@ -189,6 +189,18 @@ int gt_block_join_open(struct gt_block_join **ret, const struct gt_block_join_sh
     return 0;
 }
 
+static void forget_calls(struct gt_block_join *join)
+{
+    void *const list[] = {
+        join->stretch_start, join->stretch_stop,     join->start,          join->stop, join->call_start,
+        join->call_stop,     join->samples_at_start, join->samples_at_stop};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        free(list[i]);
+    join->stretch_start = join->stretch_stop = join->start = join->stop = NULL;
+    join->call_start = join->call_stop = NULL;
+    join->samples_at_start = join->samples_at_stop = NULL;
+}
+
 void gt_block_join_close(struct gt_block_join *join)
 {
     if (!join)
@@ -199,16 +211,9 @@ void gt_block_join_close(struct gt_block_join *join)
         free(join->block[i].gauge);
         free(join->block[i].counter);
     }
+    forget_calls(join);
     free(join->block);
     free(join->open);
-    free(join->stretch_start);
-    free(join->stretch_stop);
-    free(join->start);
-    free(join->stop);
-    free(join->call_start);
-    free(join->call_stop);
-    free(join->samples_at_start);
-    free(join->samples_at_stop);
     free(join->previous);
     free(join->point);
     free(join);
@@ -446,6 +451,7 @@ void gt_block_join_finish(struct gt_block_join *join)
         double stop = join->stretch_stop[i].time, last = fmax(join->latest, join->stretch_start[i].time);
         join->block[join->stretch_start[i].block].covered += (isinf(stop) ? last : stop) - join->stretch_start[i].time;
     }
+    forget_calls(join); /* what comes next needs as much memory */
 }
 
 static struct gt_block_total total_of(const struct block *block)

@@ -161,7 +161,10 @@ static int insert_row(struct sqlite_file *sqlite, struct gt_block_event_row *row
     else
         sqlite3_bind_null(insert, 1 + GT_BLOCK_EVENT_TOTAL);
     sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_MONOTONIC, (double)row->monotonic_ns / 1e9);
-    sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_CPU_TIME, (double)row->cpu_ns / 1e9);
+    if (row->cpu_ns >= 0)
+        sqlite3_bind_double(insert, 1 + GT_BLOCK_EVENT_CPU_TIME, (double)row->cpu_ns / 1e9);
+    else
+        sqlite3_bind_null(insert, 1 + GT_BLOCK_EVENT_CPU_TIME);
     sqlite3_step(insert);
     return error_code(sqlite3_reset(insert));
 }

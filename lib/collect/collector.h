@@ -101,6 +101,14 @@ struct gt_share {
     double value[GT_METRIC_COUNT]; /* GPU_RAM, GPU_UTILIZATION, ... of this process on this device */
 };
 
+/* The driver's high-water mark of what a process of the job has used of one GPU; of one that has ended it is told once. */
+struct gt_gpu_mark {
+    int device;
+    pid_t pid;
+    double bytes; /* NaN while it may be of the time before tracking, */
+    double bound; /* of which this one may be */
+};
+
 /* One processor package of several, each with energy counters of its own; see collect/topology.h. */
 enum { GT_PACKAGES = 32 };
 struct gt_package {
@@ -128,6 +136,8 @@ struct gt_frame {
     size_t device_count;
     struct gt_share *share;
     size_t share_count, share_capacity;
+    struct gt_gpu_mark *mark;
+    size_t mark_count, mark_capacity;
     struct gt_package *package; /* none: the processors count as one */
     size_t package_count;
     /* A figure of the machine comes from this collector, where several could give it: set while opening. */

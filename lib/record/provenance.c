@@ -114,6 +114,16 @@ static void refine_tree_peak(const struct gt_recorder *recorder, const struct gt
         "others had");
 }
 
+/* Several processes, or one on several GPUs, need not have had their largest at the same time, and some may have been missed. */
+static void refine_gpu_peak(const struct gt_outcome *outcome, struct gt_provenance *entry)
+{
+    const double *values = outcome->value[entry->scope];
+    bool is_alone = entry->scope == GT_SCOPE_MAIN || outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] == 1;
+    if (!is_alone || !(values[GT_GPU_RAM_PEAK] >= values[GT_GPU_RAM_PEAK_BOUND]))
+        restate(entry, GT_SAMPLED, NULL,
+                "at least this: the largest sample, or the driver's high-water mark of one process on one GPU");
+}
+
 static void refine_peak_bound(const struct gt_recorder *recorder, struct gt_provenance *entry)
 {
     uint64_t untold = recorder->sampler.finder.peak.untold;
@@ -152,6 +162,7 @@ static void refine(const struct gt_recorder *recorder, const struct gt_outcome *
             refine_tree_peak(recorder, outcome, entry);
         break;
     case GT_RAM_PEAK_BOUND: refine_peak_bound(recorder, entry); break;
+    case GT_GPU_RAM_PEAK: refine_gpu_peak(outcome, entry); break;
     case GT_RAM_PRIVATE:
     case GT_RAM_SHARED:
         snprintf(entry->source, sizeof entry->source, "%s", recorder->sampler.walker_availability.source);

@@ -171,6 +171,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->source);
     free(sampler->frame.device);
     free(sampler->frame.share);
+    free(sampler->frame.mark);
     gt_packages_release(&sampler->frame, &sampler->topology);
     gt_walker_close(sampler->walker);
     gt_tree_close(&sampler->tree);
@@ -267,7 +268,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     struct gt_frame *frame = &sampler->frame;
     frame->process = sampler->tree.process;
     frame->process_count = sampler->tree.count;
-    frame->share_count = 0;
+    frame->share_count = frame->mark_count = 0;
     gt_values_clear(frame->system);
     gt_values_clear(frame->job);
     memset(frame->doubt, 0, sizeof frame->doubt);

@@ -70,6 +70,54 @@ def test_memory_of_the_job(gpu_tracker, nvidia, tmp_path):
     assert document["provenance"]["max_gpu_ram.main"]["note"] == "process numbers as the driver gives them"
 
 
+def test_the_drivers_own_high_water_mark(gpu_tracker, nvidia, tmp_path):
+    """The peak that no sample saw: exact for one process, between two bounds for one on two GPUs."""
+    job = subprocess.Popen(["sleep", "1"])
+    report = tmp_path / "report.json"
+    data = NVIDIA.replace("minor 0\n", "accounting 1\n").replace("minor 1\n", "accounting 1\n")
+    first, second = data.split("device 1\n")
+    row = f"process 0 {job.pid} 1000000000\n"
+    option = nvidia(f"{first}{row}account {job.pid} 4000000000 99999999999999999 1\ndevice 1\n{second}{row}account {job.pid} 3000000000 99999999999999998 1\n")
+    tracker = subprocess.Popen([gpu_tracker, "attach", "-f", "json", "-o", str(report), option, "--st", "0.1", str(job.pid)])
+    job.wait()
+    assert tracker.wait(timeout=120) == 0
+    document = json.loads(report.read_text())
+    assert document["max_gpu_ram"]["main"] == pytest.approx(2)
+    peak = document["gpu_memory_peak"]
+    assert peak["unit"] == document["max_gpu_ram"]["unit"]
+    assert peak["main"] == peak["combined"] == {"at_least": pytest.approx(4), "at_most": pytest.approx(7)}
+    assert peak["descendants"] == {"at_least": None, "at_most": None}
+    assert document["provenance"]["gpu_memory_peak.main.at_least"]["exactness"] == "sampled"
+
+
+@pytest.mark.parametrize("start, least, exactness", [(99999999999999999, 4, "exact"), (7, 1, "sampled")], ids=["during", "before"])
+def test_the_high_water_mark_of_one_process(gpu_tracker, nvidia, cli, tmp_path, start, least, exactness):
+    """It is exact, unless it may be of the time before tracking began."""
+    job = subprocess.Popen(["sleep", "1"])
+    data = NVIDIA.split("device 1\n")[0].replace("minor 0\n", "accounting 1\n")
+    option = nvidia(f"{data}process 0 {job.pid} 1000000000\naccount {job.pid} 4000000000 {start} 1\n")
+    words = ["attach", "-f", "json", "-o", "report.json", "--tf", "run.sqlite", option, "--st", "0.1", str(job.pid)]
+    tracker = subprocess.Popen([gpu_tracker, *words], cwd=tmp_path)
+    job.wait()
+    assert tracker.wait(timeout=120) == 0
+    document = json.loads((tmp_path / "report.json").read_text())
+    assert document["gpu_memory_peak"]["main"] == {"at_least": pytest.approx(least), "at_most": pytest.approx(4)}
+    assert document["provenance"]["gpu_memory_peak.main.at_least"]["exactness"] == exactness
+    assert "accounting" in document["provenance"]["gpu_memory_peak.main.at_least"]["source"]
+    again = json.loads(cli("report", "run.sqlite", "-f", "json").stdout)
+    assert again["gpu_memory_peak"] == document["gpu_memory_peak"]
+    assert "GPU memory peak" in cli("report", "run.sqlite", "-f", "text").stdout
+
+
+def test_without_accounts_there_is_no_high_water_mark(track, nvidia, cli):
+    """And doctor tells what would make one; nobody switches it on."""
+    option = nvidia(NVIDIA.replace("minor 0\n", "accounting 0\n"))
+    _, report = track(["sleep", "0.3"], option, "--st", "0.1")
+    assert report["gpu_memory_peak"]["combined"] == {"at_least": None, "at_most": None}
+    told = cli("doctor", option).stdout
+    assert "nvml: accounting" in told and "nvidia-smi -am 1" in told
+
+
 @pytest.mark.parametrize("choice, percent", [("1", 80), ("GPU-1111", 37), ("GPU-22222222-bbbb,0", 117)])
 def test_chosen_gpus(track, nvidia, choice, percent):
     _, report = track(["sleep", "0.3"], nvidia(NVIDIA), "--st", "0.1", "--guuids", choice)

@@ -241,6 +241,20 @@ def test_block_without_a_run_only_runs(cli, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_blocks_without_cpu_time(gpu_tracker, cli, tmp_path, suffix):
+    """What was not read is missing, and neither 0 nor a figure."""
+    words = ["--blocks", f"--tf=run.{suffix}", "--", gpu_tracker, "block", "nap", "--", "sleep", "0.1"]
+    assert cli("run", "--blocks-cpu", "no", *words).returncode == 0
+    block, = json.loads(cli("analyze", f"run.{suffix}", "-f", "json").stdout)["code_block_results"]
+    assert block["num_calls"] == 1 and block["compute_time"]["total"] >= 0.1
+    assert block["cpu_time"]["num_calls"] == 0
+    assert {value for key, value in block["cpu_time"].items() if key != "num_calls"} == {None}
+    text = cli("analyze", f"run.{suffix}")
+    assert text.returncode == 0 and "nap" in text.stdout
+    assert cli("run", "--blocks-cpu", "maybe", *words).returncode == 2
+
+
 def test_block_passes_signals_on(cli, gpu_tracker, tmp_path):
     folder = tmp_path / "blocks"
     folder.mkdir()

@@ -4,6 +4,7 @@
  *     uuid, name, pci DOMAIN BUS DEVICE, minor N, mig 1, instance GI CI (of a slice)
  *     memory TOTAL RESERVED USED, utilization GPU MEMORY, encoder N, decoder N, temperature N, clock SM MEMORY (MHz)
  *     reasons BITS, power_usage MW, field FIELD SCOPE MW, energy MJ [MW, by which it grows], capability MAJOR MINOR
+ *     accounting MODE, account PID BYTES START RUNNING (START as the TIME of samples)
  *     process MODE PID BYTES [GI CI], used PID TIME SM MEMORY ENCODER DECODER, sample WHICH TIME VALUE
  *
  * FAKE_LISTS is the newest form of the process lists that the library has: 1, 2, 3, or 4 for the detail list;
@@ -342,6 +343,31 @@ int nvmlDeviceGetSamples(struct nvml_device *device, int which, unsigned long lo
     if (found == 0)
         return NVML_NOT_FOUND;
     return samples && found > capacity ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
+int nvmlDeviceGetAccountingMode(struct nvml_device *device, unsigned *mode);
+int nvmlDeviceGetAccountingMode(struct nvml_device *device, unsigned *mode)
+{
+    ANSWER_FAILURE(id(device));
+    return answer_number(device, "accounting", 0, mode);
+}
+
+int nvmlDeviceGetAccountingStats(struct nvml_device *device, unsigned pid, struct nvml_accounting *account);
+int nvmlDeviceGetAccountingStats(struct nvml_device *device, unsigned pid, struct nvml_accounting *account)
+{
+    const char *text;
+    ANSWER_FAILURE(id(device));
+    struct fake_list list = fake_list(id(device), "account");
+    while ((text = fake_next(&list))) {
+        unsigned of, running;
+        unsigned long long bytes;
+        char start[32];
+        if (sscanf(text, "%u %llu %31s %u", &of, &bytes, start, &running) != 4 || of != pid)
+            continue;
+        *account = (struct nvml_accounting){.most_bytes = bytes, .start_us = time_of(start), .is_running = running};
+        return NVML_SUCCESS;
+    }
+    return NVML_NOT_FOUND;
 }
 
 /* Write the rows of one list, each `size` bytes long. */

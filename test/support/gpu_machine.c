@@ -57,6 +57,7 @@ void gpu_machine_end(struct gpu_machine *machine)
         machine->type->close(machine->state);
     free(machine->frame.device);
     free(machine->frame.share);
+    free(machine->frame.mark);
     gt_packages_release(&machine->frame, &machine->topology);
     gt_root_close(&machine->root);
     assert_int_equal(nftw(machine->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
@@ -181,7 +182,7 @@ int gpu_machine_collect(struct gpu_machine *machine, double seconds)
     machine->real_ns += (int64_t)(seconds * 1e9);
     machine->monotonic_ns += (int64_t)(seconds * 1e9);
     machine->frame.real_ns = machine->real_ns;
-    machine->frame.share_count = 0;
+    machine->frame.share_count = machine->frame.mark_count = 0;
     machine->error = (struct gt_error){0};
     for (size_t i = 0; i < machine->frame.device_count; i++)
         gt_values_clear(machine->frame.device[i].value);

@@ -12,7 +12,7 @@ int marking_run(void (*work)(void), pid_t *ret_pid);
 struct marking_row {
     char name[64];
     int64_t process, position, thread, call;
-    double timestamp, monotonic, cpu_time;
+    double timestamp, monotonic, cpu_time; /* cpu_time: NaN where the field is empty */
 };
 
 /* Of a CSV file in the folder, which must be whole: no row torn, no blank line. */

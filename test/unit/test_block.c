@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +250,81 @@ static void unwritable_work(void)
         exit(1);
 }
 
+/* CPU seconds of borders that have no place, and of as many readings of the clock that each would need. */
+static void unwritable_cost_work(void)
+{
+    enum { BORDERS = 40000 };
+    setenv(GT_BLOCKS_ENVIRONMENT, "/nonexistent/folder", 1);
+    struct timespec time[3], now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time[0]);
+    for (int i = 0; i < BORDERS / 2; i++) {
+        GT_BLOCK("nowhere");
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time[1]);
+    for (int i = 0; i < BORDERS; i++)
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time[2]);
+    double spent[2];
+    for (int i = 0; i < 2; i++)
+        spent[i] = (double)(time[i + 1].tv_sec - time[i].tv_sec) +
+                   (double)(time[i + 1].tv_nsec - time[i].tv_nsec) / 1e9;
+    exit(spent[0] < spent[1] / 2 ? 0 : 1);
+}
+
+static void test_unwritable_costs_next_to_nothing(void **state)
+{
+    (void)state;
+    pid_t pid;
+    SKIP_UNDER_VALGRIND();
+    assert_int_equal(marking_run(unwritable_cost_work, &pid), 0);
+}
+
+static void without_cpu_work(void)
+{
+    setenv(GT_BLOCKS_CPU_ENVIRONMENT, "no", 1);
+    for (int i = 0; i < 200; i++) {
+        char name[300] = "";
+        memset(name, 'x', (size_t)i);
+        GT_BLOCK(name);
+        GT_BLOCK("a, b");
+    }
+    struct gt_block_file *file;
+    if (gt_block_file_open(&file, "without.sqlite", 0, NULL) < 0)
+        exit(1);
+    struct gt_block block = gt_block_begin_in(file, "x", 0);
+    gt_block_end_with_children(&block, 5);
+}
+
+/* Neither 0 nor the zeros that fill a page up, and no row crosses a page. */
+static void test_without_cpu_time(void **state)
+{
+    (void)state;
+    static struct marking_row row[1000];
+    static char text[200000];
+    pid_t pid;
+    sqlite3 *database;
+    sqlite3_stmt *statement;
+    assert_int_equal(marking_run(without_cpu_work, &pid), 0);
+    size_t rows = marking_read(marking_file_of(pid), row, 1000);
+    assert_int_equal(rows, 800);
+    for (size_t i = 0; i < rows; i++)
+        assert_true(isnan(row[i].cpu_time) && (i == 0 || row[i].monotonic >= row[i - 1].monotonic));
+    FILE *file = fopen(folder_path(marking_file_of(pid)), "r");
+    size_t length = fread(text, 1, sizeof text, file);
+    fclose(file);
+    assert_true(length > 10 * 4096);
+    for (size_t at = 4096; at <= length; at += 4096)
+        assert_memory_equal(text + at - 2, "\r\n", 2);
+    assert_int_equal(sqlite3_open(folder_path("without.sqlite"), &database), SQLITE_OK);
+    const char *sql = "SELECT count(*), count(cpu_time) FROM data";
+    assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(statement, 0), 2);
+    assert_int_equal(sqlite3_column_int(statement, 1), 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+}
+
 static void test_unwritable_is_quiet(void **state)
 {
     (void)state;
@@ -328,6 +404,8 @@ int main(void)
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_leftover_is_kept),
         cmocka_unit_test(test_unwritable_is_quiet),
+        cmocka_unit_test(test_unwritable_costs_next_to_nothing),
+        cmocka_unit_test(test_without_cpu_time),
         cmocka_unit_test(test_chosen_file),
         cmocka_unit_test(test_sqlite),
     };

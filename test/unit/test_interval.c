@@ -239,9 +239,118 @@ static void test_order_does_not_matter(void **state)
     gt_intervals_release(&one);
 }
 
+/* ---- rows paired as they come ---- */
+
+enum { MARKS = 4000, LANES = 6 };
+
+/* Rows as programs write them: call numbers of a process rise, threads nest, some calls never end, some take no time. */
+static size_t write_rows(struct gt_block_event *ret)
+{
+    struct gt_block_event open[LANES][8];
+    int depth[LANES] = {0};
+    size_t count = 0;
+    for (int64_t i = 0; i < MARKS; i++) {
+        int lane = (i / (MARKS / 2)) * (LANES / 2) + rand() % (LANES / 2); /* the second half is of another file */
+        bool stops = depth[lane] == 8 || (depth[lane] && rand() % 2);
+        struct gt_block_event row = {.name = (uint32_t)rand() % 3,
+                                     .source = (uint16_t)(lane / (LANES / 2)),
+                                     .process = 10 + lane / 2,
+                                     .thread = 10 + lane,
+                                     .call = i,
+                                     .total = -1};
+        if (stops)
+            row = open[lane][--depth[lane]];
+        row.position = stops ? GT_STOP : GT_START;
+        row.row = (uint64_t)i + 2;
+        row.timestamp = 1e9 + (double)(i / 3);
+        row.monotonic = (double)(i / 3);
+        row.cpu_time = (double)i / 1e3;
+        if (stops && rand() % 20 == 0)
+            continue;
+        if (!stops)
+            open[lane][depth[lane]++] = row;
+        ret[count++] = row;
+    }
+    return count;
+}
+
+static void assert_same_calls(struct gt_intervals *one, struct gt_intervals *other)
+{
+    assert_int_equal(gt_intervals_close(one, 2e9, 2e9), 0);
+    assert_int_equal(gt_intervals_close(other, 2e9, 2e9), 0);
+    assert_int_equal(one->count, other->count);
+    assert_int_equal(one->has_monotonic, other->has_monotonic);
+    for (size_t i = 0; i < one->count; i++) {
+        const struct gt_interval *a = &one->interval[i], *b = &other->interval[i];
+        assert_int_equal(a->name, b->name);
+        assert_int_equal(a->call, b->call);
+        assert_int_equal(a->thread, b->thread);
+        assert_int_equal(a->unfinished, b->unfinished);
+        assert_true(a->start == b->start && a->stop == b->stop && a->self == b->self && a->elapsed == b->elapsed);
+        assert_true(a->cpu_start == b->cpu_start && (a->unfinished || a->cpu_stop == b->cpu_stop));
+    }
+}
+
+static void test_rows_paired_as_they_come(void **state)
+{
+    (void)state;
+    static struct gt_block_event event[MARKS];
+    srand(3);
+    for (int round = 0; round < 5; round++) {
+        struct gt_open_calls calls = {0};
+        struct gt_intervals one, other;
+        size_t count = write_rows(event);
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(gt_open_calls_add(&calls, &event[i]), 1);
+        gt_open_calls_take(&calls, &one);
+        assert_int_equal(gt_intervals_pair(&other, event, count), 0);
+        assert_same_calls(&one, &other);
+        gt_intervals_release(&one);
+        gt_intervals_release(&other);
+    }
+}
+
+#define ROW_OF(place, at, clock, number, pid, tid, block)                                                 \
+    {                                                                                                     \
+        .name = block, .position = place, .process = pid, .thread = tid, .call = number, .timestamp = at, \
+        .monotonic = clock                                                                                \
+    }
+#define ROW(place, at, number) ROW_OF(place, at, at, number, 1, 1, 0)
+
+/* What only a look at all rows can place. */
+static void test_rows_that_cannot_be_paired_as_they_come(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        struct gt_block_event row[3];
+        int rows;
+    } of[] = {
+        {"no number", {ROW(GT_START, 1, -1)}, 1},
+        {"a number twice", {ROW(GT_START, 1, 5), ROW(GT_STOP, 2, 5), ROW(GT_START, 3, 5)}, 3},
+        {"numbers that fall", {ROW(GT_START, 1, 5), ROW(GT_START, 2, 4)}, 2},
+        {"a stop alone", {ROW(GT_STOP, 1, 5)}, 1},
+        {"a second stop", {ROW(GT_START, 1, 5), ROW(GT_STOP, 2, 5), ROW(GT_STOP, 3, 5)}, 3},
+        {"a stop before its start", {ROW(GT_START, 2, 5), ROW(GT_STOP, 1, 5)}, 2},
+        {"another thread", {ROW(GT_START, 1, 5), ROW_OF(GT_STOP, 2, 2, 5, 1, 2, 0)}, 2},
+        {"another block", {ROW(GT_START, 1, 5), ROW_OF(GT_STOP, 2, 2, 5, 1, 1, 2)}, 2},
+        {"a clock that one row lacks", {ROW(GT_START, 1, 5), ROW_OF(GT_STOP, 2, NAN, 5, 1, 1, 0)}, 2},
+        {"no process number", {ROW_OF(GT_START, 1, 1, 5, INT64_C(1) << 40, 1, 0)}, 1},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct gt_open_calls calls = {0};
+        for (int j = 0; j < of[i].rows; j++)
+            if (gt_open_calls_add(&calls, &of[i].row[j]) != (j + 1 < of[i].rows))
+                fail_msg("%s: row %d", of[i].what, j);
+        gt_open_calls_release(&calls);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_paired_as_they_come),
+        cmocka_unit_test(test_rows_that_cannot_be_paired_as_they_come),
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_order_does_not_matter),
     };

@@ -9,10 +9,9 @@
 
 #include <cmocka.h>
 
+#include "collect/gpu/nvml.h"
 #include "support/gpu_machine.h"
 #include "support/sanitized.h"
-
-extern const struct gt_collector_type gt_collector_nvml;
 
 #define BOARD "device 0\nuuid GPU-aaaa\nname Fake H100\nminor 0\nmemory 80000000000 0 1000000000\n"
 
@@ -302,9 +301,126 @@ static void processes_come_and_go(void **state)
 #define ON_HOST(function) cmocka_unit_test_setup_teardown(function, setup_on_host, gpu_machine_teardown)
 #define IN_CONTAINER(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
+/* ---- the driver's high-water marks ---- */
+
+static double bound_of(pid_t pid)
+{
+    for (size_t i = 0; i < machine.frame.mark_count; i++)
+        if (machine.frame.mark[i].pid == pid)
+            return machine.frame.mark[i].bound;
+    return NAN;
+}
+
+static double mark_of(pid_t pid)
+{
+    for (size_t i = 0; i < machine.frame.mark_count; i++)
+        if (machine.frame.mark[i].pid == pid)
+            return machine.frame.mark[i].bytes;
+    return NAN;
+}
+
+static void expect_marks(double a, double b, double c)
+{
+    const double expected[] = {a, b, c};
+    for (int i = 0; i < 3; i++) {
+        double found = mark_of(100 * (i + 1));
+        if (!(found == expected[i] || (isnan(found) && isnan(expected[i]))))
+            fail_msg("process %d: %g instead of %g", 100 * (i + 1), found, expected[i]);
+    }
+}
+
+static enum gt_source_state accounting_state(void)
+{
+    struct gt_availability found;
+    gt_nvml_survey_marks(machine.state, &found);
+    assert_true(found.state != GT_DENIED || strstr(found.remedy, "nvidia-smi -am 1"));
+    return found.state;
+}
+
+#define ACCOUNTS                                                                                                           \
+    "process 0 100 1000\nprocess 0 200 2000\naccount 100 5000 99999999999999999 1\naccount 200 2500 99999999999999999 1\n" \
+    "account 400 9000 1 1\naccount 300 18446744073709551615 1 1\nprocess 0 300 10\nprocess 0 400 10\n"
+
+static void marks_need_the_driver_accounts(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "accounting 0\n" ACCOUNTS);
+    gpu_machine_collect(&machine, 1);
+    expect_marks(NAN, NAN, NAN);
+    assert_int_equal(accounting_state(), GT_DENIED);
+}
+
+static void old_drivers_have_no_marks(void **state)
+{
+    (void)state;
+    open_with("nvml_minimal", BOARD ACCOUNTS);
+    gpu_machine_collect(&machine, 1);
+    expect_marks(NAN, NAN, NAN);
+    assert_int_equal(accounting_state(), GT_ABSENT);
+}
+
+/* All ones is not available, and the accounts of others are not read. */
+static void marks_of_the_job(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "accounting 1\n" ACCOUNTS);
+    assert_int_equal(accounting_state(), GT_READY);
+    gpu_machine_collect(&machine, 1);
+    expect_marks(5000, 2500, NAN);
+    assert_true(isnan(mark_of(400)));
+    assert_true(share(100, GT_GPU_RAM) == 1000);
+}
+
+/* Its last mark comes after its end, once; an account of another process that had the number is none of it. */
+static void marks_of_processes_that_ended(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "accounting 1\nprocess 0 100 1000\naccount 100 5000 1 1\naccount 200 7000 3 0\n"
+                            "frame\naccount 100 8000 1 0\naccount 200 9000 3 0\n"
+                            "frame\naccount 100 9000 5 0\n");
+    gpu_machine_collect(&machine, 1);
+    expect_marks(NAN, NAN, NAN); /* it may be of the time before */
+    assert_true(bound_of(100) == 5000);
+    gpu_machine_step(&machine, "nvml", 1);
+    machine.frame.process_count = 0;
+    gpu_machine_collect(&machine, 0.001);
+    expect_marks(8000, NAN, NAN);
+    gpu_machine_collect(&machine, 1);
+    expect_marks(NAN, NAN, NAN);
+}
+
+/* A process that no list has had: it is believed where it began to use the GPU after it was met. */
+static void marks_of_processes_between_two_lists(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "accounting 1\naccount 100 9000 5 0\n"
+                            "frame\naccount 100 4000 99999999999999999 0\naccount 200 6000 5 0\n");
+    gpu_machine_collect(&machine, 1);
+    expect_marks(NAN, NAN, NAN);
+    gpu_machine_step(&machine, "nvml", 1);
+    machine.frame.is_last = true;
+    gpu_machine_collect(&machine, 0.001);
+    expect_marks(4000, NAN, NAN);
+}
+
+static void slices_have_no_marks(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD "accounting 1\nmig 1\n" ACCOUNTS "device 0.0\nuuid MIG-a\ninstance 1 0\nmemory 10 0 1\n");
+    gpu_machine_collect(&machine, 1);
+    expect_marks(NAN, NAN, NAN);
+    assert_int_equal(accounting_state(), GT_ABSENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(marks_need_the_driver_accounts, setup_on_host, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(old_drivers_have_no_marks, setup_on_host, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(marks_of_the_job, setup_on_host, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(marks_of_processes_that_ended, setup_on_host, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(marks_of_processes_between_two_lists, setup_on_host, gpu_machine_teardown),
+        cmocka_unit_test_setup_teardown(slices_have_no_marks, setup_on_host, gpu_machine_teardown),
         ON_HOST(rows_of_16_bytes),
         ON_HOST(rows_of_24_bytes),
         ON_HOST(rows_of_24_bytes_by_v3),

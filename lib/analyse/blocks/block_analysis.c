@@ -41,13 +41,18 @@ static int read_collected(struct gt_block_analysis *analysis, bool optional, str
 static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
 {
     const char *const *file = analysis->options->sub_tracking_files;
-    analysis->events.skip_bad = analysis->options->skip_bad_rows;
-    analysis->events.skip_foreign = !file || !*file;
+    struct gt_block_event_list *events = &analysis->events;
+    struct gt_open_calls calls = {0};
+    events->calls = &calls;
+    events->skip_bad = analysis->options->skip_bad_rows;
+    events->skip_foreign = !file || !*file;
     int status = file && *file ? 0 : read_collected(analysis, optional, error);
     for (; status == 0 && file && *file; file++)
-        status = gt_block_event_list_add(&analysis->events, *file, error);
-    if (status == 0 && gt_intervals_pair(&analysis->intervals, analysis->events.event, analysis->events.count) < 0)
+        status = gt_block_event_list_add(events, *file, error);
+    if (status == 0 && gt_block_event_list_pair(events, &analysis->intervals) < 0)
         status = out_of_memory(analysis, error);
+    gt_open_calls_release(&calls);
+    events->calls = NULL;
     return status;
 }
 
@@ -438,20 +443,15 @@ static int add_outcome(struct gt_block_analysis *analysis, double last, double *
     return gt_energy_curve_add(&analysis->curve, end, &analysis->last);
 }
 
-static double later(double a, double b)
-{
-    return isnan(a) || b > a ? b : a;
-}
-
 /* Calls that never ended last to the last thing that is known, where its time is told. */
 static int close_intervals(struct gt_block_analysis *analysis, double last)
 {
+    const struct gt_block_event_list *events = &analysis->events;
     double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->join) : NAN;
-    for (size_t i = 0; i < analysis->events.count; i++) {
-        last = later(last, analysis->events.event[i].timestamp);
-        if (analysis->intervals.has_monotonic)
-            clock_last = later(clock_last, analysis->events.event[i].monotonic);
-    }
+    if (events->rows)
+        last = fmax(last, events->last);
+    if (events->rows && analysis->intervals.has_monotonic)
+        clock_last = fmax(clock_last, events->last_monotonic);
     return gt_intervals_close(&analysis->intervals, last, clock_last);
 }
 
@@ -507,7 +507,7 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
     if (unfinished)
         WARN(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
              (unsigned long long)unfinished);
-    if (events->count && !inside)
+    if (events->rows && !inside)
         WARN(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
 }
 

@@ -271,7 +271,7 @@ static void add_method(struct gt_node *root, const struct gt_block_analysis *ana
 {
     struct gt_node *section = gt_report_section(root, "sub_tracking", "Sub Tracking");
     gt_report_text(section, "clock", "Clock", analysis->use_monotonic ? "monotonic" : "wall");
-    gt_report_integer(section, "num_rows", "Rows", (int64_t)analysis->events.count, NULL);
+    gt_report_integer(section, "num_rows", "Rows", (int64_t)analysis->events.rows, NULL);
     gt_report_integer(section, "num_files", "Files", (int64_t)analysis->events.files.count, NULL);
     gt_report_integer(section, "num_bad_rows", "Bad rows", (int64_t)(analysis->events.bad + analysis->bad_timepoints),
                       NULL);

@@ -283,6 +283,36 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     explain_bracket(usage, section, is_bracket);
 }
 
+static void add_gpu_bracket(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope, const char *key,
+                            const char *title)
+{
+    const double *values = usage->outcome->value[scope];
+    const struct {
+        const char *key, *title;
+        double bytes;
+    } bounds[] = {{"at_least", "At least", values[GT_GPU_RAM_PEAK]},
+                  {"at_most", "At most", values[GT_GPU_RAM_PEAK_BOUND]}};
+    struct gt_node *bracket = gt_report_section(section, key, title);
+    for (int i = 0; i < 2; i++) {
+        double shown = bounds[i].bytes / usage->gpu_ram_unit;
+        struct gt_node *node = gt_report_number(bracket, bounds[i].key, bounds[i].title, shown, NULL);
+        gt_node_measure(node, usage->machine->gpu_ram_unit);
+    }
+    gt_node_flags(bracket, isnan(values[GT_GPU_RAM_PEAK]) ? GT_ONLY_DATA : 0);
+}
+
+/* The driver's high-water marks, where it keeps them. */
+static void add_gpu_memory_peak(const struct gt_usage *usage, struct gt_node *root)
+{
+    struct gt_node *section = gt_report_section(root, "gpu_memory_peak", "GPU memory peak");
+    add_unit(section, usage->machine->gpu_ram_unit);
+    add_gpu_bracket(usage, section, GT_SCOPE_MAIN, "main", "Main");
+    add_gpu_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
+    add_gpu_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
+    bool is_known = !isnan(usage->outcome->value[GT_SCOPE_COMBINED][GT_GPU_RAM_PEAK]);
+    gt_node_flags(section, is_known ? 0 : GT_ONLY_DATA);
+}
+
 static void add_processes(const struct gt_usage *usage, struct gt_node *root)
 {
     const double *last = usage->outcome->value[GT_SCOPE_COMBINED];
@@ -461,6 +491,7 @@ static void add_further(const struct gt_usage *usage, struct gt_node *root)
 {
     add_processes(usage, root);
     add_memory_peak(usage, root);
+    add_gpu_memory_peak(usage, root);
     add_kernel(usage, root);
     add_gpu_totals(usage, root);
     add_gpus(usage, root);

@@ -59,6 +59,8 @@ static const struct gt_symbol symbols[] = {
     OPTIONAL(processes_v1[NVML_GRAPHICS], "nvmlDeviceGetGraphicsRunningProcesses"),
     OPTIONAL(processes_v1[NVML_MPS], "nvmlDeviceGetMPSComputeRunningProcesses"),
     OPTIONAL(processes_utilization, "nvmlDeviceGetProcessesUtilizationInfo"),
+    OPTIONAL(accounting_mode, "nvmlDeviceGetAccountingMode"),
+    OPTIONAL(accounting, "nvmlDeviceGetAccountingStats"),
     OPTIONAL(process_utilization, "nvmlDeviceGetProcessUtilization"),
 };
 
@@ -264,8 +266,6 @@ static int load_library(struct nvml *nvml, const struct gt_collect_options *opti
 
 /* NVIDIA GPUs, one frame after the other. */
 
-extern const struct gt_collector_type gt_collector_nvml;
-
 static const enum gt_metric_id metrics[] = {
     GT_GPU_RAM,
     GT_GPU_UTILIZATION,
@@ -281,15 +281,32 @@ static const enum gt_metric_id metrics[] = {
     GT_GPU_POWER_PEAK,
     GT_GPU_MEMORY_POWER,
     GT_GPU_ENERGY,
+    GT_GPU_RAM_PEAK,
+    GT_GPU_RAM_PEAK_BOUND,
 };
+
+/* Of boards that are not cut into slices: slices have no accounts. */
+static void see_accounting(struct nvml *nvml)
+{
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        struct nvml_gpu *gpu = &nvml->gpu[i];
+        unsigned mode = 0;
+        gpu->has_accounting = gpu->parent < 0 && !gpu->has_slices && nvml->call.accounting_mode &&
+                              nvml->call.accounting && nvml->call.accounting_mode(gpu->handle, &mode) == NVML_SUCCESS &&
+                              mode == NVML_ACCOUNTING_ENABLED;
+    }
+    nvml->opened_us = nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
+}
 
 static void nvml_close(void *state)
 {
     struct nvml *nvml = state;
     if (!nvml)
         return;
-    for (size_t i = 0; i < nvml->gpu_count; i++)
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
         free(nvml->gpu[i].rows.row);
+        gt_nvml_marks_release(&nvml->gpu[i].marks);
+    }
     free(nvml->gpu);
     free(nvml->fresh.row);
     free(nvml->buffer);
@@ -311,8 +328,15 @@ static void settle_modules(struct nvml *nvml, struct gt_frame *frame)
 
 static void nvml_explain(const void *state, enum gt_metric_id metric, char *text, size_t size)
 {
-    (void)state;
-    snprintf(text, size, "%s", metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's module" : "");
+    bool is_peak = metric == GT_GPU_RAM_PEAK || metric == GT_GPU_RAM_PEAK_BOUND;
+    struct gt_availability marks = {.reason = ""};
+    if (is_peak)
+        gt_nvml_survey_marks(state, &marks);
+    snprintf(text, size, "%s",
+             metric == GT_CPU_ENERGY ? "it is part of the energy of the GPU's module"
+             : !is_peak              ? ""
+             : marks.reason[0]       ? marks.reason
+                                     : "the driver has no account of a process of the job");
 }
 
 static int nvml_open(void **ret, const struct gt_collect_options *options, struct gt_frame *frame,
@@ -336,6 +360,7 @@ static int nvml_open(void **ret, const struct gt_collect_options *options, struc
         availability->state = GT_READY;
         availability->refresh = gt_nvml_energy_refresh(nvml);
         settle_modules(nvml, frame);
+        see_accounting(nvml);
         *ret = nvml;
         return 0;
     }
@@ -416,6 +441,8 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
         gpu->doubt = 0;
         if (!gpu->is_lost)
             status = gt_nvml_publish_processes(nvml, gpu, frame);
+        if (status == 0)
+            status = gt_nvml_publish_marks(gpu, frame);
     }
     return status;
 }
@@ -447,6 +474,15 @@ static int report_wrong(struct nvml *nvml, const struct gt_frame *frame, struct 
     return status;
 }
 
+static int read_marks(struct nvml *nvml, const struct gt_frame *frame, bool is_due)
+{
+    int status = 0;
+    for (size_t i = 0; i < nvml->gpu_count && status == 0; i++)
+        status = gt_nvml_read_marks(nvml, &nvml->gpu[i], frame, is_due);
+    nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
+    return status;
+}
+
 static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *error)
 {
     struct nvml *nvml = state;
@@ -454,10 +490,13 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
     bool is_new = read_values(nvml);
     int64_t start = gt_clock_monotonic(nvml->clock);
     int status = 0;
-    if (gt_pace_due(&nvml->lists, start)) {
+    bool is_due = gt_pace_due(&nvml->lists, start);
+    if (is_due)
         status = read_lists(nvml, frame);
+    if (status == 0)
+        status = read_marks(nvml, frame, is_due);
+    if (is_due)
         gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
-    }
     read_samples(nvml);
     int warning = report_lost(nvml, frame, error);
     if (warning == 0)

@@ -3,6 +3,7 @@
 #define GT_COLLECT_GPU_NVML_H
 
 #include "base/library.h"
+#include "base/map.h"
 #include "collect/gpu/gpu.h"
 #include "collect/gpu/gpu_pid.h"
 #include "collect/gpu/nvml_api.h"
@@ -20,6 +21,22 @@ struct nvml_row {
 struct nvml_rows {
     struct nvml_row *row;
     size_t count, capacity;
+};
+
+/* The driver's high-water mark of one process of the job on one device. */
+struct nvml_mark {
+    pid_t pid;
+    unsigned driver_pid;
+    uint64_t since_us; /* us since 1970: the process began later, unless it was listed when it was met; 0: it was */
+    unsigned long long start_us; /* when it began to use the device, 0: not known */
+    double bytes, before;        /* NaN: not known; before: when tracking began, 0: it did not use the device */
+    bool is_there;               /* it lives */
+};
+
+struct nvml_marks {
+    struct nvml_mark *mark;
+    size_t count, capacity;
+    struct gt_map number; /* by PID */
 };
 
 enum nvml_power { NVML_POWER_UNKNOWN, NVML_POWER_FIELD_INSTANT, NVML_POWER_USAGE, NVML_POWER_MODULE };
@@ -51,6 +68,8 @@ struct nvml_gpu {
     bool lists_unsupported;
     bool utilization_unsupported;
     struct nvml_rows rows;
+    bool has_accounting; /* it is on */
+    struct nvml_marks marks;
     unsigned long long seen_process, seen_power, seen_utilization; /* us: newest sample that was taken */
 };
 
@@ -62,11 +81,15 @@ struct nvml {
     size_t gpu_count;
     struct gt_pace values, lists, samples;
     struct gt_gpu_pids pids;
+    uint64_t opened_us;     /* us since 1970 */
+    uint64_t collected_us;  /* us since 1970: when it was asked before, or opened */
     bool has_unknown_rows;  /* the driver's row layout could not be told */
     struct nvml_rows fresh; /* scratch of one listing */
     unsigned char *buffer;  /* what the driver writes lists into */
     size_t buffer_size;
 };
+
+extern const struct gt_collector_type gt_collector_nvml;
 
 /* Set all figures to NaN and the power to zero while the board sleeps. */
 void gt_nvml_rest(struct nvml *nvml, struct nvml_gpu *gpu);
@@ -84,6 +107,15 @@ void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu);
 /* List the processes of a device, and keep what was known of those that are still there: 0, -ENOMEM. */
 int gt_nvml_read_processes(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame);
 int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame);
+
+/* Keep up with the high-water marks of the job's processes on a device whose driver accounts for them: of those that live when `is_due`,
+ * of the others at their end. 0 or -ENOMEM. */
+int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame, bool is_due);
+/* Publish them, those that ended for the last time. */
+int gt_nvml_publish_marks(struct nvml_gpu *gpu, struct gt_frame *frame);
+void gt_nvml_marks_release(struct nvml_marks *marks);
+/* Tells whether the driver keeps such marks, and what would make it. `state` is the collector's, NULL when it is not open. */
+void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);
 
 /* Make room for at least `size` bytes in nvml->buffer. */
 int gt_nvml_buffer(struct nvml *nvml, size_t size);

@@ -35,6 +35,7 @@ enum {
     NVML_SCOPE_MODULE = 1, /* a whole Grace Hopper module, its CPU included */
     NVML_SCOPE_MEMORY = 2, /* a part of the GPU's */
     NVML_MIG_ENABLED = 1,
+    NVML_ACCOUNTING_ENABLED = 1,
 };
 
 /* Bits of the reasons for a lower clock. */
@@ -131,6 +132,14 @@ struct nvml_processes_utilization {
     struct nvml_process_utilization_v1 *process;
 };
 
+/* What the driver keeps of a process, running or ended, while its accounting is on. */
+struct nvml_accounting {
+    unsigned gpu, memory;              /* percent */
+    unsigned long long most_bytes;     /* all ones: not available */
+    unsigned long long time, start_us; /* ms; us since 1970 */
+    unsigned is_running, reserved[5];
+};
+
 struct nvml_pci {
     char old_bus_id[16];
     unsigned domain, bus, device, device_id, subsystem_id;
@@ -179,6 +188,8 @@ struct nvml_functions {
     int (*processes_v2[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
     int (*processes_v1[NVML_PROCESS_MODES])(struct nvml_device *, unsigned *count, void *rows);
     int (*processes_utilization)(struct nvml_device *, struct nvml_processes_utilization *);
+    int (*accounting_mode)(struct nvml_device *, unsigned *mode);
+    int (*accounting)(struct nvml_device *, unsigned pid, struct nvml_accounting *);
     int (*process_utilization)(struct nvml_device *, struct nvml_process_utilization *, unsigned *count,
                                unsigned long long last_seen);
 };
@@ -190,6 +201,7 @@ _Static_assert(sizeof(struct nvml_process_list) == 24, "nvmlProcessDetailList_v1
 _Static_assert(sizeof(struct nvml_process_utilization) == 32, "nvmlProcessUtilizationSample_t");
 _Static_assert(sizeof(struct nvml_processes_utilization) == 24, "nvmlProcessesUtilizationInfo_v1_t");
 _Static_assert(sizeof(struct nvml_process_utilization_v1) == 40, "nvmlProcessUtilizationInfo_v1_t");
+_Static_assert(sizeof(struct nvml_accounting) == 56, "nvmlAccountingStats_t");
 _Static_assert(sizeof(struct nvml_pci) == 68, "nvmlPciInfo_t");
 
 #endif
