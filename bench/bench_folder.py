@@ -1,7 +1,7 @@
 """The report of a job's folder: time and memory by the number of recordings, which are made from one real one.
 
-Each rank is moved by a part of a period and has noise of a page in each of its samples; one rank in the middle works less, by which the report
-is checked.
+Each rank is moved by a part of a period and has noise of a page in each of its samples; one rank in the middle works less, by
+which the report is checked.
 """
 import argparse
 import os
