@@ -19,6 +19,8 @@ const char *gt_statistic_name(size_t index);
 /* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether it is there or
  * not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
+/* Tell whether a file holds a recording or code blocks: 1 or 0, which a file that is not there gets. */
+int gt_recording_is_at(const char *path);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Keep one table at the top of a report, by its key, or the first where `name` is NULL; unless it is to be alone, why it is empty, too.
