@@ -38,6 +38,7 @@ static int measure_steps(struct search *search)
         struct gt_rank_figures *rank = &search->rank[steps.span[from].key[0]];
         rank->steps = to - from;
         rank->figure[GT_RANK_STEP] = gt_numbers_percentile(&lengths, 50);
+        rank->step_total = gt_numbers_total(&lengths);
         rank->step_p95 = gt_numbers_percentile(&lengths, 95);
     }
     gt_numbers_release(&lengths);
