@@ -251,3 +251,48 @@ def test_horovod_tells_who_is_ready_last(report, tmp_path):
     sentence = next(row["advice"] for row in report("advice")["advice"] if "makes the others wait" in row["advice"])
     assert sentence.startswith("rank 2 makes the others wait 10.7 % of the time: it comes last to 4 of 4 collectives, there on average "
                                "40.0 us")
+
+
+def test_pauses_between_cycles_of_a_profiler_are_no_idle_time(profile, tmp_path):
+    for rank in range(2):
+        for cycle, steps in enumerate((range(3), range(1000, 1003))):
+            own = Rank(rank, steps=steps)
+            for step in steps:
+                own.add("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 9, step * 1000, 1)
+            own.write(tmp_path)
+            (tmp_path / f"rank{rank}.json").rename(tmp_path / f"rank{rank}_{cycle}.json")
+
+    def ask(name):
+        return json.loads(profile(name, "--format=json").stdout)
+
+    for row in ask("breakdown")["breakdown"] + ask("idle")["devices"]:
+        assert row["span_us"] == 6000 and row["idle_us"] == 6 * 10
+    assert [row["max_us"] for row in ask("dataloader")["dataloader"] if row["part"] == "batch"] == [1000, 1000]
+    assert not any("waiting for the host" in row["advice"] or "stood still" in row["advice"] for row in ask("advice")["advice"])
+
+
+def test_cycles_of_a_worker_without_a_rank_are_one_node(report, tmp_path):
+    for cycle in range(2):
+        event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": BASE + cycle * 1000, "dur": 10}
+        (tmp_path / f"vm.local_77.170000000000000000{cycle}.pt.trace.json").write_text(json.dumps({"traceEvents": [event]}))
+    assert [(row["node"], row["worst"]) for row in report()["ranks"]] == [("vm.local_77", None)]
+
+
+def test_waiting_behind_computation_costs_nothing(report, tmp_path):
+    for rank in range(4):
+        own = Rank(rank, compute=600 if rank == 3 else 500)
+        for step in range(10) if rank != 3 else ():
+            own.kernel("hidden", 7, step * 1000 + 500, 60)  # of 100 us that the others wait
+        own.write(tmp_path)
+    assert not [row for row in report()["findings"] if "makes the others wait" in row["advice"]]
+    arrivals = {row["node"]: row for row in report("stragglers")["stragglers"]}
+    assert arrivals["rank 3"]["kept_waiting_us"] == 1000  # 4 % of the time is too little, 10 % would be told
+
+
+def test_the_cost_of_a_straggler_is_of_its_steps(report, tmp_path):
+    for rank in range(2):
+        own = Rank(rank, compute=700 if rank else 500, steps=range(1))
+        own.events[0]["dur"] = 2000
+        own.write(tmp_path)
+    finding = next(row for row in report()["findings"] if "makes the others wait" in row["advice"])
+    assert finding["cost_percent"] == pytest.approx(10) and "10.0 % of each step" in finding["advice"]

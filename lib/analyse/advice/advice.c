@@ -152,7 +152,7 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     char workers[60] = "";
     if (!gt_node_range(adviser->input, node, &first, &last))
         return;
-    double whole = (double)(last - first);
+    double whole = (double)gt_analysis_recorded(adviser->input, node, first, last);
     int most = start->workers > next->workers ? start->workers : next->workers;
     if (most >= 0)
         snprintf(workers, sizeof workers,

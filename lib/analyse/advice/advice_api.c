@@ -116,6 +116,9 @@ static int find_gaps(const struct gt_adviser *adviser, const struct waiting *wai
     last = first < loads->count ? gt_spans_run(loads, first, 1) : first;
     for (size_t i = from + 1; i < to && status >= 0; i++) {
         int64_t start = work->span[i - 1].end, end = work->span[i].start;
+        if (gt_analysis_recording(adviser->input, work->span[i - 1].event) !=
+            gt_analysis_recording(adviser->input, work->span[i].event))
+            continue;
         while (at < waits->count &&
                (waits->span[at].key[0] < node || (waits->span[at].key[0] == node && waits->span[at].end < start)))
             at++;
@@ -137,7 +140,7 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
     struct gt_spans gaps = {0};
     adviser->status = find_gaps(adviser, waiting, from, to, &gaps);
     struct drained drained = sum_gaps(&gaps);
-    double whole = (double)(last->end - first->start);
+    double whole = (double)gt_analysis_recorded(adviser->input, first->key[0], first->start, last->end);
     const char *operator= gt_analysis_text(adviser->input, drained.operator);
     struct gt_buffer most = {0};
     if (operator)
@@ -210,30 +213,28 @@ static void judge_pageable(struct gt_adviser *adviser)
     adviser->status = gt_gpu_spans(adviser->input, &spans);
     gt_spans_sort(&spans);
     for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
-        int64_t first = INT64_MAX, last = INT64_MIN;
+        struct gt_gpu_time time;
         double total = 0, bytes = 0;
         size_t count = 0;
         char text[60] = "their bytes are not told", some[GT_HUMAN_SIZE];
         to = gt_spans_run(&spans, from, 2);
         for (size_t i = from; i < to; i++) {
             const struct gt_keyed_span *span = &spans.span[i];
-            first = span->start < first ? span->start : first;
-            last = span->end > last ? span->end : last;
             if (!gt_api_is_pageable(adviser->input, span->event))
                 continue;
             count++;
             total += (double)(span->end - span->start);
             bytes += gt_trace_bytes(events, span->event) > 0 ? (double)gt_trace_bytes(events, span->event) : 0;
         }
+        adviser->status = count ? gt_gpu_time(adviser->input, &time, &spans, from, to) : 0;
         if (bytes > 0)
             snprintf(text, sizeof text, "%s, %.1f GB/s", gt_human_bytes(some, bytes), bytes / total);
-        if (count)
+        if (count && adviser->status >= 0)
             gt_advise(
-                adviser, gt_gain_of(total, (double)(last - first)), "api",
+                adviser, gt_gain_of(total, (double)time.whole), "api",
                 "%s: GPU %s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
                 gt_analysis_text(adviser->input, spans.span[from].key[0]),
-                gt_gpu_device(adviser->input, &spans.span[from]), count, gt_percent(total, (double)(last - first)),
-                text);
+                gt_gpu_device(adviser->input, &spans.span[from]), count, gt_percent(total, (double)time.whole), text);
     }
     gt_spans_release(&spans);
 }

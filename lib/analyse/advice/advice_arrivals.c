@@ -1,18 +1,23 @@
 /* Who comes last to collectives makes the others wait: how long, and why. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
 #include "analyse/trace/time_words.h"
 #include "analyse/trace/collectives.h"
+#include "analyse/trace/gpu.h"
 #include "analyse/trace/ranks.h"
+#include "base/number.h"
 
 struct job {
     struct gt_adviser *adviser;
     struct gt_collectives collectives;
     struct gt_rank_figures *rank;
     size_t ranks;
-    double whole; /* ns from the first arrival to the last end */
+    struct gt_spans compute; /* computing kernels, united; keys: node, device */
+    double *cost;            /* ns that others wait for each rank of the collectives while they compute nothing */
+    double whole;            /* ns from the first arrival to the last end */
 };
 
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
@@ -56,8 +61,91 @@ static void write_cause(const struct job *job, size_t rank, char *text, size_t s
     }
 }
 
+/* ---- what waiting costs ---- */
+
+static int find_compute(struct job *job)
+{
+    size_t kept = 0;
+    int status = gt_gpu_all_spans(job->adviser->input, &job->compute);
+    for (size_t i = 0; i < job->compute.count; i++) {
+        struct gt_keyed_span span = job->compute.span[i];
+        if (span.key[GT_GPU_USE] != GT_USE_COMPUTE)
+            continue;
+        span.key[GT_GPU_STREAM] = span.key[GT_GPU_USE] = 0;
+        job->compute.span[kept++] = span;
+    }
+    job->compute.count = kept;
+    gt_spans_sort(&job->compute);
+    gt_spans_unite(&job->compute, 2);
+    return status;
+}
+
+/* The part of from..to in which the device computes. */
+static int64_t computed(const struct gt_spans *compute, const uint32_t *key, int64_t from, int64_t to)
+{
+    size_t low = 0, high = compute->count;
+    int64_t sum = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_keyed_span *span = &compute->span[middle];
+        int order = gt_order_lists(span->key, key, 2);
+        if (order ? order < 0 : span->end <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < compute->count && gt_order_lists(compute->span[low].key, key, 2) == 0; low++) {
+        const struct gt_keyed_span *span = &compute->span[low];
+        if (span->start >= to)
+            break;
+        sum += (span->end < to ? span->end : to) - (span->start > from ? span->start : from);
+    }
+    return sum;
+}
+
+/* A rank that computes meanwhile loses nothing by waiting. */
+static double exposed_wait(const struct job *job, const struct gt_collective *collective,
+                           const struct gt_arrival *arrival)
+{
+    const struct gt_trace *trace = job->adviser->input->trace;
+    int64_t wait = collective->last - arrival->start;
+    if (arrival->event == SIZE_MAX)
+        return (double)wait;
+    int64_t from = trace->events.start[arrival->event];
+    const uint32_t key[] = {arrival->node,
+                            gt_analysis_place(job->adviser->input, gt_trace_process_of(trace, arrival->event)->pid)};
+    return (double)(wait - computed(&job->compute, key, from, from + wait));
+}
+
+/* For whom the others wait, and how long in the median. */
+static int add_cost(struct job *job, const struct gt_collective *collective, struct gt_numbers *waits)
+{
+    const struct gt_rank_clock *latest = gt_collectives_rank(&job->collectives, collective->latest);
+    int status = 0;
+    gt_numbers_clear(waits);
+    for (size_t i = collective->from; i < collective->to && latest && status >= 0; i++)
+        if (job->collectives.arrival[i].node != collective->latest)
+            status = gt_numbers_add(waits, exposed_wait(job, collective, &job->collectives.arrival[i]));
+    if (latest)
+        job->cost[latest - job->collectives.rank] += gt_numbers_percentile(waits, 50);
+    return status;
+}
+
+static int find_costs(struct job *job)
+{
+    struct gt_numbers waits = {0};
+    job->cost = calloc(job->collectives.ranks + 1, sizeof *job->cost);
+    int status = job->cost ? find_compute(job) : -ENOMEM;
+    for (size_t i = 0; i < job->collectives.count && status >= 0; i++)
+        status = add_cost(job, &job->collectives.collective[i], &waits);
+    gt_numbers_release(&waits);
+    return status;
+}
+
+/* ---- sentences ---- */
+
 /* Ranks that Horovod alone tells of have no figures of their own. */
-static void judge_rank(struct job *job, const struct gt_rank_clock *rank)
+static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double cost)
 {
     char cause[200] = "the trace does not tell why";
     size_t at = 0;
@@ -66,15 +154,17 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank)
     bool is_known = at < job->ranks && job->rank[at].has_gpu;
     if (!rank->latest)
         return;
-    struct gt_gain gain = gt_gain_of(rank->kept_waiting, is_known ? job->rank[at].whole : job->whole);
+    bool has_steps = is_known && job->rank[at].steps;
+    double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
+    struct gt_gain gain = gt_gain_of(cost, whole);
     if (is_known)
         write_cause(job, at, cause, sizeof cause);
     const char *name = gt_analysis_text(job->adviser->input, rank->node);
     gt_advise(job->adviser, gain, "collectives, stragglers",
               "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
               "behind the median of the others; %s",
-              is_known ? "" : "rank ", name, gain.percent, is_known && job->rank[at].steps ? "each step" : "the time",
-              rank->latest, rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
+              is_known ? "" : "rank ", name, gain.percent, has_steps ? "each step" : "the time", rank->latest,
+              rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
 }
 
 static double time_of(const struct gt_collectives *collectives)
@@ -96,11 +186,15 @@ bool gt_advise_arrivals(struct gt_adviser *adviser)
         any |= job.collectives.rank[i].latest > 0;
     if (status >= 0 && any)
         status = gt_ranks_find(adviser->input, &job.rank, &job.ranks);
+    if (status >= 0 && any)
+        status = find_costs(&job);
     adviser->status = status;
     job.whole = time_of(&job.collectives);
-    for (size_t i = 0; i < job.collectives.ranks && status >= 0; i++)
-        judge_rank(&job, &job.collectives.rank[i]);
+    for (size_t i = 0; i < job.collectives.ranks && any && status >= 0; i++)
+        judge_rank(&job, &job.collectives.rank[i], job.cost[i]);
     free(job.rank);
+    free(job.cost);
+    gt_spans_release(&job.compute);
     gt_collectives_release(&job.collectives);
     return any;
 }

@@ -90,14 +90,14 @@ void gt_advise_uses(struct gt_adviser *adviser)
     for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
         struct gt_gpu_time time;
         to = gt_spans_run(&spans, from, 2);
-        adviser->status = gt_gpu_time(&time, &spans, from, to);
+        adviser->status = gt_gpu_time(adviser->input, &time, &spans, from, to);
         if (adviser->status < 0)
             break;
         const char *node = gt_analysis_text(adviser->input, spans.span[from].key[GT_GPU_NODE]);
         const char *device = gt_gpu_device(adviser->input, &spans.span[from]);
         bool is_pageable = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pageable"),
              is_pinned = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pinned");
-        double whole = (double)(time.last - time.first), memory = (double)time.part[MEMORY];
+        double whole = (double)time.whole, memory = (double)time.part[MEMORY];
         double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]);
         gt_advise(
             adviser, gt_gain_of(shown, whole), "breakdown",
@@ -116,14 +116,15 @@ void gt_advise_uses(struct gt_adviser *adviser)
 /* ---- launches ---- */
 
 /* From the first call or work of spans from..to to the end of their last work. */
-static int64_t time_of(const struct gt_spans *spans, size_t from, size_t to, int64_t first)
+static int64_t time_of(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
+                       int64_t first)
 {
     int64_t last = INT64_MIN;
     for (size_t i = from; i < to; i++) {
         first = spans->span[i].start < first ? spans->span[i].start : first;
         last = spans->span[i].end > last ? spans->span[i].end : last;
     }
-    return last - first;
+    return gt_analysis_recorded(input, spans->span[from].key[GT_GPU_NODE], first, last);
 }
 
 /* What makes fewer launches, and is not there already. */
@@ -159,7 +160,7 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
     free(launch);
     if (2 * brief >= launches && launches)
         gt_advise(
-            adviser, gt_gain_of(excess, (double)time_of(spans, from, to, first)), "launches",
+            adviser, gt_gain_of(excess, (double)time_of(adviser->input, spans, from, to, first)), "launches",
             "%s: GPU %s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
             gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_gpu_device(adviser->input, span), brief,
             launches, GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
@@ -176,7 +177,7 @@ static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans
     if (adviser->status < 0)
         return;
     struct gt_launch_queue queue = gt_launch_queue(change, count, NULL, NULL);
-    double whole = (double)(queue.last - queue.first);
+    double whole = (double)gt_analysis_recorded(adviser->input, first->key[GT_GPU_NODE], queue.first, queue.last);
     gt_advise(
         adviser, gt_gain_of((double)queue.blocked, whole), "launches",
         "%s: GPU %s, stream %s: the queue of launches was full (%d) for %.0f %% of the time, up to %lld long: the host is blocked there and feeds nothing else; launch other streams and load data from other threads",
@@ -414,7 +415,8 @@ static int by_communication(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(x->communication, y->communication), GT_ORDER(x->node, y->node));
 }
 
-static struct share share_of(const struct gt_spans *spans, size_t from, size_t to)
+static struct share share_of(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from,
+                             size_t to)
 {
     struct share share = {.node = spans->span[from].key[GT_GPU_NODE]};
     int64_t first = INT64_MAX, last = INT64_MIN;
@@ -425,7 +427,7 @@ static struct share share_of(const struct gt_spans *spans, size_t from, size_t t
         if (span->key[GT_GPU_USE] == GT_USE_COMMUNICATION)
             share.communication += (double)(span->end - span->start);
     }
-    share.whole = (double)(last - first);
+    share.whole = (double)gt_analysis_recorded(input, share.node, first, last);
     return share;
 }
 
@@ -440,7 +442,7 @@ static void judge_communication(struct gt_adviser *adviser)
         adviser->status = -ENOMEM;
     for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
         to = gt_spans_run(&spans, from, 1);
-        struct share next = share_of(&spans, from, to);
+        struct share next = share_of(adviser->input, &spans, from, to);
         if (next.communication > 0)
             share[count++] = next;
     }

@@ -377,7 +377,7 @@ static int measure_course(struct course *course, struct gt_spans *spans)
         to = gt_spans_run(spans, from, 2);
         course->row = row_of(course->job, spans->span[from].key[GT_GPU_NODE]);
         if (course->row < course->job->rows)
-            status = gt_gpu_pieces(spans, from, to, take_piece, course);
+            status = gt_gpu_pieces(course->job->input, spans, from, to, take_piece, course);
     }
     struct gt_idle_visitor visitor = {take_gap, take_device, course};
     return status < 0 ? status : gt_idle_visit(course->job->input, spans, 2, &visitor);

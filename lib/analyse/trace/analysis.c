@@ -139,6 +139,45 @@ static void find_origin(struct gt_analysis_input *input)
         input->origin = 0;
 }
 
+static int by_node_and_time(const void *a, const void *b, void *context)
+{
+    const struct gt_analysis_input *input = context;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const struct gt_trace_file *file = input->trace->file;
+    return GT_ORDER_BY(GT_ORDER(input->node[x], input->node[y]), GT_ORDER(file[x].first, file[y].first),
+                       GT_ORDER(file[x].last, file[y].last), GT_ORDER(x, y));
+}
+
+/* SMDebug begins a new file each minute and records on. */
+static bool is_continued(const struct gt_trace_file *file)
+{
+    return strcmp(file->format, "smdebug") == 0;
+}
+
+static int find_recordings(struct gt_analysis_input *input)
+{
+    uint32_t files = (uint32_t)input->trace->file_count, recordings = 0;
+    uint32_t *order = malloc((files + (size_t)1) * sizeof *order);
+    int64_t last = INT64_MIN;
+    if (!order)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < files; i++)
+        order[i] = i;
+    qsort_r(order, files, sizeof *order, by_node_and_time, input);
+    for (uint32_t i = 0; i < files; i++) {
+        const struct gt_trace_file *file = &input->trace->file[order[i]];
+        bool is_new = !i || input->node[order[i]] != input->node[order[i - 1]];
+        last = is_new ? INT64_MIN : last;
+        bool is_apart = last != INT64_MIN && file->first <= file->last && file->first > last && !is_continued(file);
+        recordings += is_new || is_apart;
+        input->recording[order[i]] = recordings;
+        input->pause[order[i]] = is_apart ? file->first - last : 0;
+        last = file->first <= file->last && file->last > last ? file->last : last;
+    }
+    free(order);
+    return 0;
+}
+
 int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *trace,
                      const struct gt_profile_options *options)
 {
@@ -151,14 +190,16 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     input->loader = calloc(strings, 1);
     input->node = calloc(files, sizeof *input->node);
     input->counted = calloc(files, 1);
+    input->recording = calloc(files, sizeof *input->recording);
+    input->pause = calloc(files, sizeof *input->pause);
     if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->node ||
-        !input->counted)
+        !input->counted || !input->recording || !input->pause)
         return -ENOMEM;
     sort_texts(input);
     classify(input);
     find_origin(input);
     place_blocks(input);
-    return 0;
+    return find_recordings(input);
 }
 
 void gt_analysis_close(struct gt_analysis_input *input)
@@ -170,6 +211,8 @@ void gt_analysis_close(struct gt_analysis_input *input)
     free(input->loader);
     free(input->node);
     free(input->counted);
+    free(input->recording);
+    free(input->pause);
 }
 
 int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *trace, const struct gt_trace *other,
@@ -232,6 +275,23 @@ enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t even
 {
     uint32_t category = input->trace->events.category[event];
     return category < input->trace->strings.count ? (enum gt_work)input->work[category] : GT_WORK_OTHER;
+}
+
+uint32_t gt_analysis_recording(const struct gt_analysis_input *input, size_t event)
+{
+    return input->recording[gt_trace_process_of(input->trace, event)->file];
+}
+
+int64_t gt_analysis_recorded(const struct gt_analysis_input *input, uint32_t node, int64_t from, int64_t to)
+{
+    int64_t time = to - from;
+    for (size_t i = 0; i < input->trace->file_count; i++) {
+        int64_t end = input->trace->file[i].first, start = end - input->pause[i];
+        if (input->node[i] != node || !input->pause[i] || start >= to || end <= from)
+            continue;
+        time -= (end < to ? end : to) - (start > from ? start : from);
+    }
+    return time;
 }
 
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time)

@@ -38,6 +38,8 @@ struct gt_analysis_input {
     unsigned char *usage;   /* of a kernel's name: enum gt_use, by number of the string */
     unsigned char *loader;  /* of a name: gt_loader_part's notes, 0 before it asks */
     unsigned char *counted; /* of a file: its clock agrees with the others' */
+    uint32_t *recording;    /* of a file: files of a node whose times overlap are one recording */
+    int64_t *pause;         /* of a file: ns before it in which nothing of its node was recorded */
 };
 
 /* An analysis takes these of struct gt_profile_options, and refuses the others. */
@@ -95,6 +97,10 @@ uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); 
  * SMDebug puts rank or pid beside its name: samples are of "algo-1", timelines of "algo-1-0". */
 bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, uint32_t node);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
+/* Returns the number of the recording that an event is in, and how much of from..to something of the node was recorded: cycles of
+ * a profiler are files of their own, and what happened between them is not known. */
+uint32_t gt_analysis_recording(const struct gt_analysis_input *input, size_t event);
+int64_t gt_analysis_recorded(const struct gt_analysis_input *input, uint32_t node, int64_t from, int64_t to);
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time); /* microseconds from the origin */
 
 /* Returns true where options->phases has the name or its mode, or is empty. */

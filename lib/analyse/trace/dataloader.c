@@ -85,7 +85,7 @@ static int collect(const struct gt_analysis_input *input, struct gt_spans *spans
 }
 
 /* Fetches and initializations by node, process and time, so that a batch is what lies between two neighbours. */
-static int add_batches(struct gt_spans *spans)
+static int add_batches(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
     struct gt_spans line = {0};
     int status = 0;
@@ -101,7 +101,8 @@ static int add_batches(struct gt_spans *spans)
     gt_spans_sort(&line);
     for (size_t i = 1; i < line.count && status >= 0; i++) {
         const struct gt_keyed_span *last = &line.span[i - 1], *next = &line.span[i];
-        bool same = last->key[0] == next->key[0] && last->key[1] == next->key[1];
+        bool same = last->key[0] == next->key[0] && last->key[1] == next->key[1] &&
+                    gt_analysis_recording(input, last->event) == gt_analysis_recording(input, next->event);
         if (same && last->end == GT_LOADER_NEXT && next->end == GT_LOADER_NEXT)
             status = gt_spans_add(spans, (struct gt_keyed_span){.key = {next->key[0], next->key[1], GT_LOADER_BATCH,
                                                                         (uint32_t)next->event},
@@ -118,7 +119,7 @@ static int find_spans(const struct gt_analysis_input *input, struct gt_spans *sp
 {
     int status = collect(input, spans);
     if (status >= 0)
-        status = add_batches(spans);
+        status = add_batches(input, spans);
     for (size_t i = 0; i < spans->count; i++) {
         uint32_t process = spans->span[i].key[1];
         spans->span[i].key[1] = spans->span[i].key[2];

@@ -65,6 +65,7 @@ const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt
 struct edge {
     int64_t time;
     int8_t usage, change;
+    uint32_t recording;
 };
 
 static int compare_edges(const void *a, const void *b)
@@ -73,7 +74,7 @@ static int compare_edges(const void *a, const void *b)
     return GT_ORDER(x->time, y->time);
 }
 
-int gt_gpu_pieces(const struct gt_spans *spans, size_t from, size_t to,
+int gt_gpu_pieces(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
                   void (*take)(void *context, unsigned uses, int64_t start, int64_t end), void *context)
 {
     size_t count = 2 * (to - from), running[GT_USES] = {0};
@@ -82,15 +83,16 @@ int gt_gpu_pieces(const struct gt_spans *spans, size_t from, size_t to,
         return -ENOMEM;
     for (size_t i = from; i < to; i++) {
         const struct gt_keyed_span *span = &spans->span[i];
-        edge[2 * (i - from)] = (struct edge){span->start, (int8_t)span->key[GT_GPU_USE], 1};
-        edge[2 * (i - from) + 1] = (struct edge){span->end, (int8_t)span->key[GT_GPU_USE], -1};
+        uint32_t recording = gt_analysis_recording(input, span->event);
+        edge[2 * (i - from)] = (struct edge){span->start, (int8_t)span->key[GT_GPU_USE], 1, recording};
+        edge[2 * (i - from) + 1] = (struct edge){span->end, (int8_t)span->key[GT_GPU_USE], -1, recording};
     }
     qsort(edge, count, sizeof *edge, compare_edges);
     for (size_t i = 0; i < count; i++) {
         unsigned set = 0;
         for (int usage = 0; usage < GT_USES; usage++)
             set |= running[usage] ? 1u << usage : 0;
-        if (i && edge[i].time > edge[i - 1].time)
+        if (i && edge[i].time > edge[i - 1].time && (set || edge[i].recording == edge[i - 1].recording))
             take(context, set, edge[i - 1].time, edge[i].time);
         running[edge[i].usage] +=
             (size_t)edge[i].change; /* of edges at one time an end may come first: it wraps, and back */
@@ -103,16 +105,14 @@ static void add_piece(void *context, unsigned uses, int64_t start, int64_t end)
 {
     struct gt_gpu_time *time = context;
     time->part[uses] += end - start;
+    time->whole += end - start;
 }
 
-int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to)
+int gt_gpu_time(const struct gt_analysis_input *input, struct gt_gpu_time *ret, const struct gt_spans *spans,
+                size_t from, size_t to)
 {
-    *ret = (struct gt_gpu_time){.first = from < to ? INT64_MAX : 0, .last = from < to ? INT64_MIN : 0};
-    for (size_t i = from; i < to; i++) {
-        ret->first = spans->span[i].start < ret->first ? spans->span[i].start : ret->first;
-        ret->last = spans->span[i].end > ret->last ? spans->span[i].end : ret->last;
-    }
-    return gt_gpu_pieces(spans, from, to, add_piece, ret);
+    *ret = (struct gt_gpu_time){0};
+    return gt_gpu_pieces(input, spans, from, to, add_piece, ret);
 }
 
 int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage)
@@ -238,7 +238,7 @@ enum { COMPUTE = 1 << GT_USE_COMPUTE, COMMUNICATION = 1 << GT_USE_COMMUNICATION,
 static void add_breakdown(const struct gt_analysis_input *input, struct gt_table *table,
                           const struct gt_keyed_span *span, const struct gt_gpu_time *time)
 {
-    int64_t whole = time->last - time->first, communication = gt_gpu_busy(time, GT_USE_COMMUNICATION);
+    int64_t whole = time->whole, communication = gt_gpu_busy(time, GT_USE_COMMUNICATION);
     int64_t memory = gt_gpu_busy(time, GT_USE_MEMORY);
     int64_t shown[] = {time->part[0], gt_gpu_busy(time, GT_USE_COMPUTE),
                        time->part[COMMUNICATION] + time->part[COMMUNICATION | MEMORY], time->part[MEMORY]};
@@ -271,7 +271,7 @@ static int build_breakdown(const struct gt_analysis_input *input, struct gt_node
     for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
         struct gt_gpu_time time;
         to = gt_spans_run(&spans, from, 2);
-        status = gt_gpu_time(&time, &spans, from, to);
+        status = gt_gpu_time(input, &time, &spans, from, to);
         add_breakdown(input, table, &spans.span[from], &time);
     }
     gt_analysis_empty(root, table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
@@ -319,14 +319,17 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
                                      const struct gt_idle_visitor *visitor)
 {
     struct gt_idle_time time = {.span = &spans->span[from]};
-    int64_t end = spans->span[from].end;
+    int64_t end = spans->span[from].end, pauses = 0;
     size_t first = 0, last;
     while (first < loading->count && loading->span[first].key[0] != time.span->key[GT_GPU_NODE])
         first++;
     last = first < loading->count ? gt_spans_run(loading, first, 1) : first;
     for (size_t i = from + 1; i < to; i++) {
         const struct gt_keyed_span *next = &spans->span[i];
-        if (next->start > end) {
+        bool is_apart = gt_analysis_recording(input, next->event) != gt_analysis_recording(input, next[-1].event);
+        if (next->start > end && is_apart) {
+            pauses += next->start - end;
+        } else if (next->start > end) {
             struct gt_idle_gap gap = {time.span, end, next->start, cause(input, end, next->start, call[i]), call[i], 0};
             if (gap.cause == GT_IDLE_HOST)
                 gap.loading = gt_spans_overlap(loading, first, last, end, next->start);
@@ -338,7 +341,7 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
         }
         end = next->end > end ? next->end : end;
     }
-    time.whole = end - spans->span[from].start;
+    time.whole = end - spans->span[from].start - pauses;
     return time;
 }
 
@@ -554,7 +557,8 @@ static int add_queue(const struct gt_analysis_input *input, struct gt_table *tab
     gt_table_text(table, stream);
     gt_table_integer(table, (int64_t)(count / 2));
     gt_table_integer(table, queue.longest);
-    gt_table_number(table, queue.last > queue.first ? queue.area / (double)(queue.last - queue.first) : NAN);
+    double whole = (double)gt_analysis_recorded(input, first->key[GT_GPU_NODE], queue.first, queue.last);
+    gt_table_number(table, whole > 0 ? queue.area / whole : NAN);
     gt_table_number(table, (double)queue.blocked / 1e3);
     return 0;
 }

@@ -15,16 +15,18 @@ bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
 
 /* The time of one device is divided by the uses that run at once: the index is a set of bits 1 << enum gt_use, and 0
- * is idle time between the first start and the last end. The parts sum to `last - first`. */
+ * is idle time between the first start and the last end of each recording. The parts sum to the whole. */
 struct gt_gpu_time {
-    int64_t first, last;
+    int64_t whole;
     int64_t part[1 << GT_USES];
 };
-/* Calls `take` for each piece of time between the first start and the last end of spans from..to, with the uses that run in it. */
-int gt_gpu_pieces(const struct gt_spans *spans, size_t from, size_t to,
+/* Calls `take` for each piece of time between the first start and the last end of spans from..to, with the uses that run in it, but for
+ * pauses between recordings. */
+int gt_gpu_pieces(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
                   void (*take)(void *context, unsigned uses, int64_t start, int64_t end), void *context);
 /* Adds up spans from..to. */
-int gt_gpu_time(struct gt_gpu_time *ret, const struct gt_spans *spans, size_t from, size_t to);
+int gt_gpu_time(const struct gt_analysis_input *input, struct gt_gpu_time *ret, const struct gt_spans *spans,
+                size_t from, size_t to);
 /* Returns the time in which `usage` runs, whatever else does. */
 int64_t gt_gpu_busy(const struct gt_gpu_time *time, enum gt_use usage);
 
@@ -38,7 +40,7 @@ enum gt_idle_cause { GT_IDLE_HOST, GT_IDLE_KERNEL, GT_IDLE_OTHER, GT_IDLE_CAUSES
 
 struct gt_idle_time {
     const struct gt_keyed_span *span; /* the first of the device or stream */
-    int64_t whole;                    /* first start to last end */
+    int64_t whole;                    /* first start to last end, without pauses between recordings */
     int64_t idle[GT_IDLE_CAUSES];
     int64_t loading; /* of GT_IDLE_HOST, while a data loader was at work on the node */
     uint64_t gaps;

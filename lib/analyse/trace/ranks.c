@@ -38,6 +38,7 @@ static int measure_steps(struct search *search)
         struct gt_rank_figures *rank = &search->rank[steps.span[from].key[0]];
         rank->steps = to - from;
         rank->figure[GT_RANK_STEP] = gt_numbers_percentile(&lengths, 50);
+        rank->step_total = gt_numbers_total(&lengths);
         rank->step_p95 = gt_numbers_percentile(&lengths, 95);
     }
     gt_numbers_release(&lengths);
@@ -54,7 +55,7 @@ static void add_gpu(struct gt_rank_figures *rank, const struct gt_gpu_time *time
         for (int i = GT_RANK_COMPUTE; i < GT_RANK_FIGURES; i++)
             rank->figure[i] = 0;
     }
-    rank->whole += (double)(time->last - time->first);
+    rank->whole += (double)time->whole;
     rank->figure[GT_RANK_COMPUTE] += (double)gt_gpu_busy(time, GT_USE_COMPUTE);
     rank->figure[GT_RANK_COMMUNICATION] += (double)(time->part[COMMUNICATION] + time->part[COMMUNICATION | MEMORY]);
     rank->figure[GT_RANK_IDLE] += (double)time->part[0];
@@ -67,7 +68,7 @@ static int measure_gpus(struct search *search, const struct gt_spans *spans)
     for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
         struct gt_gpu_time time;
         to = gt_spans_run(spans, from, 2);
-        status = gt_gpu_time(&time, spans, from, to);
+        status = gt_gpu_time(search->input, &time, spans, from, to);
         if (status < 0 || spans->span[from].key[GT_GPU_NODE] == GT_TRACE_NONE)
             continue;
         struct gt_rank_figures *rank = &search->rank[spans->span[from].key[GT_GPU_NODE]];
@@ -103,7 +104,7 @@ static int measure_loading(struct search *search)
         if (node == GT_TRACE_NONE || search->rank[node].has_gpu || !gt_node_range(search->input, node, &first, &last))
             continue;
         struct gt_rank_figures *rank = &search->rank[node];
-        rank->whole = (double)(last - first);
+        rank->whole = (double)gt_analysis_recorded(search->input, node, first, last);
         rank->figure[GT_RANK_LOADING] = 0;
         for (size_t i = from; i < to; i++)
             rank->figure[GT_RANK_LOADING] += (double)(waits.span[i].end - waits.span[i].start);

@@ -19,7 +19,7 @@ enum gt_rank_figure {
 struct gt_rank_figures {
     uint32_t node; /* a place */
     size_t steps, events;
-    double step_p95;
+    double step_p95, step_total;
     double figure[GT_RANK_FIGURES];
     double whole; /* of its GPUs; of a rank without GPUs all its time */
     bool has_gpu;

@@ -62,10 +62,27 @@ int64_t gt_path_rank(const char *path)
     return -1;
 }
 
+/* tensorboard_trace_handler writes a file for each cycle of a worker: "<host>_<pid>.<time in ns>.pt.trace.json". */
+static struct gt_span worker_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *suffix = strstr(name, ".pt.trace.json"), *digits = suffix;
+    while (digits && digits > name && isdigit((unsigned char)digits[-1]))
+        digits--;
+    if (!digits || digits == suffix || digits <= name + 1 || digits[-1] != '.')
+        return (struct gt_span){0};
+    return (struct gt_span){name, (size_t)(digits - 1 - name)};
+}
+
 static int read_chrome(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     int status = gt_timeline_read(reading, path, &(struct gt_timeline_options){0}, error);
-    return status < 0 || gt_reading_file(reading)->rank >= 0 ? status : gt_reading_rank(reading, gt_path_rank(path));
+    if (status < 0 || gt_reading_file(reading)->rank >= 0)
+        return status;
+    int64_t rank = gt_path_rank(path);
+    struct gt_span worker = worker_of(path);
+    return rank < 0 && worker.length ? gt_reading_node(reading, worker.text, worker.length)
+                                     : gt_reading_rank(reading, rank);
 }
 
 const struct gt_trace_format gt_trace_chrome = {
