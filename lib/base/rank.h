@@ -3,6 +3,7 @@
 #define GT_BASE_RANK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buffer.h"
 
@@ -14,5 +15,21 @@ const char *gt_rank(void);
 int gt_rank_job(struct gt_buffer *out);
 /* The job is known to have more ranks than this one. */
 bool gt_rank_has_others(void);
+
+/* Looks up a variable of the environment of some process; NULL where it is not set. */
+struct gt_rank_environment {
+    const char *(*find)(const void *context, const char *name);
+    const void *context;
+};
+
+/* What the environment of a process says of its place. */
+struct gt_rank_place {
+    const char *launcher;   /* "OpenMPI"; NULL outside of parallel jobs */
+    long rank, local, size; /* -1: not told */
+};
+
+void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *environment);
+/* Writes the name of the job for all trackers of it, "[cluster:]id[.step][+restart]"; "" without a scheduler and GPU_TRACKER_JOB. */
+void gt_rank_job_name(char *ret, size_t size, const struct gt_rank_environment *environment);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
+#include "record/place.h"
 #include "record/provenance.h"
 #include "record/recorder_state.h"
 #include "sample/cost.h"
@@ -170,6 +171,11 @@ static const char *find(const struct environment *environment, const char *name)
     return NULL;
 }
 
+static const char *find_for_rank(const void *environment, const char *name)
+{
+    return find(environment, name);
+}
+
 static double number_of(const struct environment *environment, const char *name)
 {
     const char *text = find(environment, name);
@@ -260,6 +266,7 @@ void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
         ssize_t length = gt_root_read_process(root, machine->pid, "environ", environment.text, ENVIRONMENT_SIZE);
         environment.length = length > 0 ? (size_t)length : 0;
         read_environment(machine, &environment);
+        gt_place_read(machine, root, &(struct gt_rank_environment){find_for_rank, &environment}, groups);
     }
     free(environment.text);
     read_groups(machine, root, groups);

@@ -211,6 +211,7 @@ bool gt_grid_has_column(const struct gt_table *table, size_t number)
 static int show_amounts(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
 {
     struct gt_buffer text = {0}, unit = {0}, exact = {0};
+    char digits[GT_NUMBER_SIZE];
     bool is_amount = false;
     int status = 0;
     for (size_t row = 1; !status && row < grid->rows; row++) {
@@ -220,7 +221,8 @@ static int show_amounts(struct gt_grid *grid, const struct gt_table *table, size
             continue;
         is_amount = true;
         free(grid->text[row * grid->columns + to]);
-        add_number(&exact, number, decimals(grid->report, 0, number));
+        gt_number_repr(digits, number);
+        gt_buffer_text(&exact, digits);
         status = take(grid, row, to, &exact);
         if (!status)
             status = put_instead(grid, row, to, &text);

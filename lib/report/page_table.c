@@ -319,7 +319,7 @@ static void put_body(struct gt_buffer *out, const struct shape *shape)
     gt_buffer_text(out, "<thead>");
     put_row(out, shape, 0, false);
     gt_buffer_text(out, grid->rows > 1 ? "<tbody>\n" : "");
-    for (int is_last = 0; is_last <= folds; is_last++)
+    for (int is_last = 0; is_last < (folds ? 2 : 1); is_last++)
         for (size_t row = 1; row < grid->rows; row++)
             if (!folds || says_nothing(grid, row) == is_last)
                 put_row(out, shape, row, is_worst && is_worst[row]);

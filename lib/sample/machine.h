@@ -60,6 +60,16 @@ struct gt_machine {
     int tasks;                        /* of Slurm, that the job holds on this node; 0: not known */
     bool asks_by_core; /* Slurm gives the job memory for each core: one of an array, or of several tasks */
     char currency[16]; /* "EUR"; "" not told */
+    /* Recordings of one job are joined by these. */
+    char job[160];            /* "alps:4242.0", the same for all of its trackers; "" not known */
+    char launcher[16];        /* that numbered the ranks: "OpenMPI"; "" none did */
+    int rank, local_rank;     /* counted from 1; 0: not told */
+    int world;                /* ranks of the job; 0: not told */
+    char node[48];            /* the machine's boot id, the same in all containers of it; "" not known */
+    char node_name[128];      /* what the scheduler calls it; "" not told */
+    double network;           /* number of the network namespace; 0: not known */
+    char control_group[1024]; /* "/system.slice/job"; "" not known */
+    double clock_error;       /* seconds by which the clock may be off at most, as the kernel has it; 0: not known */
 };
 
 #endif

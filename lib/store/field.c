@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "schema/unit.h"
 
-enum storage { TEXT, INT, PID, BOOL, UINT64, DOUBLE, NANOSECONDS, RAM, GPU_RAM };
+enum storage { TEXT, INT, FROM_ONE, POSITIVE, PID, BOOL, UINT64, DOUBLE, KNOWN, NANOSECONDS, RAM, GPU_RAM };
 
 #define FIELD(type, name, member, kind, storage)                                                          \
     {                                                                                                     \
@@ -60,6 +60,16 @@ const struct gt_field gt_machine_fields[] = {
     FIELD(gt_machine, "time_asked_source", limit[GT_LIMIT_TIME].source, TEXT, TEXT),
     FIELD(gt_machine, "tasks", tasks, INTEGER, INT),
     FIELD(gt_machine, "memory_by_core", asks_by_core, INTEGER, BOOL),
+    FIELD(gt_machine, "job", job, TEXT, TEXT),
+    FIELD(gt_machine, "launcher", launcher, TEXT, TEXT),
+    FIELD(gt_machine, "rank", rank, INTEGER, FROM_ONE),
+    FIELD(gt_machine, "local_rank", local_rank, INTEGER, FROM_ONE),
+    FIELD(gt_machine, "world_size", world, INTEGER, POSITIVE),
+    FIELD(gt_machine, "node", node, TEXT, TEXT),
+    FIELD(gt_machine, "node_name", node_name, TEXT, TEXT),
+    FIELD(gt_machine, "network_namespace", network, NUMBER, KNOWN),
+    FIELD(gt_machine, "control_group", control_group, TEXT, TEXT),
+    FIELD(gt_machine, "clock_error", clock_error, NUMBER, KNOWN),
 };
 const size_t gt_machine_field_count = sizeof gt_machine_fields / sizeof *gt_machine_fields;
 
@@ -140,10 +150,13 @@ double gt_field_number(const struct gt_field *field, const void *object)
     const void *at = (const char *)object + field->offset;
     switch ((enum storage)field->storage) {
     case INT: return *(const int *)at;
+    case FROM_ONE: return *(const int *)at <= 0 ? NAN : *(const int *)at - 1; /* 0 in memory: missing */
+    case POSITIVE: return *(const int *)at <= 0 ? NAN : *(const int *)at;
     case PID: return *(const pid_t *)at;
     case BOOL: return *(const bool *)at;
     case UINT64: return (double)*(const uint64_t *)at;
     case DOUBLE: return *(const double *)at;
+    case KNOWN: return *(const double *)at > 0 ? *(const double *)at : NAN;
     case NANOSECONDS: return (double)(*(const int64_t *)at / 1000) / 1e6;
     case RAM:
     case GPU_RAM: return *(const double *)at / bytes_per_unit(field, object);
@@ -168,11 +181,14 @@ void gt_field_set_number(const struct gt_field *field, void *object, double valu
     if (isnan(value) && field->kind == GT_FIELD_INTEGER)
         return;
     switch ((enum storage)field->storage) {
-    case INT: *(int *)at = (int)between(value, INT32_MIN, INT32_MAX); break;
+    case FROM_ONE: *(int *)at = (int)between(value + 1, 0, INT32_MAX); break;
+    case INT:
+    case POSITIVE: *(int *)at = (int)between(value, INT32_MIN, INT32_MAX); break;
     case PID: *(pid_t *)at = (pid_t)between(value, 0, INT32_MAX); break;
     case BOOL: *(bool *)at = value != 0; break;
     case UINT64: *(uint64_t *)at = (uint64_t)between(value, 0, 0x1p53); break;
     case DOUBLE: *(double *)at = value; break;
+    case KNOWN: *(double *)at = value > 0 ? value : 0; break;
     case NANOSECONDS: *(int64_t *)at = isnan(value) ? 0 : (int64_t)(between(value, 0, 9e9) * 1e6) * 1000; break;
     case RAM:
     case GPU_RAM: *(double *)at = nearbyint(value * bytes_per_unit(field, object)); break;

@@ -81,26 +81,64 @@ static int fill(struct gt_proto_file *file, size_t wanted, struct gt_error *erro
     return 0;
 }
 
-int gt_proto_file_next(struct gt_proto_file *file, struct gt_proto_field *field, struct gt_error *error)
+/* Takes `head` bytes and the `length` that follow them; -EBADMSG where the file ends before. */
+static int take(struct gt_proto_file *file, size_t head, uint64_t length, struct gt_span *ret, struct gt_error *error)
 {
-    int type, status = fill(file, LONGEST_HEAD, error);
-    uint64_t length;
-    if (status < 0)
-        return status;
-    struct gt_proto proto = gt_proto_of((struct gt_span){file->bytes.data + file->at, file->bytes.length - file->at});
-    if (proto.at == proto.end)
-        return 0;
-    if (!read_head(&proto, field, &type, &length) || length > LONGEST)
+    if (length > LONGEST)
         return -EBADMSG;
-    size_t head = (size_t)(proto.at - (const unsigned char *)file->bytes.data) - file->at;
-    status = fill(file, head + (size_t)length, error);
+    int status = fill(file, head + (size_t)length, error);
     if (status < 0)
         return status;
     if (file->bytes.length - file->at < head + length)
         return -EBADMSG;
-    proto = gt_proto_of((struct gt_span){file->bytes.data + file->at, head + (size_t)length});
+    *ret = (struct gt_span){file->bytes.data + file->at, head + (size_t)length};
     file->at += head + (size_t)length;
+    return 1;
+}
+
+/* What is there of the next head. */
+static struct gt_proto head_of(const struct gt_proto_file *file)
+{
+    return gt_proto_of((struct gt_span){file->bytes.data + file->at, file->bytes.length - file->at});
+}
+
+int gt_proto_file_next(struct gt_proto_file *file, struct gt_proto_field *field, struct gt_error *error)
+{
+    int type, status = fill(file, LONGEST_HEAD, error);
+    uint64_t length;
+    struct gt_span whole;
+    if (status < 0)
+        return status;
+    struct gt_proto proto = head_of(file);
+    const unsigned char *begin = proto.at;
+    if (proto.at == proto.end)
+        return 0;
+    if (!read_head(&proto, field, &type, &length))
+        return -EBADMSG;
+    status = take(file, (size_t)(proto.at - begin), length, &whole, error);
+    if (status <= 0)
+        return status;
+    proto = gt_proto_of(whole);
     return gt_proto_next(&proto, field);
+}
+
+int gt_proto_file_message(struct gt_proto_file *file, struct gt_span *message, struct gt_error *error)
+{
+    int status = fill(file, LONGEST_HEAD, error);
+    uint64_t length;
+    if (status < 0)
+        return status;
+    struct gt_proto proto = head_of(file);
+    const unsigned char *begin = proto.at;
+    if (proto.at == proto.end)
+        return 0;
+    if (!gt_proto_varint(&proto, &length))
+        return -EBADMSG;
+    size_t head = (size_t)(proto.at - begin);
+    status = take(file, head, length, message, error);
+    if (status > 0)
+        *message = (struct gt_span){message->text + head, message->length - head};
+    return status;
 }
 
 void gt_proto_file_release(struct gt_proto_file *file)

@@ -37,6 +37,8 @@ struct gt_proto_file {
 
 /* Returns 1 for a field, 0 at the end, -EBADMSG where it is cut off or damaged, or the negative errors of the input. */
 int gt_proto_file_next(struct gt_proto_file *file, struct gt_proto_field *field, struct gt_error *error);
+/* Does the same where a file is messages one behind the other, each with its length before it. */
+int gt_proto_file_message(struct gt_proto_file *file, struct gt_span *message, struct gt_error *error);
 void gt_proto_file_release(struct gt_proto_file *file);
 
 #endif

@@ -182,6 +182,20 @@ static bool filter_sample(const struct gt_filter *filter, int64_t time)
     return time >= filter->start && time <= filter->end;
 }
 
+/* A name need not end with a zero, which not every library's regexec can do without. */
+static bool matches(const regex_t *pattern, struct gt_span name)
+{
+#ifdef REG_STARTEND
+    regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)name.length};
+    return regexec(pattern, name.text ? name.text : "", 1, &range, REG_STARTEND) == 0;
+#else
+    char *text = strndup(name.text ? name.text : "", name.length);
+    bool does = text && regexec(pattern, text, 0, NULL, 0) == 0;
+    free(text);
+    return does;
+#endif
+}
+
 static bool filter_name(struct gt_filter *filter, struct gt_span name)
 {
     if (!filter->has_select)
@@ -189,10 +203,7 @@ static bool filter_name(struct gt_filter *filter, struct gt_span name)
     uint64_t hash = gt_hash(name.text, name.length);
     struct gt_verdict *verdict = &filter->verdict[hash % GT_FILTER_VERDICTS];
     if (!verdict->known || verdict->hash != hash || verdict->length != (uint32_t)name.length) {
-        regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)name.length};
-        *verdict = (struct gt_verdict){hash, (uint32_t)name.length, true,
-                                       regexec(&filter->select, name.text ? name.text : "", 1, &range, REG_STARTEND) ==
-                                           0};
+        *verdict = (struct gt_verdict){hash, (uint32_t)name.length, true, matches(&filter->select, name)};
     }
     return verdict->passes;
 }

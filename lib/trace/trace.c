@@ -18,7 +18,7 @@ const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
 const char *gt_trace_profiler_name(enum gt_trace_profiler profiler)
 {
     static const char *const names[] = {"cprofile", "pyinstrument",    "stacks", "speedscope", "perf",
-                                        "events",   "memory snapshot", "memray", "pprof"};
+                                        "events",   "memory snapshot", "memray", "pprof",      "chakra"};
     return names[profiler];
 }
 

@@ -156,6 +156,7 @@ enum gt_trace_profiler {
     GT_PROFILER_SNAPSHOT, /* what was allocated at the peak */
     GT_PROFILER_MEMRAY,   /* what was allocated of main memory at the peak */
     GT_PROFILER_PPROF,
+    GT_PROFILER_CHAKRA, /* durations of a graph's nodes */
     GT_PROFILERS
 };
 

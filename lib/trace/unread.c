@@ -15,8 +15,8 @@ static const struct signature signatures[] = {
     {SUFFIX(".nsys-rep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
     {SUFFIX(".qdrep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
     {SUFFIX(".et"),
-     "an execution trace of Chakra for simulators: what torch.profiler exported (export_chrome_trace), of "
-     "which it was made, has the times"},
+     "an execution trace of Chakra without start times and durations, which a simulator finds: what torch.profiler "
+     "exported (export_chrome_trace) has the times"},
     {SUFFIX(".ncu-rep"),
      "a report of Nsight Compute, which holds counters of kernels and no timeline: `ncu --import FILE` shows it"},
     {BYTES(0, "memray"), MEMRAY},

@@ -1,5 +1,8 @@
 """Recordings of the ranks of a parallel job, by the variables that launchers set."""
+import csv
+import itertools
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -48,3 +51,43 @@ def test_a_wrong_value_is_refused_in_each_rank(rank, tmp_path):
     process = rank(1, "--tf", "run.txt", "--", "true")
     _, complaints = process.communicate(timeout=60)
     assert process.returncode == 2 and "run.txt" in complaints
+
+
+FACTS = ("job", "launcher", "rank", "local_rank", "world_size", "node", "node_name", "network_namespace", "control_group",
+         "clock_error")
+
+
+def facts_of(path):
+    """What recordings of one job are joined by, as text, as the file has it."""
+    if path.suffix == ".csv":
+        with open(path, newline="", encoding="utf-8") as file:
+            names, values = itertools.islice(csv.reader(file), 2)
+        found = dict(zip(names, values))
+        return {name: found[name] for name in FACTS}
+    database = sqlite3.connect(path)
+    row = database.execute(f"SELECT {', '.join(FACTS)} FROM static_data").fetchone()
+    database.close()
+    return {name: "" if value is None else str(value) for name, value in zip(FACTS, row)}
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "csv"])
+def test_a_recording_tells_its_place_in_the_job(rank, tmp_path, suffix):
+    variables = {"OMPI_COMM_WORLD_LOCAL_RANK": "0", "SLURM_CLUSTER_NAME": "alps", "SLURM_RESTART_COUNT": "1",
+                 "SLURMD_NODENAME": "n7"}
+    process = rank(2, "--tf", f"run.{suffix}", "--", "sleep", "0.2", **variables)
+    assert process.communicate(timeout=60) and process.returncode == 0
+    found = facts_of(tmp_path / f"run.{suffix}")
+    boot = open("/proc/sys/kernel/random/boot_id", encoding="ascii").read().strip()
+    assert {name: found[name] for name in FACTS[:7]} == {
+        "job": "alps:42+1", "launcher": "OpenMPI", "rank": "2", "local_rank": "0", "world_size": "3", "node": boot,
+        "node_name": "n7"}
+    assert f"net:[{found['network_namespace'].removesuffix('.0')}]" == os.readlink("/proc/self/ns/net")
+    assert found["clock_error"] == "" or 0 < float(found["clock_error"]) < 16
+
+
+def test_what_is_not_known_of_the_place_is_missing(gpu_tracker, tmp_path):
+    for suffix in ("sqlite", "csv"):
+        subprocess.run([gpu_tracker, "run", "--no-history", "--tf", f"run.{suffix}", "--", "true"], cwd=tmp_path, check=True,
+                       capture_output=True)
+        found = facts_of(tmp_path / f"run.{suffix}")
+        assert [found[name] for name in ("job", "launcher", "rank", "local_rank", "world_size")] == [""] * 5

@@ -226,7 +226,7 @@ static void judge_function(struct gt_adviser *adviser, const struct gt_function_
     const char *name = profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(profiler);
     double seconds = sum->figure[GT_TOTAL_TIME], share = gt_percent(seconds, total);
     struct gt_buffer title = {0}, caller = {0}, calls = {0};
-    if (!(share >= HOT))
+    if (profiler == GT_PROFILER_CHAKRA || !(share >= HOT)) /* its GPUs and threads work at once: their sum is no time */
         return;
     write_caller(adviser, sums, sum, &caller);
     if (!isnan(sum->figure[GT_TOTAL_CALLS]))

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyse/advice/advice.h"
 #include "analyse/trace/time_words.h"
@@ -32,6 +33,12 @@ static const char *owner_of(const struct idle_rule *rule, uint32_t node, char *t
     return text;
 }
 
+/* Devices are numbers in most traces, and "GPU 0" in those of rocprofv3. */
+static const char *gpu_before(const char *device)
+{
+    return strncmp(device, "GPU", 3) == 0 ? "" : "GPU ";
+}
+
 static void judge_idle(void *context, const struct gt_idle_time *time)
 {
     struct idle_rule *rule = context;
@@ -45,17 +52,18 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
     gt_advise(
         adviser, gt_gain_of(loading, whole), "idle, dataloader",
-        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
-        node, device, share, gt_percent(loading, idle));
+        "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
+        node, gpu_before(device), device, share, gt_percent(loading, idle));
     gt_advise(
         adviser, gt_gain_of(host, whole), "idle, operators",
-        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
-        node, device, share, gt_percent(host, idle), owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner),
+        "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
+        node, gpu_before(device), device, share, gt_percent(host, idle),
+        owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner),
         has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     gt_advise(
         adviser, gt_gain_of(other, whole), "idle",
-        "%s: GPU %s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
-        node, device, share, gt_percent(other, idle));
+        "%s: %s%s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
+        node, gpu_before(device), device, share, gt_percent(other, idle));
 }
 
 void gt_advise_idle(struct gt_adviser *adviser)
@@ -93,12 +101,12 @@ void gt_advise_uses(struct gt_adviser *adviser)
         double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]);
         gt_advise(
             adviser, gt_gain_of(shown, whole), "breakdown",
-            "%s: GPU %s %.0f %% of the time in communication that no computation hides (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
-            node, device, gt_percent(shown, whole),
+            "%s: %s%s %.0f %% of the time in communication that no computation hides (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
+            node, gpu_before(device), device, gt_percent(shown, whole),
             gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION)));
         gt_advise(adviser, gt_gain_of(memory, whole), "breakdown, kernels",
-                  "%s: GPU %s %.0f %% of the time doing nothing but copying and filling memory: %s", node, device,
-                  gt_percent(memory, whole),
+                  "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
+                  gpu_before(device), device, gt_percent(memory, whole),
                   is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
                                             : "pinned memory, asynchronous copies");
     }

@@ -177,8 +177,10 @@ static void add_calls(struct lanes *lanes, const struct gt_interval **call, size
 {
     struct thread thread = {0};
     for (size_t i = 0; i < calls; i++) {
-        if (i == 0 || !is_same_thread(call[i - 1], call[i]))
-            thread = (struct thread){.track = &lanes->track[*track++]};
+        if (i == 0 || !is_same_thread(call[i - 1], call[i])) {
+            thread = (struct thread){.track = &lanes->track[*track]};
+            track++;
+        }
         add_call(lanes, &thread, call[i]);
     }
 }

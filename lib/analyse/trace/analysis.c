@@ -34,14 +34,15 @@ static const struct {
     {"cpu_op", GT_WORK_OPERATOR},      {"Operator", GT_WORK_OPERATOR},   {"user_annotation", GT_WORK_ANNOTATION},
 };
 
-/* Names of kernels that are not computation: NCCL's (RCCL keeps the names), NVSHMEM's, and copies made by kernels. */
+/* Names of kernels that are not computation: NCCL's (RCCL keeps the names), NVSHMEM's, Chakra's nodes, and copies made by
+ * kernels. */
 static const struct {
     const char *pattern;
     enum gt_use usage;
 } kernels[] = {
     {"nccl*", GT_USE_COMMUNICATION},    {"rccl*", GT_USE_COMMUNICATION},    {"void nccl*", GT_USE_COMMUNICATION},
     {"nvshmem*", GT_USE_COMMUNICATION}, {"mscclpp*", GT_USE_COMMUNICATION}, {"Memcpy*", GT_USE_MEMORY},
-    {"Memset*", GT_USE_MEMORY},         {"CUDA mem*", GT_USE_MEMORY},
+    {"Memset*", GT_USE_MEMORY},         {"CUDA mem*", GT_USE_MEMORY},       {"COMM_*_NODE*", GT_USE_COMMUNICATION},
 };
 
 const struct gt_analysis *gt_analysis_find(const char *name, struct gt_error *error)

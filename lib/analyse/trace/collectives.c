@@ -112,6 +112,8 @@ static struct part part_of(const struct gt_analysis_input *input, size_t event, 
     uint32_t type = text_of(input, event, first + TYPE);
     double sequence = number_of(input, event, first + SEQUENCE), in = number_of(input, event, first + ELEMENTS_IN);
     double most = fmax(in, number_of(input, event, first + ELEMENTS_OUT));
+    double told = most * (type == GT_TRACE_NONE ? NAN : bytes_of_type(gt_trace_text(input->trace, type)));
+    int64_t bytes = gt_trace_bytes(events, event); /* of Chakra, which tells no elements */
     struct part part = {.group = text_of(input, event, first + GROUP),
                         .ranks = text_of(input, event, first + RANKS),
                         .node = gt_analysis_node(input, event),
@@ -122,8 +124,7 @@ static struct part part_of(const struct gt_analysis_input *input, size_t event, 
                         .end = events->start[event] + gt_trace_duration(events, event),
                         .elements = in,
                         .size = number_of(input, event, first + SIZE),
-                        .bytes = most *
-                                 (type == GT_TRACE_NONE ? NAN : bytes_of_type(gt_trace_text(input->trace, type))),
+                        .bytes = isnan(told) && bytes >= 0 ? (double)bytes : told,
                         .event = event,
                         .is_comparable = input->counted[gt_trace_process_of(input->trace, event)->file]};
     if (part.shown == GT_TRACE_NONE || !*gt_trace_text(input->trace, part.shown) ||

@@ -48,8 +48,8 @@ struct gt_path_what {
     enum gt_path_kind kind;
     uint32_t name;
 };
-/* Finds how long each step would be: the longest way through the whole graph is sought anew, from the begin of the trace on. `length` has path->steps
- * places; steps of ranks are found, or (`of_job`) those of the job. Returns 0 or -ENOMEM. */
+/* Finds how long each step would be: the longest way through the whole graph is sought anew, from the begin of the trace on.
+ * `length` has path->steps places; steps of ranks are found, or (`of_job`) those of the job. Returns 0 or -ENOMEM. */
 int gt_critical_path_what_if(const struct gt_critical_path *path, const struct gt_path_what *what, bool of_job,
                              int64_t *length);
 

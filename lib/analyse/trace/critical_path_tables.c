@@ -339,8 +339,8 @@ static int add_what_if(const struct tables *tables, struct gt_node *root, const 
     struct gt_table *table = gt_analysis_table(root, "what_if", "What if it took no time",
                                                "text:node kernel:without text:is number:path_percent "
                                                "number:mean_step_us number:shorter_percent");
-    int status = 0;
-    for (int of_job = 0; of_job <= tables->has_job && status >= 0; of_job++) {
+    int status = 0, whose = tables->has_job ? 2 : 1;
+    for (int of_job = 0; of_job < whose && status >= 0; of_job++) {
         struct gains gains = {0};
         status = try_all(tables, entries, of_job, &gains);
         for (size_t i = 0; i < gains.count && status >= 0; i++)

@@ -346,22 +346,13 @@ static const struct track *process_of(struct perfetto *perfetto, const struct tr
     return track;
 }
 
-/* rocprofv3 names the streams of GPUs "COMPUTE AGENT [1] STREAM [3] (GPU)" and "COPY to AGENT [1] STREAM [3] (GPU)". */
-static bool is_of_gpu(const char *name, int *agent, int *stream)
-{
-    const char *first = strncmp(name, "COMPUTE ", 8) == 0 || strncmp(name, "COPY to ", 8) == 0 ? strchr(name, '[')
-                                                                                               : NULL,
-               *second = first ? strchr(first + 1, '[') : NULL;
-    return second && strstr(second, "GPU") && sscanf(first, "[%d]", agent) == 1 && sscanf(second, "[%d]", stream) == 1;
-}
-
 static int name_track(struct perfetto *perfetto, struct track *track)
 {
     struct gt_trace *trace = perfetto->reading->trace;
     const struct track *process = process_of(perfetto, track);
     char pid[24], tid[32];
     int agent, stream;
-    track->is_gpu = track->name != GT_TRACE_NONE && is_of_gpu(gt_trace_text(trace, track->name), &agent, &stream);
+    track->is_gpu = track->name != GT_TRACE_NONE && gt_rocm_stream(gt_trace_text(trace, track->name), &agent, &stream);
     if (track->is_gpu) {
         process = NULL;
         snprintf(pid, sizeof pid, "agent %d", agent);
@@ -471,31 +462,6 @@ static struct event read_event(struct perfetto *perfetto, uint32_t sequence, str
     return event;
 }
 
-/* Events of rocprofv3 are those of its JSON: their sorts, the calls that launched them, the bytes of copies. */
-static void take_rocm(struct perfetto *perfetto, struct gt_raw_event *item, const struct open *open)
-{
-    static const struct {
-        const char *category, *ours;
-        bool of_gpu;
-    } sorts[] = {{"hip_api", "hip_runtime", false},
-                 {"marker_api", "user_annotation", false},
-                 {"kernel_dispatch", "kernel", true},
-                 {"memory_copy", "gpu_memcpy", true}};
-    struct gt_span call = {0}, bytes = {0};
-    int64_t number;
-    GT_FIND(item->args, {"corr_id", &call}, {"copy_bytes", &bytes});
-    if (!call.text || gt_span_decimal(call, 0, &number) < 0 || number < 0)
-        return;
-    item->correlation = (uint64_t)number;
-    if (bytes.text && gt_span_decimal(bytes, 0, &number) >= 0)
-        item->bytes = number;
-    for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++)
-        if (gt_span_is(item->category, sorts[i].category) && perfetto->track[open->track].is_gpu == sorts[i].of_gpu)
-            item->category = (struct gt_span){sorts[i].ours, strlen(sorts[i].ours)};
-    const char *way = gt_rocm_copy(item->name);
-    item->name = way ? (struct gt_span){way, strlen(way)} : item->name;
-}
-
 static int hand_on(struct perfetto *perfetto, const struct open *open, int64_t end, char phase, uint8_t flag)
 {
     const struct gt_trace *trace = perfetto->reading->trace;
@@ -519,7 +485,7 @@ static int hand_on(struct perfetto *perfetto, const struct open *open, int64_t e
                                 .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
     if (open->args) {
         gt_raw_event_arguments(&item);
-        take_rocm(perfetto, &item, open);
+        gt_rocm_event(&item, perfetto->track[open->track].is_gpu);
     }
     return gt_reading_event(perfetto->reading, &item, item.name, perfetto->track[open->track].index, flag);
 }

@@ -361,6 +361,38 @@ const char *gt_rocm_copy(struct gt_span operation)
     return NULL;
 }
 
+bool gt_rocm_stream(const char *name, int *agent, int *stream)
+{
+    const char *first = strncmp(name, "COMPUTE ", 8) == 0 || strncmp(name, "COPY to ", 8) == 0 ? strchr(name, '[')
+                                                                                               : NULL,
+               *second = first ? strchr(first + 1, '[') : NULL;
+    return second && strstr(second, "GPU") && sscanf(first, "[%d]", agent) == 1 && sscanf(second, "[%d]", stream) == 1;
+}
+
+void gt_rocm_event(struct gt_raw_event *item, bool is_of_gpu)
+{
+    static const struct {
+        const char *category, *ours;
+        bool of_gpu;
+    } sorts[] = {{"hip_api", "hip_runtime", false},
+                 {"marker_api", "user_annotation", false},
+                 {"kernel_dispatch", "kernel", true},
+                 {"memory_copy", "gpu_memcpy", true}};
+    struct gt_span call = {0}, bytes = {0};
+    int64_t number;
+    GT_FIND(item->args, {"corr_id", &call}, {"copy_bytes", &bytes});
+    if (!call.text || gt_span_decimal(call, 0, &number) < 0 || number < 0)
+        return;
+    item->correlation = (uint64_t)number;
+    if (bytes.text && gt_span_decimal(bytes, 0, &number) >= 0)
+        item->bytes = number;
+    for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++)
+        if (gt_span_is(item->category, sorts[i].category) && is_of_gpu == sorts[i].of_gpu)
+            item->category = (struct gt_span){sorts[i].ours, strlen(sorts[i].ours)};
+    const char *way = gt_rocm_copy(item->name);
+    item->name = way ? (struct gt_span){way, strlen(way)} : item->name;
+}
+
 static int take_copy(struct rocprof *rocprof, struct record *record, struct gt_span category)
 {
     const char *name = gt_rocm_copy(operation_of(rocprof, record));

@@ -1,0 +1,76 @@
+/* The place of a process in a parallel job, as launchers tell it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rank.h"
+
+/* "NAME", "VALUE", ..., NULL */
+static const char *find(const void *context, const char *name)
+{
+    for (const char *const *at = context; *at; at += 2)
+        if (!strcmp(*at, name))
+            return at[1];
+    return NULL;
+}
+
+static void check_job(const char *const *variables, const char *expected)
+{
+    char name[40];
+    gt_rank_job_name(name, sizeof name, &(struct gt_rank_environment){find, variables});
+    assert_string_equal(name, expected);
+}
+
+static void test_names_of_jobs(void **state)
+{
+    (void)state;
+    check_job((const char *[]){NULL}, "");
+    check_job((const char *[]){"SLURM_JOB_ID", "42", NULL}, "42");
+    check_job((const char *[]){"SLURM_JOB_ID", "42", "SLURM_CLUSTER_NAME", "alps", "SLURM_STEP_ID", "0", NULL},
+              "alps:42.0");
+    check_job((const char *[]){"SLURM_JOB_ID", "43", "SLURM_ARRAY_JOB_ID", "42", "SLURM_ARRAY_TASK_ID", "7", NULL},
+              "42_7");
+    check_job((const char *[]){"SLURM_JOB_ID", "43", "SLURM_HET_JOB_ID", "42", NULL}, "42");
+    check_job((const char *[]){"SLURM_JOB_ID", "42", "SLURM_RESTART_COUNT", "2", NULL}, "42+2");
+    check_job((const char *[]){"SLURM_JOB_ID", "42", "SLURM_RESTART_COUNT", "0", NULL}, "42");
+    check_job((const char *[]){"GPU_TRACKER_JOB", "mine", "SLURM_JOB_ID", "42", NULL}, "mine");
+    check_job((const char *[]){"LSB_JOBID", "5", "LSB_JOBINDEX", "3", NULL}, "5_3");
+}
+
+static void check_place(const char *const *variables, const struct gt_rank_place *expected)
+{
+    struct gt_rank_place place;
+    gt_rank_place(&place, &(struct gt_rank_environment){find, variables});
+    assert_string_equal(place.launcher ? place.launcher : "", expected->launcher ? expected->launcher : "");
+    assert_int_equal(place.rank, expected->rank);
+    assert_int_equal(place.local, expected->local);
+    assert_int_equal(place.size, expected->size);
+}
+
+static void test_the_nearest_launcher_tells_the_place(void **state)
+{
+    (void)state;
+    check_place((const char *[]){NULL}, &(struct gt_rank_place){NULL, -1, -1, -1});
+    check_place((const char *[]){"SLURM_PROCID", "0", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "2",
+                                 "OMPI_COMM_WORLD_RANK", "5", "OMPI_COMM_WORLD_LOCAL_RANK", "1", "OMPI_COMM_WORLD_SIZE",
+                                 "8", NULL},
+                &(struct gt_rank_place){"OpenMPI", 5, 1, 8});
+    check_place((const char *[]){"RANK", "3", "LOCAL_RANK", "1", "LOCAL_WORLD_SIZE", "2", "WORLD_SIZE", "4", NULL},
+                &(struct gt_rank_place){"torchrun", 3, 1, 4});
+    check_place((const char *[]){"RANK", "3", "WORLD_SIZE", "4", NULL},
+                &(struct gt_rank_place){"Kubernetes", 3, -1, 4});
+    check_place((const char *[]){"PMI_RANK", "one", NULL}, &(struct gt_rank_place){"PMI", -1, -1, -1});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_of_jobs),
+        cmocka_unit_test(test_the_nearest_launcher_tells_the_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
