@@ -247,6 +247,10 @@ static: build-dependencies
 	@tools/check-libc build/static-$(MACHINE)/gpu-tracker
 	@echo build/static-$(MACHINE)/gpu-tracker
 
+# The wheels for PyPI, into dist/, checked by auditwheel and abi3audit.
+wheels: build-dependencies
+	@for machine in x86_64 aarch64; do tools/build-wheel $$machine || exit 1; done
+
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
 
@@ -256,4 +260,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-frameworks static check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-frameworks static wheels check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
