@@ -358,11 +358,23 @@ static void stragglers_are_named(void **state)
     struct gt_report *report = advise(trace);
     assert_says(
         report,
-        "rank 1 is the slowest in 5 of 5 steps, and there takes 50.0 us longer than the median of the others (33 % of "
+        "rank 1 is the slowest in 5 of 5 steps, and a step of it takes 50.0 us longer than the median of the others (33 % of "
         "all step time)",
         250, "stragglers, steps");
     assert_int_equal(traces_rows(report, "advice"), 1);
     gt_report_free(report);
+}
+
+/* Each of two is the slowest in half of the steps, by as much: none of them is slower than the other. */
+static void ranks_of_equal_speed_are_no_stragglers(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    for (int i = 0; i < 6; i++)
+        for (int rank = 0; rank < 2; rank++)
+            traces_step(trace, rank ? "rank 1" : "rank 0", "ProfilerStep", i, 1000 * i * US,
+                        (1000 * i + (rank == i % 2 ? 150 : 100)) * US);
+    assert_silent(trace);
 }
 
 /* Rank 2 computes for 90 us and the others wait in the collective for it. */
@@ -519,6 +531,7 @@ int main(void)
         cmocka_unit_test(who_comes_last_to_collectives_is_named),
         cmocka_unit_test(who_communicates_least_is_named_where_collectives_do_not_match),
         cmocka_unit_test(samples_are_judged),
+        cmocka_unit_test(ranks_of_equal_speed_are_no_stragglers),
         cmocka_unit_test(hot_functions_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,14 @@ struct gt_gain gt_gain_of(double part, double whole)
 {
     part = part < whole ? part : whole;
     double percent = gt_percent(part, whole);
-    return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3};
+    return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3, 0};
+}
+
+struct gt_gain gt_gain_of_gpu(double part, double whole, const struct gt_keyed_span *span)
+{
+    struct gt_gain gain = gt_gain_of(part, whole);
+    gain.gpu = span->key[GT_GPU_DEVICE] + 1;
+    return gain;
 }
 
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part)
@@ -231,7 +238,7 @@ static void judge_function(struct gt_adviser *adviser, const struct gt_function_
     write_caller(adviser, sums, sum, &caller);
     if (!isnan(sum->figure[GT_TOTAL_CALLS]))
         gt_buffer_printf(&calls, " in %.0f calls", sum->figure[GT_TOTAL_CALLS]);
-    gt_advise(adviser, (struct gt_gain){share, seconds * 1e6}, "functions",
+    gt_advise(adviser, (struct gt_gain){share, seconds * 1e6, 0}, "functions",
               "%.0f %% of the %stime in %s itself (%.3g of %.3g s%s, by %s)%s", share, is_python ? "Python " : "",
               gt_function_title(adviser->input, sum, &title), seconds, total, calls.length ? calls.data : "", name,
               caller.length ? caller.data : "");
@@ -336,7 +343,7 @@ static void judge_gpu(struct gt_adviser *adviser, const struct summaries *summar
     const char *node = gt_analysis_text(input, resource->node), *name = gt_analysis_text(input, resource->name);
     double mean = summary->sum / (double)summary->count, whole = (double)(summary->end - summary->begin);
     if (is_of(input, resource, "gpu", "gpu_throttle") && summary->hot)
-        gt_advise(adviser, (struct gt_gain){gt_percent((double)summary->hot, (double)summary->count), NAN},
+        gt_advise(adviser, (struct gt_gain){gt_percent((double)summary->hot, (double)summary->count), NAN, 0},
                   "utilization",
                   "%s: %s lowered its clock for heat or by hardware slowdown in %zu of %zu samples: cooling", node,
                   name, summary->hot, summary->count);
@@ -464,7 +471,7 @@ static void judge_energy(struct gt_adviser *adviser, const struct summaries *sum
         double all = drawn(adviser->input, summaries, node, kinds[i][0]);
         double idle = drawn(adviser->input, summaries, node, kinds[i][1]);
         if (gt_percent(idle, all) >= IDLE_ENERGY)
-            gt_advise(adviser, (struct gt_gain){gt_percent(idle, all), NAN}, "utilization",
+            gt_advise(adviser, (struct gt_gain){gt_percent(idle, all), NAN, 0}, "utilization",
                       "%s: the %s drew %.3g of %.3g J (%.0f %%) while they had nothing to do",
                       gt_analysis_text(adviser->input, node), kinds[i][2], idle, all, gt_percent(idle, all));
     }

@@ -11,9 +11,11 @@
 /* So much could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
 struct gt_gain {
     double percent, us;
+    uint32_t gpu; /* of one device: its place and 1; 0: not of one alone */
 };
-#define GT_NO_GAIN ((struct gt_gain){NAN, NAN})
+#define GT_NO_GAIN ((struct gt_gain){NAN, NAN, 0})
 struct gt_gain gt_gain_of(double part, double whole); /* of ns; no more than the whole can be won */
+struct gt_gain gt_gain_of_gpu(double part, double whole, const struct gt_keyed_span *span); /* a span of gt_gpu_spans */
 
 struct gt_advice {
     struct gt_gain gain;

@@ -147,7 +147,7 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
         gt_buffer_printf(&most, ", %.0f %% of it after %s",
                          gt_percent((double)drained.most, (double)drained.idle), operator);
     gt_advise(
-        adviser, gt_gain_of((double)drained.idle, whole), "api, idle",
+        adviser, gt_gain_of_gpu((double)drained.idle, whole, first), "api, idle",
         "%s: GPU %s: the host waited for it to finish %zu times (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
         gt_analysis_text(adviser->input, first->key[0]), gt_gpu_device(adviser->input, first), drained.count,
         gt_percent((double)drained.idle, whole), most.data ? most.data : "");
@@ -231,7 +231,7 @@ static void judge_pageable(struct gt_adviser *adviser)
             snprintf(text, sizeof text, "%s, %.1f GB/s", gt_human_bytes(some, bytes), bytes / total);
         if (count && adviser->status >= 0)
             gt_advise(
-                adviser, gt_gain_of(total, (double)time.whole), "api",
+                adviser, gt_gain_of_gpu(total, (double)time.whole, &spans.span[from]), "api",
                 "%s: GPU %s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
                 gt_analysis_text(adviser->input, spans.span[from].key[0]),
                 gt_gpu_device(adviser->input, &spans.span[from]), count, gt_percent(total, (double)time.whole), text);
