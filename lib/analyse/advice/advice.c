@@ -25,16 +25,16 @@
 
 static const double LEAST = 5;
 
-void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
+bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
 {
     va_list list;
     adviser->minor += gain.percent > 0 && gain.percent < LEAST;
     if (gain.percent < LEAST || adviser->status < 0)
-        return;
+        return false;
     struct gt_advice *advice = GT_GROW_LIST(adviser, advice);
     if (!advice) {
         adviser->status = -ENOMEM;
-        return;
+        return false;
     }
     *advice = (struct gt_advice){gain, see, format, NULL};
     va_start(list, format);
@@ -43,6 +43,13 @@ void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
         adviser->count--;
     }
     va_end(list);
+    return adviser->status >= 0;
+}
+
+const char *gt_advice_times(size_t count, char text[32])
+{
+    snprintf(text, 32, "%zu times", count);
+    return count == 1 ? "once" : text;
 }
 
 struct gt_gain gt_gain_of(double part, double whole)
@@ -174,8 +181,8 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (start->count)
         gt_advise(
             adviser, gain, "dataloader",
-            "%s: %.0f %% of the time making iterators of the data loader, %zu times, %s in the median: keep the workers between epochs (persistent_workers)",
-            name, gain.percent, start->count, GT_TIME_WORDS(start->median));
+            "%s: %.0f %% of the time making iterators of the data loader, %s, %s in the median: keep the workers between epochs (persistent_workers)",
+            name, gain.percent, GT_TIMES(start->count), GT_TIME_WORDS(start->median));
     gain = gt_gain_of(next->excess, whole);
     if (next->outliers)
         gt_advise(
@@ -498,7 +505,7 @@ static void advise_host_samples(struct gt_adviser *adviser)
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
 static void (*const rules[])(struct gt_adviser *adviser) = {
-    gt_advise_idle,     gt_advise_uses,      gt_advise_launches,   gt_advise_api,
+    gt_advise_api,      gt_advise_idle,      gt_advise_uses,       gt_advise_launches,
     gt_advise_memory,   advise_loader,       gt_advise_stragglers, gt_advise_critical_path,
     advise_gpu_samples, advise_host_samples, advise_functions,
 };
@@ -533,6 +540,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
     for (size_t i = 0; i < adviser->count; i++)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
+    gt_spans_release(&adviser->drained);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)

@@ -22,7 +22,7 @@ struct idle_rule {
 };
 
 /* " (41 % of that in aten::item)" */
-static const char *owner_of(const struct idle_rule *rule, uint32_t node, char *text, size_t size)
+static void owner_of(const struct idle_rule *rule, uint32_t node, char *text, size_t size)
 {
     const struct gt_host_wait *wait = gt_host_wait_of(&rule->waits, node);
     const char *name = wait ? gt_analysis_text(rule->adviser->input, wait->owner) : NULL;
@@ -30,13 +30,22 @@ static const char *owner_of(const struct idle_rule *rule, uint32_t node, char *t
     if (wait)
         snprintf(text, size, name ? " (%.0f %% of that in %.100s)" : " (%.0f %% of that between operators)",
                  100 * wait->share, name);
-    return text;
 }
 
 /* Devices are numbers in most traces, and "GPU 0" in those of rocprofv3. */
 static const char *gpu_before(const char *device)
 {
     return strncmp(device, "GPU", 3) == 0 ? "" : "GPU ";
+}
+
+/* Returns the idle time that the rule over synchronizations tells. */
+static double told_of(const struct gt_adviser *adviser, const struct gt_keyed_span *device)
+{
+    for (size_t i = 0; i < adviser->drained.count; i++)
+        if (adviser->drained.span[i].key[0] == device->key[GT_GPU_NODE] &&
+            adviser->drained.span[i].key[1] == device->key[GT_GPU_DEVICE])
+            return (double)adviser->drained.span[i].end;
+    return 0;
 }
 
 static void judge_idle(void *context, const struct gt_idle_time *time)
@@ -46,19 +55,23 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     char owner[160];
     const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
     const char *device = gt_gpu_device(adviser->input, time->span);
-    double loading = (double)time->loading, host = (double)time->idle[GT_IDLE_HOST] - loading;
+    double loading = (double)time->loading, told = told_of(adviser, time->span);
+    double host = (double)time->idle[GT_IDLE_HOST] - loading;
     double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
     bool has_graphs = gt_advice_finds(adviser, time->span->key[GT_GPU_NODE], "GraphLaunch");
     double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
+    if (told > 0)
+        snprintf(owner, sizeof owner, "%s", " (synchronizations apart)");
+    else
+        owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner);
     gt_advise(
         adviser, gt_gain_of_gpu(loading, whole, time->span), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
         node, gpu_before(device), device, share, gt_percent(loading, idle));
     gt_advise(
-        adviser, gt_gain_of_gpu(host, whole, time->span), "idle, operators",
+        adviser, gt_gain_of_gpu(host - told, whole, time->span), "idle, operators",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
-        node, gpu_before(device), device, share, gt_percent(host, idle),
-        owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner),
+        node, gpu_before(device), device, share, gt_percent(host - told, idle), owner,
         has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     gt_advise(
         adviser, gt_gain_of_gpu(other, whole, time->span), "idle",
