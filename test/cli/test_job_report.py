@@ -296,3 +296,21 @@ def test_the_cost_of_a_straggler_is_of_its_steps(report, tmp_path):
         own.write(tmp_path)
     finding = next(row for row in report()["findings"] if "makes the others wait" in row["advice"])
     assert finding["cost_percent"] == pytest.approx(10) and "10.0 % of each step" in finding["advice"]
+
+
+def test_gpus_of_one_rank_share_the_cost(report, tmp_path):
+    own, numbers = Rank(0, steps=range(1)), iter(range(100, 200))
+    own.events.clear()
+    for device, begins in ((0, (0, 50, 100)), (1, (0, 90, 100))):
+        for begin in begins:  # 10 us each: of 110 us 80 are idle on both, for the host
+            number = next(numbers)
+            own.add("cuda_runtime", "cudaLaunchKernel", 9 + device, begin - 1, 1, correlation=number)
+            own.add("kernel", "gemm", 7, begin, 40 if (device, begin) == (0, 50) else 10, correlation=number, device=device)
+            own.events[-1]["pid"] = device
+    own.write(tmp_path)
+    found = report()
+    rank, = found["ranks"]
+    finding, = [row for row in found["findings"] if "waiting for the host" in row["advice"]]
+    assert rank["idle_us"] == 50 + 80 and finding["cost_us"] == pytest.approx(65)
+    assert finding["cost_percent"] == pytest.approx(rank["host_percent"]) == pytest.approx(100 * 130 / 220)
+    assert finding["advice"].startswith("2 of 2 GPUs, most of all rank 0: GPU 1 idle 73 % of the time")

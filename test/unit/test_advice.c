@@ -358,11 +358,39 @@ static void stragglers_are_named(void **state)
     struct gt_report *report = advise(trace);
     assert_says(
         report,
-        "rank 1 is the slowest in 5 of 5 steps, and there takes 50.0 us longer than the median of the others (33 % of "
+        "rank 1 is the slowest in 5 of 5 steps, and a step of it takes 50.0 us longer than the median of the others (33 % of "
         "all step time)",
         250, "stragglers, steps");
     assert_int_equal(traces_rows(report, "advice"), 1);
     gt_report_free(report);
+}
+
+/* Of 100 us: 20 compute, and 80 pass after a synchronization until the next launch. That is told once. */
+static void time_after_synchronizations_is_told_once(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
+    add(trace, "rank 0", "kernel", "a", 1, 10, 1);
+    add(trace, "rank 0", "cuda_runtime", "cudaStreamSynchronize", 5, 10, 2);
+    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 89, 1, 3);
+    add(trace, "rank 0", "kernel", "b", 91, 10, 3);
+    struct gt_report *report = advise(trace);
+    assert_says(report, "the host waited for it to finish once (synchronization)", 80, "api, idle");
+    assert_true(row_of(report, "waiting for the host") == SIZE_MAX);
+    gt_report_free(report);
+}
+
+/* Each of two is the slowest in half of the steps, by as much: none of them is slower than the other. */
+static void ranks_of_equal_speed_are_no_stragglers(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    for (int i = 0; i < 6; i++)
+        for (int rank = 0; rank < 2; rank++)
+            traces_step(trace, rank ? "rank 1" : "rank 0", "ProfilerStep", i, 1000 * i * US,
+                        (1000 * i + (rank == i % 2 ? 150 : 100)) * US);
+    assert_silent(trace);
 }
 
 /* Rank 2 computes for 90 us and the others wait in the collective for it. */
@@ -519,6 +547,8 @@ int main(void)
         cmocka_unit_test(who_comes_last_to_collectives_is_named),
         cmocka_unit_test(who_communicates_least_is_named_where_collectives_do_not_match),
         cmocka_unit_test(samples_are_judged),
+        cmocka_unit_test(time_after_synchronizations_is_told_once),
+        cmocka_unit_test(ranks_of_equal_speed_are_no_stragglers),
         cmocka_unit_test(hot_functions_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

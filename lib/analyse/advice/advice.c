@@ -25,16 +25,16 @@
 
 static const double LEAST = 5;
 
-void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
+bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
 {
     va_list list;
     adviser->minor += gain.percent > 0 && gain.percent < LEAST;
     if (gain.percent < LEAST || adviser->status < 0)
-        return;
+        return false;
     struct gt_advice *advice = GT_GROW_LIST(adviser, advice);
     if (!advice) {
         adviser->status = -ENOMEM;
-        return;
+        return false;
     }
     *advice = (struct gt_advice){gain, see, format, NULL};
     va_start(list, format);
@@ -43,13 +43,27 @@ void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
         adviser->count--;
     }
     va_end(list);
+    return adviser->status >= 0;
+}
+
+const char *gt_advice_times(size_t count, char text[32])
+{
+    snprintf(text, 32, "%zu times", count);
+    return count == 1 ? "once" : text;
 }
 
 struct gt_gain gt_gain_of(double part, double whole)
 {
     part = part < whole ? part : whole;
     double percent = gt_percent(part, whole);
-    return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3};
+    return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3, 0};
+}
+
+struct gt_gain gt_gain_of_gpu(double part, double whole, const struct gt_keyed_span *span)
+{
+    struct gt_gain gain = gt_gain_of(part, whole);
+    gain.gpu = span->key[GT_GPU_DEVICE] + 1;
+    return gain;
 }
 
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part)
@@ -167,8 +181,8 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (start->count)
         gt_advise(
             adviser, gain, "dataloader",
-            "%s: %.0f %% of the time making iterators of the data loader, %zu times, %s in the median: keep the workers between epochs (persistent_workers)",
-            name, gain.percent, start->count, GT_TIME_WORDS(start->median));
+            "%s: %.0f %% of the time making iterators of the data loader, %s, %s in the median: keep the workers between epochs (persistent_workers)",
+            name, gain.percent, GT_TIMES(start->count), GT_TIME_WORDS(start->median));
     gain = gt_gain_of(next->excess, whole);
     if (next->outliers)
         gt_advise(
@@ -231,7 +245,7 @@ static void judge_function(struct gt_adviser *adviser, const struct gt_function_
     write_caller(adviser, sums, sum, &caller);
     if (!isnan(sum->figure[GT_TOTAL_CALLS]))
         gt_buffer_printf(&calls, " in %.0f calls", sum->figure[GT_TOTAL_CALLS]);
-    gt_advise(adviser, (struct gt_gain){share, seconds * 1e6}, "functions",
+    gt_advise(adviser, (struct gt_gain){share, seconds * 1e6, 0}, "functions",
               "%.0f %% of the %stime in %s itself (%.3g of %.3g s%s, by %s)%s", share, is_python ? "Python " : "",
               gt_function_title(adviser->input, sum, &title), seconds, total, calls.length ? calls.data : "", name,
               caller.length ? caller.data : "");
@@ -336,7 +350,7 @@ static void judge_gpu(struct gt_adviser *adviser, const struct summaries *summar
     const char *node = gt_analysis_text(input, resource->node), *name = gt_analysis_text(input, resource->name);
     double mean = summary->sum / (double)summary->count, whole = (double)(summary->end - summary->begin);
     if (is_of(input, resource, "gpu", "gpu_throttle") && summary->hot)
-        gt_advise(adviser, (struct gt_gain){gt_percent((double)summary->hot, (double)summary->count), NAN},
+        gt_advise(adviser, (struct gt_gain){gt_percent((double)summary->hot, (double)summary->count), NAN, 0},
                   "utilization",
                   "%s: %s lowered its clock for heat or by hardware slowdown in %zu of %zu samples: cooling", node,
                   name, summary->hot, summary->count);
@@ -464,7 +478,7 @@ static void judge_energy(struct gt_adviser *adviser, const struct summaries *sum
         double all = drawn(adviser->input, summaries, node, kinds[i][0]);
         double idle = drawn(adviser->input, summaries, node, kinds[i][1]);
         if (gt_percent(idle, all) >= IDLE_ENERGY)
-            gt_advise(adviser, (struct gt_gain){gt_percent(idle, all), NAN}, "utilization",
+            gt_advise(adviser, (struct gt_gain){gt_percent(idle, all), NAN, 0}, "utilization",
                       "%s: the %s drew %.3g of %.3g J (%.0f %%) while they had nothing to do",
                       gt_analysis_text(adviser->input, node), kinds[i][2], idle, all, gt_percent(idle, all));
     }
@@ -491,7 +505,7 @@ static void advise_host_samples(struct gt_adviser *adviser)
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
 static void (*const rules[])(struct gt_adviser *adviser) = {
-    gt_advise_idle,     gt_advise_uses,      gt_advise_launches,   gt_advise_api,
+    gt_advise_api,      gt_advise_idle,      gt_advise_uses,       gt_advise_launches,
     gt_advise_memory,   advise_loader,       gt_advise_stragglers, gt_advise_critical_path,
     advise_gpu_samples, advise_host_samples, advise_functions,
 };
@@ -526,6 +540,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
     for (size_t i = 0; i < adviser->count; i++)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
+    gt_spans_release(&adviser->drained);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)

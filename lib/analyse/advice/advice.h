@@ -11,9 +11,11 @@
 /* So much could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
 struct gt_gain {
     double percent, us;
+    uint32_t gpu; /* of one device: its place and 1; 0: not of one alone */
 };
-#define GT_NO_GAIN ((struct gt_gain){NAN, NAN})
+#define GT_NO_GAIN ((struct gt_gain){NAN, NAN, 0})
 struct gt_gain gt_gain_of(double part, double whole); /* of ns; no more than the whole can be won */
+struct gt_gain gt_gain_of_gpu(double part, double whole, const struct gt_keyed_span *span); /* a span of gt_gpu_spans */
 
 struct gt_advice {
     struct gt_gain gain;
@@ -26,12 +28,13 @@ struct gt_adviser {
     const struct gt_analysis_input *input;
     struct gt_advice *advice;
     size_t count, capacity;
-    size_t minor; /* sentences left out, for they tell of less than 5 % */
-    int status;   /* negative errno of what failed; rules do nothing then */
+    size_t minor;            /* sentences left out, for they tell of less than 5 % */
+    struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
+    int status;              /* negative errno of what failed; rules do nothing then */
 };
 
-/* Adds a sentence, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
-__attribute__((format(printf, 4, 5))) void gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
+/* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
+__attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
                                                      const char *format, ...);
 /* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part);
@@ -39,6 +42,9 @@ bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char
 /* The rules read these arguments of events. */
 #define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers", GT_PATH_ARGUMENTS
 enum { GT_ADVICE_NUM_WORKERS = 6, GT_ADVICE_COLLECTIVES };
+
+const char *gt_advice_times(size_t count, char text[32]); /* "once", "2 times" */
+#define GT_TIMES(count) gt_advice_times(count, (char[32]){0})
 
 /* Runs all rules, and sorts what they say: what could win the most time first. Returns 0 or a negative errno. */
 int gt_advise_all(struct gt_adviser *adviser);

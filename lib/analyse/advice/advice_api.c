@@ -41,8 +41,8 @@ static void judge_calls(struct gt_adviser *adviser, uint32_t node, const struct 
     if (kind->count)
         gt_advise(
             adviser, gt_gain_of(kind->total, host), "api",
-            "%s: %zu calls that allocate or free memory take %.0f %% of the host's time, most of it %s (%zu times): each may wait for the GPU; allocate once, let the allocator keep what it has (no empty_cache() in the loop), sizes that repeat",
-            name, kind->count, gt_percent(kind->total, host), kind->longest, kind->of_longest);
+            "%s: %zu calls that allocate or free memory take %.0f %% of the host's time, most of it %s (%s): each may wait for the GPU; allocate once, let the allocator keep what it has (no empty_cache() in the loop), sizes that repeat",
+            name, kind->count, gt_percent(kind->total, host), kind->longest, GT_TIMES(kind->of_longest));
     kind = &calls[GT_API_COPY];
     if (kind->count)
         gt_advise(
@@ -146,11 +146,14 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
     if (operator)
         gt_buffer_printf(&most, ", %.0f %% of it after %s",
                          gt_percent((double)drained.most, (double)drained.idle), operator);
-    gt_advise(
-        adviser, gt_gain_of((double)drained.idle, whole), "api, idle",
-        "%s: GPU %s: the host waited for it to finish %zu times (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
-        gt_analysis_text(adviser->input, first->key[0]), gt_gpu_device(adviser->input, first), drained.count,
+    bool is_told = gt_advise(
+        adviser, gt_gain_of_gpu((double)drained.idle, whole, first), "api, idle",
+        "%s: GPU %s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
+        gt_analysis_text(adviser->input, first->key[0]), gt_gpu_device(adviser->input, first), GT_TIMES(drained.count),
         gt_percent((double)drained.idle, whole), most.data ? most.data : "");
+    if (is_told)
+        adviser->status = gt_spans_add(
+            &adviser->drained, (struct gt_keyed_span){.key = {first->key[0], first->key[1]}, .end = drained.idle});
     gt_buffer_release(&most);
     gt_spans_release(&gaps);
 }
@@ -231,7 +234,7 @@ static void judge_pageable(struct gt_adviser *adviser)
             snprintf(text, sizeof text, "%s, %.1f GB/s", gt_human_bytes(some, bytes), bytes / total);
         if (count && adviser->status >= 0)
             gt_advise(
-                adviser, gt_gain_of(total, (double)time.whole), "api",
+                adviser, gt_gain_of_gpu(total, (double)time.whole, &spans.span[from]), "api",
                 "%s: GPU %s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
                 gt_analysis_text(adviser->input, spans.span[from].key[0]),
                 gt_gpu_device(adviser->input, &spans.span[from]), count, gt_percent(total, (double)time.whole), text);

@@ -22,7 +22,7 @@ struct idle_rule {
 };
 
 /* " (41 % of that in aten::item)" */
-static const char *owner_of(const struct idle_rule *rule, uint32_t node, char *text, size_t size)
+static void owner_of(const struct idle_rule *rule, uint32_t node, char *text, size_t size)
 {
     const struct gt_host_wait *wait = gt_host_wait_of(&rule->waits, node);
     const char *name = wait ? gt_analysis_text(rule->adviser->input, wait->owner) : NULL;
@@ -30,13 +30,22 @@ static const char *owner_of(const struct idle_rule *rule, uint32_t node, char *t
     if (wait)
         snprintf(text, size, name ? " (%.0f %% of that in %.100s)" : " (%.0f %% of that between operators)",
                  100 * wait->share, name);
-    return text;
 }
 
 /* Devices are numbers in most traces, and "GPU 0" in those of rocprofv3. */
 static const char *gpu_before(const char *device)
 {
     return strncmp(device, "GPU", 3) == 0 ? "" : "GPU ";
+}
+
+/* Returns the idle time that the rule over synchronizations tells. */
+static double told_of(const struct gt_adviser *adviser, const struct gt_keyed_span *device)
+{
+    for (size_t i = 0; i < adviser->drained.count; i++)
+        if (adviser->drained.span[i].key[0] == device->key[GT_GPU_NODE] &&
+            adviser->drained.span[i].key[1] == device->key[GT_GPU_DEVICE])
+            return (double)adviser->drained.span[i].end;
+    return 0;
 }
 
 static void judge_idle(void *context, const struct gt_idle_time *time)
@@ -46,22 +55,26 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     char owner[160];
     const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
     const char *device = gt_gpu_device(adviser->input, time->span);
-    double loading = (double)time->loading, host = (double)time->idle[GT_IDLE_HOST] - loading;
+    double loading = (double)time->loading, told = told_of(adviser, time->span);
+    double host = (double)time->idle[GT_IDLE_HOST] - loading;
     double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
     bool has_graphs = gt_advice_finds(adviser, time->span->key[GT_GPU_NODE], "GraphLaunch");
     double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
+    if (told > 0)
+        snprintf(owner, sizeof owner, "%s", " (synchronizations apart)");
+    else
+        owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner);
     gt_advise(
-        adviser, gt_gain_of(loading, whole), "idle, dataloader",
+        adviser, gt_gain_of_gpu(loading, whole, time->span), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
         node, gpu_before(device), device, share, gt_percent(loading, idle));
     gt_advise(
-        adviser, gt_gain_of(host, whole), "idle, operators",
+        adviser, gt_gain_of_gpu(host - told, whole, time->span), "idle, operators",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
-        node, gpu_before(device), device, share, gt_percent(host, idle),
-        owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner),
+        node, gpu_before(device), device, share, gt_percent(host - told, idle), owner,
         has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     gt_advise(
-        adviser, gt_gain_of(other, whole), "idle",
+        adviser, gt_gain_of_gpu(other, whole, time->span), "idle",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
         node, gpu_before(device), device, share, gt_percent(other, idle));
 }
@@ -100,11 +113,11 @@ void gt_advise_uses(struct gt_adviser *adviser)
         double whole = (double)time.whole, memory = (double)time.part[MEMORY];
         double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]);
         gt_advise(
-            adviser, gt_gain_of(shown, whole), "breakdown",
+            adviser, gt_gain_of_gpu(shown, whole, &spans.span[from]), "breakdown",
             "%s: %s%s %.0f %% of the time in communication that no computation hides (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
             node, gpu_before(device), device, gt_percent(shown, whole),
             gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION)));
-        gt_advise(adviser, gt_gain_of(memory, whole), "breakdown, kernels",
+        gt_advise(adviser, gt_gain_of_gpu(memory, whole, &spans.span[from]), "breakdown, kernels",
                   "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
                   gpu_before(device), device, gt_percent(memory, whole),
                   is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
@@ -160,7 +173,7 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
     free(launch);
     if (2 * brief >= launches && launches)
         gt_advise(
-            adviser, gt_gain_of(excess, (double)time_of(adviser->input, spans, from, to, first)), "launches",
+            adviser, gt_gain_of_gpu(excess, (double)time_of(adviser->input, spans, from, to, first), span), "launches",
             "%s: GPU %s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
             gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_gpu_device(adviser->input, span), brief,
             launches, GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
@@ -179,7 +192,7 @@ static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans
     struct gt_launch_queue queue = gt_launch_queue(change, count, NULL, NULL);
     double whole = (double)gt_analysis_recorded(adviser->input, first->key[GT_GPU_NODE], queue.first, queue.last);
     gt_advise(
-        adviser, gt_gain_of((double)queue.blocked, whole), "launches",
+        adviser, gt_gain_of_gpu((double)queue.blocked, whole, first), "launches",
         "%s: GPU %s, stream %s: the queue of launches was full (%d) for %.0f %% of the time, up to %lld long: the host is blocked there and feeds nothing else; launch other streams and load data from other threads",
         gt_analysis_text(adviser->input, first->key[GT_GPU_NODE]), gt_gpu_device(adviser->input, first),
         gt_analysis_text(adviser->input, first->key[GT_GPU_STREAM]), GT_FULL_QUEUE,
@@ -357,47 +370,58 @@ void gt_advise_memory(struct gt_adviser *adviser)
 
 struct rank {
     size_t slowest;
-    double late; /* ns over the median of the step's other ranks, where it was the slowest */
+    double late; /* ns over the median of the other ranks, summed over steps: less than 0 where it is mostly faster */
 };
 
-/* The median length of the ranks of one step without the slowest. */
-static int median_of_others(const struct gt_spans *steps, size_t from, size_t to, uint32_t slowest, double *ret)
+/* The median of sorted values but for one. */
+static double median_of_others(const struct gt_numbers *sorted, double own)
 {
-    struct gt_numbers others = {0};
+    size_t others = sorted->count - 1, at = 0, low = (others - 1) / 2, high = others / 2;
+    while (sorted->value[at] < own)
+        at++;
+    return (sorted->value[low + (low >= at)] + sorted->value[high + (high >= at)]) / 2;
+}
+
+static int compare_step(const struct gt_spans *steps, size_t from, size_t to, struct rank *rank,
+                        struct gt_numbers *lengths)
+{
     int status = 0;
+    gt_numbers_clear(lengths);
     for (size_t i = from; i < to && status >= 0; i++)
-        if (steps->span[i].key[2] != slowest)
-            status = gt_numbers_add(&others, (double)(steps->span[i].end - steps->span[i].start));
-    *ret = gt_numbers_percentile(&others, 50);
-    gt_numbers_release(&others);
+        status = gt_numbers_add(lengths, (double)(steps->span[i].end - steps->span[i].start));
+    gt_numbers_percentile(lengths, 50); /* sorts them */
+    for (size_t i = from; i < to && status >= 0; i++) {
+        double length = (double)(steps->span[i].end - steps->span[i].start);
+        rank[steps->span[i].key[2]].late += length - median_of_others(lengths, length);
+    }
     return status;
 }
 
 static void judge_steps(struct gt_adviser *adviser)
 {
     struct gt_spans steps = {0};
+    struct gt_numbers lengths = {0};
     size_t places = adviser->input->trace->strings.count, count = 0;
     struct rank *rank = calloc(places + 1, sizeof *rank);
-    double whole = 0, median;
+    double whole = 0;
     adviser->status = rank ? gt_skewed_steps(adviser->input, &steps) : -ENOMEM;
     for (size_t from = 0, to; from < steps.count && adviser->status >= 0; from = to) {
         to = gt_spans_run(&steps, from, 2);
         struct gt_skew skew = gt_step_skew(&steps, from, to);
         if (skew.nodes < 2)
             continue;
-        adviser->status = median_of_others(&steps, from, to, skew.slowest, &median);
+        adviser->status = compare_step(&steps, from, to, rank, &lengths);
         rank[skew.slowest].slowest++;
-        rank[skew.slowest].late += (double)(skew.shortest + skew.length) - median;
         whole += (double)(skew.shortest + skew.length);
         count++;
     }
     for (size_t i = 0; i < places && adviser->status >= 0; i++)
         gt_advise(
             adviser, gt_gain_of(rank[i].late, whole), "stragglers, steps",
-            "%s is the slowest in %zu of %zu steps, and there takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
+            "%s is the slowest in %zu of %zu steps, and a step of it takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
             gt_analysis_text(adviser->input, (uint32_t)i), rank[i].slowest, count,
-            GT_TIME_WORDS(rank[i].late / (double)(rank[i].slowest ? rank[i].slowest : 1)),
-            gt_percent(rank[i].late, whole));
+            GT_TIME_WORDS(rank[i].late / (double)count), gt_percent(rank[i].late, whole));
+    gt_numbers_release(&lengths);
     free(rank);
     gt_spans_release(&steps);
 }

@@ -280,6 +280,7 @@ static int add_steps(const struct job *job)
 struct finding {
     double cost, us;     /* percent and microseconds of the job; NaN: no time is told */
     size_t ranks, worst; /* worst: number of an advice */
+    size_t gpus;         /* that have it, of the rank where it is worst */
     size_t first;
     double least, most;
     bool is_of_job; /* the sentence speaks of one rank on its own account */
@@ -303,14 +304,46 @@ static bool is_same_node(const struct gt_advice *x, const struct gt_advice *y)
     return length == node_length(y) && strncmp(x->sentence, y->sentence, length) == 0;
 }
 
-/* Advice is sorted, the greatest first: the first of a node counts for it, the first of all is the worst. */
-static struct finding gather(const struct gt_adviser *adviser, size_t first, bool *is_taken)
+static const struct gt_rank_figures *rank_of(const struct job *job, const struct gt_advice *advice)
+{
+    size_t length = node_length(advice);
+    for (size_t i = 0; i < job->ranks && length; i++) {
+        const char *name = gt_analysis_text(job->input, job->rank[i].node);
+        if (strlen(name) == length && strncmp(name, advice->sentence, length) == 0)
+            return &job->rank[i];
+    }
+    return NULL;
+}
+
+/* What one advice is of a node: that which costs most, or of several GPUs all of them, of the time of all. */
+static struct gt_gain gain_of_node(const struct job *job, const struct gt_adviser *adviser, size_t first, size_t *gpus)
+{
+    const struct gt_advice *advice = adviser->advice, *of = &advice[first];
+    const struct gt_rank_figures *rank = of->gain.gpu ? rank_of(job, of) : NULL;
+    double us = 0;
+    *gpus = 0;
+    for (size_t i = first; i < adviser->count; i++) {
+        bool is_new = advice[i].matter == of->matter && is_same_node(&advice[i], of);
+        for (size_t j = first; j < i && is_new; j++)
+            is_new = advice[j].matter != of->matter || advice[j].gain.gpu != advice[i].gain.gpu ||
+                     !is_same_node(&advice[j], of);
+        us += is_new ? advice[i].gain.us : 0;
+        *gpus += is_new;
+    }
+    if (!rank || rank->gpus < 2)
+        return of->gain;
+    return (struct gt_gain){gt_percent(us * 1e3, rank->whole), us / (double)rank->gpus, 0};
+}
+
+/* Advice is sorted, the greatest first: the first of a node is its worst, the first of all is the worst. */
+static struct finding gather(const struct job *job, const struct gt_adviser *adviser, size_t first, bool *is_taken)
 {
     const struct gt_advice *advice = adviser->advice, *of = &advice[first];
     struct finding finding = {.worst = first, .first = first, .is_of_job = !node_length(of)};
-    finding.least = finding.most = of->gain.percent;
+    finding.least = INFINITY;
     for (size_t i = first; i < adviser->count; i++) {
         bool is_new = true;
+        size_t gpus;
         if (is_taken[i] || advice[i].matter != of->matter || (i != first && finding.is_of_job))
             continue;
         for (size_t j = first; j < i && is_new; j++)
@@ -318,13 +351,15 @@ static struct finding gather(const struct gt_adviser *adviser, size_t first, boo
         is_taken[i] = true;
         if (!is_new)
             continue;
+        struct gt_gain gain = gain_of_node(job, adviser, i, &gpus);
+        bool is_worst = !finding.ranks || gain.percent > finding.most;
         finding.ranks++;
-        finding.cost += advice[i].gain.percent;
-        finding.us += advice[i].gain.us;
-        finding.least = fmin(finding.least, advice[i].gain.percent);
-        finding.most = fmax(finding.most, advice[i].gain.percent);
-        if (advice[i].gain.percent > advice[finding.worst].gain.percent)
-            finding.worst = i;
+        finding.cost += gain.percent;
+        finding.us += gain.us;
+        finding.least = fmin(finding.least, gain.percent);
+        finding.most = is_worst ? gain.percent : finding.most;
+        finding.gpus = is_worst ? gpus : finding.gpus;
+        finding.worst = is_worst ? i : finding.worst;
     }
     return finding;
 }
@@ -350,7 +385,7 @@ static int find(const struct job *job, const struct gt_adviser *adviser, struct 
             status = -ENOMEM;
             break;
         }
-        *finding = gather(adviser, i, is_taken);
+        *finding = gather(job, adviser, i, is_taken);
         if (finding->is_of_job || job->ranks < 2)
             continue;
         double share = 1 / (double)(job->ranks > finding->ranks ? job->ranks : finding->ranks);
@@ -369,8 +404,11 @@ static void write_sentence(const struct job *job, const struct gt_adviser *advis
     const struct gt_advice *worst = &adviser->advice[finding->worst];
     size_t length = node_length(worst);
     gt_buffer_text(out, "");
+    const struct gt_rank_figures *rank = rank_of(job, worst);
+    if (rank && rank->gpus > 1 && worst->gain.gpu && job->ranks < 2)
+        gt_buffer_printf(out, "%zu of %zu GPUs, most of all ", finding->gpus, rank->gpus);
     if (finding->is_of_job || job->ranks < 2) {
-        gt_buffer_text(out, worst->sentence);
+        gt_buffer_printf(out, "%s", worst->sentence);
         return;
     }
     gt_buffer_printf(out, "%zu of %zu ranks", finding->ranks, job->ranks);
@@ -401,7 +439,7 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
         gt_table_integer(table, (int64_t)finding->ranks);
         gt_table_text(table, sentence.data);
         gt_table_text(table, adviser->advice[finding->worst].see);
-        gt_job_brief_finding(&job->brief, (struct gt_gain){finding->cost, finding->us}, sentence.data,
+        gt_job_brief_finding(&job->brief, (struct gt_gain){finding->cost, finding->us, 0}, sentence.data,
                              adviser->advice[finding->worst].see);
         gt_buffer_release(&sentence);
     }

@@ -55,6 +55,7 @@ static void add_gpu(struct gt_rank_figures *rank, const struct gt_gpu_time *time
         for (int i = GT_RANK_COMPUTE; i < GT_RANK_FIGURES; i++)
             rank->figure[i] = 0;
     }
+    rank->gpus++;
     rank->whole += (double)time->whole;
     rank->figure[GT_RANK_COMPUTE] += (double)gt_gpu_busy(time, GT_USE_COMPUTE);
     rank->figure[GT_RANK_COMMUNICATION] += (double)(time->part[COMMUNICATION] + time->part[COMMUNICATION | MEMORY]);

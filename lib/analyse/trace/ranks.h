@@ -25,6 +25,7 @@ struct gt_rank_figures {
     bool has_gpu;
     double memory;  /* copies and fills that nothing else hides */
     size_t kernels; /* computing ones */
+    size_t gpus;
 };
 
 /* Finds all ranks that have events or steps, by place. Returns 0 or -ENOMEM; the caller frees them. */
