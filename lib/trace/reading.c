@@ -585,9 +585,9 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
     const struct gt_trace_file *whole = gt_reading_file(reading);
     uint32_t owner = owner_of(reading->trace, track);
     struct gt_trace_file *file = &reading->trace->file[owner];
-    label = python_label(reading, item, label);
     struct gt_trace_event event = {
-        .item = item, .track = track, .phase = item->phase, .flag = flag, .start = whole->base};
+        .item = item, .written = label, .track = track, .phase = item->phase, .flag = flag, .start = whole->base};
+    label = python_label(reading, item, label);
     int64_t end, duration = item->phase == 'X' && item->duration > 0 ? item->duration : 0;
     event.duration = duration;
     if (__builtin_add_overflow(item->start, whole->base, &event.start) ||
