@@ -28,6 +28,9 @@ int gt_report_note(struct gt_report *report, const char *title, const char *text
  * for; -EINVAL names the tables there are. */
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error);
+/* Check that the file of a report of traces is none of those that are read for it. 0, or -EINVAL. */
+int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t count,
+                            const struct gt_trace_request *request, struct gt_error *error);
 /* Write the commands by which an administrator would let this user read what is denied, each with what it opens and its risk. Nothing
  * is changed. Free *ret with free(). 1: something is denied, 0: nothing. */
 int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);
