@@ -472,6 +472,7 @@ static void a_peak_above_the_limit_that_it_met_is_explained(void **state)
     take_sample(&run, GT_FIXED_ROWS);
     gt_summary_outcome(&run.summary, &run.outcome);
     run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = 215e6;
+    run.outcome.elapsed = 10;
     run.outcome.events.oom_kills = 1;
     run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 216e6;
     struct gt_report *report = usage_of(&run);
