@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/metric.h"
+
 /* (errno, cause[, path]) of a sentence that may begin with a path. */
 static PyObject *os_error_arguments(int status, const char *text, int path_length)
 {
@@ -242,8 +244,26 @@ static PyObject *version(PyObject *module, PyObject *unused)
     return PyUnicode_FromString(gt_version());
 }
 
+/* Ratios and counts have none. */
+static PyObject *metric_units(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *ret = PyDict_New();
+    for (int id = 0; ret && id < GT_METRIC_COUNT; id++) {
+        bool has_unit = gt_metrics[id].unit != GT_RATIO && gt_metrics[id].unit != GT_COUNT;
+        PyObject *unit = PyUnicode_FromString(has_unit ? gt_unit_name(gt_metrics[id].unit) : "");
+        if (!unit || PyDict_SetItemString(ret, gt_metrics[id].name, unit) < 0)
+            Py_CLEAR(ret);
+        Py_XDECREF(unit);
+    }
+    return ret;
+}
+
 static PyMethodDef methods[] = {
     {"version", version, METH_NOARGS, "version()\n--\n\nThe version of the library."},
+    {"metric_units", metric_units, METH_NOARGS,
+     "metric_units()\n--\n\nThe base unit of each metric; \"\" of ratios and counts."},
     {"check", check, METH_O,
      "check(options, /)\n--\n\nRaise what is wrong with the options of a tracker, the tracking file's place included."},
     {"tracker_options", tracker_options, METH_NOARGS,

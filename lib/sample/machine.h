@@ -72,4 +72,10 @@ struct gt_machine {
     double clock_error;       /* seconds by which the clock may be off at most, as the kernel has it; 0: not known */
 };
 
+/* After so many seconds without a sample its tracker is taken to be gone. */
+static inline double gt_machine_overdue(double period)
+{
+    return period > 5. / 3 ? 3 * period : 5;
+}
+
 #endif

@@ -398,7 +398,7 @@ static int read_samples(struct gt_view_reader *reader, struct gt_recording *reco
 static void take_state(struct gt_view_reader *reader, const struct gt_outcome *outcome, int64_t now_ns)
 {
     struct gt_view_model *model = &reader->model;
-    double overdue = fmax(5, 3 * reader->period);
+    double overdue = gt_machine_overdue(reader->period);
     model->whole = reader->last;
     model->exit_status = -1;
     model->silence = (double)(now_ns - reader->last_real_ns) / GT_SECOND;

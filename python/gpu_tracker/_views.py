@@ -42,9 +42,10 @@ _FACTORS = {
     "terabytes": ("bytes", 1e12), "kibibytes": ("bytes", 2.0**10), "mebibytes": ("bytes", 2.0**20),
     "gibibytes": ("bytes", 2.0**30), "tebibytes": ("bytes", 2.0**40), "milliseconds": ("seconds", 1e-3), "seconds": ("seconds", 1.0),
     "minutes": ("seconds", 60.0), "hours": ("seconds", 3600.0), "days": ("seconds", 86400.0)}
-_UNITS = {"cpu_time": "seconds", "swap": "bytes", "input_output": "bytes", "network_namespace": "bytes", "pressure": "seconds",
-          "energy": "joules"}
-_UNITS_OF = {"max_power": "watts", "max_temperature": "celsius", "energy": "joules", "memory": "bytes", "memory_limit": "bytes",
+_SCOPES = ("system_", "main_", "descendants_", "combined_")
+# Of what is no metric.
+_UNITS = {"energy": "joules"}
+_UNITS_OF = {"memory": "bytes", "memory_limit": "bytes",
              "time": "seconds", "killed_at": "bytes", "refresh": "seconds", "covered": "percent",
              "carbon": "grams", "carbon_intensity": "grams_per_kwh", "price": "", "untold_processes": ""}
 _OF_NO_GPU = ("max_gpu_ram", "gpu_utilization", "gpu_totals")
@@ -54,20 +55,34 @@ def _is_missing(name: str, missing: Mapping[str, Any]) -> bool:
     return any(name == each or name.startswith(f"{each}.") for each in missing)
 
 
+def _unit_of_metric(metric: str, units: Mapping[str, str]) -> str | None:
+    """Of "system_pressure_memory": the one of "pressure_memory"."""
+    for scope in _SCOPES:
+        if metric.startswith(scope) and metric[len(scope):] in units:
+            return units[metric[len(scope):]]
+    return None
+
+
 def measured(tree: Mapping[str, Any]) -> dict[str, float]:
     """What was measured of the sections of a result, by names that end in the base unit of their values."""
-    missing = tree.get("missing") or {}
+    missing, behind = tree.get("missing") or {}, tree.get("provenance") or {}
     has_gpu = bool((tree.get("gpu_utilization") or {}).get("system_gpu_count"))
+    units = _core.metric_units()
     found = {}
     for section, figures in tree.items():
         if not isinstance(figures, Mapping) or (section in _OF_NO_GPU and not has_gpu):
             continue
         unit, factor = _FACTORS.get(str(figures.get("unit")), (_UNITS.get(section, ""), 1.0))
         for name, value in flat(figures, section).items():
+            if _is_missing(path := name.replace("/", "."), missing):
+                continue
             leaf = name.rsplit("/", 1)[1]
-            own = unit if "unit" in figures and leaf != "untold_processes" else _UNITS_OF.get(leaf, unit)
-            if not _is_missing(name.replace("/", "."), missing):
-                found[f"{name}_{own}" if own else name] = value * (factor if own == unit else 1.0)
+            own = unit
+            if "unit" not in figures or leaf == "untold_processes":
+                metric = _unit_of_metric(str((behind.get(path) or {}).get("metric")), units)
+                own = metric if metric is not None else _UNITS_OF.get(leaf, unit)
+            value *= factor if own == unit else 1.0
+            found[f"{name}_{own}" if own else name] = float(round(value)) if own == "bytes" else value
     return found
 
 

@@ -267,3 +267,24 @@ def test_the_list_nobody_asked_for_is_short(cli, track, tmp_path):
     assert (tmp_path / "r.sqlite").stat().st_size < 1_500_000
     page = tmp_path / "r.html"
     assert cli("report", "r.sqlite", "-o", page).returncode == 0 and "Each process" in page.read_text()
+
+
+@pytest.mark.parametrize("name, options", [("r.sqlite", []), ("r.csv", ["--detail"])])
+def test_figures_of_processes_are_current_without_an_end(gpu_tracker, cli, tmp_path, name, options):
+    work = "import subprocess, time; p = subprocess.Popen(['sleep', '90']); time.sleep(.5); x = bytearray(150_000_000); time.sleep(90)"
+    tracker = subprocess.Popen([gpu_tracker, "run", QUIET, "--st=0.1", f"--tf={name}", *options, "--", sys.executable, "-c", work],
+                               cwd=tmp_path, stderr=subprocess.DEVNULL)
+
+    def processes():
+        done = cli("report", name, "-f", "json")
+        return json.loads(done.stdout).get("process_list", []) if done.returncode == 0 else []
+
+    try:
+        wait_until(lambda: any(process["ram_peak"] and process["ram_peak"] > 0.15 for process in processes()))
+    finally:
+        tracker.kill()
+        tracker.wait()
+        for process in processes():
+            os.kill(process["pid"], signal.SIGKILL)
+    assert {process["name"] for process in processes()} > {"sleep"}
+    assert re.search(r"^  biggest   \S+ 1[56]\d MB, sleep [\d.]+ MB", cli("report", "-f", "summary", name).stdout, re.M)

@@ -152,6 +152,19 @@ def test_a_block_that_never_ended(cli, files):
     assert "Num Unfinished Calls:" in text and re.search(r"Block +Calls .* Never ended +For \(seconds\)\n", text)
 
 
+def test_a_block_that_runs_now(cli, files):
+    """Beside one that has ended, in a recording that was written to a moment ago."""
+    rows = (files / "tracking-A.csv").read_text().splitlines()
+    shift = time.time() - float(rows[-1].split(",")[-1])
+    times = [row.rsplit(",", 1) for row in rows[3:]]
+    (files / "live.csv").write_text("\n".join(rows[:3] + [f"{row},{float(at) + shift}" for row, at in times]) + "\n")
+    start = float(times[0][1]) + shift
+    (files / "open.csv").write_text(HEADER + f"1,ended,0,{start}\n1,ended,1,{start + 1}\n1,open,0,{start + 2}\n")
+    text = cli("sub-track", "analyze", "--tf=live.csv", "--stf=open.csv").stdout
+    assert re.search(r"Block +Calls .* Running now +For \(seconds\)\n", text) and "Never ended" not in text
+    assert re.search(r"\n\s*ended +1 .* 0 +n/a\n", text) and re.search(r"\n\s*open +0 .* 1 +[\d.]+\n", text), text
+
+
 @pytest.mark.parametrize("tracking", ["csv", "sqlite"])
 def test_calls_that_never_ended_are_beside_the_originals_figures(cli, files, tracking):
     """The original, asked with such rows, says what it says without them."""

@@ -129,9 +129,19 @@ def test_a_gpu_without_and_with_detail(cli, fake, tmp_path, monkeypatch):
     assert re.search(r"^  2 gpus    4\d %      ▄{20}   busy; 12.0 of 160 GB; 600 W$", text, re.M), text
 
 
-def test_a_recording_that_has_not_ended(cli):
+def test_a_recording_that_has_not_ended(cli, tmp_path):
     assert cli("run", "--st=0.05", "--tf=run.sqlite", "--", "sleep", "0.5").returncode == 0
-    with sqlite3.connect("file:" + str(cli("run", "--", "pwd").stdout).strip() + "/run.sqlite", uri=True) as database:
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("DELETE FROM outcome")
+        database.execute("UPDATE static_data SET period = 1000")
     text = cli("report", "-f", "summary", "run.sqlite").stdout
     assert re.match(r"gpu-tracker  sleep 0.5 +\d+ ms so far\n", text), text
+
+
+def test_a_recording_whose_tracker_is_gone(cli, tmp_path):
+    assert cli("run", "--st=0.05", "--tf=run.sqlite", "--", "sleep", "0.5").returncode == 0
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("DELETE FROM outcome")
+        database.execute("UPDATE data SET timestamp = timestamp - 54")
+    text = cli("report", "-f", "summary", "run.sqlite").stdout
+    assert re.match(r"gpu-tracker  sleep 0.5 +\d+ ms, no news for 0:5\d: the tracker is gone\n", text), text

@@ -89,7 +89,7 @@ class FakeWriter:
 
 def test_metrics_are_flat_numbers_for_loggers(recorded):
     metrics = recorded.metrics()
-    assert metrics["gpu_tracker/max_ram/combined/total_rss_bytes"] == recorded.max_ram.combined.total_rss * 1e9
+    assert metrics["gpu_tracker/max_ram/combined/total_rss_bytes"] == round(recorded.max_ram.combined.total_rss * 1e9)
     assert not any(isinstance(value, bool) or math.isnan(value) for value in metrics.values())
     mlflow, writer = FakeMLflow(), FakeWriter()
     mlflow.log_metrics(metrics)
@@ -115,6 +115,18 @@ def test_metrics_name_their_base_units(units):
     assert 0 < metrics["compute_time/time_seconds"] < 600 and metrics["next_time/memory_bytes"] >= 2**28
     unnamed = {name.rsplit("/", 1)[1] for name in metrics if not name.endswith(UNITS)}
     assert unnamed <= COUNTS, unnamed - COUNTS
+
+
+def test_units_of_metrics_are_those_of_the_table_and_bytes_are_whole(recorded):
+    from gpu_tracker._views import measured
+
+    tree = {"max_ram": {"unit": "gigabytes", "combined": {"total_rss": 0.06404096}}, "pressure": {"memory": 0.25, "cpu": 1.5},
+            "provenance": {"pressure.memory": {"metric": "system_pressure_memory"}, "pressure.cpu": {"metric": "system_pressure_cpu"}}}
+    assert 0.06404096 * 1e9 != 64040960  # 64040959.99999999
+    assert measured(tree) == {"max_ram/combined/total_rss_bytes": 64040960, "pressure/memory_seconds": 0.25, "pressure/cpu_seconds": 1.5}
+    metrics = recorded.metrics("")
+    assert "pressure/memory_bytes" not in metrics
+    assert all(value == int(value) for name, value in metrics.items() if name.endswith("_bytes"))
 
 
 def test_what_was_not_measured_is_in_no_metric():

@@ -212,6 +212,9 @@ static void test_killed(void **state)
     gt_next_time_doubt(&out, &next);
     assert_string_equal(out.data, "more than 16.0 GB; this run cannot tell how much");
     gt_buffer_release(&out);
+    gt_next_time_try(&out, &next);
+    assert_string_equal(out.data, "30G"); /* a scheduler takes it */
+    gt_buffer_release(&out);
 }
 
 /* A quota that holds a run back hides how many cores it would use. */

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "analyse/usage/usage.h"
+#include "report/brief.h"
 #include "support/reports.h"
 
 struct run {
@@ -453,6 +454,37 @@ static void wrong_units_are_named(void **state)
     assert_null(report);
 }
 
+static const char *words_of_memory(struct gt_report *report)
+{
+    const struct gt_node *line = gt_brief_first_line(gt_brief_of(gt_report_root(report)));
+    while (line && strcmp(gt_node_title(line), "memory") != 0)
+        line = gt_node_next(line);
+    assert_non_null(line);
+    return gt_brief_words(line);
+}
+
+static void a_peak_above_the_limit_that_it_met_is_explained(void **state)
+{
+    (void)state;
+    struct run run;
+    begin(&run);
+    ram(&run, GT_SCOPE_COMBINED, 215e6, 5e6);
+    take_sample(&run, GT_FIXED_ROWS);
+    gt_summary_outcome(&run.summary, &run.outcome);
+    run.outcome.value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = 215e6;
+    run.outcome.elapsed = 10;
+    run.outcome.events.oom_kills = 1;
+    run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 216e6;
+    struct gt_report *report = usage_of(&run);
+    assert_string_equal(words_of_memory(report), "peak, at the limit of 216 MB");
+    gt_report_free(report);
+    run.machine.limit[GT_LIMIT_GROUP_MEMORY].value = 210e6;
+    report = usage_of(&run);
+    assert_string_equal(words_of_memory(report),
+                        "peak, at the limit of 210 MB, to which pages of files that others read first do not count");
+    end(&run, report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +495,7 @@ int main(void)
         cmocka_unit_test(gpu_figures_are_zero_only_without_a_gpu_and_in_the_original_formats),
         cmocka_unit_test(only_html_has_pictures_of_the_course),
         cmocka_unit_test(each_gpu_has_its_row),
+        cmocka_unit_test(a_peak_above_the_limit_that_it_met_is_explained),
         cmocka_unit_test(counters_are_those_of_the_whole_run),
         cmocka_unit_test(every_figure_says_where_it_comes_from),
         cmocka_unit_test(provenance_names_figures_that_exist),

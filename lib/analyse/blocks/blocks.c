@@ -11,6 +11,7 @@
 #include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/over_time.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "schema/unit.h"
 
@@ -357,6 +358,23 @@ static const char *unit_of(const struct gt_machine *machine, const struct figure
     return figure->is_of_gpus ? machine->gpu_ram_unit : machine->ram_unit;
 }
 
+/* Its job still runs, so that a call may yet end. */
+static bool is_live(const struct gt_block_analysis *analysis)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    double now = (double)gt_clock_real(&gt_clock_system) / GT_SECOND;
+    double overdue = gt_machine_overdue(gt_recording_machine(analysis->recording)->period);
+    return !(outcome && outcome->complete) && now - gt_block_join_last(analysis->join) <= overdue;
+}
+
+static bool is_any_unfinished(const struct gt_block_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->events.names.count; i++)
+        if (analysis->block[i].unfinished)
+            return true;
+    return false;
+}
+
 static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_block_analysis *analysis,
                                           const char *title)
 {
@@ -370,7 +388,8 @@ static struct gt_table *add_summary_table(struct gt_node *root, const struct gt_
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_NUMBER, unit_of(machine, &figures[i]));
     gt_energy_columns(table, machine, gt_energy_curve_marks(&analysis->curve));
-    gt_table_column(table, "unfinished_calls", "Never ended", GT_CELL_INTEGER, NULL);
+    const char *unfinished = is_live(analysis) ? "Running now" : "Never ended";
+    gt_table_column(table, "unfinished_calls", unfinished, GT_CELL_INTEGER, NULL);
     gt_table_column(table, "unfinished_time", "For", GT_CELL_NUMBER, "seconds");
     return table;
 }
@@ -388,12 +407,11 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
     gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
                     gt_energy_sum(analysis->energy[number].device));
-    bool ended = !calls->unfinished;
-    if (ended)
-        gt_table_number(table, NAN);
-    else
+    if (is_any_unfinished(analysis))
         gt_table_integer(table, (int64_t)calls->unfinished);
-    gt_table_number(table, ended ? NAN : calls->unfinished_time);
+    else
+        gt_table_number(table, NAN); /* a column that has nothing is left out */
+    gt_table_number(table, calls->unfinished ? calls->unfinished_time : NAN);
 }
 
 struct rank {

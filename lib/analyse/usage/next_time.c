@@ -311,7 +311,7 @@ void gt_next_time_try(struct gt_buffer *out, const struct gt_next_time *next)
     char amount[GT_HUMAN_SIZE];
     size_t begin = out->length;
     if (!isnan(next->killed_at))
-        gt_buffer_text(out, gt_human_bytes(amount, next->memory));
+        put_memory(out, next->memory, "G", "M"); /* as schedulers take it */
     if (!isnan(next->throttled_at))
         gt_buffer_printf(out, "%s%s cores", out->length > begin ? ", " : "", gt_human_number(amount, next->cores));
 }

@@ -11,6 +11,7 @@
 #include "analyse/usage/figures.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/warning.h"
+#include "base/clock.h"
 #include "report/brief.h"
 #include "schema/human.h"
 
@@ -44,10 +45,16 @@ static void describe_status(int status, char *text, size_t size)
         snprintf(text, size, "exit %d", status);
 }
 
+/* Returns for how many seconds there has been no sample. */
+static double silence_of(const struct gt_usage *usage)
+{
+    return (double)(gt_clock_real(&gt_clock_system) - usage->summary->last_real_ns) / GT_SECOND;
+}
+
 static void describe_outcome(const struct gt_usage *usage, char *text, size_t size)
 {
     const struct gt_outcome *outcome = usage->outcome;
-    char time[GT_HUMAN_SIZE], status[48];
+    char time[GT_HUMAN_SIZE], silence[GT_HUMAN_SIZE], status[48];
     enum gt_out_of_memory memory = gt_usage_out_of_memory(usage);
     gt_human_seconds(time, outcome->elapsed);
     describe_status(outcome->exit_status, status, sizeof status);
@@ -59,6 +66,9 @@ static void describe_outcome(const struct gt_usage *usage, char *text, size_t si
         snprintf(text, size, "%s, %s", status, time);
     else if (outcome->complete)
         snprintf(text, size, "followed for %s", time);
+    else if (silence_of(usage) > gt_machine_overdue(usage->machine->period))
+        snprintf(text, size, "%s, no news for %s: the tracker is gone", time,
+                 gt_human_clock(silence, silence_of(usage)));
     else
         snprintf(text, size, "%s so far", time);
 }
@@ -114,6 +124,9 @@ static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metr
 
 /* ---- Lines ------------------------------------------------------------------------------------------------------- */
 
+/* More above the limit than exactness and rounding explain. */
+static const double FILES_BESIDE = 1.01;
+
 /* Says of what the peak is a share: of the limit that it met, of what was asked for, or of what there is. */
 static void describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
 {
@@ -122,7 +135,8 @@ static void describe_memory(const struct gt_usage *usage, double peak, char *wor
     double capacity = usage->machine->ram_capacity, met = gt_usage_memory_limit_met(usage);
     bool is_at_limit = met > 0 && peak < LITTLE_ABOVE * met; /* a part of the job may have one of its own */
     if (gt_usage_out_of_memory(usage) != GT_MEMORY_SUFFICED && is_at_limit)
-        snprintf(words, size, "peak, at the limit of %s", gt_human_round_bytes(whole, met));
+        snprintf(words, size, "peak, at the limit of %s%s", gt_human_round_bytes(whole, met),
+                 peak > FILES_BESIDE * met ? ", to which pages of files that others read first do not count" : "");
     else if (asked > 0)
         snprintf(words, size, "peak; %s of %s %s", gt_human_percent(percent, peak / asked),
                  gt_human_round_bytes(whole, asked), asked == limit ? "limit" : "asked for");
