@@ -385,6 +385,52 @@ def test_peaks_of_both_sessions_are_told_above_their_curves(cli, tmp_path):
         assert all(words[1] < dot[1] - 5 for dot, words in zip(said[::2], said[1::2], strict=True)), said
 
 
+LISTEN = """window.said = []; CanvasRenderingContext2D.prototype.fillText = (text, x, y) => { said.push([text, y]) };
+    CanvasRenderingContext2D.prototype.arc = (x, y) => { said.push(['dot', y]) }; 0"""
+
+
+def labels_of(page, count):
+    """What is told of dots, and how high: drawn anew for a wider window."""
+    page.wait(READY)
+    page.value(LISTEN)
+    page.call("Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False)
+    wait_for(lambda: page.value("said.filter(([text]) => text.includes('largest')).length >= %d" % count), 15)
+    return page.value("said.filter(([text]) => text === 'dot' || text.includes('largest'))")[:2 * count]
+
+
+@needs_browser
+def test_labels_of_dots_lie_on_no_other_curve(cli, tmp_path):
+    for name, high, usual in ("before", 9, 1), ("after", 9.5, 9.4):
+        record(tmp_path / f"{name}.csv", [(high if i == (50 if usual == 1 else 98) else usual, *row[1:]) for i, row in enumerate(rows_of(100))])
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    with Browser(tmp_path / "page.html") as page:
+        (_, _), (text, base), (_, curve), (_, _) = labels_of(page, 2)
+    assert text.startswith("b: largest") and not base - 9 < curve < base + 2, (base, curve)
+
+
+@needs_browser
+def test_a_plateau_has_its_dot(page_of, tmp_path):
+    page_of([(1, *row[1:]) for row in rows_of(100)])
+    with Browser(tmp_path / "page.html") as page:
+        assert [text for text, _ in labels_of(page, 1)] == ["dot", "largest sample 1 GB"] or labels_of(page, 1)[1][0] == "largest sample 1.00 GB"
+
+
+@needs_browser
+def test_a_run_that_has_ended_has_no_value(cli, tmp_path):
+    for name, count in ("before", 40), ("after", 200):
+        record(tmp_path / f"{name}.csv", rows_of(count))
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        legend = page.value("[...document.querySelectorAll('.values')].slice(0, 2).map(one => one.textContent)")
+        assert all(re.match(r"b has endeda \d", text) for text in legend), legend
+        readout = page.value("document.querySelector('.readout').textContent")
+        assert re.search(r"mem b has ended, a [\d.]+ GB", readout), readout
+        page.value("location.hash = '#t=1,2'")
+        page.wait("location.hash === '#t=1.0000000,2.0000000'")
+        wait_for(lambda: "ended" not in page.value("document.querySelector('.values').textContent"))
+
+
 def test_values_beyond_all_bounds_stay_in_the_picture(cli, tmp_path):
     assert cli("run", "--disable-logs", "--st=0.1", "--tf=run.sqlite", "--", "sleep", "0.6").returncode == 0
     with contextlib.closing(sqlite3.connect(tmp_path / "run.sqlite")) as recording, recording:
