@@ -688,3 +688,18 @@ def test_rows_without_figures_come_last_in_long_tables(cli, gpu_tracker, tmp_pat
     table = (tmp_path / "page.html").read_text().split("<h2>Overall</h2>")[1].split("</table>")[0]
     empty = [set(re.findall(r"<td[^>]*>([^<]*)</td>", row)) == {"n/a"} for row in table.split("<tr")[2:]]
     assert len(empty) > 12 and empty == sorted(empty) and not any(empty[:10])
+
+
+@needs_browser
+def test_a_page_of_blocks_says_of_what_and_shows_all_static_data(cli, gpu_tracker, tmp_path):
+    job = str(gpu_tracker), "block", "fit", "--", "sleep", "0.3"
+    assert cli("run", "--quiet", "--disable-logs", "--blocks", "--st=0.1", "--tf=own.sqlite", "--", *job).returncode == 0
+    assert cli("analyze", "own.sqlite", "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "block fit -- sleep 0.3</h1>" in page and "code blocks of own.sqlite" in page
+    assert "sleep 0.3</title>" in page and 'class="cards"' in page
+    name = "[...document.querySelectorAll('th')].find(one => one.textContent === 'n_expected_gpus')"
+    for width in 1400, 800, 400:
+        with Browser(tmp_path / "page.html", width=width) as shown:
+            assert 0 < shown.value(name + ".getBoundingClientRect().right") <= width
+            assert shown.value(name + ".nextElementSibling.textContent") == "0"
