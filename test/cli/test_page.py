@@ -703,3 +703,15 @@ def test_a_page_of_blocks_says_of_what_and_shows_all_static_data(cli, gpu_tracke
         with Browser(tmp_path / "page.html", width=width) as shown:
             assert 0 < shown.value(name + ".getBoundingClientRect().right") <= width
             assert shown.value(name + ".nextElementSibling.textContent") == "0"
+
+
+@needs_browser
+def test_names_of_changes_are_whole_on_a_phone(cli, tmp_path):
+    for name in "first", "second", "a third session":
+        record(tmp_path / f"{name}.csv", rows_of(40))
+    assert cli("compare", "first.csv", "second.csv", "a third session.csv", "-o", "page.html").returncode == 0
+    names = "[...document.querySelectorAll('text.in')].map(one => one.getBoundingClientRect()).filter(box => box.width)"
+    for width in 400, 1000:
+        with Browser(tmp_path / "page.html", width=width) as page:
+            places = page.value(names + ".map(box => [box.left, box.right, box.height])")
+            assert places and all(left >= 0 and right <= width and height > 9 for left, right, height in places), places
