@@ -401,7 +401,8 @@ def labels_of(page, count):
 @needs_browser
 def test_labels_of_dots_lie_on_no_other_curve(cli, tmp_path):
     for name, high, usual in ("before", 9, 1), ("after", 9.5, 9.4):
-        record(tmp_path / f"{name}.csv", [(high if i == (50 if usual == 1 else 98) else usual, *row[1:]) for i, row in enumerate(rows_of(100))])
+        peak = 50 if usual == 1 else 98
+        record(tmp_path / f"{name}.csv", [(high if i == peak else usual, *row[1:]) for i, row in enumerate(rows_of(100))])
     assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
     with Browser(tmp_path / "page.html") as page:
         (_, _), (text, base), (_, curve), (_, _) = labels_of(page, 2)
