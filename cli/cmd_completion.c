@@ -124,10 +124,18 @@ static void put_values(void)
         fputs("        ", stdout);
         put_pattern(option);
         fputs(") ", stdout);
-        if (option->choice) {
+        if (option->choice && strstr(option->argument, ",...")) {
+            fputs("COMPREPLY=($(compgen -P \"${word%\"${word##*,}\"}\" -W '", stdout);
+            put_choices(option, " ");
+            puts("' -- \"${word##*,}\")); return ;;");
+        } else if (option->choice) {
             fputs("COMPREPLY=($(compgen -W '", stdout);
             put_choices(option, " ");
             puts("' -- \"$word\")); return ;;");
+        } else if (option == &option_table[OPTION_NUMBER_against]) {
+            fputs("if [[ $word == @* ]]; then compopt +o filenames 2>/dev/null; COMPREPLY=($(compgen -W '", stdout);
+            put_runs();
+            puts("' -- \"$word\")); else COMPREPLY=($(compgen -f -- \"$word\")); fi; return ;;");
         } else if (is_rule(option)) {
             fputs("compopt -o nospace 2>/dev/null; COMPREPLY=($(compgen -W '", stdout);
             put_rules();
@@ -243,7 +251,7 @@ static void print_bash(void)
     fputs("'\n"
           "    line=\"${COMP_WORDS[*]:1:COMP_CWORD-1} \"\n"
           "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
-          "    [[ $word == = ]] && word=\n"
+          "    word=${word#=}\n"
           "    COMPREPLY=()\n"
           "    case $line in\n",
           stdout);

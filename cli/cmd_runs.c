@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/program.h"
@@ -14,6 +15,10 @@ static int run(const struct options *options, int count, char **operands)
     struct output output;
     struct gt_error error = {0};
     struct gt_report *report = NULL;
+    if (count == 1 && operands[0][0] == '@' && operands[0][1] &&
+        !operands[0][1 + strspn(operands[0] + 1, "0123456789")])
+        return say_usage("runs: '%s' is a run, and words are looked for: gpu-tracker report %s prints it", operands[0],
+                         operands[0]);
     size_t most = options->all ? 0 : options->top ? (size_t)options->top : ROWS;
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)

@@ -362,7 +362,7 @@ static bool has_rows(const struct gt_node *series)
 
 int gt_chart_height(const struct gt_node *series)
 {
-    return is_forest(series)  ? gt_chart_forest_height(series)
+    return is_forest(series)  ? gt_chart_forest_height(series, false)
            : has_rows(series) ? gt_chart_rows_height(series)
                               : HEIGHT;
 }
@@ -371,11 +371,20 @@ void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, struct
 {
     struct chart chart = {.out = out, .series = series};
     if (is_forest(series))
-        gt_chart_forest(out, series);
+        gt_chart_forest(out, series, false);
     else if (has_rows(series))
         gt_chart_rows(out, series, x);
     else
         put_shapes(&chart, x);
+}
+
+/* The same for phones, where names beside it would be cut or too small. */
+static void put_narrow_forest(struct gt_buffer *out, const struct gt_node *series)
+{
+    gt_buffer_printf(out, "<svg class=\"chart narrow\" viewBox=\"0 0 %d %d\" aria-hidden=\"true\">\n",
+                     gt_chart_forest_width(true), gt_chart_forest_height(series, true));
+    gt_chart_forest(out, series, true);
+    gt_buffer_text(out, "</svg>\n");
 }
 
 void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x)
@@ -384,14 +393,16 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
     gt_buffer_printf(out, "<figure id=\"figure%d\">\n", id);
     put_caption(out, series);
     gt_buffer_printf(out,
-                     "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
+                     "<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
                      "<title id=\"chart%d\">",
-                     WIDTH, gt_chart_height(series), id, id);
+                     is_forest(series) ? " wide" : "", WIDTH, gt_chart_height(series), id, id);
     gt_html_escape(out, gt_node_title(series));
     gt_buffer_text(out, "</title>\n");
     put_description(out, series);
     gt_chart_shapes(out, series, x);
     gt_buffer_text(out, "</svg>\n");
+    if (is_forest(series))
+        put_narrow_forest(out, series);
     number_bands(&chart);
     if (!has_rows(series) && !is_forest(series))
         put_legend(&chart);

@@ -3,10 +3,16 @@
 
 #include "report/chart.h"
 
-enum { ROW = 26, NAMES = 250, LETTERS = 34, WHOLE = 100, STEPS = 5, LABEL = 80 };
+enum { LETTERS = 34, WHOLE = 100, STEPS = 5, LABEL = 80 };
+
+/* Beside its name, or on a phone below it. */
+static const struct shape {
+    int width, row, left, name, dot; /* the last two: how far below the begin of the row */
+} wide = {GT_CHART_WIDTH, 26, 250, 17, 13}, narrow = {480, 46, 30, 16, 30};
 
 struct forest {
     struct gt_buffer *out;
+    const struct shape *shape;
     const struct gt_node *series;
     double least, most; /* of the axis */
     double step;        /* between its marks */
@@ -14,7 +20,7 @@ struct forest {
 
 static double place(const struct forest *forest, double x)
 {
-    double left = NAMES, width = GT_CHART_WIDTH - GT_CHART_RIGHT - NAMES;
+    double left = forest->shape->left, width = forest->shape->width - GT_CHART_RIGHT - left;
     double share = (x - forest->least) / (forest->most - forest->least);
     return left + fmin(fmax(share, 0), 1) * width;
 }
@@ -43,15 +49,17 @@ static void find_axis(struct forest *forest)
 
 static void put_name(const struct forest *forest, const char *name, size_t row)
 {
-    gt_buffer_printf(forest->out, "<text class=\"in\" text-anchor=\"end\" x=\"%d\" y=\"%zu\">", NAMES - 10,
-                     row * ROW + ROW / 2 + 4);
+    bool is_narrow = forest->shape == &narrow;
+    gt_buffer_printf(forest->out, "<text class=\"in\" text-anchor=\"%s\" x=\"%d\" y=\"%d\">",
+                     is_narrow ? "start" : "end", is_narrow ? 0 : forest->shape->left - 10,
+                     (int)row * forest->shape->row + forest->shape->name);
     gt_chart_cut(forest->out, name, LETTERS);
     gt_buffer_text(forest->out, "</text>\n");
 }
 
 static void put_interval(const struct forest *forest, const struct gt_point *point, size_t row, size_t colour)
 {
-    double y = (double)(row * ROW) + ROW / 2;
+    double y = (int)row * forest->shape->row + forest->shape->dot;
     if (isfinite(point[0].x) && isfinite(point[2].x)) {
         gt_buffer_printf(forest->out, "<path class=\"interval%zu\" d=\"M", colour);
         gt_chart_number(forest->out, place(forest, point[0].x), 1);
@@ -71,29 +79,34 @@ static void put_axis(const struct forest *forest, int height)
     int first = (int)ceil(forest->least / forest->step - 1e-9), last = (int)lround(forest->most / forest->step);
     for (int i = first; i <= last; i++) {
         double x = place(forest, i * forest->step);
-        bool is_at_border = x > GT_CHART_WIDTH - LABEL / 2;
+        bool is_at_border = x > forest->shape->width - LABEL / 2;
         gt_buffer_text(forest->out, i == 0 ? "<path class=\"limit\" d=\"M" : "<path class=\"grid\" d=\"M");
         gt_chart_number(forest->out, x, 1);
         gt_buffer_printf(forest->out, " 0V%d\"/><text text-anchor=\"%s\" y=\"%d\" x=\"", height - GT_CHART_BOTTOM,
                          is_at_border ? "end" : "middle", height - GT_CHART_BOTTOM + 18);
-        gt_chart_number(forest->out, is_at_border ? GT_CHART_WIDTH : x, 1);
+        gt_chart_number(forest->out, is_at_border ? forest->shape->width : x, 1);
         gt_buffer_text(forest->out, i > 0 ? "\">+" : "\">");
         gt_chart_number(forest->out, i * forest->step, forest->step < 1 ? 1 : 0);
         gt_buffer_text(forest->out, " %</text>\n");
     }
 }
 
-int gt_chart_forest_height(const struct gt_node *series)
+int gt_chart_forest_width(bool is_narrow)
 {
-    return (int)gt_series_lines(series) * ROW + GT_CHART_BOTTOM;
+    return is_narrow ? narrow.width : wide.width;
+}
+
+int gt_chart_forest_height(const struct gt_node *series, bool is_narrow)
+{
+    return (int)gt_series_lines(series) * (is_narrow ? narrow.row : wide.row) + GT_CHART_BOTTOM;
 }
 
 /* A value of y above 0 marks a line whose change is certain. */
-void gt_chart_forest(struct gt_buffer *out, const struct gt_node *series)
+void gt_chart_forest(struct gt_buffer *out, const struct gt_node *series, bool is_narrow)
 {
-    struct forest forest = {.out = out, .series = series};
+    struct forest forest = {.out = out, .shape = is_narrow ? &narrow : &wide, .series = series};
     find_axis(&forest);
-    put_axis(&forest, gt_chart_forest_height(series));
+    put_axis(&forest, gt_chart_forest_height(series, is_narrow));
     for (size_t line = 0; line < gt_series_lines(series); line++) {
         const struct gt_point *point;
         if (gt_series_points(series, line, &point) != 3)

@@ -122,6 +122,16 @@ static void put_section_begin(struct page *page, const struct gt_node *node, int
     gt_buffer_char(page->out, '>');
 }
 
+/* A row of few fields is a table; of more than a screen has room for, each has a line. */
+static bool is_row(const struct gt_node *section)
+{
+    enum { MOST = 8 };
+    int fields = 0;
+    for (const struct gt_node *field = gt_human_text_child(section); field; field = gt_human_text_next(field))
+        fields++;
+    return gt_node_flag_bits(section) & GT_ROW && fields <= MOST;
+}
+
 static int put_part(struct page *page, const struct gt_node *list, const struct gt_node *node, int level)
 {
     int status = 0;
@@ -130,7 +140,7 @@ static int put_part(struct page *page, const struct gt_node *list, const struct 
     gt_buffer_text(page->out, folds ? "<details class=\"fold\"><summary>" : "");
     put_title(page, node, level);
     gt_buffer_text(page->out, folds ? "</summary>\n" : "");
-    if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
+    if (gt_node_kind(node) == GT_NODE_TABLE || is_row(node))
         status = put_table(page, node);
     else if (gt_node_flag_bits(node) & (GT_HEAT | GT_STACKS))
         gt_page_rows(page->out, node);

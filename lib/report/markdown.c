@@ -233,7 +233,8 @@ static int put_verdict(struct gt_buffer *out, const struct gt_report *report, co
 static int write_markdown(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     const struct gt_node *top = gt_report_top(report), *verdict = gt_brief_of(gt_report_page_top(report));
-    int status = verdict && !gt_brief_of(top) ? put_verdict(out, report, verdict) : put_nodes(out, report, top, 2);
+    bool has_verdict = verdict && !gt_brief_of(top) && !(gt_node_flag_bits(verdict) & GT_NOT_IN_TEXT);
+    int status = has_verdict ? put_verdict(out, report, verdict) : put_nodes(out, report, top, 2);
     return status < 0 ? gt_error_system(error, -status, "markdown") : 0;
 }
 

@@ -301,14 +301,13 @@ function topOf(chart) {
 // The greatest values of the lines that tell it, each of which may be one sample only.
 function peaksOf(chart) {
     const lines = chart.peaks ? chart.alike ? chart.lines : chart.lines.slice(0, 1) : [];
-    return lines.map((line, i) => peakOf(line.coarse, chart.alike, i)).filter(Boolean);
+    return lines.map((line, i) => peakOf(line.coarse, i)).filter(Boolean);
 }
 
-function peakOf(line, isAlike, number) {
+function peakOf(line, number) {
     let at = -1;
     for (let i = 0; i < line.most.length; i++) if (!isNaN(line.most[i]) && (at < 0 || line.most[i] > line.most[at])) at = i;
-    const isFlat = at < 0 || line.most[at] < 1.2 * line.mean.reduce((sum, value) => sum + (value || 0), 0) / line.mean.length;
-    return at < 0 || (isFlat && !isAlike) ? null : {x: line.x[at], y: line.most[at], line: number};
+    return at < 0 ? null : {x: line.x[at], y: line.most[at], line: number};
 }
 
 function limitText(chart) {
@@ -334,15 +333,45 @@ function peakText(chart, value, line) {
     return `${whose}largest sample ${sample}` + (chart.peak > value && peak !== sample ? `, peak ${peak}` : '');
 }
 
-// Above the dot, or where no other label is.
+// The value of a line between its samples, as it is drawn.
+function drawnAt(rows, line, time) {
+    let before = null;
+    for (const row of rows) {
+        const value = row[line + 1][1];
+        if (value === null || isNaN(value)) continue;
+        if (row[0] >= time) return before ? before[1] + (value - before[1]) * (time - before[0]) / (row[0] - before[0]) : null;
+        before = [row[0], value];
+    }
+    return null;
+}
+
+// Whether a line runs through a label whose letters stand on `base`.
+function isCrossed(track, graph, left, width, base) {
+    for (let i = 0; i <= 12; i++) {
+        const time = graph.toDataXCoord(left + width * i / 12);
+        for (let line = 0; line < track.chart.lines.length; line++) {
+            const value = drawnAt(track.rows || [], line, time), y = value === null ? null : graph.toDomYCoord(value);
+            if (y !== null && y > base - 11 && y < base + 4) return true;
+        }
+    }
+    return false;
+}
+
+// Above the dot, or where neither another label nor a line is.
+function labelPlace(track, graph, box, taken, x, y, width) {
+    const within = left => Math.min(Math.max(left, box.x + 2), box.x + box.w - width - 2);
+    const places = [x - width / 2, x + 8, x - width - 8].flatMap(left => [y - 8, y - 21, y + 17, y + 30, box.y + 9, box.y + 22].map(base => ({left: within(left), base})));
+    const free = places.filter(({left, base}) => base >= box.y + 9 && base < box.y + box.h - 2 &&
+        !taken.some(other => Math.abs(other.base - base) < 12 && left < other.right + 4 && other.left < left + width + 4));
+    return free.find(({left, base}) => !isCrossed(track, graph, left, width, base)) || free[0] || {left: within(x - width / 2), base: Math.max(y - 8, box.y + 9)};
+}
+
 function drawPeaks(track, context, box, graph) {
     const taken = [];
     for (const peak of track.peaks) {
         if (peak.x < shown[0] || peak.x > shown[1]) continue;
         const x = graph.toDomXCoord(peak.x), y = graph.toDomYCoord(peak.y), words = peakText(track.chart, peak.y, peak.line);
-        const width = context.measureText(words).width, left = Math.min(Math.max(x - width / 2, box.x + 2), box.x + box.w - width - 2);
-        const isFree = base => base >= box.y + 9 && base < box.y + box.h - 2 && !taken.some(other => Math.abs(other.base - base) < 12 && left < other.right + 4 && other.left < left + width + 4);
-        const base = [y - 8, y - 21, y + 17, y + 30].find(isFree) ?? Math.max(y - 8, box.y + 9);
+        const width = context.measureText(words).width, {left, base} = labelPlace(track, graph, box, taken, x, y, width);
         taken.push({base, left, right: left + width});
         context.fillStyle = track.chart.alike ? lineColour(peak.line) : colour('--text');
         context.beginPath();
@@ -576,7 +605,27 @@ function rowAt(track, time) {
     return rows[low];
 }
 
+// When a line ends, of several that end at different times; a sample counts until the next one would come.
+function endOf(chart, number) {
+    const lasts = chart.lines.map(line => {
+        const {x, mean} = line.fine || line.coarse;
+        let at = mean.length - 1;
+        while (at > 0 && isNaN(mean[at])) at--;
+        return at < 0 ? -Infinity : x[at] + (at > 0 ? x[at] - x[at - 1] : 0);
+    });
+    return lasts.some(last => last > lasts[number]) ? lasts[number] : Infinity;
+}
+
+function hasEnded(chart, number, time) {
+    return chart.alike && time > endOf(chart, number);
+}
+
+function legendText(track, number, time) {
+    return hasEnded(track.chart, number, time) ? 'has ended' : worded(track.chart, valueAt(track, number, time));
+}
+
 function valueAt(track, line, time) {
+    if (hasEnded(track.chart, line, time)) return null;
     if (track.rows) {
         const at = track.rows.indexOf(rowAt(track, time));
         for (let away = 0; away < 30; away++)       // lines of several recordings have values at different times
@@ -599,8 +648,9 @@ function tell(time) {
         let text;
         if (chart.kind === 'lanes') text = bandsAt(chart, time).slice(0, 4).map(band => band[0]).join(' › ');
         else if (chart.kind === 'strips') text = chart.lines.slice(0, 8).map((_, i) => valueAt(track, i, time)).map(value => isNaN(value) ? 'n/a' : value.toFixed(0)).join(' ') + ' %';
+        else if (chart.alike) text = chart.lines.slice(0, 4).map((line, i) => `${line.name} ${legendText(track, i, time)}`).join(', ');
         else text = worded(chart, valueAt(track, 0, time));
-        track.legend.forEach((value, i) => { value.textContent = chart.kind === 'lines' ? worded(chart, valueAt(track, i, time)) : ''; });
+        track.legend.forEach((value, i) => { value.textContent = chart.kind === 'lines' ? legendText(track, i, time) : ''; });
         if (chart.kind === 'lines' && chart.bands.length) text += ' ' + bandsAt(chart, time).slice(0, 4).map(band => band[0]).join(', ');
         if (!text) continue;
         const part = element('span', '', chart.kind === 'lanes' ? '' : chart.short + ' ');
@@ -957,6 +1007,7 @@ async function start() {
     });
     followOverview();
     listen();
+    addEventListener('hashchange', () => { startWindow(); show([...shown]); requestAnimationFrame(() => tell(shown[1])); });
     drawFirst();
     tell(shown[1]);
     let width = area.clientWidth;

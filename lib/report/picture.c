@@ -70,8 +70,9 @@ static int unknown_chart(const struct gt_report *report, const char *name, int l
     for (; node; node = gt_node_next(node))
         if (is_series(node))
             gt_buffer_printf(&known, "%s%.*s", known.length ? ", " : "", name_length(node), gt_node_key(node));
-    int status = gt_error_set(error, EINVAL, "there is no chart \"%.*s\" of this recording%s; there are %s", length,
-                              name, has_samples(report) ? "" : ": " TOO_SHORT, known.data ? known.data : "none");
+    int status = gt_error_set(error, EINVAL, "there is no chart \"%.*s\" of this recording%s%s%s", length, name,
+                              has_samples(report) ? "" : ": " TOO_SHORT, known.data ? "; there are " : "",
+                              known.data ? known.data : "");
     gt_buffer_release(&known);
     return status;
 }

@@ -129,6 +129,19 @@ static bool holds_password(const char *piece, size_t length)
     return length > 2 && strncmp(piece, "-p", 2) == 0;
 }
 
+/* "password VALUE", as in a request or a dialogue. */
+static bool is_name_of_password(const char *piece, size_t length)
+{
+    static const char *const names[] = {"password", "passwd", "passphrase"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && strncasecmp(piece, names[i], length) == 0)
+            return true;
+    return false;
+}
+
+/* "pass:VALUE", behind -passin of openssl. */
+static const char passed[] = "pass:";
+
 /* A piece has no blanks. */
 static void put_piece(struct gt_buffer *out, struct state *state, const char *piece, size_t length)
 {
@@ -149,10 +162,15 @@ static void put_piece(struct gt_buffer *out, struct state *state, const char *pi
         state->next_is_secret = piece[length - 1] == ';'; /* more of a cookie */
         return;
     }
+    if (length > strlen(passed) && strncmp(piece, passed, strlen(passed)) == 0) {
+        gt_buffer_text(out, passed);
+        gt_buffer_text(out, GT_SECRET_HIDDEN);
+        return;
+    }
     bool tells = names_secret(piece, name);
     bool is_bearer = length == strlen("bearer") && strncasecmp(piece, "bearer", length) == 0;
     bool is_heading = tells && (ends_in_colon || is_bearer);
-    state->next_is_secret = is_heading || (tells && !equals && *piece == '-');
+    state->next_is_secret = is_heading || (tells && !equals && *piece == '-') || is_name_of_password(piece, length);
     state->rest_is_secret = is_heading;
     if (!equals) {
         put_value(out, piece, length);

@@ -272,7 +272,7 @@ static int draw_memory(const struct gt_view_picture *picture, int row)
         return 1;
     char was[GT_HUMAN_SIZE], all[100], whole[GT_HUMAN_SIZE];
     snprintf(all, sizeof all, "peak %s by now; %s in all", gt_view_bytes(picture->choice, peak, before->ram_peak),
-             gt_human_clock(whole, before->whole));
+             before->whole < 60 ? gt_human_seconds(whole, before->whole) : gt_human_clock(whole, before->whole));
     draw_before(picture, row + 1, &gauge, gt_view_bytes(picture->choice, was, before->ram), all);
     return 2;
 }

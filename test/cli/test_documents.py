@@ -127,6 +127,9 @@ def bash_completions(cli, tmp_path, line):
     ("gpu-tracker compare --fail-if mem", ["memory>", "memory<"]),
     ("gpu-tracker top @", ["@1", "@2", "@3", "@4", "@5", "@6", "@7", "@8", "@9"]),
     ("gpu-tracker report @2", ["@2"]),
+    ("gpu-tracker top --against @3", ["@3"]),
+    ("gpu-tracker top --against=da", ["data.txt"]),
+    ("gpu-tracker plot --charts memory,gpu-m", ["memory,gpu-memory"]),
     ("gpu-tracker run -- gpu_tracker_test_no_such", []),
     ("gpu-tracker run --st 1 cat da", ["data.txt"]),
     ("gpu-tracker run -- cat da", ["data.txt"]),
@@ -155,6 +158,15 @@ def test_bash_completion(cli, tmp_path, line, offered):
     (tmp_path / "data.txt").touch()
     given = bash_completions(cli, tmp_path, line)
     assert set(offered) <= set(given) if line.endswith((" ", "=")) and offered else given == offered
+
+
+def test_bash_completes_runs_behind_names(cli, tmp_path):
+    """Bash takes "=@" for one word."""
+    script = tmp_path / "completion.bash"
+    script.write_text(cli("completion", "bash").stdout)
+    program = f"source '{script}'; COMP_WORDS=(gpu-tracker compare before =@4); COMP_CWORD=3; _gpu_tracker; echo \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "--norc", "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("@4\n", "")
 
 
 def test_bash_completion_offers_programs(cli, tmp_path):

@@ -77,7 +77,8 @@ def test_the_drivers_own_high_water_mark(gpu_tracker, nvidia, tmp_path):
     data = NVIDIA.replace("minor 0\n", "accounting 1\n").replace("minor 1\n", "accounting 1\n")
     first, second = data.split("device 1\n")
     row = f"process 0 {job.pid} 1000000000\n"
-    option = nvidia(f"{first}{row}account {job.pid} 4000000000 99999999999999999 1\ndevice 1\n{second}{row}account {job.pid} 3000000000 99999999999999998 1\n")
+    option = nvidia(f"{first}{row}account {job.pid} 4000000000 99999999999999999 1\ndevice 1\n"
+                    f"{second}{row}account {job.pid} 3000000000 99999999999999998 1\n")
     tracker = subprocess.Popen([gpu_tracker, "attach", "-f", "json", "-o", str(report), option, "--st", "0.1", str(job.pid)])
     job.wait()
     assert tracker.wait(timeout=120) == 0

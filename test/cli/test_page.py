@@ -385,6 +385,54 @@ def test_peaks_of_both_sessions_are_told_above_their_curves(cli, tmp_path):
         assert all(words[1] < dot[1] - 5 for dot, words in zip(said[::2], said[1::2], strict=True)), said
 
 
+LISTEN = """window.said = []; CanvasRenderingContext2D.prototype.fillText = (text, x, y) => { said.push([text, y]) };
+    CanvasRenderingContext2D.prototype.arc = (x, y) => { said.push(['dot', y]) }; 0"""
+
+
+def labels_of(page, count):
+    """What is told of dots, and how high: drawn anew for a wider window."""
+    page.wait(READY)
+    page.value(LISTEN)
+    page.call("Emulation.setDeviceMetricsOverride", width=1000, height=900, deviceScaleFactor=1, mobile=False)
+    wait_for(lambda: page.value("said.filter(([text]) => text.includes('largest')).length >= %d" % count), 15)
+    return page.value("said.filter(([text]) => text === 'dot' || text.includes('largest'))")[:2 * count]
+
+
+@needs_browser
+def test_labels_of_dots_lie_on_no_other_curve(cli, tmp_path):
+    for name, high, usual in ("before", 9, 1), ("after", 9.5, 9.4):
+        peak = 50 if usual == 1 else 98
+        record(tmp_path / f"{name}.csv", [(high if i == peak else usual, *row[1:]) for i, row in enumerate(rows_of(100))])
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    with Browser(tmp_path / "page.html") as page:
+        (_, _), (text, base), (_, curve), (_, _) = labels_of(page, 2)
+    assert text.startswith("b: largest") and not base - 9 < curve < base + 2, (base, curve)
+
+
+@needs_browser
+def test_a_plateau_has_its_dot(page_of, tmp_path):
+    page_of([(1, *row[1:]) for row in rows_of(100)])
+    with Browser(tmp_path / "page.html") as page:
+        (dot, _), (words, _) = labels_of(page, 1)
+    assert dot == "dot" and words in ("largest sample 1 GB", "largest sample 1.00 GB")
+
+
+@needs_browser
+def test_a_run_that_has_ended_has_no_value(cli, tmp_path):
+    for name, count in ("before", 40), ("after", 200):
+        record(tmp_path / f"{name}.csv", rows_of(count))
+    assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
+    with Browser(tmp_path / "page.html") as page:
+        page.wait(READY)
+        legend = page.value("[...document.querySelectorAll('.values')].slice(0, 2).map(one => one.textContent)")
+        assert all(re.match(r"b has endeda \d", text) for text in legend), legend
+        readout = page.value("document.querySelector('.readout').textContent")
+        assert re.search(r"mem b has ended, a [\d.]+ GB", readout), readout
+        page.value("location.hash = '#t=1,2'")
+        page.wait("location.hash === '#t=1.0000000,2.0000000'")
+        wait_for(lambda: "ended" not in page.value("document.querySelector('.values').textContent"))
+
+
 def test_values_beyond_all_bounds_stay_in_the_picture(cli, tmp_path):
     assert cli("run", "--disable-logs", "--st=0.1", "--tf=run.sqlite", "--", "sleep", "0.6").returncode == 0
     with contextlib.closing(sqlite3.connect(tmp_path / "run.sqlite")) as recording, recording:
@@ -642,3 +690,30 @@ def test_rows_without_figures_come_last_in_long_tables(cli, gpu_tracker, tmp_pat
     table = (tmp_path / "page.html").read_text().split("<h2>Overall</h2>")[1].split("</table>")[0]
     empty = [set(re.findall(r"<td[^>]*>([^<]*)</td>", row)) == {"n/a"} for row in table.split("<tr")[2:]]
     assert len(empty) > 12 and empty == sorted(empty) and not any(empty[:10])
+
+
+@needs_browser
+def test_a_page_of_blocks_says_of_what_and_shows_all_static_data(cli, gpu_tracker, tmp_path):
+    job = str(gpu_tracker), "block", "fit", "--", "sleep", "0.3"
+    assert cli("run", "--quiet", "--disable-logs", "--blocks", "--st=0.1", "--tf=own.sqlite", "--", *job).returncode == 0
+    assert cli("analyze", "own.sqlite", "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "block fit -- sleep 0.3</h1>" in page and "code blocks of own.sqlite" in page
+    assert "sleep 0.3</title>" in page and 'class="cards"' in page
+    name = "[...document.querySelectorAll('th')].find(one => one.textContent === 'n_expected_gpus')"
+    for width in 1400, 800, 400:
+        with Browser(tmp_path / "page.html", width=width) as shown:
+            assert 0 < shown.value(name + ".getBoundingClientRect().right") <= width
+            assert shown.value(name + ".nextElementSibling.textContent") == "0"
+
+
+@needs_browser
+def test_names_of_changes_are_whole_on_a_phone(cli, tmp_path):
+    for name in "first", "second", "a third session":
+        record(tmp_path / f"{name}.csv", rows_of(40))
+    assert cli("compare", "first.csv", "second.csv", "a third session.csv", "-o", "page.html").returncode == 0
+    names = "[...document.querySelectorAll('text.in')].map(one => one.getBoundingClientRect()).filter(box => box.width)"
+    for width in 400, 1000:
+        with Browser(tmp_path / "page.html", width=width) as page:
+            places = page.value(names + ".map(box => [box.left, box.right, box.height])")
+            assert places and all(left >= 0 and right <= width and height > 9 for left, right, height in places), places

@@ -89,3 +89,11 @@ def test_without_the_libraries_a_sentence_says_what_is_missing(cli, recording, t
     done = cli("report", recording, "--plot", "memory", "-o", "a.png", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path / "empty")})
     assert done.returncode != 0 and not (tmp_path / "a.png").exists()
     assert len(done.stderr.splitlines()) == 1 and "librsvg2-2" in done.stderr and "SVG needs neither" in done.stderr
+
+
+def test_a_recording_without_samples_has_no_list_of_charts(cli, tmp_path):
+    assert cli("run", "--quiet", "--disable-logs", "--tf=run.csv", "--", "true").returncode == 0
+    lines = (tmp_path / "run.csv").read_text().splitlines()
+    (tmp_path / "run.csv").write_text("\n".join(lines[:3]) + "\n")
+    done = cli("plot", "run.csv", "--charts=memory", "-o", "m.svg")
+    assert done.returncode == 2 and "fewer than two samples" in done.stderr and "there are" not in done.stderr, done.stderr

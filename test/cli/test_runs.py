@@ -268,3 +268,7 @@ def test_a_list_that_may_not_be_written_is_told(gpu_tracker, request):
     done = subprocess.run(["setpriv", "--reuid", "1000", "--clear-groups", gpu_tracker, "run", "--", "true"], capture_output=True,
                           text=True, check=True, cwd="/", env={**os.environ, "XDG_STATE_HOME": str(home)})
     assert done.stderr.count(f"the list of runs does not have this one: {path} may not be written (chmod u+w, or --no-history)") == 1
+
+
+def test_the_name_of_a_run_is_no_word(refused):
+    refused(2, "gpu-tracker report @1 prints it", "runs", "@1")

@@ -52,7 +52,7 @@ def test_lines(run):
 def test_shared_memory_is_no_part_above_the_whole(run):
     work = "import os, sys, time\ndata = b'x' * 90_000_000\nif os.fork():\n os.wait()\nelse:\n sum(data[::4096]); time.sleep(0.6)"
     text = run("--st=0.05", "--tf=run.sqlite", "--", sys.executable, "-c", work)
-    assert re.search(r"^  biggest   \S+ [\d.]+ MB, \S+ [\d.]+ MB, partly shared   2 processes,", text, re.M), text
+    assert re.search(r"^  biggest   \S+ [\d.]+ MB, \S+ [\d.]+ MB, partly shared\n  processes 2, 2 at one time$", text, re.M), text
 
 
 def test_without_a_recording_it_says_how_to_get_all_figures(run, cli):

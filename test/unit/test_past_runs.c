@@ -45,6 +45,8 @@ static void test_secrets(void **state)
     HIDDEN("curl --cookie *** host", "curl", "--cookie", "a=b", "host");
     HIDDEN("docker login -u me -p ***", "docker", "login", "-u", "me", "-p", "pw");
     HIDDEN("/usr/bin/mysqldump -u me -p*** base", "/usr/bin/mysqldump", "-u", "me", "-ppw", "base");
+    HIDDEN("openssl rsa -passin pass:*** -in key.pem", "openssl", "rsa", "-passin", "pass:hunter15", "-in", "key.pem");
+    HIDDEN("sh -c echo password *** | login", "sh", "-c", "echo password hunter18 | login");
     HIDDEN("sh -c true mysql -p***", "sh", "-c", "true", "mysql", "-phunter3");
     HIDDEN("sh -c /usr/bin/mysql -u me -p*** base", "sh", "-c", "/usr/bin/mysql -u me -phunter3 base");
     HIDDEN("curl --data {\"user\":\"me\",\"password\":\"***\"} host", "curl", "--data",

@@ -12,7 +12,10 @@
 #include "analyse/energy.h"
 #include "analyse/usage/over_time.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/number.h"
+#include "report/brief.h"
+#include "schema/human.h"
 #include "schema/unit.h"
 
 static struct gt_node *add_seconds(struct gt_node *section, const char *key, const char *title, double seconds)
@@ -453,6 +456,24 @@ static void add_over_time(struct gt_node *page, const struct gt_block_analysis *
 
 /* ---- the report ---- */
 
+/* What a page begins with: whose blocks these are, the time and the largest figures. */
+static void add_head(struct gt_node *page, const struct gt_block_analysis *analysis)
+{
+    char outcome[PATH_MAX], text[GT_HUMAN_SIZE];
+    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    const struct gt_outcome *end = gt_recording_outcome(analysis->recording);
+    const char *file = gt_file_name(analysis->options->tracking_file);
+    snprintf(outcome, sizeof outcome, "code blocks of %s", file);
+    struct gt_node *brief = gt_brief_add(page, *machine->command ? machine->command : file, outcome, false);
+    if (!end)
+        return;
+    double peak = end->value[GT_SCOPE_COMBINED][GT_RAM_PEAK];
+    if (isfinite(end->elapsed))
+        gt_brief_line(brief, &(struct gt_brief_line){.title = "time", .value = gt_human_seconds(text, end->elapsed)});
+    if (isfinite(peak))
+        gt_brief_line(brief, &(struct gt_brief_line){.title = "memory", .value = gt_human_bytes(text, peak)});
+}
+
 static int build(struct gt_report **ret, struct gt_block_analysis *analysis, struct gt_error *error)
 {
     struct gt_report *report;
@@ -462,6 +483,7 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     struct gt_node *root = gt_report_root(report);
     struct gt_block_total overall = gt_block_join_overall(analysis->join);
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
+    add_head(gt_report_page(report), analysis);
     add_over_time(gt_report_page(report), analysis);
     add_gauges(root, "overall", "Overall", analysis, &overall);
     add_static_data(root, gt_recording_machine(analysis->recording));

@@ -148,7 +148,7 @@ int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparis
             memory = gt_report_series(page, "memory_over_time", "Memory", "seconds", "gigabytes");
             gt_node_flags(memory, GT_ONLY_PEOPLE | GT_PEAKS | GT_ALIKE);
             cpu = gt_report_series(page, "cpu_over_time", "CPU in use", "seconds", "cores");
-            gt_node_flags(cpu, GT_ONLY_PEOPLE);
+            gt_node_flags(cpu, GT_ONLY_PEOPLE | GT_ALIKE);
         }
         add_curve(memory, comparison->session[i].name, &course, GT_RAM, 1e9);
         add_curve(cpu, comparison->session[i].name, &course, GT_CPU_UTILIZATION, 1);

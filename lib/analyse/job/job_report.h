@@ -1,4 +1,5 @@
-/* The report of a job: what all its ranks used, counted once; its machines; its ranks with the worst marked; and what to ask for next time. */
+/* The report of a job: what all its ranks used, counted once; its machines; its ranks with the worst marked; and what
+ * to ask for next time. */
 #ifndef GT_ANALYSE_JOB_JOB_REPORT_H
 #define GT_ANALYSE_JOB_JOB_REPORT_H
 

@@ -397,15 +397,22 @@ static size_t name_largest(const struct gt_usage *usage, char *words, size_t siz
 
 static void add_processes(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char words[TEXT] = "";
+    enum { ROOM = 66 };
+    char words[TEXT] = "", count[TEXT];
     double all = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_PROCESSES_STARTED);
     double most = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_PROCESSES_PEAK);
     if (!(all > 1) || !(most >= 1))
         return;
     size_t length = name_largest(usage, words, sizeof words);
-    snprintf(words + length, sizeof words - length, "%s%.0f%s, %.0f at one time", length ? "   " : "", all,
-             length ? " processes" : "", most);
-    gt_brief_line(brief, &(struct gt_brief_line){.title = length ? "biggest" : "processes", .words = words});
+    snprintf(count, sizeof count, "%.0f processes, %.0f at one time", all, most);
+    bool fits = length && length + strlen(count) + 3 <= ROOM;
+    if (fits)
+        snprintf(words + length, sizeof words - length, "   %s", count);
+    if (length)
+        gt_brief_line(brief, &(struct gt_brief_line){.title = "biggest", .words = words});
+    snprintf(count, sizeof count, "%.0f, %.0f at one time", all, most);
+    if (!fits)
+        gt_brief_line(brief, &(struct gt_brief_line){.title = "processes", .words = count});
 }
 
 /* As a shell has to be given it. */
