@@ -314,3 +314,29 @@ def test_gpus_of_one_rank_share_the_cost(report, tmp_path):
     assert rank["idle_us"] == 50 + 80 and finding["cost_us"] == pytest.approx(65)
     assert finding["cost_percent"] == pytest.approx(rank["host_percent"]) == pytest.approx(100 * 130 / 220)
     assert finding["advice"].startswith("2 of 2 GPUs, most of all rank 0: GPU 1 idle 73 % of the time")
+
+
+def test_a_merged_file_tells_the_same(gpu_tracker, tmp_path):
+    job, merged = tmp_path / "job", tmp_path / "merged.json"
+    job.mkdir()
+    for rank in range(2):
+        for cycle, steps in enumerate((range(3), range(1000, 1003))):
+            own = Rank(rank, steps=steps, compute=400 + 100 * rank, host=100)
+            for event in own.events:
+                if event["cat"] == "kernel":
+                    event["pid"] = rank
+            own.write(job)
+            (job / f"rank{rank}.json").rename(job / f"rank{rank}_{cycle}.json")
+    subprocess.run([gpu_tracker, "timeline", "merge", "-o", merged, job], check=True, capture_output=True)
+
+    def ask(path, *analysis):
+        return json.loads(subprocess.run([gpu_tracker, "profile", *analysis, path, "--format=json"], capture_output=True,
+                                         check=True).stdout)
+    for key in ("ranks", "steps", "findings"):
+        assert ask(merged)[key] == ask(job)[key]
+    assert [row["node"] for row in ask(merged)["sources"]] == ["rank 0", "rank 0", "rank 1", "rank 1"]
+    assert ask(merged, "breakdown")["breakdown"] == ask(job, "breakdown")["breakdown"]
+    assert {row["device"] for row in ask(merged, "idle")["devices"]} == {"0", "1"}
+    with_paths = tmp_path / "paths.json"
+    subprocess.run([gpu_tracker, "timeline", "merge", "--critical-path", "-o", with_paths, job], check=True, capture_output=True)
+    assert ask(with_paths)["ranks"] == ask(job)["ranks"]

@@ -113,7 +113,7 @@ static double exposed_wait(const struct job *job, const struct gt_collective *co
         return (double)wait;
     int64_t from = trace->events.start[arrival->event];
     const uint32_t key[] = {arrival->node,
-                            gt_analysis_place(job->adviser->input, gt_trace_process_of(trace, arrival->event)->pid)};
+                            gt_analysis_place(job->adviser->input, gt_trace_process_of(trace, arrival->event)->own)};
     return (double)(wait - computed(&job->compute, key, from, from + wait));
 }
 
