@@ -340,3 +340,21 @@ def test_a_merged_file_tells_the_same(gpu_tracker, tmp_path):
     with_paths = tmp_path / "paths.json"
     subprocess.run([gpu_tracker, "timeline", "merge", "--critical-path", "-o", with_paths, job], check=True, capture_output=True)
     assert ask(with_paths)["ranks"] == ask(job)["ranks"]
+
+
+def test_collectives_of_the_host_tell_who_comes_last(report, tmp_path):
+    for rank in range(2):
+        own = Rank(rank, steps=range(1))
+        own.events.clear()
+        for step in range(4):
+            begin = step * 1000
+            work = 700 if rank else 100
+            own.add("user_annotation", f"ProfilerStep#{step}", 9, begin, 1000)
+            own.add("cpu_op", "aten::mm", 9, begin, work)
+            own.add("user_annotation", "gloo:all_reduce", 10, begin + work, 900 - work)
+        own.write(tmp_path)
+    finding, = report()["findings"]
+    assert finding["advice"].startswith("rank 1 makes the others wait 60.0 % of each step: it comes last to 4 of 4 collectives")
+    assert finding["cost_us"] == 4 * 600
+    row, = report("collectives")["collectives"]
+    assert (row["collective"], row["ranks"], row["count"]) == ("allreduce", 2, 4)
