@@ -238,6 +238,19 @@ lint: lint-dependencies
 format:
 	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
 
+# The program for machines whose C library is 2.28 or later, with everything but that library inside. MACHINE=aarch64 is another's.
+MACHINE  := $(shell uname -m)
+PORTABLE  = $(CURDIR)/build/portable/$(MACHINE)-linux-gnu.2.28
+static: build-dependencies
+	@tools/build-portable $(MACHINE)-linux-gnu.2.28
+	@$(MAKE) -s BUILD=build/static-$(MACHINE) CC=$(PORTABLE)/bin/cc AR=$(PORTABLE)/bin/ar LDFLAGS="-s -pie" build/static-$(MACHINE)/gpu-tracker
+	@tools/check-libc build/static-$(MACHINE)/gpu-tracker
+	@echo build/static-$(MACHINE)/gpu-tracker
+
+# The wheels for PyPI, into dist/, checked by auditwheel and abi3audit.
+wheels: build-dependencies
+	@for machine in x86_64 aarch64; do tools/build-wheel $$machine || exit 1; done
+
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
 
@@ -247,4 +260,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-frameworks check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-frameworks static wheels check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

@@ -3,6 +3,7 @@ import concurrent.futures
 import glob
 import os
 import pathlib
+import shutil
 import subprocess
 
 from setuptools import Extension, setup
@@ -98,6 +99,12 @@ class Wheel(bdist_wheel):
     def finalize_options(self):
         self.py_limited_api = "cp311"
         super().finalize_options()
+
+    def write_wheelfile(self, wheelfile_base, **words):
+        """GPU_TRACKER_LICENCES is a folder with those of the libraries that are linked in."""
+        super().write_wheelfile(wheelfile_base, **words)
+        if folder := os.environ.get("GPU_TRACKER_LICENCES"):
+            shutil.copytree(folder, os.path.join(wheelfile_base, "licenses", "libraries"), dirs_exist_ok=True)
 
 
 setup(

@@ -4,6 +4,7 @@ The generated recordings have the original's columns, so that both can read them
 timepoints times calls, so it gets a size that it can finish.
 """
 import argparse
+import os
 import pathlib
 import random
 import sqlite3
@@ -95,10 +96,8 @@ print(status, time.monotonic() - begin, used.ru_utime + used.ru_stime, used.ru_m
 """
 
 
-def measure(program, folder, suffix):
+def measure(command):
     """(seconds, CPU seconds, MB) or None when it failed."""
-    command = [program, "sub-track", "analyze", f"--tf={folder}/tracking.{suffix}", f"--stf={folder}/blocks.{suffix}",
-               "--format=json"]
     watch = [sys.executable, "-c", MEASURE, *map(str, command)]
     done = subprocess.run(watch, capture_output=True, text=True, check=True)
     status, elapsed, cpu, memory = done.stdout.split()
@@ -116,10 +115,23 @@ def analyses(sizes, original_largest):
                 programs.append(("original", ORIGINAL / "gpu-tracker"))
             for suffix in "csv", "sqlite":
                 for title, program in programs:
-                    figures = measure(program, folder, suffix)
+                    figures = measure([program, "sub-track", "analyze", f"--tf={folder}/tracking.{suffix}",
+                                       f"--stf={folder}/blocks.{suffix}", "--format=json"])
                     shown = [f"{x:.{d}f}" for x, d in zip(figures, (2, 2, 0))] if figures else ["failed", "", ""]
                     rows.append([f"{samples:,} x {calls:,}", suffix, title, *shown])
     table(["timepoints x calls", "files", "program", "seconds", "CPU seconds", "MB"], rows)
+
+
+def own_blocks(calls=1_000_000):
+    """Analyses of what our own marks leave, whose call numbers let rows be paired as they come."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        for suffix in "csv", "sqlite":
+            words = ["run", "--blocks", f"--tf={name}/own.{suffix}", "--", BUILD / "bench/bench_block", str(calls), "1"]
+            subprocess.run([GPU_TRACKER, *words], capture_output=True, check=True)
+            figures = measure([GPU_TRACKER, "analyze", f"{name}/own.{suffix}", "--format=json"])
+            rows.append([f"{calls:,}", suffix, *[f"{x:.{d}f}" for x, d in zip(figures, (2, 2, 0))]])
+    table(["calls", "file", "seconds", "CPU seconds", "MB"], rows)
 
 
 ORIGINAL_MARKS = """
@@ -138,11 +150,13 @@ def marks():
     rows = []
     program = BUILD / "bench/bench_block"
     with tempfile.TemporaryDirectory() as folder:
-        for title, words in [("CSV, 1 thread", ["1000000", "1"]), ("CSV, 8 threads", ["200000", "8"]),
-                             ("CSV, named, 1 thread", ["1000000", "1", "blocks.csv"]),
-                             ("SQLite, 1 thread", ["20000", "1", "blocks.sqlite"])]:
-            found = [subprocess.run([program, *words], cwd=folder, capture_output=True, check=True).stdout.split()
-                     for _ in range(5)]
+        for title, words, more in [("CSV, 1 thread", ["1000000", "1"], {}), ("CSV, 8 threads", ["200000", "8"], {}),
+                                   ("CSV, without CPU time", ["1000000", "1"], {"GPU_TRACKER_BLOCKS_CPU": "no"}),
+                                   ("nowhere to write", ["1000000", "1"], {"GPU_TRACKER_BLOCKS": "/nonexistent/folder"}),
+                                   ("CSV, named, 1 thread", ["1000000", "1", "blocks.csv"], {}),
+                                   ("SQLite, 1 thread", ["20000", "1", "blocks.sqlite"], {})]:
+            found = [subprocess.run([program, *words], cwd=folder, capture_output=True, check=not more,
+                                    env={**os.environ, **more}).stdout.split() for _ in range(5)]
             rows.append([title, "gpu-tracker, C", *(min(map(int, column)) for column in zip(*found))])
         if (ORIGINAL / "python").exists():
             for suffix, count in ("csv", 2000), ("sqlite", 100):
@@ -160,6 +174,8 @@ def main():
     marks()
     print()
     sizes = [(20_000, 2_000), (1_000_000, 100_000)]
+    own_blocks()
+    print()
     analyses(sizes[:1] if arguments.quick else sizes, 20_000 * 2_000)
 
 

@@ -14,6 +14,7 @@
 
 #include "api/tracker.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "base/own_name.h"
 #include "message.h"
@@ -324,6 +325,7 @@ int agent_main(int count, char **words)
     struct options options = {0};
     int operands;
     pid_t *pids = NULL;
+    gt_close_from(STDERR_FILENO + 1); /* what the caller left open is not for us to hold */
     agent.signals.fd = -1;
     agent.caller = (int)syscall(SYS_pidfd_open, getppid(), 0);
     /* Processes forked by a caller that is gone may keep the socket open and never read it. */

@@ -79,8 +79,10 @@ static int run(const struct options *options, int count, char **operands)
     wanted.operator_name = options->operator_name;
     wanted.length = options->length;
     wanted.top = options->all ? -1 : options->top;
-    status = gt_profile_report(analysis, (const char *const *)operands, (size_t)count, &request, &wanted, &report,
-                               &error);
+    const char *const *paths = (const char *const *)operands;
+    status = gt_profile_spare_inputs(output.path, paths, (size_t)count, &request, &error);
+    if (status >= 0)
+        status = gt_profile_report(analysis, paths, (size_t)count, &request, &wanted, &report, &error);
     int exit_status = status >= 0 ? choose_table(options, &output, report) : 0;
     if (exit_status) {
         gt_report_free(report);

@@ -3,12 +3,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
 
 static int report_of(const struct options *options, const char *path, bool page, struct gt_report **ret,
                      struct gt_error *error)
@@ -22,6 +29,8 @@ static int report_of(const struct options *options, const char *path, bool page,
     wanted.price = options->price;
     wanted.power_meter = options->power_meter;
     wanted.page = page;
+    if (is_folder(path))
+        return gt_folder_report(path, ret, error);
     return options->at ? gt_recording_points(path, options->at, options->columns, ret, error)
                        : gt_recording_report(path, &wanted, ret, error);
 }
@@ -107,6 +116,14 @@ static int print_report(const struct options *options, struct output *output, in
     return output_result(output, status, report, &error);
 }
 
+/* What is asked of single recordings. */
+static bool is_of_recordings(const struct options *options)
+{
+    return options->at || options->by || options->request || options->plot || options->limits.count ||
+           options->power_meter || options->ram_unit || options->gpu_ram_unit || options->time_unit ||
+           options->carbon_intensity || options->carbon_file || options->price;
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
@@ -123,6 +140,11 @@ static int run(const struct options *options, int count, char **operands)
         return say_usage("--fail-if judges the runs themselves: it takes none of --at, --by and --request");
     if (options->by && (options->at || options->request))
         return say_usage("--by takes neither --at nor --request: with --for it tells what to ask for");
+    for (int i = 0; i < count; i++)
+        if (is_of_recordings(options) && is_folder(operands[i]))
+            return say_usage(
+                "%s is a folder: units, costs, --at, --by, --request, --plot, --fail-if and --power-meter are for its files",
+                operands[i]);
     int status = gt_rules_check(options->limits.value, &error);
     if (status < 0)
         return say_failure(status, &error);
@@ -139,12 +161,15 @@ static int run(const struct options *options, int count, char **operands)
 
 const struct command command_report = {
     .name = "report",
-    .synopsis = "FILE...",
-    .summary = "Print the report of a tracking file again",
+    .synopsis = "FILE|FOLDER...",
+    .summary = "Print the report of a tracking file again, or of a job with a file for each rank",
     .description =
         "In a terminal it prints the summary, as run does; elsewhere, and with --format text, the whole report. Reads tracking files, also those of a run whose tracker was killed, and those of the original gpu_tracker. "
         "Units are the file's unless options say otherwise. Several files give one report: in JSON a list, each "
         "object with a key recording in front; on a page a section for each; in CSV keys that begin with 0, 1, ...; as a pickle a list."
+        "\n\n"
+        "A folder is a parallel job with a tracking file for each rank: one report tells what the job used, with machines, GPUs "
+        "and networks counted once, its nodes, and its ranks, the worst marked."
         "\n\n"
         "--at tells instead what the job had drawn, used and held at moments of your choosing: the ends of epochs, say. "
         "What lies between two samples is interpolated. With several files CSV has a column recording in front.",

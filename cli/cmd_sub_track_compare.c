@@ -1,8 +1,10 @@
 /* compare, and sub-track compare. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -65,17 +67,54 @@ static bool is_taken(const struct sessions *sessions, const char *name)
     return false;
 }
 
+struct session {
+    struct sessions *sessions;
+    const char *name;
+};
+
+static int add_rank(void *context, const char *path, struct gt_error *error)
+{
+    const struct session *session = context;
+    (void)error;
+    return add_pair(session->sessions, session->name, path) ? -ENOMEM : 0;
+}
+
+/* The recordings of a job's ranks are the runs of one session. */
+static int add_files(struct sessions *sessions, const char *name, const char *path)
+{
+    struct gt_error error = {0};
+    struct stat found;
+    if (stat(path, &found) < 0 || !S_ISDIR(found.st_mode))
+        return add_pair(sessions, name, path);
+    int count = gt_folder_recordings(path, add_rank, &(struct session){sessions, name}, &error);
+    if (count == 0)
+        return say_usage("compare: there is no recording in the folder %s", path);
+    return count < 0 ? say_failure(count, &error) : 0;
+}
+
+/* NAME=FILE, with NAME=FOLDER as each of its recordings. */
+static int add_mapping(struct sessions *sessions, const char *mapping)
+{
+    const char *sign = strchr(mapping, '=');
+    char name[NAME_MAX + 1];
+    struct stat found;
+    if (!sign || sign == mapping || sign - mapping > NAME_MAX || stat(sign + 1, &found) < 0 || !S_ISDIR(found.st_mode))
+        return add(sessions, mapping);
+    snprintf(name, sizeof name, "%.*s", (int)(sign - mapping), mapping);
+    return add_files(sessions, name, sign + 1);
+}
+
 /* NAME=FILE, or a file, which is a session of its own even where another folder has one of its name. */
 static int add_operand(struct sessions *sessions, const char *text)
 {
     char stem[NAME_MAX + 1], name[NAME_MAX + 32];
     if (strchr(text, '=') && access(text, F_OK) < 0)
-        return add(sessions, text);
+        return add_mapping(sessions, text);
     stem_of(text, stem, sizeof stem);
     snprintf(name, sizeof name, "%s", stem);
     for (int number = 2; is_taken(sessions, name); number++)
         snprintf(name, sizeof name, "%s (%d)", stem, number);
-    return add_pair(sessions, name, text);
+    return add_files(sessions, name, text);
 }
 
 static bool is_on_command_line(const struct options *options, const char *name)
@@ -160,7 +199,7 @@ static int run(const struct options *options, int count, char **operands)
     if (!status && options->cconfig)
         status = read_config(&config, &sessions, &settings, options);
     for (size_t i = 0; i < options->map.count && !status; i++)
-        status = add(&sessions, options->map.value[i]);
+        status = add_mapping(&sessions, options->map.value[i]);
     for (int i = 0; i < count && !status; i++)
         status = add_operand(&sessions, operands[i]);
     if (!status && count == 1 && !options->map.count && !options->cconfig && !options->fail_if.count)
@@ -185,11 +224,12 @@ static int run(const struct options *options, int count, char **operands)
 
 const struct command command_compare = {
     .name = "compare",
-    .synopsis = "[NAME=]FILE...",
+    .synopsis = "[NAME=]FILE|FOLDER...",
     .summary = "Compare what sessions and their code blocks used",
     .description =
         "A session is the results of analyze (JSON or pickle) or a tracking file, by default with the name of its file. "
-        "Files that are given one NAME are runs of one session. The first session is the "
+        "Files that are given one NAME are runs of one session, and so are the recordings in a folder, a job's ranks: its "
+        "figures are the mean of a rank, see report FOLDER for totals. The first session is the "
         "baseline that differences are taken from. A session with several runs stands for their mean, and differences "
         "between two such sessions have a 95 % confidence interval (low, high), Welch's. From four runs of each on, the "
         "summary says which rows differ significantly: of comparisons of equal programs at most 5 in 100 have any.\n\n"

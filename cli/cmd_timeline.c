@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 /* timeline merge and info. */
+#include "api/program.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -45,7 +46,10 @@ static int info(const struct options *options, int count, char **operands)
     if (status)
         return status;
     name_input(count, operands);
-    status = gt_timeline_info((const char *const *)operands, (size_t)count, &request, &report, &error);
+    const char *const *paths = (const char *const *)operands;
+    status = gt_profile_spare_inputs(output.path, paths, (size_t)count, &request, &error);
+    if (status >= 0)
+        status = gt_timeline_info(paths, (size_t)count, &request, &report, &error);
     return output_result(&output, status, report, &error);
 }
 

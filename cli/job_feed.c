@@ -14,6 +14,7 @@
 
 #include "api/program.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 enum { MOST_TEXT = 64 << 20, OUT_OF_THE_WAY = 10 };
 
@@ -95,7 +96,7 @@ static _Noreturn void be_the_process(int fd, const struct job *job)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpriority(PRIO_PROCESS, 0, OUT_OF_THE_WAY);
     int own = dup2(fd, FIRST);
-    close_range(FIRST + 1, ~0u, 0);
+    gt_close_from(FIRST + 1);
     work(own, job);
     _exit(0);
 }

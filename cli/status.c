@@ -144,7 +144,7 @@ static void keep_guard(const struct status *status, int terminal, int pipe)
     dup2(terminal, STDERR_FILENO);
     dup2(pipe, STDIN_FILENO);
     close(STDOUT_FILENO);
-    close_range(STDERR_FILENO + 1, ~0u, 0); /* others wait for the ends of theirs */
+    gt_close_from(STDERR_FILENO + 1); /* others wait for the ends of theirs */
     if (chdir("/") < 0)
         _exit(1);
     while (read(STDIN_FILENO, &told, 1) == 1) {

@@ -221,6 +221,12 @@ struct gt_recording_options {
  * -ENOENT: there is no such file; -EINVAL: it is no recording, or an option is wrong; -EBADMSG names a row that cannot be read. */
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error);
+/* Make the report of a parallel job, of which a folder has a recording for each rank: what it used with machines, GPUs and networks counted
+ * once, its nodes, and its ranks. Files that cannot be read are named in it. -EINVAL: there is no recording, or those of several jobs. */
+int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error);
+/* Use each file of a folder that is a recording by its name. Returns how many there are, or what `use` returned where that is negative. */
+int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                         void *context, struct gt_error *error);
 /* Rules say when a run fails: FIGURE>LIMIT or FIGURE<LIMIT, where a figure is memory, time, energy or cpu (cores busy in the mean) and a
  * limit has a unit ("memory>2GB"). NULL-terminated. gt_rules_check reads them only; the others return how many are broken, each told to
  * `warn`, also by what was not measured. The tracker is finished. */

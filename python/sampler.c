@@ -36,7 +36,8 @@ static struct sampler *sampler_of(PyObject *self)
 
 /* ---- starting ---- */
 
-/* The program gets no descriptor but its socket, no signal mask and no ignored signals. 0 or negative errno. */
+/* The program gets its socket, no signal mask and no ignored signals, and closes what else the caller left open.
+ * 0 or negative errno. */
 static int spawn(const char *program, char *const *words, int socket)
 {
     extern char **environ;
@@ -51,7 +52,6 @@ static int spawn(const char *program, char *const *words, int socket)
     posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);

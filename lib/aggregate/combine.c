@@ -570,7 +570,7 @@ static const enum gt_metric_id peaks[] = {
 #define OF_GAUGE(symbol)
 #define OF_COUNTER(symbol)
 #define OF_PEAK(symbol) GT_##symbol,
-#define METRIC(symbol, name, unit, kind, combine, scopes, help) OF_##kind(symbol)
+#define METRIC(symbol, name, unit, kind, combine, job, scopes, help) OF_##kind(symbol)
 #include "schema/metric.def"
 #undef METRIC
 };

@@ -19,6 +19,8 @@ const char *gt_statistic_name(size_t index);
 /* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether it is there or
  * not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
+/* Tell whether a file holds a recording or code blocks: 1 or 0, which a file that is not there gets. */
+int gt_recording_is_at(const char *path);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Keep one table at the top of a report, by its key, or the first where `name` is NULL; unless it is to be alone, why it is empty, too.
@@ -26,6 +28,9 @@ int gt_report_note(struct gt_report *report, const char *title, const char *text
  * for; -EINVAL names the tables there are. */
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error);
+/* Check that the file of a report of traces is none of those that are read for it. 0, or -EINVAL. */
+int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t count,
+                            const struct gt_trace_request *request, struct gt_error *error);
 /* Write the commands by which an administrator would let this user read what is denied, each with what it opens and its risk. Nothing
  * is changed. Free *ret with free(). 1: something is denied, 0: nothing. */
 int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct gt_error *error);

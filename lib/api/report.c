@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyse/blocks/blocks.h"
 #include "analyse/compare/compare.h"
@@ -318,6 +319,19 @@ const char *gt_request_kind(size_t index)
     while (gt_request_kinds[count])
         count++;
     return index < count ? gt_request_kinds[index] : NULL;
+}
+
+int gt_recording_is_at(const char *path)
+{
+    struct gt_recording *recording = NULL;
+    struct gt_block_event_reader *blocks = NULL;
+    struct stat facts;
+    bool may_be = stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+    bool is_one = may_be &&
+                  (gt_recording_open(&recording, path, NULL) >= 0 || gt_block_event_open(&blocks, path, NULL) >= 0);
+    gt_recording_close(recording);
+    gt_block_event_close(blocks);
+    return is_one;
 }
 
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,

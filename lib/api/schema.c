@@ -24,7 +24,8 @@ static void add_metrics(struct gt_node *root)
     struct gt_table *table = gt_report_table(root, "metrics", "Metrics");
     gt_table_flags(table, GT_KEYED);
     static const char *const columns[][2] = {
-        {"name", "Name"}, {"unit", "Unit"}, {"kind", "Kind"}, {"scopes", "Scopes"}, {"help", "Meaning"},
+        {"name", "Name"},    {"unit", "Unit"}, {"kind", "Kind"}, {"scopes", "Scopes"}, {"job", "Of several trackers"},
+        {"help", "Meaning"},
     };
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_TEXT, NULL);
@@ -37,6 +38,7 @@ static void add_metrics(struct gt_node *root)
         gt_table_text(table, gt_unit_name(metric->unit));
         gt_table_text(table, gt_kind_name(metric->kind));
         gt_table_text(table, scopes.data);
+        gt_table_text(table, gt_job_rule_name(metric->job));
         gt_table_text(table, metric->help);
     }
     gt_buffer_release(&scopes);

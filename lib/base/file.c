@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -403,6 +404,28 @@ int gt_data_file(char *ret, size_t size, const char *name)
             return 0;
     }
     return status < 0 ? status : -ENOENT;
+}
+
+/* Those that the system lists; the list's own comes to its end with it. */
+static int close_listed(int first)
+{
+    DIR *list = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    if (!list)
+        return -errno;
+    while ((entry = readdir(list)))
+        if (entry->d_name[0] != '.' && atoi(entry->d_name) >= first && atoi(entry->d_name) != dirfd(list))
+            close(atoi(entry->d_name));
+    closedir(list);
+    return 0;
+}
+
+void gt_close_from(int first)
+{
+    if (syscall(SYS_close_range, (unsigned)first, ~0u, 0) == 0 || close_listed(first) == 0)
+        return;
+    for (long fd = first; fd < sysconf(_SC_OPEN_MAX); fd++)
+        close((int)fd);
 }
 
 size_t gt_reserve_take(struct gt_reserve *reserve, size_t wanted)

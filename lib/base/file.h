@@ -89,6 +89,9 @@ const char *gt_file_name(const char *path);
  * the program's own path. */
 int gt_data_file(char *ret, size_t size, const char *name);
 
+/* Close every descriptor from `first` on, also where the kernel cannot do that at once (before 5.9). */
+void gt_close_from(int first);
+
 /* Descriptors are held back while others are opened that can be done without, so that some are left for what cannot. */
 
 enum { GT_RESERVE_MOST = 20 };

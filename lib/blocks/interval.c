@@ -374,7 +374,8 @@ int gt_intervals_close(struct gt_intervals *intervals, double end, double clock_
         return -ENOMEM;
     for (size_t i = 0; i < intervals->count; i++)
         close_interval(&list[i], end, clock_end);
-    qsort(list, intervals->count, sizeof *list, compare_nesting);
+    if (intervals->count)
+        qsort(list, intervals->count, sizeof *list, compare_nesting);
     nest_all(intervals, outer, false);
     nest_all(intervals, outer, true);
     free(outer);

@@ -63,3 +63,12 @@ void gt_place_read(struct gt_machine *machine, const struct gt_root *root,
         snprintf(machine->control_group, sizeof machine->control_group, "%s", group->path + group->mount_length);
     machine->clock_error = gt_place_clock_error(root);
 }
+
+void gt_place_take_group(struct gt_machine *machine, const struct gt_cgroup_place *place,
+                         const struct gt_control_group groups[GT_CONTROLLERS])
+{
+    const struct gt_control_group *mounted = &groups[GT_CONTROLLER_MEMORY];
+    const char *path = place->path[mounted->version == 1 ? GT_CGROUP_MEMORY : GT_CGROUP_UNIFIED];
+    if (*path && !strncmp(path, mounted->path, mounted->mount_length))
+        snprintf(machine->control_group, sizeof machine->control_group, "%s", path + mounted->mount_length);
+}

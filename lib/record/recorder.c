@@ -1,3 +1,5 @@
+#include "collect/cgroup/cgroup.h"
+#include "record/place.h"
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -89,6 +91,8 @@ static void begin(struct gt_recorder *recorder)
     gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
     recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
     gt_allocation_read(&recorder->machine, &recorder->sampler.root, recorder->kernel.groups);
+    if (recorder->options.cgroup)
+        gt_place_take_group(&recorder->machine, gt_cgroup_place(recorder->options.cgroup), recorder->kernel.groups);
     gt_kernel_watch_begin(&recorder->kernel, &recorder->sampler.root);
     gt_summary_init(&recorder->summary);
     gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);

@@ -158,15 +158,29 @@ static void put_look(struct gt_buffer *out, const struct shape *shape, size_t ro
                          fmin(part, 100));
 }
 
-/* A name behind the lines of a tree, which do not break. */
-static bool is_branch(const char *text)
+/* Whether a line of a tree begins here, which is three bytes. */
+static bool is_line(const char *text)
 {
     static const char *const lines[] = {"\xe2\x94\x82", "\xe2\x94\x9c", "\xe2\x94\x94"};
-    text += strspn(text, " ");
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (!strncmp(text, lines[i], 3))
             return true;
     return false;
+}
+
+/* A name behind the lines of a tree, which do not break. */
+static bool is_branch(const char *text)
+{
+    return is_line(text + strspn(text, " "));
+}
+
+/* How deep a name stands in a tree: each step is a line or a blank, and a blank behind it. */
+static size_t depth_of(const char *text)
+{
+    size_t depth = 0;
+    for (; is_branch(text); depth++)
+        text += is_line(text) ? 4 : 2;
+    return depth;
 }
 
 /* Texts stand at the left, and on lines of their own where a row is a card. */
@@ -294,6 +308,31 @@ static bool *find_worst(const struct shape *shape)
     return is_worst;
 }
 
+/* The column that is a tree; how many there are where none is. */
+static size_t tree_column(const struct gt_grid *grid)
+{
+    for (size_t column = 0; column < grid->columns; column++)
+        for (size_t row = 1; row < grid->rows; row++)
+            if (grid->is_text[column] && is_branch(gt_grid_at(grid, row, column)))
+                return column;
+    return grid->columns;
+}
+
+/* A branch would seem to grow from whatever stands above it: what it grows from is shown with it. */
+static void find_ancestors(const struct gt_grid *grid, size_t tree, bool *is_worst)
+{
+    for (size_t row = FIRST_ROWS + 1; row < grid->rows; row++) {
+        size_t depth = is_worst[row] ? depth_of(gt_grid_at(grid, row, tree)) : 0;
+        for (size_t above = row - 1; depth && above; above--) {
+            size_t found = depth_of(gt_grid_at(grid, above, tree));
+            if (found >= depth)
+                continue;
+            is_worst[above] = true;
+            depth = found;
+        }
+    }
+}
+
 static bool says_nothing(const struct gt_grid *grid, size_t row)
 {
     for (size_t column = 0; column < grid->columns; column++)
@@ -311,11 +350,15 @@ static void put_row(struct gt_buffer *out, const struct shape *shape, size_t row
     gt_buffer_text(out, row == 0 ? "</tr></thead>\n" : "</tr>\n");
 }
 
-/* Of a table that is folded, rows in which nothing was measured come last. */
+/* Of a table that is folded, rows in which nothing was measured come last, unless it is a tree. */
 static void put_body(struct gt_buffer *out, const struct shape *shape)
 {
     const struct gt_grid *grid = shape->grid;
     bool folds = is_folded(shape), *is_worst = folds ? find_worst(shape) : NULL;
+    size_t tree = folds ? tree_column(grid) : grid->columns;
+    if (is_worst && tree < grid->columns)
+        find_ancestors(grid, tree, is_worst);
+    folds = folds && tree == grid->columns;
     gt_buffer_text(out, "<thead>");
     put_row(out, shape, 0, false);
     gt_buffer_text(out, grid->rows > 1 ? "<tbody>\n" : "");

@@ -16,6 +16,10 @@
 /* A program is executed right after the fork, if at all; later words are only looked at now and then, unless the name is another. */
 static const int64_t YOUNG_NS = GT_SECOND, WORDS_PERIOD_NS = GT_SECOND - GT_SECOND / 20;
 static const int64_t NEVER = INT64_MIN;
+/* Figures of those that live are told on so often, where they differ by more than that: who reads a recording while it is written, or when
+ * its tracker was killed, finds them. */
+static const int64_t REFRESH_NS = 2 * GT_SECOND;
+static const double CPU_STEP = 0.01, PEAK_STEP = 0.01;
 enum { LEFT_OUT = GT_ROSTER_MOST }; /* instead of an index */
 
 struct entry {
@@ -23,9 +27,13 @@ struct entry {
     int64_t begin_ns, end_ns;
     int64_t met_ns, words_ns; /* when it was first read, and its words last */
     double cpu_when_named;
+    double told_cpu, told_peak;     /* as of the last list of changes */
     double record_cpu, record_peak; /* what exit records tell: a sum, and a mark that is NaN without them */
     char kernel_name[16];           /* when its name was read last */
     bool was_forked;                /* then it had not executed a program yet */
+    double forked_peak;             /* what looks saw of it since it was forked and before it executed a program; NaN */
+    double inherited;               /* how much of that it had from its parent; NaN: not known */
+    bool is_worker;                 /* that was its own, not of one that is about to execute a program */
     bool heard_fork;                /* so records tell all that it used */
     bool is_changed;                /* and so in the list of those */
     uint64_t round;                 /* of the last reading that met it */
@@ -35,7 +43,7 @@ struct gt_roster {
     const struct gt_root *root;
     size_t most;
     bool launched;
-    int64_t origin_ns;
+    int64_t origin_ns, refreshed_ns;
     int64_t boot_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC */
     struct entry *entry;
     size_t entry_count, entry_capacity;
@@ -57,6 +65,7 @@ int gt_roster_new(struct gt_roster **ret, const struct gt_root *root, size_t mos
     roster->launched = launched;
     roster->boot_ns = gt_clock_ns(CLOCK_BOOTTIME) - gt_clock_ns(CLOCK_MONOTONIC);
     roster->origin_ns = gt_clock_ns(CLOCK_MONOTONIC);
+    roster->refreshed_ns = NEVER;
     *ret = roster;
     return 0;
 }
@@ -136,6 +145,8 @@ static struct entry *add(struct gt_roster *roster, pid_t pid, pid_t parent, int6
         .words_ns = NEVER,
         .cpu_when_named = NAN,
         .record_peak = NAN,
+        .forked_peak = NAN,
+        .inherited = NAN,
     };
     note_change(roster, entry);
     return entry;
@@ -193,6 +204,15 @@ static void hear_record(struct gt_roster *roster, struct entry *entry, const str
     note_change(roster, entry);
 }
 
+/* What it had before was mostly its parent's: its own is what it took beyond that. */
+static void leave_fork(struct entry *entry)
+{
+    if (entry->is_worker)
+        entry->life.ram_peak = fmax(entry->life.ram_peak, entry->forked_peak - entry->inherited);
+    entry->forked_peak = NAN;
+    entry->is_worker = false;
+}
+
 int gt_roster_hear(struct gt_roster *roster, const struct gt_event *event, bool has_ended)
 {
     if (event->kind == GT_EVENT_FORK)
@@ -200,6 +220,8 @@ int gt_roster_hear(struct gt_roster *roster, const struct gt_event *event, bool 
     struct entry *entry = find(roster, event->tgid);
     if (entry && event->kind == GT_EVENT_EXIT && has_ended)
         end(roster, entry, event->monotonic_ns);
+    if (entry && event->kind == GT_EVENT_EXECUTE)
+        leave_fork(entry);
     if (entry && event->kind == GT_EVENT_RECORD)
         hear_record(roster, entry, event);
     return 0;
@@ -277,14 +299,31 @@ static void read_names(struct gt_roster *roster, struct entry *entry, const stru
         note_change(roster, entry);
 }
 
+/* Until it executes a program, its memory is its parent's (vfork) or begins with that (fork). A process that the tracker launched executes
+ * one; a zombie that never did was what it was forked to be. */
+static void read_peak(const struct gt_roster *roster, struct entry *entry, const struct gt_process *process)
+{
+    double peak = process->is_zombie ? NAN : fmax(process->value[GT_RAM_PEAK], process->value[GT_RSS]);
+    bool is_itself = process->is_main ? !roster->launched : process->is_worker || process->is_zombie;
+    if (!process->is_forked) {
+        leave_fork(entry);
+        entry->life.ram_peak = fmax(entry->life.ram_peak, peak);
+        return;
+    }
+    entry->is_worker |= is_itself;
+    if (is_itself || process->alone_ns)
+        entry->forked_peak = fmax(entry->forked_peak, peak);
+    if (process->heritage.from)
+        entry->inherited = process->heritage.bytes;
+}
+
 static void read_process(struct gt_roster *roster, struct entry *entry, const struct gt_process *process,
                          int64_t now_ns)
 {
     struct gt_life *life = &entry->life;
     life->start = process->start;
     life->parent = life->parent ? life->parent : process->parent;
-    if (!process->is_zombie)
-        life->ram_peak = fmax(life->ram_peak, fmax(process->value[GT_RAM_PEAK], process->value[GT_RSS]));
+    read_peak(roster, entry, process);
     life->cpu_time = process->value[GT_CPU_TIME] - process->ledger.base[0];
     if (!process->is_gone)
         read_names(roster, entry, process, now_ns);
@@ -320,6 +359,56 @@ static void end_others(struct gt_roster *roster, int64_t now_ns)
     roster->living_count = kept;
 }
 
+void gt_roster_reaped(struct gt_roster *roster, pid_t pid, int64_t now_ns)
+{
+    struct entry *entry = roster ? find(roster, pid) : NULL;
+    if (entry && entry->end_ns == NEVER)
+        end(roster, entry, now_ns);
+}
+
+/* ---- What is known of one ---------------------------------------------------------------------------------------- */
+
+static double seconds_since(const struct gt_roster *roster, int64_t when_ns)
+{
+    return when_ns == NEVER ? NAN : (double)((when_ns - roster->origin_ns) / 1000) / 1e6;
+}
+
+static struct gt_life life_of(const struct gt_roster *roster, const struct entry *entry)
+{
+    struct gt_life life = entry->life;
+    life.begin = seconds_since(roster, entry->begin_ns);
+    if (roster->launched && life.begin < 0) /* the first of them was there a moment before tracking began */
+        life.begin = 0;
+    life.end = seconds_since(roster, entry->end_ns);
+    life.ram_peak = fmax(fmax(life.ram_peak, entry->record_peak), entry->is_worker ? entry->forked_peak : NAN);
+    if (entry->end_ns != NEVER && entry->heard_fork &&
+        entry->record_cpu > 0) /* 0: too short for the scheduler to tell */
+        life.cpu_time = entry->record_cpu;
+    return life;
+}
+
+/* ---- A reading of the tree ---------------------------------------------------------------------------------------- */
+
+static bool is_out_of_date(const struct gt_roster *roster, const struct entry *entry)
+{
+    struct gt_life life = life_of(roster, entry);
+    bool has_grown = life.ram_peak > entry->told_peak * (1 + PEAK_STEP) || life.cpu_time > entry->told_cpu + CPU_STEP;
+    return has_grown || isnan(life.ram_peak) != isnan(entry->told_peak) ||
+           isnan(life.cpu_time) != isnan(entry->told_cpu);
+}
+
+static void refresh(struct gt_roster *roster, int64_t now_ns)
+{
+    if (roster->refreshed_ns != NEVER && now_ns - roster->refreshed_ns < REFRESH_NS)
+        return;
+    roster->refreshed_ns = now_ns;
+    for (size_t i = 0; i < roster->living_count; i++) {
+        struct entry *entry = &roster->entry[roster->living[i]];
+        if (!entry->is_changed && is_out_of_date(roster, entry))
+            note_change(roster, entry);
+    }
+}
+
 int gt_roster_read(struct gt_roster *roster, const struct gt_tree *tree, int64_t now_ns)
 {
     int status = 0;
@@ -335,36 +424,11 @@ int gt_roster_read(struct gt_roster *roster, const struct gt_tree *tree, int64_t
     }
     if (status >= 0)
         end_others(roster, now_ns);
+    refresh(roster, now_ns);
     return status;
 }
 
-void gt_roster_reaped(struct gt_roster *roster, pid_t pid, int64_t now_ns)
-{
-    struct entry *entry = roster ? find(roster, pid) : NULL;
-    if (entry && entry->end_ns == NEVER)
-        end(roster, entry, now_ns);
-}
-
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
-
-static double seconds_since(const struct gt_roster *roster, int64_t when_ns)
-{
-    return when_ns == NEVER ? NAN : (double)((when_ns - roster->origin_ns) / 1000) / 1e6;
-}
-
-static struct gt_life life_of(const struct gt_roster *roster, const struct entry *entry)
-{
-    struct gt_life life = entry->life;
-    life.begin = seconds_since(roster, entry->begin_ns);
-    if (roster->launched && life.begin < 0) /* the first of them was there a moment before tracking began */
-        life.begin = 0;
-    life.end = seconds_since(roster, entry->end_ns);
-    life.ram_peak = fmax(life.ram_peak, entry->record_peak);
-    if (entry->end_ns != NEVER && entry->heard_fork &&
-        entry->record_cpu > 0) /* 0: too short for the scheduler to tell */
-        life.cpu_time = entry->record_cpu;
-    return life;
-}
 
 int gt_roster_changes(struct gt_roster *roster, const struct gt_life **ret, size_t *count)
 {
@@ -375,6 +439,8 @@ int gt_roster_changes(struct gt_roster *roster, const struct gt_life **ret, size
         if (gt_lives_add(&roster->changes, &life) < 0)
             return -ENOMEM;
         entry->is_changed = false;
+        entry->told_cpu = life.cpu_time;
+        entry->told_peak = life.ram_peak;
     }
     roster->changed_count = 0;
     *ret = roster->changes.life;

@@ -31,7 +31,7 @@ int gt_roster_read(struct gt_roster *roster, const struct gt_tree *tree, int64_t
 /* The tracker has waited for `pid`. */
 void gt_roster_reaped(struct gt_roster *roster, pid_t pid, int64_t now_ns);
 
-/* Those that are new, have another name or have ended since the last call. Borrowed until the next call. -ENOMEM. */
+/* Those that are new, have another name or have ended since the last call; now and then those whose figures have grown, too. Borrowed until the next call. -ENOMEM. */
 int gt_roster_changes(struct gt_roster *roster, const struct gt_life **ret, size_t *count);
 /* All so far. -ENOMEM. */
 int gt_roster_lives(const struct gt_roster *roster, struct gt_lives *ret);

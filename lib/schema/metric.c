@@ -13,14 +13,14 @@ enum {
 };
 
 const struct gt_metric gt_metrics[GT_METRIC_COUNT] = {
-#define METRIC(symbol, name, unit, kind, combine, scopes, help) \
-    {#name, GT_##unit, GT_##kind, GT_##combine, scopes, help},
+#define METRIC(symbol, name, unit, kind, combine, job, scopes, help) \
+    {#name, GT_##unit, GT_##kind, GT_##combine, GT_JOB_##job, scopes, help},
 #include "schema/metric.def"
 #undef METRIC
 };
 
 const struct gt_metric gt_capacities[GT_CAPACITY_COUNT] = {
-#define CAPACITY(symbol, name, unit, scopes, help) {#name, GT_##unit, GT_GAUGE, GT_NONE, scopes, help},
+#define CAPACITY(symbol, name, unit, scopes, help) {#name, GT_##unit, GT_GAUGE, GT_NONE, GT_JOB_NODE, scopes, help},
 #include "schema/capacity.def"
 #undef CAPACITY
 };
@@ -55,6 +55,12 @@ const char *gt_kind_name(enum gt_kind kind)
 {
     static const char *const names[] = {"gauge", "counter", "peak"};
     return names[kind];
+}
+
+const char *gt_job_rule_name(enum gt_job_rule rule)
+{
+    static const char *const names[] = {"add", "bound", "network", "group", "node", "device"};
+    return names[rule];
 }
 
 void gt_values_clear(double values[GT_METRIC_COUNT])

@@ -9,7 +9,7 @@
 #include "gpu_tracker.h"
 
 enum gt_metric_id {
-#define METRIC(symbol, name, unit, kind, combine, scopes, help) GT_##symbol,
+#define METRIC(symbol, name, unit, kind, combine, job, scopes, help) GT_##symbol,
 #include "schema/metric.def"
 #undef METRIC
     GT_METRIC_COUNT
@@ -22,12 +22,15 @@ enum { GT_PROCESS_METRICS = GT_WRITTEN_CHARACTERS + 1 };
 enum gt_unit { GT_BYTES, GT_SECONDS, GT_RATIO, GT_COUNT, GT_WATTS, GT_JOULES, GT_CELSIUS, GT_HERTZ, GT_BITS };
 enum gt_kind { GT_GAUGE, GT_COUNTER, GT_PEAK };
 enum gt_combine { GT_SUM, GT_UNION, GT_MAX, GT_NONE };
+/* How trackers of one job combine: see metric.def. */
+enum gt_job_rule { GT_JOB_ADD, GT_JOB_BOUND, GT_JOB_NETWORK, GT_JOB_GROUP, GT_JOB_NODE, GT_JOB_DEVICE };
 
 struct gt_metric {
     const char *name;
     enum gt_unit unit;
     enum gt_kind kind;
     enum gt_combine combine;
+    enum gt_job_rule job;
     unsigned scopes; /* bit 1 << scope */
     const char *help;
 };
@@ -48,6 +51,7 @@ bool gt_metric_has(enum gt_metric_id id, enum gt_scope scope);
 const char *gt_scope_name(enum gt_scope scope); /* "system", "main", ... also the prefix of column names */
 const char *gt_unit_name(enum gt_unit unit);    /* "bytes", "seconds", ... */
 const char *gt_kind_name(enum gt_kind kind);
+const char *gt_job_rule_name(enum gt_job_rule rule); /* "add", "bound", ... */
 
 /* Set all values of a row to "not measured". */
 void gt_values_clear(double values[GT_METRIC_COUNT]);

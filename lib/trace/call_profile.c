@@ -43,12 +43,19 @@ static bool is_call(const struct gt_trace *trace, const unsigned char *categorie
     return category == GT_TRACE_NONE ? calls == GT_CALLS_CPU : categories[category];
 }
 
+/* Of one interval, what was made of B and E ends innermost first; whole events stand outermost first. */
+static int64_t place_in_interval(const struct gt_trace_events *events, uint32_t event)
+{
+    return events->flag[event] & GT_TRACE_PAIRED ? -(int64_t)event - 1 : (int64_t)event;
+}
+
 static int longer_first(const void *a, const void *b, void *context)
 {
     const struct gt_trace_events *events = &((const struct gt_trace *)context)->events;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return GT_ORDER_BY(GT_ORDER(events->track[x], events->track[y]), GT_ORDER(events->start[x], events->start[y]),
-                       GT_ORDER(gt_trace_duration(events, y), gt_trace_duration(events, x)), GT_ORDER(x, y));
+                       GT_ORDER(gt_trace_duration(events, y), gt_trace_duration(events, x)),
+                       GT_ORDER(place_in_interval(events, x), place_in_interval(events, y)));
 }
 
 struct opened {

@@ -182,6 +182,20 @@ static bool filter_sample(const struct gt_filter *filter, int64_t time)
     return time >= filter->start && time <= filter->end;
 }
 
+/* A name need not end with a zero, which not every library's regexec can do without. */
+static bool matches(const regex_t *pattern, struct gt_span name)
+{
+#ifdef REG_STARTEND
+    regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)name.length};
+    return regexec(pattern, name.text ? name.text : "", 1, &range, REG_STARTEND) == 0;
+#else
+    char *text = strndup(name.text ? name.text : "", name.length);
+    bool does = text && regexec(pattern, text, 0, NULL, 0) == 0;
+    free(text);
+    return does;
+#endif
+}
+
 static bool filter_name(struct gt_filter *filter, struct gt_span name)
 {
     if (!filter->has_select)
@@ -189,10 +203,7 @@ static bool filter_name(struct gt_filter *filter, struct gt_span name)
     uint64_t hash = gt_hash(name.text, name.length);
     struct gt_verdict *verdict = &filter->verdict[hash % GT_FILTER_VERDICTS];
     if (!verdict->known || verdict->hash != hash || verdict->length != (uint32_t)name.length) {
-        regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)name.length};
-        *verdict = (struct gt_verdict){hash, (uint32_t)name.length, true,
-                                       regexec(&filter->select, name.text ? name.text : "", 1, &range, REG_STARTEND) ==
-                                           0};
+        *verdict = (struct gt_verdict){hash, (uint32_t)name.length, true, matches(&filter->select, name)};
     }
     return verdict->passes;
 }
@@ -578,9 +589,9 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
     const struct gt_trace_file *whole = gt_reading_file(reading);
     uint32_t owner = owner_of(reading->trace, track);
     struct gt_trace_file *file = &reading->trace->file[owner];
-    label = python_label(reading, item, label);
     struct gt_trace_event event = {
-        .item = item, .track = track, .phase = item->phase, .flag = flag, .start = whole->base};
+        .item = item, .written = label, .track = track, .phase = item->phase, .flag = flag, .start = whole->base};
+    label = python_label(reading, item, label);
     int64_t end, duration = item->phase == 'X' && item->duration > 0 ? item->duration : 0;
     event.duration = duration;
     if (__builtin_add_overflow(item->start, whole->base, &event.start) ||

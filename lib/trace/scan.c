@@ -52,10 +52,9 @@ size_t gt_scan_object_end_plain(const char *text, size_t from, size_t length)
 }
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
-#if __has_include(<sys/platform/x86.h>)
-#include <sys/platform/x86.h>
-#endif
+#include <stdatomic.h>
 
 struct masks {
     uint64_t quote, backslash, open, close;
@@ -173,15 +172,28 @@ size_t gt_scan_object_end_narrow(const char *text, size_t from, size_t length)
     return object_end(text, from, length, read_masks);
 }
 
-/* The C library asked the processor when it was loaded. The compiler's own way asks again as each program starts, trace or none, which
- * a virtual machine makes slow. */
+/* The processor has AVX2, PCLMULQDQ and BMI1, and the kernel keeps the wide registers. */
+static bool ask_processor(void)
+{
+    enum { SSE_AND_AVX = 6 };
+    unsigned eax, ebx, ecx, edx, state, upper;
+    const unsigned leaf_1 = bit_PCLMUL | bit_OSXSAVE | bit_AVX, leaf_7 = bit_AVX2 | bit_BMI;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || (ecx & leaf_1) != leaf_1)
+        return false;
+    __asm__("xgetbv" : "=a"(state), "=d"(upper) : "c"(0));
+    return (state & SSE_AND_AVX) == SSE_AND_AVX && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) &&
+           (ebx & leaf_7) == leaf_7;
+}
+
+/* Asked when the first trace is read, and once: a virtual machine makes it slow. The compiler's own way asks as each program starts. */
 static bool has_wide(void)
 {
-#ifdef CPU_FEATURE_ACTIVE
-    return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(PCLMULQDQ) && CPU_FEATURE_ACTIVE(BMI1);
-#else
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("bmi");
-#endif
+    enum { UNKNOWN, NARROW, IS_WIDE };
+    static atomic_int known;
+    int width = atomic_load_explicit(&known, memory_order_relaxed);
+    if (width == UNKNOWN)
+        atomic_store_explicit(&known, width = ask_processor() ? IS_WIDE : NARROW, memory_order_relaxed);
+    return width == IS_WIDE;
 }
 
 size_t gt_scan_object_end(const char *text, size_t from, size_t length)

@@ -45,6 +45,7 @@ struct found_paths {
     struct found_file *file;
     size_t count, capacity;
     uint64_t ignored;
+    struct gt_trace_unreadable unreadable;
 };
 
 enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
@@ -220,13 +221,34 @@ static bool is_told_twice(const char *path)
     return is_there;
 }
 
-/* Files of a folder that no format knows, or that may not be read, are only counted. */
+/* What the system does not let us read may be a rank of the job: it is told, unlike what is no trace. */
+static void add_unreadable(struct search *search, const char *path, int code)
+{
+    struct gt_trace_unreadable *unreadable = &search->found->unreadable;
+    if (!unreadable->count++)
+        snprintf(unreadable->first, sizeof unreadable->first, "%s: %s", path, strerror(code));
+}
+
+static bool is_denied(int status)
+{
+    static const int codes[] = {EACCES, EPERM, EIO, ESTALE, ELOOP, ENOENT};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (status == -codes[i])
+            return true;
+    return false;
+}
+
+/* Files of a folder that no format knows are only counted. */
 static int add_found(struct search *search, const char *path)
 {
     int status;
     if (!has_suffix(search, path) || is_merged(path) || is_told_twice(path))
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
+    if (is_denied(status)) {
+        add_unreadable(search, path, -status);
+        return 0;
+    }
     if (!format && is_archive(search, path))
         return add_archive(search, path, path, -1) == -ENOMEM ? -ENOMEM : 0;
     search->found->ignored += !format;
@@ -236,6 +258,8 @@ static int add_found(struct search *search, const char *path)
 static int walk_folder(struct search *search, const char *path, int depth)
 {
     DIR *folder = opendir(path);
+    if (!folder && depth)
+        add_unreadable(search, path, errno);
     if (!folder)
         return depth ? 0 : gt_error_system(search->error, errno, "%s", path);
     int status = 0;
@@ -387,6 +411,49 @@ static int find_paths(struct found_paths *ret, const char *const paths[], size_t
     return status;
 }
 
+/* A member of an archive is found as archive.zip/member: what counts is the archive. */
+static bool stat_found(const char *path, struct stat *about)
+{
+    char file[PATH_MAX];
+    snprintf(file, sizeof file, "%s", path);
+    while (stat(file, about) < 0) {
+        char *slash = errno == ENOTDIR ? strrchr(file, '/') : NULL;
+        if (!slash || slash == file)
+            return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
+/* What comes through a pipe is left in it. */
+static bool reads_below(const char *path, const char *const *suffixes, const struct stat *wanted)
+{
+    struct found_paths found = {0};
+    struct stat about;
+    if (!stat_found(path, &about) || S_ISFIFO(about.st_mode))
+        return false;
+    bool is_read = about.st_dev == wanted->st_dev && about.st_ino == wanted->st_ino;
+    if (is_read || find_paths(&found, &path, 1, suffixes, NULL) < 0)
+        return is_read;
+    for (size_t i = 0; i < found.count && !is_read; i++)
+        is_read = stat_found(found.file[i].path, &about) && about.st_dev == wanted->st_dev &&
+                  about.st_ino == wanted->st_ino;
+    release_paths(&found);
+    return is_read;
+}
+
+int gt_trace_spare_inputs(const char *output, const char *const paths[], size_t count, const char *const *suffixes,
+                          struct gt_error *error)
+{
+    struct stat wanted;
+    if (stat(output, &wanted) < 0 || !S_ISREG(wanted.st_mode))
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (reads_below(paths[i], suffixes, &wanted))
+            return gt_error_set(error, EINVAL, "%s is one of the files that are read: it is not written over", output);
+    return 0;
+}
+
 /* ---- readings ---- */
 
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */
@@ -435,6 +502,7 @@ int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[]
         if (add_file(trace, source->paths.file[i].path, source->paths.file[i].format) < 0)
             status = gt_error_system(error, ENOMEM, "%s", source->paths.file[i].path);
     trace->ignored = source->paths.ignored;
+    trace->unreadable = source->paths.unreadable;
     if (status < 0)
         gt_trace_source_close(source);
     else

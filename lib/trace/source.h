@@ -19,6 +19,10 @@ int gt_trace_source_read(struct gt_trace_source *source, const struct gt_trace_s
 struct gt_trace_options *gt_trace_source_options(struct gt_trace_source *source);
 void gt_trace_source_close(struct gt_trace_source *source);
 
+/* Checks that a file to be written is none that reading these paths would read. Returns 0 or -EINVAL. */
+int gt_trace_spare_inputs(const char *output, const char *const paths[], size_t count, const char *const *suffixes,
+                          struct gt_error *error);
+
 /* This sink fills the columns of `trace`; `columns` lives as long as it is used. */
 struct gt_columns_sink {
     struct gt_trace *trace;

@@ -263,11 +263,11 @@ static int end_event(struct timeline *timeline, const struct gt_raw_event *item,
     return status;
 }
 
-/* Events still open are handed on, flagged, up to the last time of their track. */
+/* Events still open are handed on, flagged, up to the last time of their track, the innermost first. */
 static int close_all(struct timeline *timeline)
 {
     int status = 0;
-    for (size_t i = 0; i < timeline->open_count && status >= 0; i++) {
+    for (size_t i = timeline->open_count; i-- > 0 && status >= 0;) {
         struct open *open = &timeline->open[i];
         if (!open->text)
             continue;

@@ -206,6 +206,12 @@ struct gt_trace_profile {
     struct gt_trace_frame *frame;
 };
 
+/* Files and folders below the paths asked for that the system does not let us read. */
+struct gt_trace_unreadable {
+    uint64_t count;
+    char first[512]; /* the path of one of them, and why */
+};
+
 struct gt_trace {
     struct gt_strings strings;
     struct gt_trace_events events;
@@ -220,7 +226,8 @@ struct gt_trace {
     size_t file_count, process_count, track_count, series_count, step_count, profile_count, argument_count;
     size_t file_capacity, process_capacity, track_capacity, series_capacity, step_capacity, profile_capacity,
         argument_capacity;
-    uint64_t ignored;                /* files of folders that are no trace */
+    uint64_t ignored; /* files of folders that are no trace */
+    struct gt_trace_unreadable unreadable;
     bool is_bounded;                 /* only what lies in a stretch of time was asked for: */
     int64_t bound_first, bound_last; /* ns since the epoch */
 };

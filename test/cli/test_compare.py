@@ -148,6 +148,11 @@ def test_rules(cli, sessions, rule, broken):
     ("combined_ram.max>much", "'much' is no limit"),
     ("combined_ram.max>5s", "not measured in 's'"),
     ("combined_rum.max>5", "names no figure"),
+    ("memory>5", "the limit has no unit: write it as in 2GB"),
+    ("memory>+5", "the limit has no unit: write it as in 2GB"),
+    ("time<1000", "the limit has no unit: write it as in 10min"),
+    ("memori>5GB", "; near: memory"),
+    ("energy>5J", "rule 'energy>5J': no session has measured that energy"),
     ("block:nothing.compute_time.max>5", "no session has such a code block"),
 ])
 def test_bad_rules(sessions, refused, rule, message):

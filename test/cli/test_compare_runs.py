@@ -191,13 +191,17 @@ def test_rules_name_their_unit(cli, sessions):
     ("combined_ram_peak>+25%", "200 MB is above 181 MB"),
     ("time>1s", "time 2.0 s is above 1.0 s"),
     ("cpu>0.5cores", "cpu 0.9 is above 0.5 cores"),
-    ("memory>199999999B", "memory 0.2 is above 0.2 gigabytes"),
+    ("cpu>0.3333333cores", "cpu 0.9 is above 0.33 cores"),
+    ("memory>199999999B", "memory 0.2 is above 0.199999999 gigabytes"),
 ])
 def test_rules_have_the_names_and_units_of_a_run(cli, sessions, rule, sentence):
     words = sessions(a=[results(ram=0.1447)], b=[results(ram=0.2)])
     done = cli("sub-track", "compare", *words, "--fail-if", rule, "-f", "json")
     assert (done.returncode, done.stderr) == (3, f"gpu-tracker: rule '{rule}' is broken by session \"b\": {sentence}\n")
     assert cli("sub-track", "compare", *words, "--fail-if", "memory>+60%", "--fail-if", "cpu>2cores").returncode == 0
+    page = cli("sub-track", "compare", *words, "--fail-if", rule, "-f", "html").stdout.split("<h2>Rules</h2>")[1].split("</table>")[0]
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page)
+    assert sentence.endswith(f"{cells[2]} is above {cells[3]}") and "gigabytes" not in cells[2], cells
 
 
 def test_results_without_peaks_have_memory(cli, sessions):

@@ -109,6 +109,20 @@ def test_the_high_water_mark_of_one_process(gpu_tracker, nvidia, cli, tmp_path, 
     assert "GPU memory peak" in cli("report", "run.sqlite", "-f", "text").stdout
 
 
+def test_high_water_marks_are_compared(gpu_tracker, nvidia, cli, tmp_path):
+    data = NVIDIA.split("device 1\n")[0].replace("minor 0\n", "accounting 1\n")
+    for name, gigabytes in ("before", 40), ("after", 45):
+        job = subprocess.Popen(["sleep", "0.5"])
+        option = nvidia(f"{data}process 0 {job.pid} 1000000000\naccount {job.pid} {gigabytes}00000000 99999999999999999 1\n")
+        tracker = subprocess.Popen([gpu_tracker, "attach", "--tf", f"{name}.csv", option, "--st", "0.1", str(job.pid)],
+                                   cwd=tmp_path, stdout=subprocess.DEVNULL)
+        job.wait()
+        assert tracker.wait(timeout=120) == 0
+    words = ["compare", "before=before.csv", "after=after.csv", "--fail-if"]
+    assert cli(*words, "combined_gpu_ram_peak>+5%").returncode == 3
+    assert cli(*words, "combined_gpu_ram_peak>+20%").returncode == 0
+
+
 def test_without_accounts_there_is_no_high_water_mark(track, nvidia, cli):
     """And doctor tells what would make one; nobody switches it on."""
     option = nvidia(NVIDIA.replace("minor 0\n", "accounting 0\n"))

@@ -325,3 +325,18 @@ def test_a_report_does_not_replace_what_it_is_made_of(cli, tmp_path, words):
     done = cli(*words)
     assert done.returncode == 2 and "give the report another name" in done.stderr and done.stderr.count("\n") == 1
     assert all(path.read_text() == "{}" for path in tmp_path.iterdir() if path.is_file()) and not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "csv"])
+def test_reports_replace_no_other_recording(cli, refused, tmp_path, suffix):
+    kept, own = tmp_path / f"kept.{suffix}", f"own.{suffix}"
+    for name in kept, own:
+        assert cli("run", "--quiet", "--disable-logs", "--st=0.1", f"--tf={name}", "--", "true").returncode == 0
+    was = kept.read_bytes()
+    assert "--overwrite" not in refused(2, "is a recording", "report", own, "--format=json", "-o", kept)
+    assert "--overwrite" in refused(2, "is a recording", "run", "--format=json", "-o", kept, "--", "touch", "begun")
+    assert kept.read_bytes() == was
+    assert cli("run", "--overwrite", "--format=json", "-o", kept, "--", "true").returncode == 0
+    assert kept.read_text().startswith("{")
+    assert cli("report", own, "--format=csv", "-o", "again.csv").returncode == 0
+    assert cli("report", own, "--format=csv", "-o", "again.csv").returncode == 0

@@ -598,6 +598,24 @@ def test_long_tables_show_ten_rows_and_the_worst_until_asked(cli, tmp_path):
 
 
 @needs_browser
+def test_branches_of_a_folded_tree_are_shown_with_what_they_grow_from(cli, tmp_path):
+    """The greatest is at the end, two levels below a process that is folded away."""
+    leaf = "python3 -c 'bytearray(60000000)'"
+    command = f"for i in $(seq 20); do env true; done; sh -c \"sh -c \\\"{leaf}; true\\\"; true\"; true"
+    assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=run.sqlite", "--", "sh", "-c", command).returncode == 0
+    assert cli("report", "run.sqlite", "-o", "page.html").returncode == 0
+    rows = "[...document.querySelectorAll('tbody tr')].filter(row => row.querySelector('.branch') || row.cells.length > 7)"
+    tell = ".map(row => [[...row.cells].map(cell => cell.textContent).find(text => /[a-z]/.test(text)), row.getClientRects().length > 0])"
+    with Browser(tmp_path / "page.html", width=1400) as page:
+        tree = page.value(rows + tell)
+    depths = [len(re.match("[ │├└]*", name)[0]) // 2 for name, _ in tree]
+    assert max(depths) >= 3 and not all(seen for _, seen in tree), tree
+    for at, (_, seen) in enumerate(tree):
+        above = [i for i in range(at) if depths[i] < depths[at]]
+        assert not seen or not above or tree[above[-1]][1], tree
+
+
+@needs_browser
 def test_results_of_many_blocks_are_folded(cli, tmp_path):
     record(tmp_path / "run.csv", rows_of(600))
     blocks_of(tmp_path / "run.blocks.csv", [(f"epoch {i}", 1.7e9 + i, 1.7e9 + i + 0.9) for i in range(58)])

@@ -341,7 +341,7 @@ def test_a_disk_without_room_for_more_files_says_so(gpu_tracker, tmp_path, name)
 
 
 def test_a_link_instead_of_the_blocks_of_a_killed_tracker_is_not_followed(cli, gpu_tracker, tmp_path):
-    script = f"{gpu_tracker} block work -- true; kill -9 $PPID"
+    script = f"{gpu_tracker} block work -- true; while [ ! -e run.csv ]; do sleep 0.01; done; kill -9 $PPID"
     assert cli("run", QUIET, "--blocks", "--st=0.05", "--tf=run.csv", "-o", "out", "--", "sh", "-c", script).returncode == -9
     words = ["sub-track", "analyze", "--tracking-file=run.csv"]
     assert "work" in cli(*words).stdout

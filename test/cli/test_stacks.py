@@ -155,6 +155,32 @@ def test_calls_of_py_spy_have_their_files(functions, tmp_path):
         "/job/a \"b\".py:9(main)": 50, "/job/a \"b\".py:3(work)": 30, "/job/other.py:3(work)": 10, "wait (libc.so.6)": 10})
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_of_equal_calls_the_one_that_ends_later_is_around(functions, gpu_tracker, tmp_path, ends):
+    """A sampler sees callers and callees begin and end at the same moment, whatever their names are."""
+    def event(phase, name, time):
+        return {"ph": phase, "cat": "py-spy", "pid": 1, "tid": 7, "ts": time, "name": name, "args": {"filename": "p.py", "line": 1}}
+    names = ["outer", "beside", "inner"]
+    events = [event("B", name, 0) for name in names] + [event("E", name, 10) for name in reversed(names) if ends]
+    path, merged = tmp_path / "py-spy.json", tmp_path / "merged.json"
+    path.write_text(json.dumps(events + [event("i", "last", 10)]))
+    subprocess.run([gpu_tracker, "timeline", "merge", "-o", merged, path], check=True, stdout=subprocess.DEVNULL)
+    for file in path, merged:
+        own = {name: row["tottime_seconds"] * 1e6 for name, row in functions(file).items()}
+        assert own == pytest.approx({"p.py:1(outer)": 0, "p.py:1(beside)": 0, "p.py:1(inner)": 10})
+    copies = [event for event in json.loads(merged.read_text()) if event["ph"] == "X"]
+    assert [event["name"] for event in copies] == names
+
+
+def test_operators_of_one_interval_keep_the_order_of_their_ends(gpu_tracker, tmp_path):
+    def event(phase, name):
+        return {"ph": phase, "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 10 * (phase == "E"), "name": name}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps([event("B", "b"), event("B", "a"), event("E", "a"), event("E", "b")]))
+    out = subprocess.run([gpu_tracker, "profile", "operators", "-f", "json", path], check=True, stdout=subprocess.PIPE).stdout
+    assert {row["name"]: row["self_us"] for row in json.loads(out)["operators"]} == {"a": 10, "b": 0}
+
+
 def test_collapsed_lines_can_be_read_again(export):
     stacks = collections.Counter()
     for stack, weight in speedscope(FIXTURE / "py-spy.speedscope.json").items():

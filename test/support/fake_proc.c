@@ -57,9 +57,9 @@ void fake_proc_run(const char *folder, const struct fake_process *p)
     char directory[128], text[1024];
     snprintf(directory, sizeof directory, "%s/proc/%d", folder, (int)p->pid);
     snprintf(text, sizeof text,
-             "%d (%s) %c %d %d %d 0 -1 4194560 %lu %lu 0 0 %lu 0 %lu 0 20 0 %lu 0 %llu 100000 %lu 184 0 0 0\n",
-             (int)p->pid, p->name ? p->name : "job", p->state ? p->state : 'S', (int)p->parent, (int)p->pid,
-             (int)p->session, p->minor_faults, p->reaped_minor_faults, p->cpu_ticks, p->reaped_cpu_ticks,
+             "%d (%s) %c %d %d %d 0 -1 %d %lu %lu 0 0 %lu 0 %lu 0 20 0 %lu 0 %llu 100000 %lu 184 0 0 0\n", (int)p->pid,
+             p->name ? p->name : "job", p->state ? p->state : 'S', (int)p->parent, (int)p->pid, (int)p->session,
+             p->forked ? 4194368 : 4194304, p->minor_faults, p->reaped_minor_faults, p->cpu_ticks, p->reaped_cpu_ticks,
              p->threads ? p->threads : 1, p->start, p->resident_pages);
     write_text(directory, "stat", text);
     if (p->allowed)

@@ -15,6 +15,7 @@ struct fake_process {
     unsigned long resident_pages, peak_kib, swap_kib, threads;
     unsigned long long read_bytes, written_bytes;
     int denied;          /* no io file */
+    int forked;          /* it has not executed a program since it was forked */
     int cpu;             /* where its only thread last ran */
     const char *allowed; /* "0-3": where it may run; NULL: it has no folder of threads */
 };

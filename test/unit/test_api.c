@@ -157,7 +157,7 @@ static void synchronization_is_a_finding(void **state)
     struct gt_report *report = traces_report("advice", trace, NULL);
     assert_says(
         report,
-        "the host waited for it to finish 1 times (synchronization), and it then stood still 30 % of the time until "
+        "the host waited for it to finish once (synchronization), and it then stood still 30 % of the time until "
         "the next launch, 100 % of it after aten::item",
         30);
     gt_report_free(report);

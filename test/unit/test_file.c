@@ -11,8 +11,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -202,6 +209,60 @@ static void a_stream_is_read_value_by_value(void **state)
     gt_json_free(second);
 }
 
+/* As a kernel before 5.9 answers. */
+static void lose_close_range(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0)
+        _exit(77);
+}
+
+/* Without a list: no descriptor is left to open it with. Returns how many of those that should be closed are open. */
+static int left_open(bool is_old, bool has_list)
+{
+    enum { FIRST = 5, COUNT = 40 };
+    int left = 0;
+    for (int fd = FIRST; fd < FIRST + COUNT; fd++)
+        if (dup2(STDIN_FILENO, fd) < 0)
+            return -1;
+    if (is_old)
+        lose_close_range();
+    if (!has_list) {
+        while (dup(STDIN_FILENO) >= 0)
+            continue;
+    }
+    gt_close_from(FIRST);
+    for (int fd = FIRST; fd < FIRST + COUNT; fd++)
+        left += fcntl(fd, F_GETFD) >= 0;
+    return fcntl(FIRST - 1, F_GETFD) >= 0 ? left : -1;
+}
+
+static void descriptors_are_closed_by_every_kernel(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        pid_t child = fork();
+        if (!child) {
+            struct rlimit limit = {64, 64};
+            setrlimit(RLIMIT_NOFILE, &limit);
+            dup2(STDIN_FILENO, 4);
+            _exit(left_open(way > 0, way < 2));
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) == 77)
+            skip();
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +273,7 @@ int main(void)
         cmocka_unit_test(arrays_keep_what_is_in_them),
         cmocka_unit_test(trees_are_read_and_changed),
         cmocka_unit_test(a_stream_is_read_value_by_value),
+        cmocka_unit_test(descriptors_are_closed_by_every_kernel),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "collect/process/process.h"
+#include "support/fake_proc.h"
 #include "support/figures.h"
 #include "support/sanitized.h"
 
@@ -211,6 +212,32 @@ static void a_program_that_is_just_executed_is_no_worker(void **state)
     gt_root_close(&root);
 }
 
+/* It executes a program between the reading of its memory and that of its state. */
+static void memory_read_before_the_program_is_read_again(void **state)
+{
+    (void)state;
+    char folder[64];
+    struct gt_root root;
+    struct gt_process *process;
+    struct fake_process job = {
+        .pid = 100, .parent = 1, .session = 100, .start = 7, .resident_pages = 9000, .forked = 1};
+    fake_proc_create(folder, &root);
+    fake_proc_write(folder, &job);
+    assert_int_equal(gt_process_open(&process, &root, 100), 0);
+    assert_int_equal(gt_process_read(process, &root), 0);
+    double page = (double)sysconf(_SC_PAGESIZE);
+    assert_close(process->value[GT_RAM_PEAK], 9000 * page, 0);
+    job.forked = 0;
+    job.resident_pages = 40;
+    job.peak_kib = 1;
+    fake_proc_write(folder, &job);
+    gt_process_read_slowly(process);
+    assert_close(process->value[GT_RSS], 40 * page, 0);
+    assert_close(process->value[GT_RAM_PEAK], 40 * page, 0);
+    gt_process_close(process);
+    fake_proc_destroy(folder, &root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +245,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_resident_set_that_shrinks_is_no_idleness, begin, end),
         cmocka_unit_test_setup_teardown(children_are_of_interest_again_once_the_process_has_run, begin, end),
         cmocka_unit_test(a_program_that_is_just_executed_is_no_worker),
+        cmocka_unit_test(memory_read_before_the_program_is_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,99 @@ static void the_tree_alone_tells_names_and_ends(void **state)
     assert_close(life(machine, 1)->end, 3, 0);
 }
 
+enum { LARGE = 70000, SMALL = 3000 }; /* KiB */
+
+static void show(struct machine *machine, struct fake_process *process, unsigned long kib, bool is_forked)
+{
+    process->forked = is_forked;
+    process->peak_kib = kib;
+    process->cpu_ticks++;
+    fake_proc_write(machine->folder, process);
+}
+
+/* Make 101 one that has its parent's memory, which it shares (vfork) or of which it has a copy. */
+static struct fake_process *fork_large(struct machine *machine)
+{
+    static struct fake_process process;
+    process = job(101, 5);
+    show(machine, &process, LARGE, true);
+    put_name(machine, 101, "python\n", "python");
+    return &process;
+}
+
+static struct gt_process *process_of(struct machine *machine, pid_t pid)
+{
+    struct gt_process *process = gt_tree_find(&machine->tree, pid);
+    assert_non_null(process);
+    return process;
+}
+
+static void a_parents_memory_is_not_the_programs(void **state)
+{
+    for (int is_copied = 0; is_copied < 2; is_copied++) {
+        struct machine *machine = *state;
+        struct fake_process *process = fork_large(machine);
+        process->start += (unsigned)is_copied;
+        show(machine, process, LARGE, true);
+        size_t number = 1 + (size_t)is_copied;
+        read_at(machine, 1 + 10 * is_copied);
+        process_of(machine, 101)->alone_ns = is_copied;
+        read_at(machine, 2 + 10 * is_copied);
+        assert_true(isnan(life(machine, number)->ram_peak)); /* what it will be is not known yet */
+        show(machine, process, SMALL, false);
+        read_at(machine, 3 + 10 * is_copied);
+        assert_close(life(machine, number)->ram_peak, SMALL * 1024, 0);
+        fake_proc_remove(machine->folder, 101);
+        read_at(machine, 4 + 10 * is_copied);
+        assert_close(life(machine, number)->ram_peak, SMALL * 1024, 0);
+    }
+}
+
+static void what_executes_unseen_has_its_own_memory(void **state)
+{
+    struct machine *machine = *state;
+    read_at(machine, 1);
+    fork_at(machine, 101, 1100 * MS);
+    fork_large(machine);
+    read_at(machine, 2);
+    process_of(machine, 101)->is_worker = true;
+    read_at(machine, 3);
+    assert_close(life(machine, 1)->ram_peak, LARGE * 1024, 0);
+    hear(machine, (struct gt_event){.kind = GT_EVENT_EXECUTE, .pid = 101}, false);
+    exit_at(machine, 101, 3100 * MS);
+    struct gt_event record = {.kind = GT_EVENT_RECORD, .pid = 101, .name = "sleep"};
+    record.record.peak_rss = SMALL * 1024;
+    hear(machine, record, true);
+    assert_close(life(machine, 1)->ram_peak, SMALL * 1024, 0);
+}
+
+static void a_worker_has_what_it_was_forked_with_and_later_what_it_took(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process *process = fork_large(machine);
+    read_at(machine, 1);
+    process_of(machine, 101)->is_worker = true;
+    process_of(machine, 101)->heritage = (struct gt_heritage){.from = 100, .bytes = (LARGE - 2 * SMALL) * 1024.};
+    read_at(machine, 2);
+    assert_close(life(machine, 1)->ram_peak, LARGE * 1024, 0);
+    show(machine, process, SMALL, false);
+    read_at(machine, 3);
+    assert_close(life(machine, 1)->ram_peak, 2 * SMALL * 1024, 0);
+}
+
+static void a_fork_that_ends_as_one_has_its_memory(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process *process = fork_large(machine);
+    read_at(machine, 1);
+    process_of(machine, 101)->alone_ns = 1;
+    read_at(machine, 2);
+    process->state = 'Z';
+    show(machine, process, 0, true);
+    read_at(machine, 3);
+    assert_close(life(machine, 1)->ram_peak, LARGE * 1024, 0);
+}
+
 static void a_zombie_has_ended(void **state)
 {
     struct machine *machine = *state;
@@ -300,6 +393,31 @@ static void each_change_is_told_once(void **state)
     assert_int_equal(changes(machine, &changed), 0);
 }
 
+/* A tick of the fake processes is 0.01 s. */
+static void figures_that_grow_are_told_now_and_then(void **state)
+{
+    struct machine *machine = *state;
+    const struct gt_life *changed;
+    struct fake_process process = job(101, 5);
+    process.peak_kib = SMALL;
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "worker\n", "./worker");
+    read_at(machine, 1);
+    assert_int_equal(changes(machine, &changed), 2);
+    process.cpu_ticks = 50;
+    process.peak_kib = LARGE;
+    fake_proc_write(machine->folder, &process);
+    read_at(machine, 2);
+    assert_int_equal(changes(machine, &changed), 0); /* not with every sample */
+    read_at(machine, 3);
+    assert_int_equal(changes(machine, &changed), 1);
+    assert_int_equal(changed->pid, 101);
+    assert_close(changed->ram_peak, LARGE * 1024, 0);
+    assert_close(changed->cpu_time, 0.5, 1e-9);
+    read_at(machine, 9);
+    assert_int_equal(changes(machine, &changed), 0); /* only what changes */
+}
+
 static void too_many_are_counted(void **state)
 {
     struct machine *machine = *state;
@@ -358,6 +476,11 @@ int main(void)
 #define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, begin, finish)
     const struct CMUnitTest tests[] = {
         ON_MACHINE(the_tree_alone_tells_names_and_ends),
+        ON_MACHINE(a_parents_memory_is_not_the_programs),
+        ON_MACHINE(what_executes_unseen_has_its_own_memory),
+        ON_MACHINE(a_worker_has_what_it_was_forked_with_and_later_what_it_took),
+        ON_MACHINE(a_fork_that_ends_as_one_has_its_memory),
+        ON_MACHINE(figures_that_grow_are_told_now_and_then),
         ON_MACHINE(a_zombie_has_ended),
         ON_MACHINE(the_last_name_counts),
         ON_MACHINE(a_number_used_again_is_another_process),

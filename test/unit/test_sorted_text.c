@@ -43,7 +43,7 @@ static void write_pieces(struct gt_sorted_text *sorted, unsigned seed, bool is_r
         for (int j = 0; j < i % 7 * 100; j++)
             gt_buffer_char(text, 'x');
         gt_buffer_char(text, '\n');
-        assert_int_equal(gt_sorted_text_add(sorted, time, NULL), 0);
+        assert_int_equal(gt_sorted_text_add(sorted, time, 0, NULL), 0);
     }
 }
 
@@ -83,7 +83,7 @@ static void a_folder_that_takes_no_file_is_told(void **state)
     (void)state;
     assert_int_equal(gt_sorted_text_open(&sorted, "/nonexistent/merged.json", 1, &error), 0);
     gt_buffer_text(gt_sorted_text_end(sorted), "piece");
-    assert_true(gt_sorted_text_add(sorted, 1, &error) < 0);
+    assert_true(gt_sorted_text_add(sorted, 1, 0, &error) < 0);
     assert_non_null(strstr(error.text, "/nonexistent"));
     gt_sorted_text_close(sorted);
 }

@@ -216,7 +216,8 @@ static void reports_list_them_in_order(void **state)
                      "   \"begin\": -2.5,\n   \"end\": 0.75,\n   \"ram_peak\": null,\n   \"cpu_time\": null,\n"
                      "   \"command\": null\n  },\n");
         check_report(path, "markdown", "| 4712 | 4711 | └ ls | 0.5 | 0.625 | 1024.0 | n/a | n/a |\n");
-        check_report(path, "html", "<td class=\"t branch\">└ ls</td><td title=\"0.5 seconds\" data-v=\"0.5\">500 ms</td>");
+        check_report(path, "html",
+                     "<td class=\"t branch\">└ ls</td><td title=\"0.5 seconds\" data-v=\"0.5\">500 ms</td>");
         check_report(path, "csv", "process_list.2.end,0.625,seconds\n");
         check_report(path, "csv", "process_list.1.end,,seconds\n");
     }

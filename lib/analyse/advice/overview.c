@@ -104,7 +104,10 @@ static void add_sources(const struct job *job)
         gt_table_text(table, trouble_of(file, trace->file_count > 1, text, sizeof text));
     }
     if (trace->ignored) {
-        snprintf(text, sizeof text, "%" PRIu64 " other files in the folders, which are no traces", trace->ignored);
+        snprintf(text, sizeof text,
+                 trace->ignored == 1 ? "%" PRIu64 " other file in the folders, which is no trace"
+                                     : "%" PRIu64 " other files in the folders, which are no traces",
+                 trace->ignored);
         gt_report_text(job->root, "ignored", "Not read", text);
     }
 }

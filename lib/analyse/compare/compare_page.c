@@ -172,7 +172,7 @@ static size_t add_broken_rules(struct gt_node *brief, const struct gt_node *rule
     size_t broken = 0;
     for (size_t row = 0; table && row < gt_table_rows(table); row++) {
         char sentence[400];
-        const char *outcome = gt_table_cell_text(table, row, 5, &cell);
+        const char *outcome = gt_table_cell_text(table, row, table->columns - 1, &cell);
         if (!outcome || strcmp(outcome, "broken") != 0)
             continue;
         const char *rule = gt_table_cell_text(table, row, 0, &cell);

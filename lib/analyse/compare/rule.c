@@ -8,6 +8,8 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/display.h"
+#include "analyse/usage/usage_rule.h"
+#include "base/letters.h"
 #include "base/number.h"
 #include "schema/human.h"
 #include "schema/unit.h"
@@ -63,12 +65,12 @@ static const struct gt_slot *find_block(const struct gt_comparison *comparison, 
 }
 
 /* The figure is the energy of the job, or of a block of it, on a device or on all. */
-static bool choose_energy(struct rule *rule, const char *device)
+static void choose_energy(struct rule *rule, const char *device)
 {
-    bool is_total = device && strcmp(device, "total") == 0;
-    rule->figure = rule->figure.slot ? gt_compare_block_energy(rule->figure.slot, device)
+    bool is_total = !device || strcmp(device, "total") == 0;
+    rule->word = device ? NULL : "energy";
+    rule->figure = rule->figure.slot ? gt_compare_block_energy(rule->figure.slot, device ? device : "total")
                                      : gt_compare_job_energy(is_total ? NULL : device);
-    return device;
 }
 
 /* The names that rules of a run have, too; false: it is none of them. */
@@ -96,8 +98,10 @@ static bool choose_keys(struct rule *rule, const char *first, const char *second
     const char **keys = rule->figure.keys;
     bool of_block = rule->figure.slot;
     size_t count = 0;
-    if (strcmp(first, "energy") == 0)
-        return choose_energy(rule, second);
+    if (strcmp(first, "energy") == 0) {
+        choose_energy(rule, second);
+        return true;
+    }
     if (!second && choose_word(rule, first))
         return true;
     if (strcmp(first, "counters") == 0) {
@@ -136,32 +140,20 @@ static void choose_sampled_memory(struct rule *rule, const struct gt_comparison 
         memcpy(rule->figure.keys, keys, sizeof keys);
 }
 
-/* Returns how many letters have to be added, removed or replaced, at most `most`. */
-static size_t letters_between(const char *one, const char *other, size_t most)
-{
-    while (*one && *one == *other) {
-        one++;
-        other++;
-    }
-    if (!*one || !*other || most == 0)
-        return strlen(one) + strlen(other);
-    size_t replaced = letters_between(one + 1, other + 1, most - 1),
-           removed = letters_between(one + 1, other, most - 1), added = letters_between(one, other + 1, most - 1);
-    size_t least = replaced < removed ? replaced : removed;
-    return 1 + (least < added ? least : added);
-}
-
 /* "; near: combined_ram, ...", or nothing. */
 static void list_near(struct gt_buffer *out, const struct gt_comparison *comparison, const char *name)
 {
     static const char *const sections[] = {"overall", "peaks"};
     enum { LETTERS = 2, NAMES = 4 };
     int count = 0;
+    const char *word = gt_usage_rule_near(name);
+    if (word && count++ < NAMES)
+        gt_buffer_printf(out, "; near: %s", word);
     for (int i = 0; i < 2; i++)
         for (const struct gt_node *one = gt_compare_measurements(comparison, sections[i]); one;
              one = gt_node_next(one)) {
             const char *key = gt_node_key(one);
-            bool is_near = strstr(key, name) || letters_between(key, name, LETTERS) <= LETTERS;
+            bool is_near = strstr(key, name) || gt_letters_between(key, name, LETTERS) <= LETTERS;
             if (is_near && count++ < NAMES)
                 gt_buffer_printf(out, "%s%s%s", count > 1 ? ", " : "; near: ", key, i ? "" : ".max");
         }
@@ -171,6 +163,8 @@ static int refuse_figure(const struct rule *rule, const struct gt_comparison *co
                          struct gt_error *error)
 {
     struct gt_buffer near = {0};
+    if (strcmp(name, "energy") == 0)
+        return gt_error_set(error, EINVAL, "rule '%s': no session has measured that energy", rule->text);
     list_near(&near, comparison, name);
     gt_error_set(error, EINVAL,
                  "rule '%s' names no figure that any session has: memory, time, energy and cpu are, and what the "
@@ -291,6 +285,9 @@ static int parse_limit(struct rule *rule, const struct gt_comparison *comparison
     if (gt_number_double(*number == '+' ? number + 1 : number, &rule->limit) < 0)
         return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit", rule->text, text);
     rule->kind = !is_change ? ABSOLUTE : strcmp(unit, "%") == 0 ? PERCENT : CHANGE;
+    if (rule->word && !*unit)
+        return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s", rule->text,
+                            gt_usage_rule_example(rule->word));
     if (rule->kind != ABSOLUTE && comparison->sessions < 2)
         return gt_error_set(error, EINVAL, "rule '%s' compares, but there is only one session", rule->text);
     return scale_limit(rule, comparison, unit, error);
@@ -344,7 +341,7 @@ static double unended_calls(const struct gt_comparison *comparison, const struct
     return sum;
 }
 
-/* As people read it; with digits as they are where two amounts would look the same. */
+/* As people read it, with as many digits as tell the two apart. */
 static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER_SIZE],
                      char allowed[GT_HUMAN_SIZE + GT_NUMBER_SIZE], double value, double limit)
 {
@@ -359,8 +356,12 @@ static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER
             return;
     }
     const char *unit = rule->unit ? rule->unit : "";
-    gt_number_rounded(got, value, 8);
-    gt_number_rounded(allowed, limit, 8);
+    for (int decimals = 2; decimals <= 11; decimals += 3) {
+        gt_number_rounded(got, value, decimals);
+        gt_number_rounded(allowed, limit, decimals);
+        if (strcmp(got, allowed) != 0)
+            break;
+    }
     size_t length = strlen(allowed);
     snprintf(allowed + length, GT_HUMAN_SIZE + GT_NUMBER_SIZE - length, "%s%s", *unit ? " " : "", unit);
 }
@@ -392,6 +393,21 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
                         *word ? " " : "", got, rule->above ? "above" : "below", allowed);
 }
 
+static void add_row(struct gt_table *table, const struct rule *rule, const char *session, double value, double limit,
+                    bool breaks)
+{
+    char got[GT_NUMBER_SIZE + GT_HUMAN_SIZE], allowed[sizeof got];
+    describe(rule, got, allowed, value, limit);
+    gt_table_text(table, rule->text);
+    gt_table_text(table, session);
+    gt_table_text(table, isnan(value) ? NULL : got);
+    gt_table_text(table, isnan(limit) ? NULL : allowed);
+    gt_table_number(table, value);
+    gt_table_number(table, limit);
+    gt_table_text(table, rule->unit ? rule->unit : gt_unit_name(GT_COUNT));
+    gt_table_text(table, breaks ? "broken" : "kept");
+}
+
 static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_table *table)
 {
     double baseline = gt_compare_value(comparison, &rule->figure, 0, NULL);
@@ -404,14 +420,32 @@ static int judge(const struct gt_comparison *comparison, const struct rule *rule
         broken |= breaks;
         if (breaks)
             say_broken(comparison, rule, i, value, limit);
-        gt_table_text(table, rule->text);
-        gt_table_text(table, comparison->session[i].name);
-        gt_table_number(table, value);
-        gt_table_number(table, limit);
-        gt_table_text(table, rule->unit ? rule->unit : gt_unit_name(GT_COUNT));
-        gt_table_text(table, breaks ? "broken" : "kept");
+        add_row(table, rule, comparison->session[i].name, value, limit, breaks);
     }
     return broken;
+}
+
+/* People read amounts, each in the unit that suits it. */
+static void add_columns(struct gt_table *table)
+{
+    static const struct {
+        const char *key, *title;
+        enum gt_cell_kind kind;
+        unsigned flags;
+    } columns[] = {
+        {"rule", "rule", GT_CELL_TEXT, 0},
+        {"session", "session", GT_CELL_TEXT, 0},
+        {"value_shown", "value", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
+        {"limit_shown", "limit", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
+        {"value", "value", GT_CELL_NUMBER, GT_COLUMN_ONLY_DATA},
+        {"limit", "limit", GT_CELL_NUMBER, GT_COLUMN_ONLY_DATA},
+        {"unit", "unit", GT_CELL_TEXT, GT_COLUMN_ONLY_DATA},
+        {"outcome", "outcome", GT_CELL_TEXT, GT_COLUMN_STATE},
+    };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        gt_table_column(table, columns[i].key, columns[i].title, columns[i].kind, NULL);
+        gt_table_column_flags(table, columns[i].flags);
+    }
 }
 
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error)
@@ -422,8 +456,7 @@ int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *roo
         return 0;
     struct gt_table *table = gt_report_table(root, "rules", "Rules");
     gt_table_flags(table, GT_PAGE_FIRST);
-    gt_display_columns(table, "text:rule text:session number:value number:limit text:unit text:outcome");
-    gt_table_column_flags(table, GT_COLUMN_STATE);
+    add_columns(table);
     for (; *text; text++) {
         struct rule rule = {.text = *text};
         int status = parse_rule(&rule, comparison, error);

@@ -184,7 +184,10 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
                             path ? path : "");
     if (!options->request.overwrite && access(path, F_OK) == 0)
         return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
-    int status = gt_new_file_begin(&file, path);
+    int status = gt_trace_spare_inputs(path, paths, count, options->trace.suffixes, error);
+    if (status < 0)
+        return status;
+    status = gt_new_file_begin(&file, path);
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     status = (kind == SQLITE || kind == ARROW ? read_tables : read_flame)(paths, count, options, &file, kind, &counts,

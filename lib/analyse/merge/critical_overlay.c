@@ -84,7 +84,7 @@ static int write_piece(struct overlay *overlay, const struct gt_path_step *step,
         gt_buffer_printf(out, ", \"step_num\": %d", (int)(int32_t)step->span.key[2]);
     gt_buffer_text(out, "}}");
     merged->events++;
-    return gt_sorted_text_add(merged->sorted, start, error);
+    return gt_sorted_text_add(merged->sorted, start, 0, error);
 }
 
 /* The lane of a piece in the merged file, or NULL. */
@@ -112,7 +112,7 @@ static int write_end(struct overlay *overlay, char phase, const struct gt_merged
     gt_merged_time(out, time - merged->base);
     gt_buffer_text(out, phase == 'f' ? ", \"bp\": \"e\"}" : "}");
     merged->events++;
-    return gt_sorted_text_add(merged->sorted, time, error);
+    return gt_sorted_text_add(merged->sorted, time, 0, error);
 }
 
 /* An arrow from what the path lies on to what it goes on with, on another thread or stream. */

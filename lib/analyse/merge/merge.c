@@ -415,7 +415,10 @@ static int read_events(struct merge *merge, struct gt_error *error)
 static int write_file(struct merge *merge, struct gt_error *error)
 {
     const struct gt_merge_options *options = merge->options;
-    int status = open_file(&merge->merged.file, merge->output, options->request.overwrite, error);
+    int status = gt_trace_spare_inputs(merge->output, merge->paths, merge->count,
+                                       gt_trace_source_options(merge->source)->suffixes, error);
+    if (status >= 0)
+        status = open_file(&merge->merged.file, merge->output, options->request.overwrite, error);
     if (status < 0)
         return status;
     struct gt_buffer *out = gt_merged_file_text(merge->merged.file);

@@ -401,7 +401,7 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
         return gt_error_system(error, ENOMEM, "merging");
     size_t begin = begin_piece(out, piece), from = begin + sizeof piece;
     ADD(out, "{\"name\": ");
-    write_label(merged, out, event->label);
+    write_label(merged, out, event->written);
     ADD(out, ", \"ph\": \"");
     add(out, &event->phase, 1);
     ADD(out, "\", \"pid\": ");
@@ -416,8 +416,9 @@ int gt_merged_event(struct gt_merged_trace *merged, const struct gt_trace_event 
         memcpy(out->data + begin, &piece, sizeof piece);
     if (piece.has_time)
         touch(merged, event->start, event->start + event->duration);
+    int64_t rank = event->flag & GT_TRACE_PAIRED ? -(int64_t)merged->events - 1 : 0; /* the outer one ends later */
     merged->events++;
-    return gt_sorted_text_add(merged->sorted, piece.has_time ? event->start : INT64_MIN, error);
+    return gt_sorted_text_add(merged->sorted, piece.has_time ? event->start : INT64_MIN, rank, error);
 }
 
 void gt_merged_forget(struct gt_merged_trace *merged)
@@ -544,7 +545,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         gt_buffer_text(out, "}}");
         touch(merged, sample->time, sample->time);
         merged->counters++;
-        int status = gt_sorted_text_add(merged->sorted, sample->time, error);
+        int status = gt_sorted_text_add(merged->sorted, sample->time, 0, error);
         if (status < 0)
             return status;
     }
@@ -612,7 +613,7 @@ static int write_marks(struct counters *counters, struct gt_error *error)
             ;
         write_mark(counters, from, to, time, nearest);
         last = time;
-        status = gt_sorted_text_add(merged->sorted, time, error);
+        status = gt_sorted_text_add(merged->sorted, time, 0, error);
     }
     free(nearest);
     return status;

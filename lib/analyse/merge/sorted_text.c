@@ -14,14 +14,19 @@
 
 enum { DEFAULT_MEMORY = 16 << 20, READ_MEMORY = 32 << 20, LEAST_BLOCK = 16 << 10, MOST_BLOCK = 256 << 10 };
 
+/* Pieces follow one another by time, then by rank. */
+struct place {
+    int64_t time, rank;
+};
+
 struct piece {
-    int64_t time;
+    struct place place;
     size_t from, length;
 };
 
 /* In the file a piece is its head and its text. */
 struct head {
-    int64_t time;
+    struct place place;
     uint64_t length;
 };
 
@@ -40,7 +45,7 @@ struct gt_sorted_text {
     struct piece *piece, *other; /* `other` has room for as many, to merge into */
     size_t count, capacity, other_capacity;
     size_t known; /* bytes of text that are pieces, with the head of the next */
-    int64_t last; /* of the last run */
+    struct place last; /* of the last run */
     char folder[PATH_MAX];
     int fd;
     off_t end;
@@ -49,6 +54,11 @@ struct gt_sorted_text {
     uint32_t *heap; /* runs that have a piece, the earliest on top */
     size_t heap_count;
 };
+
+static bool is_up(struct place x, struct place y)
+{
+    return x.time != y.time ? x.time < y.time : x.rank <= y.rank;
+}
 
 /* Its head is filled in when it is whole. */
 static void begin_piece(struct gt_sorted_text *sorted)
@@ -99,7 +109,7 @@ struct gt_buffer *gt_sorted_text_end(struct gt_sorted_text *sorted)
 /* Behind the pieces that follow one another in time from `from` on. */
 static size_t ascent_end(const struct piece *piece, size_t from, size_t count)
 {
-    while (from + 1 < count && piece[from].time <= piece[from + 1].time)
+    while (from + 1 < count && is_up(piece[from].place, piece[from + 1].place))
         from++;
     return from + 1 < count ? from + 1 : count;
 }
@@ -108,7 +118,7 @@ static size_t ascent_end(const struct piece *piece, size_t from, size_t count)
 static void merge_pieces(const struct piece *from, struct piece *to, size_t a, size_t b, size_t c)
 {
     for (size_t i = a, j = b, k = a; k < c; k++)
-        to[k] = j == c || (i < b && from[i].time <= from[j].time) ? from[i++] : from[j++];
+        to[k] = j == c || (i < b && is_up(from[i].place, from[j].place)) ? from[i++] : from[j++];
 }
 
 /* Traces are sorted in long stretches: neighbours are merged until one ascent is left. */
@@ -186,7 +196,7 @@ static int write_text(struct gt_sorted_text *sorted)
 /* The last run goes on where the pieces follow its last one; else they begin another. */
 static struct run *run_for(struct gt_sorted_text *sorted)
 {
-    if (sorted->run_count && sorted->last <= sorted->piece[0].time)
+    if (sorted->run_count && is_up(sorted->last, sorted->piece[0].place))
         return &sorted->run[sorted->run_count - 1];
     struct run *run = GT_GROW(sorted, run);
     if (run)
@@ -210,7 +220,7 @@ static int spill(struct gt_sorted_text *sorted, struct gt_error *error)
         status = is_sorted ? write_text(sorted) : write_pieces(sorted, &out);
     if (run)
         run->to = sorted->end;
-    sorted->last = sorted->piece[sorted->count - 1].time;
+    sorted->last = sorted->piece[sorted->count - 1].place;
     gt_buffer_release(&out);
     sorted->count = 0;
     gt_buffer_clear(&sorted->text);
@@ -218,13 +228,13 @@ static int spill(struct gt_sorted_text *sorted, struct gt_error *error)
     return status < 0 ? gt_error_system(error, -status, "%s: a file for sorting", sorted->folder) : 0;
 }
 
-int gt_sorted_text_add(struct gt_sorted_text *sorted, int64_t time, struct gt_error *error)
+int gt_sorted_text_add(struct gt_sorted_text *sorted, int64_t time, int64_t rank, struct gt_error *error)
 {
     struct piece *piece = sorted->text.failed ? NULL : GT_GROW_LIST(sorted, piece);
     if (!piece)
         return gt_error_system(error, ENOMEM, "merging");
-    *piece = (struct piece){time, sorted->known, sorted->text.length - sorted->known};
-    struct head head = {time, piece->length};
+    *piece = (struct piece){{time, rank}, sorted->known, sorted->text.length - sorted->known};
+    struct head head = {piece->place, piece->length};
     memcpy(sorted->text.data + piece->from - sizeof head, &head, sizeof head);
     begin_piece(sorted);
     return sorted->known < sorted->memory ? 0 : spill(sorted, error);
@@ -234,8 +244,8 @@ int gt_sorted_text_add(struct gt_sorted_text *sorted, int64_t time, struct gt_er
 
 static bool is_before(const struct gt_sorted_text *sorted, uint32_t a, uint32_t b)
 {
-    int64_t x = sorted->run[a].next.time, y = sorted->run[b].next.time;
-    return x != y ? x < y : a < b;
+    struct place x = sorted->run[a].next.place, y = sorted->run[b].next.place;
+    return a < b ? is_up(x, y) : !is_up(y, x);
 }
 
 static void sink(struct gt_sorted_text *sorted, size_t at)

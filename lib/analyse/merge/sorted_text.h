@@ -1,5 +1,6 @@
 /* Pieces of text are put into the order of time, however many there are, in bounded memory: sorted runs are laid aside in a
- * file without a name, and merged at the end. Pieces of one time stay in the order in which they came. */
+ * file without a name, and merged at the end. Pieces of one time stand by rank, those of one rank in the
+ * order in which they came. */
 #ifndef GT_ANALYSE_MERGE_SORTED_TEXT_H
 #define GT_ANALYSE_MERGE_SORTED_TEXT_H
 
@@ -15,7 +16,7 @@ int gt_sorted_text_open(struct gt_sorted_text **ret, const char *beside, size_t 
 /* Returns the text to whose end the next piece is written. */
 struct gt_buffer *gt_sorted_text_end(struct gt_sorted_text *sorted);
 /* What was written since the last call is a piece. */
-int gt_sorted_text_add(struct gt_sorted_text *sorted, int64_t time, struct gt_error *error);
+int gt_sorted_text_add(struct gt_sorted_text *sorted, int64_t time, int64_t rank, struct gt_error *error);
 /* Hands over all pieces in their order. Negative values of `take` end it and are returned. */
 int gt_sorted_text_take(struct gt_sorted_text *sorted,
                         int (*take)(void *context, const char *text, size_t length, struct gt_error *error),

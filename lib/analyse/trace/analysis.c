@@ -582,9 +582,19 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
         gt_buffer_printf(out, " (%s)", damage->first);
 }
 
+static void tell_unreadable(struct gt_node *root, const struct gt_trace *trace, const char *key)
+{
+    char text[600];
+    uint64_t count = trace->unreadable.count;
+    if (!count)
+        return;
+    snprintf(text, sizeof text, count > 1 ? "%s, and %" PRIu64 " more" : "%s", trace->unreadable.first, count - 1);
+    gt_report_text(root, key, "Could not be read", text);
+}
+
 /* The report names files that were read beside those asked for, and data that were lost. */
 static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
-                        const char *beside_key, const char *damaged_key)
+                        const char *beside_key, const char *damaged_key, const char *unreadable_key)
 {
     struct gt_node *root = gt_report_root(report);
     struct gt_buffer beside = {0}, damaged = {0};
@@ -593,6 +603,7 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
             gt_buffer_printf(&beside, "%s%s", beside.length ? ", " : "", trace->file[i].path);
         add_damage(&damaged, &trace->file[i]);
     }
+    tell_unreadable(root, trace, unreadable_key);
     if (beside.length)
         gt_report_text(root, beside_key, "Read with it", beside.data);
     if (damaged.length)
@@ -609,6 +620,8 @@ static int refuse_nothing(const struct gt_trace *trace, const char *path, const 
 {
     if (trace->file_count || reading->suffixes)
         return 0;
+    if (trace->unreadable.count)
+        return gt_error_set(error, EACCES, "%s", trace->unreadable.first);
     if (trace->ignored)
         return gt_error_set(error, EINVAL,
                             "%s: none of the %" PRIu64 " files in this folder is a trace or profile of a known format",
@@ -641,9 +654,10 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0)
-        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged");
+        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged",
+                              "unreadable");
     if (status >= 0 && other)
-        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b");
+        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b");
     if (status >= 0)
         *ret = report;
     else

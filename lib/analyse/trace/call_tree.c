@@ -23,6 +23,17 @@ static uint32_t rank_of(enum gt_work work, uint64_t external)
     return order << 30 | high;
 }
 
+/* What was made of B and E has an order of its own: what ends later stands first. */
+static struct gt_keyed_span key_of(const struct gt_analysis_input *input, size_t event, enum gt_work work)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    uint64_t external = gt_trace_external(events, event);
+    if (events->flag[event] & GT_TRACE_PAIRED)
+        return (struct gt_keyed_span){.key = {events->track[event], 0, 0, GT_TRACE_NONE - (uint32_t)event}};
+    return (struct gt_keyed_span){.key = {events->track[event], rank_of(work, external), (uint32_t)external,
+                                          gt_analysis_place(input, events->name[event])}};
+}
+
 static int collect(struct gt_call_tree *tree, const struct gt_analysis_input *input)
 {
     const struct gt_trace_events *events = &input->trace->events;
@@ -30,10 +41,7 @@ static int collect(struct gt_call_tree *tree, const struct gt_analysis_input *in
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         enum gt_work work = gt_analysis_work(input, i);
         if (is_call(work) && gt_trace_lasts(input->trace, i))
-            status = gt_spans_add_event(&tree->spans, input->trace, i,
-                                        GT_SPAN_KEY(events->track[i], rank_of(work, gt_trace_external(events, i)),
-                                                    (uint32_t)gt_trace_external(events, i),
-                                                    gt_analysis_place(input, events->name[i])));
+            status = gt_spans_add_event(&tree->spans, input->trace, i, key_of(input, i, work).key);
     }
     gt_spans_sort_nested(&tree->spans);
     return tree->spans.count < GT_TRACE_NONE ? status : -EOVERFLOW;

@@ -23,10 +23,21 @@ static const double LITTLE_ABOVE = 1.2;
 
 /* ---- How it ended ------------------------------------------------------------------------------------------------ */
 
+static const char *const SIGNALS[] = {
+    [SIGHUP] = "HUP",       [SIGINT] = "INT",   [SIGQUIT] = "QUIT",   [SIGILL] = "ILL",   [SIGTRAP] = "TRAP",
+    [SIGABRT] = "ABRT",     [SIGBUS] = "BUS",   [SIGFPE] = "FPE",     [SIGKILL] = "KILL", [SIGUSR1] = "USR1",
+    [SIGSEGV] = "SEGV",     [SIGUSR2] = "USR2", [SIGPIPE] = "PIPE",   [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
+    [SIGSTKFLT] = "STKFLT", [SIGCHLD] = "CHLD", [SIGCONT] = "CONT",   [SIGSTOP] = "STOP", [SIGTSTP] = "TSTP",
+    [SIGTTIN] = "TTIN",     [SIGTTOU] = "TTOU", [SIGURG] = "URG",     [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
+    [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH", [SIGPOLL] = "POLL", [SIGPWR] = "PWR",
+    [SIGSYS] = "SYS",
+};
+static const int SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS;
+
 /* 128 + n is what a shell makes of signal n, too. */
 static void describe_status(int status, char *text, size_t size)
 {
-    const char *name = status > 128 ? sigabbrev_np(status - 128) : NULL;
+    const char *name = status > 128 && status - 128 < SIGNAL_COUNT ? SIGNALS[status - 128] : NULL;
     if (name)
         snprintf(text, size, "exit %d (SIG%s)", status, name);
     else

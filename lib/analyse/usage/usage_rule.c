@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/usage/figures.h"
+#include "base/letters.h"
 #include "base/number.h"
 #include "schema/unit.h"
 
@@ -38,15 +39,15 @@ static double cores_of(const struct gt_usage *usage)
 }
 
 static const struct {
-    const char *name;
+    const char *name, *other; /* what compare calls it, too */
     enum gt_unit unit;
     double (*of)(const struct gt_usage *usage);
     const char *example;
 } figures[] = {
-    {"memory", GT_BYTES, gt_usage_peak, "2GB"},
-    {"time", GT_SECONDS, time_of, "10min"},
-    {"energy", GT_JOULES, energy_of, "5kJ"},
-    {"cpu", GT_COUNT, cores_of, "2cores"},
+    {"memory", "combined_ram_peak", GT_BYTES, gt_usage_peak, "2GB"},
+    {"time", "duration", GT_SECONDS, time_of, "10min"},
+    {"energy", "energy.total", GT_JOULES, energy_of, "5kJ"},
+    {"cpu", "", GT_COUNT, cores_of, "2cores"},
 };
 
 const char *gt_usage_rule_figure(size_t index)
@@ -54,14 +55,43 @@ const char *gt_usage_rule_figure(size_t index)
     return index < sizeof figures / sizeof *figures ? figures[index].name : NULL;
 }
 
+const char *gt_usage_rule_near(const char *name)
+{
+    enum { LETTERS = 2 };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (strlen(name) > LETTERS && gt_letters_between(name, figures[i].name, LETTERS) <= LETTERS)
+            return figures[i].name;
+    return NULL;
+}
+
 /* ---- reading ---- */
 
-static int find_figure(const char *text, size_t length)
+static int find_figure(const char *name)
 {
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (strlen(figures[i].name) == length && strncmp(figures[i].name, text, length) == 0)
+        if (*name && (strcmp(figures[i].name, name) == 0 || strcmp(figures[i].other, name) == 0))
             return (int)i;
     return -1;
+}
+
+const char *gt_usage_rule_example(const char *name)
+{
+    int figure = find_figure(name);
+    return figure < 0 ? NULL : figures[figure].example;
+}
+
+static int read_figure(struct gt_usage_rule *rule, size_t length, struct gt_error *error)
+{
+    char name[48];
+    while (length && rule->text[length - 1] == ' ')
+        length--;
+    snprintf(name, sizeof name, "%.*s", (int)fmin((double)length, sizeof name), rule->text);
+    rule->figure = find_figure(name);
+    if (rule->figure >= 0)
+        return 0;
+    const char *near = gt_usage_rule_near(name);
+    return gt_error_set(error, EINVAL, "rule '%s' names no figure: memory, time, energy and cpu are%s%s", rule->text,
+                        near ? "; near: " : "", near ? near : "");
 }
 
 static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_error *error)
@@ -92,12 +122,8 @@ int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_er
     if (!text[length])
         return gt_error_set(error, EINVAL, "rule '%s' has neither > nor <", text);
     const char *amount = text + length + 1;
-    while (length && text[length - 1] == ' ')
-        length--;
-    ret->figure = find_figure(text, length);
-    if (ret->figure < 0)
-        return gt_error_set(error, EINVAL, "rule '%s' names no figure: memory, time, energy and cpu are", text);
-    return read_limit(ret, amount + strspn(amount, " "), error);
+    int status = read_figure(ret, length, error);
+    return status < 0 ? status : read_limit(ret, amount + strspn(amount, " "), error);
 }
 
 /* ---- judgement ---- */
@@ -109,7 +135,10 @@ bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_u
     double value = figures[rule->figure].of(usage);
     char got[GT_NUMBER_SIZE + 20];
     if (isnan(value)) {
-        snprintf(sentence, size, "%s was not measured all the time, so '%s' is not known to be kept", name, rule->text);
+        bool is_partial = !isnan(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY)) &&
+                          figures[rule->figure].of == energy_of;
+        snprintf(sentence, size, "%s was not measured%s, so '%s' is not known to be kept", name,
+                 is_partial ? " all the time" : "", rule->text);
         return true;
     }
     /* With so few digits that they can be read, but enough to see the difference. */

@@ -14,6 +14,10 @@ struct gt_usage_rule {
 
 /* Returns name `index` of the figures; NULL past the end. */
 const char *gt_usage_rule_figure(size_t index);
+/* Returns a limit as people write it for a figure, "2GB"; NULL: there is no such figure. */
+const char *gt_usage_rule_example(const char *name);
+/* Returns the figure whose name is nearly this one, or NULL. */
+const char *gt_usage_rule_near(const char *name);
 /* Reads FIGURE>LIMIT or FIGURE<LIMIT. -EINVAL tells what is wrong with it. */
 int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_error *error);
 /* Returns true when the run breaks the rule, also by not having the figure, and says so: "memory 144.7 MB is above 100 MB". */

@@ -293,7 +293,7 @@ static void refuse(struct gt_availability *availability, int reason)
         gt_unavailable(availability, GT_ABSENT, NULL,
                        "a control group of its own would change how the job is scheduled or limited here");
     else
-        gt_unavailable(availability, GT_ABSENT, NULL, "no control group can be made: %s", strerrordesc_np(-reason));
+        gt_unavailable(availability, GT_ABSENT, NULL, "no control group can be made: %s", strerror(-reason));
 }
 
 int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const char *name,
@@ -307,7 +307,7 @@ int gt_cgroup_create(struct gt_cgroup **ret, const struct gt_root *root, const c
         return gt_unavailable(availability, GT_ABSENT, NULL, "a stored machine takes no control groups");
     int result = gt_cgroup_locate(&parent, root, getpid(), NULL);
     if (result < 0)
-        return gt_unavailable(availability, GT_ABSENT, NULL, "no control groups here: %s", strerrordesc_np(-result));
+        return gt_unavailable(availability, GT_ABSENT, NULL, "no control groups here: %s", strerror(-result));
     struct gt_cgroup *cgroup = new_group(root);
     if (!cgroup)
         return gt_error_system(error, ENOMEM, "control group");

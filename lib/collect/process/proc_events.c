@@ -88,7 +88,7 @@ static int subscribe(struct gt_proc_events *events, struct gt_availability *avai
         return gt_unavailable(availability, GT_DENIED, gt_remedy_net_admin, denied);
     int result = filter_events(events->fd);
     if (result < 0)
-        return gt_unavailable(availability, GT_BROKEN, NULL, "no socket filter: %s", strerrordesc_np(-result));
+        return gt_unavailable(availability, GT_BROKEN, NULL, "no socket filter: %s", strerror(-result));
     gt_datagrams_queue(events->fd, QUEUE_BYTES);
     result = control(events->fd, PROC_CN_MCAST_LISTEN);
     if (result == -ECONNREFUSED)
@@ -102,7 +102,7 @@ static int subscribe(struct gt_proc_events *events, struct gt_availability *avai
     if (result == -EPERM)
         return gt_unavailable(availability, GT_DENIED, gt_remedy_net_admin, denied);
     if (result < 0)
-        return gt_unavailable(availability, GT_BROKEN, NULL, "process events: %s", strerrordesc_np(-result));
+        return gt_unavailable(availability, GT_BROKEN, NULL, "process events: %s", strerror(-result));
     return 1;
 }
 
@@ -112,8 +112,7 @@ int gt_proc_events_open(struct gt_proc_events *events, struct gt_availability *a
     struct gt_proc_events opened = {
         .fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR)};
     if (opened.fd < 0)
-        return gt_unavailable(availability, GT_ABSENT, NULL, "no process events in this kernel: %s",
-                              strerrordesc_np(errno));
+        return gt_unavailable(availability, GT_ABSENT, NULL, "no process events in this kernel: %s", strerror(errno));
     opened.datagrams = gt_datagrams_new(opened.fd, EVENT_AT + sizeof(struct proc_event));
     if (!opened.datagrams) {
         close(opened.fd);

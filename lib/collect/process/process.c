@@ -186,7 +186,36 @@ static void read_clock(struct gt_process *process)
         process->value[GT_CPU_TIME] = seconds;
 }
 
-/* Read only stat: parent, faults, and what waited-for children used. */
+/* What statm tells. */
+struct resident {
+    double bytes, file_bytes;
+    bool has_space; /* an address space: a kernel thread has none, nor what is ending */
+};
+
+/* Returns a length that is 0 or less where it cannot be read. */
+static ssize_t read_resident(const struct gt_process *process, struct resident *ret)
+{
+    char text[128];
+    double page = (double)sysconf(_SC_PAGESIZE);
+    ssize_t length = read_file(process, process->files->statm, "statm", text, sizeof text);
+    if (length <= 0)
+        return length;
+    const char *p = text;
+    ret->has_space = gt_number_next(&p) != 0;
+    ret->bytes = (double)gt_number_next(&p) * page;
+    ret->file_bytes = (double)gt_number_next(&p) * page;
+    return length;
+}
+
+static void apply_resident(struct gt_process *process, const struct resident *resident)
+{
+    process->value[GT_RSS] = resident->bytes;
+    process->value[GT_RAM_PEAK] = fmax(resident->bytes, process->value[GT_RAM_PEAK]);
+    process->file_bytes = resident->file_bytes;
+}
+
+/* Read only stat: parent, faults, and what waited-for children used. Returns 1 where it executes a program now: what was read of its memory
+ * before was its parent's, and is read again. */
 static int read_stat(struct gt_process *process)
 {
     char text[1024];
@@ -200,8 +229,13 @@ static int read_stat(struct gt_process *process)
     if (process->start && stat.start != process->start)
         return gone(process);
     process->start = stat.start;
+    bool was_forked = process->is_forked;
     apply_stat(process, &stat);
-    return 0;
+    struct resident resident;
+    if (!was_forked || process->is_forked || process->is_zombie || read_resident(process, &resident) <= 0)
+        return 0;
+    apply_resident(process, &resident);
+    return 1;
 }
 
 enum { DESCRIPTORS_LEFT_FREE = 64 };
@@ -297,25 +331,22 @@ static void read_threads(struct gt_process *process)
 
 int gt_process_read(struct gt_process *process, const struct gt_root *root)
 {
-    char text[128];
+    struct resident resident;
     double before = process->value[GT_CPU_TIME];
     read_clock(process); /* before statm: statm tells whether the number still was this process */
-    ssize_t length = read_file(process, process->files->statm, "statm", text, sizeof text);
+    ssize_t length = read_resident(process, &resident);
     if (length <= 0) {
         process->value[GT_CPU_TIME] = before;
         return is_shortage(length) ? 0 : gone(process);
     }
     process->version += process->value[GT_CPU_TIME] != before;
-    const char *p = text;
-    unsigned long long size = gt_number_next(&p), resident = gt_number_next(&p);
     bool is_by_number = process->files->statm < 0 && process->files->directory < 0; /* which may be another's by now */
-    if (is_by_number && read_stat(process) < 0)
+    int status = is_by_number ? read_stat(process) : 0;
+    if (status < 0)
         return -ESRCH;
-    double page = (double)sysconf(_SC_PAGESIZE);
-    process->value[GT_RSS] = (double)resident * page;
-    process->value[GT_RAM_PEAK] = fmax(process->value[GT_RSS], process->value[GT_RAM_PEAK]);
-    process->file_bytes = (double)gt_number_next(&p) * page;
-    bool has_no_space = size == 0 && !process->is_zombie; /* ending, or a kernel thread */
+    if (status == 0)
+        apply_resident(process, &resident);
+    bool has_no_space = !resident.has_space && !process->is_zombie;
     if (has_no_space || !process->files->has_clock)
         read_stat(process);
     if (root->is_machine)

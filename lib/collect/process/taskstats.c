@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own_name.h"
@@ -119,7 +120,7 @@ static int listen_on(int fd, unsigned short family, const char *cpus)
 
 static void *store_own_number(void *number)
 {
-    *(pid_t *)number = gettid();
+    *(pid_t *)number = (pid_t)syscall(SYS_gettid);
     return NULL;
 }
 
@@ -153,8 +154,7 @@ static int subscribe(struct gt_taskstats *taskstats, struct gt_availability *ava
 {
     int result = find_family(taskstats->fd, &taskstats->family);
     if (result < 0)
-        return gt_unavailable(availability, GT_ABSENT, NULL, "no exit records in this kernel: %s",
-                              strerrordesc_np(-result));
+        return gt_unavailable(availability, GT_ABSENT, NULL, "no exit records in this kernel: %s", strerror(-result));
     result = listen_on(taskstats->fd, taskstats->family, taskstats->cpus);
     if (result == -EPERM)
         return gt_unavailable(availability, GT_DENIED, gt_remedy_net_admin, "this user may not read exit records");
@@ -162,7 +162,7 @@ static int subscribe(struct gt_taskstats *taskstats, struct gt_availability *ava
         return gt_unavailable(availability, GT_ABSENT, NULL,
                               "the kernel tells exit records only in its first user and PID namespaces");
     if (result < 0)
-        return gt_unavailable(availability, GT_BROKEN, NULL, "exit records: %s", strerrordesc_np(-result));
+        return gt_unavailable(availability, GT_BROKEN, NULL, "exit records: %s", strerror(-result));
     gt_datagrams_queue(taskstats->fd, QUEUE_BYTES);
     if (!tells_of_own_thread(taskstats))
         return gt_unavailable(availability, GT_ABSENT, NULL,
@@ -184,8 +184,7 @@ int gt_taskstats_open(struct gt_taskstats *taskstats, const struct gt_root *root
     *availability = (struct gt_availability){.state = GT_READY, .source = "exit records (taskstats netlink)"};
     struct gt_taskstats opened = {.fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_GENERIC)};
     if (opened.fd < 0)
-        return gt_unavailable(availability, GT_ABSENT, NULL, "no exit records in this kernel: %s",
-                              strerrordesc_np(errno));
+        return gt_unavailable(availability, GT_ABSENT, NULL, "no exit records in this kernel: %s", strerror(errno));
     opened.datagrams = gt_datagrams_new(opened.fd, DATAGRAM_SIZE);
     if (!opened.datagrams) {
         close(opened.fd);

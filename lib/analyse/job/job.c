@@ -1,0 +1,373 @@
+#include "analyse/job/job.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/summary.h"
+#include "base/clock.h"
+#include "base/grow.h"
+#include "store/store.h"
+#include "store/type.h"
+
+/* ---- One recording ----------------------------------------------------------------------------------------------- */
+
+/* A tracker that was killed left samples alone. */
+static int summarize(struct gt_recording *recording, struct gt_job_rank *rank, struct gt_outcome *ret,
+                     struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    struct gt_summary *summary = malloc(sizeof *summary);
+    if (!summary)
+        return gt_error_system(error, ENOMEM, "%s", rank->path);
+    gt_summary_init(summary);
+    int status;
+    while ((status = gt_recording_next(recording, &sample, error)) > 0)
+        if (gt_summary_add(summary, sample) < 0) {
+            status = gt_error_system(error, ENOMEM, "%s", rank->path);
+            break;
+        }
+    gt_summary_outcome(summary, ret);
+    if (!rank->machine.start_real_ns)
+        rank->machine.start_real_ns = summary->first_real_ns;
+    else if (summary->samples)
+        ret->elapsed = gt_seconds(summary->last_real_ns - rank->machine.start_real_ns);
+    if (isnan(ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK]))
+        ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = summary->of[GT_SCOPE_COMBINED][GT_RAM].max;
+    if (!status && !summary->samples)
+        status = gt_error_set(error, EINVAL, "%s: it has no samples", rank->path);
+    gt_summary_release(summary);
+    free(summary);
+    return status;
+}
+
+static double known(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static void take_outcome(struct gt_job_rank *rank, const struct gt_outcome *outcome)
+{
+    memcpy(rank->own, outcome->value[GT_SCOPE_COMBINED], sizeof rank->own);
+    memcpy(rank->system, outcome->value[GT_SCOPE_SYSTEM], sizeof rank->system);
+    rank->complete = outcome->complete;
+    rank->exit_status = outcome->exit_status;
+    rank->samples = (double)outcome->samples;
+    rank->begin = gt_seconds(rank->machine.start_real_ns);
+    rank->end = rank->begin + known(outcome->elapsed);
+    rank->ram.least = outcome->peak[GT_SCOPE_COMBINED].least;
+    rank->ram.most = fmax(rank->own[GT_RAM_PEAK], rank->own[GT_RAM_PEAK_BOUND]); /* fmax passes over NaN */
+    rank->gpu_ram = rank->gpu_use = NAN;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        rank->error[i] = known(outcome->counter[i].doubt);
+    rank->error[GT_ENERGY_CPU] += known(rank->own[GT_CPU_ENERGY_SHARE_ERROR]) +
+                                  known(rank->own[GT_CPU_ENERGY_PLACEMENT_ERROR]);
+}
+
+static int copy_machine(struct gt_job_rank *rank, const struct gt_machine *machine, struct gt_error *error)
+{
+    rank->machine = *machine;
+    rank->machine.gpu = calloc(machine->gpu_length + 1, sizeof *rank->machine.gpu);
+    if (!rank->machine.gpu)
+        return gt_error_system(error, ENOMEM, "%s", rank->path);
+    if (machine->gpu_length)
+        memcpy(rank->machine.gpu, machine->gpu, machine->gpu_length * sizeof *machine->gpu);
+    return 0;
+}
+
+static int read_recording(struct gt_job_rank *rank, struct gt_recording *recording, struct gt_error *error)
+{
+    struct gt_outcome outcome;
+    const struct gt_outcome *recorded = gt_recording_outcome(recording);
+    int status = copy_machine(rank, gt_recording_machine(recording), error);
+    if (status >= 0 && !recorded)
+        status = summarize(recording, rank, &outcome, error);
+    if (status >= 0)
+        take_outcome(rank, recorded ? recorded : &outcome);
+    return status;
+}
+
+static void release_rank(struct gt_job_rank *rank)
+{
+    free(rank->machine.gpu);
+    free(rank->path);
+}
+
+int gt_job_add_recording(struct gt_job *job, const char *path, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    struct gt_job_rank rank = {.path = strdup(path)};
+    struct gt_error problem = {0};
+    int status = rank.path ? gt_recording_open(&recording, path, &problem) : -ENOMEM;
+    if (status >= 0)
+        status = read_recording(&rank, recording, &problem);
+    gt_recording_close(recording);
+    struct gt_job_rank *place = NULL;
+    if (status >= 0)
+        place = GT_GROW_LIST(job, rank);
+    if (place) {
+        *place = rank;
+        return 0;
+    }
+    release_rank(&rank);
+    status = status < 0 ? status : -ENOMEM;
+    if (status != -ENOMEM) /* one file among a thousand: the others still tell */
+        status = gt_job_leave_out(job, path, problem.text);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
+int gt_job_leave_out(struct gt_job *job, const char *path, const char *why)
+{
+    struct gt_job_left_out *place = GT_GROW_BY_ONE(job->left_out, job->left_out_count);
+    if (!place)
+        return -ENOMEM;
+    job->left_out_count++;
+    *place = (struct gt_job_left_out){strdup(path), strdup(why)};
+    return place->path && place->why ? 0 : -ENOMEM;
+}
+
+void gt_job_release(struct gt_job *job)
+{
+    for (size_t i = 0; i < job->count; i++)
+        release_rank(&job->rank[i]);
+    for (size_t i = 0; i < job->left_out_count; i++) {
+        free(job->left_out[i].path);
+        free(job->left_out[i].why);
+    }
+    free(job->rank);
+    free(job->node);
+    free(job->left_out);
+    *job = (struct gt_job){0};
+}
+
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
+
+int gt_job_rank_number(const struct gt_job_rank *rank)
+{
+    return *rank->machine.launcher ? rank->machine.rank - 1 : -1;
+}
+
+/* Recordings of earlier versions do not tell the boot id. */
+static const char *node_id(const struct gt_job_rank *rank)
+{
+    return *rank->machine.node ? rank->machine.node : rank->machine.host;
+}
+
+static const char *node_name(const struct gt_job_rank *rank)
+{
+    return *rank->machine.node_name ? rank->machine.node_name : rank->machine.host;
+}
+
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_ranks(const void *left, const void *right)
+{
+    const struct gt_job_rank *a = left, *b = right;
+    int order = strverscmp(node_name(a), node_name(b));
+    if (!order)
+        order = strcmp(node_id(a), node_id(b));
+    if (!order)
+        order = compare_numbers(gt_job_rank_number(a), gt_job_rank_number(b));
+    if (!order)
+        order = compare_numbers(a->begin, b->begin);
+    return order ? order : compare_numbers(a->machine.pid, b->machine.pid);
+}
+
+/* The same process of the same machine: one file is a copy of the other. */
+static bool is_same_run(const struct gt_job_rank *a, const struct gt_job_rank *b)
+{
+    return a->machine.pid == b->machine.pid && fabs(a->begin - b->begin) < 0.001 && !strcmp(node_id(a), node_id(b));
+}
+
+static int leave_copies_out(struct gt_job *job)
+{
+    size_t kept = 0;
+    int status = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        if (kept && is_same_run(&job->rank[kept - 1], &job->rank[i])) {
+            char why[600];
+            snprintf(why, sizeof why, "the same run as %s", job->rank[kept - 1].path);
+            if (gt_job_leave_out(job, job->rank[i].path, why) < 0)
+                status = -ENOMEM;
+            release_rank(&job->rank[i]);
+        } else {
+            job->rank[kept++] = job->rank[i];
+        }
+    }
+    job->count = kept;
+    return status;
+}
+
+static void find_nodes(struct gt_job *job)
+{
+    for (size_t i = 0; i < job->count; i++) {
+        struct gt_job_rank *rank = &job->rank[i];
+        if (!job->nodes || strcmp(job->node[job->nodes - 1].id, node_id(rank)) != 0)
+            job->node[job->nodes++] = (struct gt_job_node){.name = node_name(rank), .id = node_id(rank), .first = i};
+        job->node[rank->node = job->nodes - 1].count++;
+        job->begin = i ? fmin(job->begin, rank->begin) : rank->begin;
+        job->end = i ? fmax(job->end, rank->end) : rank->end;
+    }
+}
+
+int gt_job_sort(struct gt_job *job, struct gt_error *error)
+{
+    qsort(job->rank, job->count, sizeof *job->rank, compare_ranks);
+    job->node = calloc(job->count, sizeof *job->node);
+    if (!job->node || leave_copies_out(job) < 0)
+        return gt_error_system(error, ENOMEM, "job");
+    find_nodes(job);
+    return 0;
+}
+
+const char *gt_job_rank_node(const struct gt_job *job, const struct gt_job_rank *rank)
+{
+    return job->node[rank->node].name;
+}
+
+/* ---- Which ranks there are ------------------------------------------------------------ */
+
+int gt_job_world(const struct gt_job *job)
+{
+    int world = 0;
+    for (size_t i = 0; i < job->count; i++)
+        if (job->rank[i].machine.world > world)
+            world = job->rank[i].machine.world;
+    return world;
+}
+
+/* Ranks up to the highest number that is known. */
+size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
+{
+    int count = gt_job_world(job);
+    for (size_t i = 0; i < job->count; i++)
+        if (gt_job_rank_number(&job->rank[i]) >= count)
+            count = gt_job_rank_number(&job->rank[i]) + 1;
+    bool *is_there = calloc((size_t)count + 1, 1);
+    size_t missing = 0, begin = out->length;
+    if (!is_there)
+        return 0;
+    for (size_t i = 0; i < job->count; i++)
+        if (gt_job_rank_number(&job->rank[i]) >= 0)
+            is_there[gt_job_rank_number(&job->rank[i])] = true;
+    for (int i = 0; i < count; i++) {
+        int first = i;
+        while (i < count && !is_there[i])
+            i++;
+        if (i == first)
+            continue;
+        gt_buffer_printf(out, i - first > 1 ? "%s%d-%d" : "%s%d", out->length > begin ? ", " : "", first, i - 1);
+        missing += (size_t)(i - first);
+    }
+    free(is_there);
+    return missing;
+}
+
+/* ---- The folder -------------------------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, size_t length, const char *end)
+{
+    size_t size = strlen(end);
+    return length > size && !memcmp(name + length - size, end, size);
+}
+
+/* Not the files beside a recording, nor its journal. */
+static bool is_recording_name(const char *name)
+{
+    const char *suffix = strrchr(name, '.');
+    const char *part;
+    if (!suffix || *name == '.' || !gt_store_type_of(name, NULL))
+        return false;
+    for (size_t i = 0; (part = gt_store_part(i)); i++)
+        if (ends_in(name, (size_t)(suffix - name), part))
+            return false;
+    return true;
+}
+
+static int is_listed(const struct dirent *entry)
+{
+    return is_recording_name(entry->d_name);
+}
+
+int gt_job_each_file(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                     void *context, struct gt_error *error)
+{
+    struct dirent **names = NULL;
+    size_t length = strlen(folder);
+    int count = scandir(folder, &names, is_listed, versionsort), status = 0;
+    if (count < 0)
+        return gt_error_system(error, errno, "%s", folder);
+    for (int i = 0; i < count; i++) {
+        char *path = NULL;
+        bool has_slash = length && folder[length - 1] == '/';
+        if (status >= 0 && asprintf(&path, "%s%s%s", folder, has_slash ? "" : "/", names[i]->d_name) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", folder);
+        else if (status >= 0)
+            status = use(context, path, error);
+        free(path);
+        free(names[i]);
+    }
+    free(names);
+    return status < 0 ? status : count;
+}
+
+static int add_file(void *job, const char *path, struct gt_error *error)
+{
+    return gt_job_add_recording(job, path, error);
+}
+
+static int list_and_read(struct gt_job *job, const char *folder, struct gt_error *error)
+{
+    int status = gt_job_each_file(folder, add_file, job, error);
+    if (status >= 0 && !job->count)
+        status = gt_error_set(error, EINVAL, "%s: there is no recording in this folder%s%s", folder,
+                              job->left_out_count ? ": " : "", job->left_out_count ? job->left_out[0].why : "");
+    return status;
+}
+
+/* "alps:42" of "alps:42.0+1": steps and restarts are parts of one job. */
+static size_t job_length(const char *job)
+{
+    return strcspn(job, ".+");
+}
+
+static int check_one_job(const struct gt_job *job, const char *folder, struct gt_error *error)
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < job->count; i++) {
+        const char *name = job->rank[i].machine.job;
+        if (!*name)
+            continue;
+        if (!first)
+            first = name;
+        size_t length = job_length(name);
+        if (length != job_length(first) || memcmp(name, first, length) != 0)
+            return gt_error_set(error, EINVAL,
+                                "%s has recordings of several jobs, %.*s and %.*s: each needs a folder of its own",
+                                folder, (int)job_length(first), first, (int)length, name);
+    }
+    return 0;
+}
+
+int gt_job_read(struct gt_job *ret, const char *folder, struct gt_error *error)
+{
+    *ret = (struct gt_job){0};
+    int status = list_and_read(ret, folder, error);
+    if (status >= 0)
+        status = check_one_job(ret, folder, error);
+    if (status >= 0)
+        status = gt_job_sort(ret, error);
+    if (status >= 0)
+        status = gt_job_read_memory(ret, error);
+    if (status >= 0)
+        status = gt_job_count_once(ret, error);
+    if (status < 0)
+        gt_job_release(ret);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* A parallel job is a folder of recordings, one of each rank.
+ *
+ * What is a rank's own is added up. What trackers share counts once: machines by their boot id, GPUs by UUID, network namespaces and
+ * control groups by what names them (the column `job` of metric.def). Memory that ranks share lies in each rank's figure, so that sums of
+ * memory are bounds: the job had at least the largest sum of one moment, and at most the sum of the ranks' own peaks. */
+#ifndef GT_ANALYSE_JOB_JOB_H
+#define GT_ANALYSE_JOB_JOB_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "sample/machine.h"
+#include "sample/outcome.h"
+
+/* Of bytes. NaN: not known. */
+struct gt_job_bounds {
+    double least, most;
+};
+
+struct gt_job_rank {
+    char *path;
+    struct gt_machine machine;
+    size_t node; /* index into gt_job.node */
+    bool complete;
+    int exit_status;
+    double begin, end; /* seconds since the epoch */
+    double samples;
+    double own[GT_METRIC_COUNT];     /* final values of the rank's tree */
+    double system[GT_METRIC_COUNT];  /* final values of its machine, as this tracker saw it */
+    struct gt_job_bounds ram;        /* the peak */
+    double gpu_ram, gpu_use;         /* the most bytes, and GPUs busy in the mean, of its own processes */
+    double error[GT_ENERGY_DEVICES]; /* joules by which its share may be off */
+};
+
+/* Joules of one kind of device on a machine: drawn = job + others + idle + unattributed. NaN: not measured. */
+struct gt_job_energy {
+    double drawn;
+    double job, job_least; /* the same, unless idle energy was charged to each of several ranks */
+    double others, idle, unattributed;
+    double error; /* of the shares */
+};
+
+struct gt_job_node {
+    const char *name, *id;
+    size_t first, count; /* its ranks */
+    struct gt_job_bounds ram, gpu_ram;
+    size_t gpus; /* known to its trackers, by UUID */
+    struct gt_job_energy energy[GT_ENERGY_DEVICES];
+    bool is_idle_repeated; /* idle energy was charged to each of several ranks */
+    bool is_covered;       /* one of its trackers ran as long as all others; else energy is that of the time of one */
+};
+
+/* A file that is no part of the sums. */
+struct gt_job_left_out {
+    char *path, *why;
+};
+
+struct gt_job {
+    struct gt_job_rank *rank; /* by node, then by number */
+    size_t count, capacity;
+    struct gt_job_node *node;
+    size_t nodes;
+    struct gt_job_left_out *left_out;
+    size_t left_out_count;
+    double begin, end;
+    struct gt_job_bounds ram, gpu_ram;
+    size_t gpus;
+    double group_ram; /* the most that its control groups were charged with, each at its own peak */
+    double received, sent;
+};
+
+/* The recordings in a folder, whatever their kind. -EINVAL: there is none, or there are recordings of several jobs. */
+int gt_job_read(struct gt_job *ret, const char *folder, struct gt_error *error);
+void gt_job_release(struct gt_job *job);
+
+/* Use each file of a folder that is a recording by its name, in the order of numbers in the names. Returns how many there are. */
+int gt_job_each_file(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                     void *context, struct gt_error *error);
+
+/* The steps of gt_job_read, behind each other. Recordings are read one at a time. */
+int gt_job_add_recording(struct gt_job *job, const char *path, struct gt_error *error);
+int gt_job_leave_out(struct gt_job *job, const char *path, const char *why);
+int gt_job_sort(struct gt_job *job, struct gt_error *error);
+int gt_job_read_memory(struct gt_job *job, struct gt_error *error);
+int gt_job_count_once(struct gt_job *job, struct gt_error *error);
+
+/* The final value of a rank's own metric over all ranks that have it, added up; NaN: none has. Of those that metric.def calls BOUND it is
+ * the upper bound. */
+double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric);
+/* The number of a rank as launchers count; -1: not told. */
+int gt_job_rank_number(const struct gt_job_rank *rank);
+const char *gt_job_rank_node(const struct gt_job *job, const struct gt_job_rank *rank);
+
+/* Appends the numbers of the ranks that the job has and of which there is no recording, "3, 5-7"; returns how many. */
+size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job);
+/* The size of the job as its launcher told it; 0: it did not. */
+int gt_job_world(const struct gt_job *job);
+/* Energy of all machines of one kind of device. */
+void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device);
+/* The shares of the ranks are no more than was drawn, as far as their errors tell. */
+bool gt_job_energy_adds_up(const struct gt_job_energy *energy);
+
+#endif

@@ -1,0 +1,31 @@
+/* Which ranks of a job differ from the others, and in what. */
+#ifndef GT_ANALYSE_JOB_JOB_OUTLIERS_H
+#define GT_ANALYSE_JOB_JOB_OUTLIERS_H
+
+#include "analyse/job/job.h"
+#include "base/buffer.h"
+
+/* A figure of each rank, and its spread over them. */
+enum gt_job_figure { GT_JOB_CORES, GT_JOB_MEMORY, GT_JOB_GPU_USE, GT_JOB_TIME, GT_JOB_FIGURES };
+
+struct gt_job_spread {
+    size_t count; /* ranks that have it */
+    double least, quarter, median, three_quarters, most, mean;
+    double deviation; /* the median distance from the median */
+};
+
+struct gt_job_outliers {
+    struct gt_job_spread spread[GT_JOB_FIGURES];
+};
+
+const char *gt_job_figure_key(enum gt_job_figure figure);
+const char *gt_job_figure_title(enum gt_job_figure figure);
+const char *gt_job_figure_unit(enum gt_job_figure figure); /* NULL: none */
+double gt_job_figure(const struct gt_job_rank *rank, enum gt_job_figure figure);
+/* -ENOMEM. */
+int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job);
+/* Appends what is remarkable about a rank, "failed with 3; least CPU, 0.62 of the median"; nothing where there is nothing. Returns
+ * true where it is an outlier, or did not end well. */
+bool gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job_rank *rank);
+
+#endif

@@ -1,0 +1,349 @@
+#include "analyse/job/job_report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/job/job_outliers.h"
+#include "analyse/job/ranks_brief.h"
+#include "analyse/usage/next_time.h"
+#include "schema/human.h"
+
+enum { RANKS_IN_TEXT = 32 };
+
+/* ---- The job ----------------------------------------------------------------------------------------------------- */
+
+static const char *first_text(const struct gt_job *job, size_t offset)
+{
+    for (size_t i = 0; i < job->count; i++) {
+        const char *text = (const char *)&job->rank[i].machine + offset;
+        if (*text)
+            return text;
+    }
+    return NULL;
+}
+
+/* Two clocks differ by the sum of their errors at most. */
+static double worst_clocks(const struct gt_job *job)
+{
+    double worst = 0, second = 0;
+    for (size_t i = 0; i < job->nodes; i++) {
+        double error = job->rank[job->node[i].first].machine.clock_error;
+        if (!(error > 0))
+            return NAN;
+        second = fmax(second, fmin(error, worst));
+        worst = fmax(worst, error);
+    }
+    return job->nodes > 1 ? worst + second : NAN;
+}
+
+static size_t count_failed(const struct gt_job *job, bool is_unfinished)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < job->count; i++)
+        count += is_unfinished ? !job->rank[i].complete : job->rank[i].complete && job->rank[i].exit_status > 0;
+    return count;
+}
+
+static void add_job(struct gt_node *root, const struct gt_job *job)
+{
+    struct gt_node *section = gt_report_section(root, "job", "Job");
+    struct gt_buffer missing = {0};
+    int world = gt_job_world(job);
+    size_t count = gt_job_missing(&missing, job);
+    gt_report_text(section, "name", "Name", first_text(job, offsetof(struct gt_machine, job)));
+    gt_report_text(section, "command", "Command", first_text(job, offsetof(struct gt_machine, command)));
+    gt_report_text(section, "launcher", "Launcher", first_text(job, offsetof(struct gt_machine, launcher)));
+    gt_report_integer(section, "recordings", "Recordings", (int64_t)job->count, NULL);
+    gt_report_count(section, "ranks", "Ranks", world ? world : NAN, NULL);
+    gt_report_integer(section, "missing", "Ranks without a recording", (int64_t)count, NULL);
+    gt_report_text(section, "missing_ranks", "They are", missing.data);
+    gt_report_integer(section, "failed", "Failed", (int64_t)count_failed(job, false), NULL);
+    gt_report_integer(section, "unfinished", "Recordings not finished", (int64_t)count_failed(job, true), NULL);
+    gt_report_integer(section, "nodes", "Nodes", (int64_t)job->nodes, NULL);
+    gt_report_number(section, "start", "Start", job->begin, "seconds");
+    gt_report_number(section, "elapsed", "Time", job->end - job->begin, "seconds");
+    gt_report_number(section, "clock_difference", "Clocks differ by at most", worst_clocks(job), "seconds");
+    gt_buffer_release(&missing);
+}
+
+/* ---- Totals ------------------------------------------------------------------------------------------------------ */
+
+static void add_bounds(struct gt_node *root, const char *key, const char *title, struct gt_job_bounds bounds)
+{
+    struct gt_node *section = gt_report_section(root, key, title);
+    gt_report_number(section, "at_least", "At least", bounds.least, "bytes");
+    gt_report_number(section, "at_most", "At most", bounds.most, "bytes");
+}
+
+static void add_totals(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
+{
+    struct gt_node *section = gt_report_section(root, "totals", "Totals");
+    const struct gt_job_spread *cores = &outliers->spread[GT_JOB_CORES];
+    double cpu_time = gt_job_sum(job, GT_CPU_TIME);
+    gt_report_number(section, "cpu_time", "CPU time", cpu_time, "seconds");
+    gt_report_number(section, "cores", "Cores busy", cpu_time / (job->end - job->begin), NULL);
+    gt_report_number(section, "imbalance", "Imbalance: the busiest rank over the mean, less 1",
+                     cores->count > 1 && cores->mean > 0 ? cores->most / cores->mean - 1 : NAN, NULL);
+    add_bounds(section, "memory_peak", "Memory peak", job->ram);
+    gt_report_number(section, "control_groups_peak", "Charged to control groups, at most", job->group_ram, "bytes");
+    gt_report_integer(section, "gpus", "GPUs", (int64_t)job->gpus, NULL);
+    if (job->gpus)
+        add_bounds(section, "gpu_memory_peak", "GPU memory peak", job->gpu_ram);
+    gt_report_number(section, "read_bytes", "Read from storage", gt_job_sum(job, GT_READ_BYTES), "bytes");
+    gt_report_number(section, "written_bytes", "Written to storage", gt_job_sum(job, GT_WRITTEN_BYTES), "bytes");
+    gt_report_number(section, "received", "Received in its network namespaces, by whoever", job->received, "bytes");
+    gt_report_number(section, "sent", "Sent in its network namespaces, by whoever", job->sent, "bytes");
+    gt_report_count(section, "processes", "Processes", gt_job_sum(job, GT_PROCESSES_STARTED), NULL);
+}
+
+/* The final figures of the ranks' own, by the rule of each. */
+static void add_metrics(struct gt_node *root, const struct gt_job *job)
+{
+    struct gt_table *table = gt_report_table(root, "metrics", "Own figures of all ranks");
+    gt_table_flags(table, GT_KEYED | GT_ONLY_DATA);
+    gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "job", "Of several trackers", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "sum", "Sum", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "largest", "Largest", GT_CELL_NUMBER, NULL);
+    for (int id = 0; id < GT_METRIC_COUNT; id++) {
+        const struct gt_metric *metric = &gt_metrics[id];
+        double largest = NAN;
+        for (size_t i = 0; i < job->count; i++)
+            largest = fmax(largest, job->rank[i].own[id]);
+        if (!gt_metric_has(id, GT_SCOPE_COMBINED) || metric->kind == GT_GAUGE || isnan(largest))
+            continue;
+        gt_table_text(table, metric->name);
+        gt_table_text(table, gt_unit_name(metric->unit));
+        gt_table_text(table, gt_job_rule_name(metric->job));
+        gt_table_number(table, metric->job == GT_JOB_GROUP ? job->group_ram : gt_job_sum(job, id));
+        gt_table_number(table, largest);
+    }
+}
+
+static double add(double sum, double value)
+{
+    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
+}
+
+static void add_energy(struct gt_node *root, const struct gt_job *job)
+{
+    static const char *const keys[GT_ENERGY_DEVICES][2] = {
+        [GT_ENERGY_CPU] = {"cpu", "CPU"}, [GT_ENERGY_DRAM] = {"dram", "DRAM"}, [GT_ENERGY_GPU] = {"gpu", "GPU"}};
+    struct gt_table *table = NULL;
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        struct gt_job_energy energy;
+        gt_job_energy(&energy, job, device);
+        if (isnan(energy.drawn) && isnan(energy.job))
+            continue;
+        if (!table) {
+            static const char *const columns[][2] = {{"drawn", "Drawn"},
+                                                     {"job_at_least", "Job, at least"},
+                                                     {"job_at_most", "Job, at most"},
+                                                     {"others", "Others"},
+                                                     {"idle", "Idle"},
+                                                     {"unattributed", "Unattributed"},
+                                                     {"error", "Error of shares"}};
+            table = gt_report_table(root, "energy", "Energy, each machine once");
+            gt_table_flags(table, GT_KEYED | GT_BRIEF);
+            gt_table_column(table, "device", "Device", GT_CELL_TEXT, NULL);
+            for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+                gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "joules");
+        }
+        gt_table_text(table, keys[device][0]);
+        const double cells[] = {energy.drawn, energy.job_least,    energy.job,  energy.others,
+                                energy.idle,  energy.unattributed, energy.error};
+        for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+            gt_table_number(table, cells[i]);
+    }
+}
+
+/* ---- Nodes and ranks --------------------------------------------------------------------------------------------- */
+
+static void add_nodes(struct gt_node *root, const struct gt_job *job)
+{
+    struct gt_table *table = gt_report_table(root, "nodes", "Nodes");
+    gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
+    gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "id", "Id", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "memory_at_least", "Memory, at least", GT_CELL_NUMBER, "bytes");
+    gt_table_column_flags(table, GT_COLUMN_SCALED);
+    gt_table_column(table, "memory_at_most", "At most", GT_CELL_NUMBER, "bytes");
+    gt_table_column_flags(table, GT_COLUMN_SCALED);
+    gt_table_column(table, "memory_capacity", "Of", GT_CELL_NUMBER, "bytes");
+    gt_table_column_flags(table, GT_COLUMN_SCALED);
+    gt_table_column(table, "gpus", "GPUs", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "energy", "Energy of the job", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "clock_error", "Error of the clock", GT_CELL_NUMBER, "seconds");
+    for (size_t i = 0; i < job->nodes; i++) {
+        const struct gt_job_node *node = &job->node[i];
+        const struct gt_machine *machine = &job->rank[node->first].machine;
+        double cpu_time = NAN, energy = NAN;
+        for (size_t k = 0; k < node->count; k++)
+            cpu_time = add(cpu_time, job->rank[node->first + k].own[GT_CPU_TIME]);
+        for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+            energy = add(energy, node->energy[device].job);
+        gt_table_text(table, node->name);
+        gt_table_text(table, node->id);
+        gt_table_integer(table, (int64_t)node->count);
+        gt_table_number(table, cpu_time);
+        gt_table_number(table, node->ram.least);
+        gt_table_number(table, node->ram.most);
+        gt_table_number(table, machine->ram_capacity > 0 ? machine->ram_capacity : NAN);
+        gt_table_integer(table, (int64_t)node->gpus);
+        gt_table_number(table, energy);
+        gt_table_number(table, machine->clock_error > 0 ? machine->clock_error : NAN);
+    }
+}
+
+static struct gt_table *begin_ranks(struct gt_node *root, const char *key, const char *title, unsigned flags)
+{
+    struct gt_table *table = gt_report_table(root, key, title);
+    gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS | flags);
+    gt_table_column(table, "rank", "Rank", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
+    for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
+        gt_table_column(table, gt_job_figure_key(figure), gt_job_figure_title(figure), GT_CELL_NUMBER,
+                        gt_job_figure_unit(figure));
+        gt_table_column_flags(table, figure == GT_JOB_MEMORY ? GT_COLUMN_SCALED : 0);
+    }
+    gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "exit_status", "Exit", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "recording", "Recording", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
+    return table;
+}
+
+static void add_rank(struct gt_table *table, const struct gt_job *job, const struct gt_job_rank *rank,
+                     const char *remark)
+{
+    int number = gt_job_rank_number(rank);
+    number < 0 ? gt_table_missing(table) : gt_table_integer(table, number);
+    gt_table_text(table, gt_job_rank_node(job, rank));
+    gt_table_number(table, rank->own[GT_CPU_TIME]);
+    for (int figure = 0; figure < GT_JOB_FIGURES; figure++)
+        gt_table_number(table, gt_job_figure(rank, figure));
+    gt_table_number(table, rank->own[GT_ENERGY]);
+    rank->exit_status < 0 ? gt_table_missing(table) : gt_table_integer(table, rank->exit_status);
+    gt_table_text(table, rank->path);
+    gt_table_text(table, remark);
+}
+
+/* The bad ones, or those that are remarkable otherwise, as far as there is room. */
+static void add_remarkable(struct gt_table *table, const struct gt_job *job, const struct gt_job_outliers *outliers,
+                           bool is_of_bad)
+{
+    for (size_t i = 0; i < job->count && gt_table_rows(table) < RANKS_IN_TEXT; i++) {
+        struct gt_buffer remark = {0};
+        bool is_bad = gt_job_remark(&remark, outliers, &job->rank[i]);
+        if (remark.length && is_bad == is_of_bad)
+            add_rank(table, job, &job->rank[i], remark.data);
+        gt_buffer_release(&remark);
+    }
+}
+
+/* All ranks for programs and pages; a terminal has those of a small job, else those of which there is something to remark. */
+static void add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
+{
+    bool is_small = job->count <= RANKS_IN_TEXT;
+    struct gt_table *all = begin_ranks(root, "ranks", "Ranks", is_small ? 0 : GT_NOT_IN_TEXT), *few = NULL;
+    if (!is_small)
+        few = begin_ranks(root, "remarkable_ranks", "Ranks to look at", GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
+    for (size_t i = 0; i < job->count; i++) {
+        struct gt_buffer remark = {0};
+        gt_job_remark(&remark, outliers, &job->rank[i]);
+        add_rank(all, job, &job->rank[i], remark.length ? remark.data : "");
+        gt_buffer_release(&remark);
+    }
+    if (few) {
+        add_remarkable(few, job, outliers, true);
+        add_remarkable(few, job, outliers, false);
+    }
+}
+
+static void add_spread(struct gt_node *root, const struct gt_job_outliers *outliers)
+{
+    struct gt_table *table = gt_report_table(root, "spread", "Over the ranks");
+    static const char *const columns[][2] = {{"least", "Least"},   {"quarter", "A quarter below"},
+                                             {"median", "Median"}, {"three_quarters", "Three quarters below"},
+                                             {"most", "Most"},     {"mean", "Mean"}};
+    gt_table_flags(table, GT_KEYED | GT_BRIEF);
+    gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
+    for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
+        const struct gt_job_spread *spread = &outliers->spread[figure];
+        if (!spread->count)
+            continue;
+        gt_table_text(table, gt_job_figure_key(figure));
+        const double cells[] = {spread->least,          spread->quarter, spread->median,
+                                spread->three_quarters, spread->most,    spread->mean};
+        for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+            gt_table_number(table, cells[i]);
+    }
+}
+
+static void add_left_out(struct gt_node *root, const struct gt_job *job)
+{
+    if (!job->left_out_count)
+        return;
+    struct gt_table *table = gt_report_table(root, "left_out", "Files left out");
+    gt_table_column(table, "file", "File", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "reason", "Reason", GT_CELL_TEXT, NULL);
+    for (size_t i = 0; i < job->left_out_count; i++) {
+        gt_table_text(table, job->left_out[i].path);
+        gt_table_text(table, job->left_out[i].why);
+    }
+}
+
+/* ---- Next time --------------------------------------------------------------------------------------------------- */
+
+static void add_next_time(struct gt_node *root, const struct gt_job *job)
+{
+    struct gt_next_time next;
+    struct gt_node *section = gt_report_section(root, "next_time", "Next time: memory of a node, cores of a rank");
+    struct gt_buffer line = {0};
+    gt_job_next_time(&next, job);
+    gt_next_time_request(&line, &next, "slurm");
+    gt_report_number(section, "memory", "Memory of a node", next.memory, "bytes");
+    gt_report_number(section, "cores", "Cores of a rank", next.cores, NULL);
+    gt_report_number(section, "time", "Time", next.seconds, "seconds");
+    gt_report_text(section, "slurm", "Slurm", line.data);
+    gt_buffer_release(&line);
+}
+
+int gt_job_report(struct gt_report **ret, const struct gt_job *job, struct gt_error *error)
+{
+    struct gt_job_outliers outliers;
+    struct gt_report *report;
+    int status = gt_report_new(&report, "job", error);
+    if (status < 0)
+        return status;
+    struct gt_node *root = gt_report_root(report);
+    status = gt_job_outliers_find(&outliers, job);
+    if (status >= 0) {
+        gt_job_brief(root, job, &outliers);
+        add_job(root, job);
+        add_totals(root, job, &outliers);
+        add_energy(root, job);
+        add_nodes(root, job);
+        add_spread(root, &outliers);
+        add_ranks(root, job, &outliers);
+        add_left_out(root, job);
+        add_metrics(root, job);
+        add_next_time(root, job);
+    }
+    if (status < 0 || gt_report_failed(report)) {
+        gt_report_free(report);
+        return gt_error_system(error, ENOMEM, "job");
+    }
+    *ret = report;
+    return 0;
+}

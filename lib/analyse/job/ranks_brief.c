@@ -1,0 +1,208 @@
+#include "analyse/job/ranks_brief.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/brief.h"
+#include "schema/human.h"
+
+enum { TEXT = 300, NAMED = 3 };
+
+static void put_count(struct gt_buffer *out, size_t count, const char *one, const char *several)
+{
+    gt_buffer_printf(out, "%s%zu %s", out->length ? ", " : "", count, count == 1 ? one : several);
+}
+
+/* "4 ranks on 2 nodes, 1 failed, 41 s" */
+static void add_head(struct gt_node **ret, struct gt_node *root, const struct gt_job *job)
+{
+    struct gt_buffer outcome = {0};
+    char title[2 * TEXT], time[GT_HUMAN_SIZE];
+    size_t failed = 0, unfinished = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        unfinished += !job->rank[i].complete;
+        failed += job->rank[i].complete && job->rank[i].exit_status > 0;
+    }
+    const struct gt_machine *machine = &job->rank[0].machine;
+    snprintf(title, sizeof title, "%s%s%.200s", machine->job, *machine->job ? "  " : "", machine->command);
+    put_count(&outcome, job->count, "rank", "ranks");
+    gt_buffer_printf(&outcome, " on %zu %s", job->nodes, job->nodes == 1 ? "node" : "nodes");
+    if (failed)
+        put_count(&outcome, failed, "failed", "failed");
+    if (unfinished)
+        put_count(&outcome, unfinished, "not finished", "not finished");
+    gt_buffer_printf(&outcome, ", %s", gt_human_seconds(time, job->end - job->begin));
+    *ret = gt_brief_add(root, title, outcome.data, failed > 0);
+    gt_buffer_release(&outcome);
+}
+
+static void add_bounds(struct gt_node *brief, const char *title, const struct gt_job_bounds *bounds)
+{
+    char least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE], words[TEXT];
+    if (isnan(bounds->least) || !(bounds->most > 0))
+        return;
+    snprintf(words, sizeof words, "peak of all ranks, at least; at most %s", gt_human_bytes(most, bounds->most));
+    gt_brief_line(brief, &(struct gt_brief_line){title, gt_human_bytes(least, bounds->least), NULL, words});
+}
+
+static void add_cpu(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
+{
+    const struct gt_job_spread *cores = &outliers->spread[GT_JOB_CORES];
+    char value[GT_HUMAN_SIZE], time[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE], words[TEXT];
+    double cpu_time = gt_job_sum(job, GT_CPU_TIME);
+    if (isnan(cpu_time))
+        return;
+    snprintf(words, sizeof words, "cores busy, %s of CPU time; %s to %s of a rank", gt_human_seconds(time, cpu_time),
+             gt_human_number(least, cores->least), gt_human_number(most, cores->most));
+    gt_brief_line(
+        brief, &(struct gt_brief_line){"cpu", gt_human_number(value, cpu_time / (job->end - job->begin)), NULL, words});
+}
+
+static void add_gpus(struct gt_node *brief, const struct gt_job *job)
+{
+    char value[GT_HUMAN_SIZE], words[TEXT];
+    double busy = NAN;
+    for (size_t i = 0; i < job->count; i++)
+        if (!isnan(job->rank[i].gpu_use))
+            busy = isnan(busy) ? job->rank[i].gpu_use : busy + job->rank[i].gpu_use;
+    if (!job->gpus)
+        return;
+    snprintf(words, sizeof words, "busy of %zu, each counted once", job->gpus);
+    gt_brief_line(brief,
+                  &(struct gt_brief_line){"gpus", isnan(busy) ? "n/a" : gt_human_number(value, busy), NULL, words});
+    add_bounds(brief, "gpu memory", &job->gpu_ram);
+}
+
+static void add_energy(struct gt_node *brief, const struct gt_job *job)
+{
+    char amount[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], drawn[GT_HUMAN_SIZE], words[TEXT];
+    double most_sum = 0, least_sum = 0, drawn_sum = 0;
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        struct gt_job_energy energy;
+        gt_job_energy(&energy, job, device);
+        most_sum += isnan(energy.job) ? 0 : energy.job;
+        least_sum += isnan(energy.job_least) ? 0 : energy.job_least;
+        drawn_sum += isnan(energy.drawn) ? 0 : energy.drawn;
+    }
+    if (!(most_sum > 0))
+        return;
+    if (most_sum > 1.01 * least_sum)
+        snprintf(words, sizeof words, "at most, and at least %s, of %s drawn", gt_human_energy(least, least_sum),
+                 gt_human_energy(drawn, drawn_sum));
+    else
+        snprintf(words, sizeof words, "of %s drawn, each node counted once", gt_human_energy(drawn, drawn_sum));
+    gt_brief_line(brief, &(struct gt_brief_line){"energy", gt_human_energy(amount, most_sum), NULL, words});
+}
+
+/* ---- What is remarkable ------------------------------------------------------------------------------------------ */
+
+static void warn_of_missing(struct gt_node *brief, const struct gt_job *job)
+{
+    struct gt_buffer numbers = {0}, sentence = {0};
+    size_t count = gt_job_missing(&numbers, job);
+    if (count) {
+        gt_buffer_printf(&sentence, "no recording of %zu %s: %.200s%s", count, count == 1 ? "rank" : "ranks",
+                         numbers.data, numbers.length > 200 ? "..." : "");
+        gt_brief_warning(brief, sentence.data, "totals are those of the others");
+    }
+    gt_buffer_release(&numbers);
+    gt_buffer_release(&sentence);
+}
+
+static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
+{
+    size_t named = 0;
+    for (size_t i = 0; i < job->count && named < NAMED; i++) {
+        struct gt_buffer remark = {0}, sentence = {0};
+        const struct gt_job_rank *rank = &job->rank[i];
+        int number = gt_job_rank_number(rank);
+        if (gt_job_remark(&remark, outliers, rank)) {
+            if (number >= 0)
+                gt_buffer_printf(&sentence, "rank %d on %s: %s", number, gt_job_rank_node(job, rank), remark.data);
+            else
+                gt_buffer_printf(&sentence, "%s: %s", rank->path, remark.data);
+            gt_brief_finding(brief, sentence.data, NULL, "ranks");
+            named++;
+        }
+        gt_buffer_release(&remark);
+        gt_buffer_release(&sentence);
+    }
+}
+
+static void warn_of_energy(struct gt_node *brief, const struct gt_job *job)
+{
+    for (size_t i = 0; i < job->nodes; i++) {
+        const struct gt_job_node *node = &job->node[i];
+        char sentence[TEXT];
+        bool adds_up = true, is_measured = false;
+        for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+            adds_up &= gt_job_energy_adds_up(&node->energy[device]);
+            is_measured |= node->energy[device].drawn > 0;
+        }
+        if (!is_measured || (adds_up && node->is_covered))
+            continue;
+        snprintf(sentence, sizeof sentence,
+                 node->is_covered
+                     ? "the shares of the ranks on %.128s are more than it drew: its energy does not add up"
+                     : "no rank on %.128s ran as long as all others: what the node drew is known of a part of the time",
+                 node->name);
+        gt_brief_warning(brief, sentence, NULL);
+        return;
+    }
+}
+
+static void warn_of_left_out(struct gt_node *brief, const struct gt_job *job)
+{
+    char sentence[TEXT];
+    if (!job->left_out_count)
+        return;
+    snprintf(sentence, sizeof sentence, "%zu %s left out", job->left_out_count,
+             job->left_out_count == 1 ? "file was" : "files were");
+    gt_brief_finding(brief, sentence, job->left_out[0].why, "left_out");
+}
+
+/* The worst node's memory, the busiest rank's cores, the job's time. */
+void gt_job_next_time(struct gt_next_time *ret, const struct gt_job *job)
+{
+    double memory = NAN;
+    bool uses_gpus = false;
+    gt_next_time_init(ret);
+    for (size_t i = 0; i < job->nodes; i++)
+        memory = fmax(memory, job->node[i].ram.most);
+    for (size_t i = 0; i < job->count; i++) {
+        ret->cores = fmax(ret->cores, gt_job_figure(&job->rank[i], GT_JOB_CORES));
+        uses_gpus |= job->rank[i].gpu_ram > 0;
+        ret->is_unfinished |= !job->rank[i].complete;
+    }
+    gt_next_time_expect(ret, memory, job->end - job->begin);
+    ret->runs = job->count;
+    ret->tasks = 1;
+    ret->gpus = uses_gpus ? (double)job->gpus : 0;
+}
+
+static void add_request(struct gt_node *brief, const struct gt_job *job)
+{
+    struct gt_next_time next;
+    struct gt_buffer line = {0};
+    const char *kind = job->rank[0].machine.scheduler;
+    gt_job_next_time(&next, job);
+    if (*kind && gt_next_time_request(&line, &next, kind) >= 0 && line.length)
+        gt_brief_request(brief, "next time, for each node and rank of this job:", line.data);
+    gt_buffer_release(&line);
+}
+
+void gt_job_brief(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
+{
+    struct gt_node *brief;
+    add_head(&brief, root, job);
+    add_bounds(brief, "memory", &job->ram);
+    add_cpu(brief, job, outliers);
+    add_gpus(brief, job);
+    add_energy(brief, job);
+    warn_of_missing(brief, job);
+    warn_of_ranks(brief, job, outliers);
+    warn_of_energy(brief, job);
+    warn_of_left_out(brief, job);
+    add_request(brief, job);
+}

@@ -1,0 +1,63 @@
+"""What profile and timeline are given: files that would be written over, that cannot be read, that stand there twice, and filters
+that leave nothing."""
+import json
+import os
+
+import pytest
+
+BASE = 1_700_000_000_000_000
+
+
+def event(category, name, begin, duration, **more):
+    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": BASE + begin, "dur": duration, "args": {}, **more}
+
+
+def write(path, rank, *events):
+    path.write_text(json.dumps({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": list(events) or [
+        event("cpu_op", "aten::mm", 0, 10), event("cpu_op", "aten::add", 20, 10), event("user_annotation", "ProfilerStep#1", 0, 40)]}))
+    return path
+
+
+@pytest.fixture
+def job(tmp_path):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for rank in range(2):
+        write(folder / f"rank{rank}.json", rank)
+    return folder
+
+
+@pytest.fixture
+def report(cli):
+    def run(*words):
+        done = cli("profile", *words, "--format=json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    return run
+
+
+@pytest.mark.parametrize("words", [["profile"], ["profile", "operators"], ["timeline", "info"], ["timeline", "merge", "--overwrite"]])
+@pytest.mark.parametrize("inputs", [["traces"], ["traces/rank0.json", "traces/rank1.json"]])
+def test_an_input_is_not_written_over(cli, job, words, inputs):
+    before = (job / "rank0.json").read_bytes()
+    (job / "link.json").symlink_to("rank0.json")
+    for name in ("rank0.json", "link.json"):
+        done = cli(*words, "-o", f"traces/{name}", *inputs)
+        assert done.returncode and len(done.stderr.splitlines()) == 1 and name in done.stderr
+        assert (job / "rank0.json").read_bytes() == before
+    (job / "link.json").unlink()
+    assert cli(*words, "-o", "traces/report.json", *inputs).returncode == 0
+    if words != ["timeline", "merge", "--overwrite"]:
+        assert cli(*words, "-o", "traces/report.json", *inputs).returncode == 0
+
+
+def test_a_file_that_cannot_be_read_is_told(cli, report, job):
+    os.symlink("rank2.json", job / "rank2.json")
+    for words in ([], ["operators"]):
+        assert "rank2.json: Too many levels" in report(*words, "traces")["unreadable"]
+    assert "ignored" not in report("traces")
+    assert json.loads(cli("timeline", "info", "traces", "--format=json").stdout)["unreadable"] == 1
+    for rank in range(2):
+        (job / f"rank{rank}.json").unlink()
+    done = cli("profile", "traces")
+    assert done.returncode and "rank2.json: Too many levels" in done.stderr
