@@ -149,7 +149,8 @@ int gt_reading_rank(struct gt_reading *reading, int64_t rank);
 int64_t gt_reading_string(struct gt_reading *reading, struct gt_span text);
 int64_t gt_reading_process(struct gt_reading *reading, struct gt_span pid);
 /* Tells that a process is one of a node, in a file of several; rank -1: not told. */
-int gt_reading_process_node(struct gt_reading *reading, uint32_t process, struct gt_span node, int64_t rank);
+int gt_reading_process_node(struct gt_reading *reading, uint32_t process, struct gt_span node, int32_t rank,
+                            int32_t recording);
 int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct gt_span tid, struct gt_span real_pid);
 /* Takes an event at the file's own times; `label` is its name. Returns 0 or a negative errno. */
 int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item, struct gt_span label, uint32_t track,

@@ -341,16 +341,18 @@ int64_t gt_reading_process(struct gt_reading *reading, struct gt_span pid)
     struct gt_trace_process *process = GT_GROW(trace, process);
     if (!process)
         return -ENOMEM;
-    *process = (struct gt_trace_process){reading->file, (uint32_t)text, GT_TRACE_NONE, GT_TRACE_NONE, INT64_MAX};
+    *process = (struct gt_trace_process){reading->file, (uint32_t)text, (uint32_t)text,
+                                         GT_TRACE_NONE, GT_TRACE_NONE,  INT64_MAX};
     return number;
 }
 
-/* The part of the file that is a node's. */
-static int64_t part_of(struct gt_reading *reading, uint32_t node, int64_t rank)
+/* The part of the file that is a node's, and was one file before the merge. */
+static int64_t part_of(struct gt_reading *reading, uint32_t node, int32_t rank, int32_t recording)
 {
     struct gt_trace *trace = reading->trace;
     for (uint32_t i = reading->file; i < trace->file_count; i++)
-        if (trace->file[i].part_of == reading->file && trace->file[i].node == node)
+        if (trace->file[i].part_of == reading->file && trace->file[i].node == node &&
+            trace->file[i].recording == recording)
             return i;
     struct gt_trace_file *file = GT_GROW(trace, file);
     if (!file)
@@ -359,7 +361,8 @@ static int64_t part_of(struct gt_reading *reading, uint32_t node, int64_t rank)
     *file = (struct gt_trace_file){.path = strdup(whole->path),
                                    .format = whole->format,
                                    .node = node,
-                                   .rank = rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1,
+                                   .rank = rank,
+                                   .recording = recording,
                                    .first = INT64_MAX,
                                    .last = INT64_MIN,
                                    .part_of = reading->file};
@@ -369,10 +372,11 @@ static int64_t part_of(struct gt_reading *reading, uint32_t node, int64_t rank)
     return -ENOMEM;
 }
 
-int gt_reading_process_node(struct gt_reading *reading, uint32_t process, struct gt_span node, int64_t rank)
+int gt_reading_process_node(struct gt_reading *reading, uint32_t process, struct gt_span node, int32_t rank,
+                            int32_t recording)
 {
     int64_t string = gt_reading_string(reading, gt_span_unquoted(node));
-    int64_t part = string < 0 ? string : part_of(reading, (uint32_t)string, rank);
+    int64_t part = string < 0 ? string : part_of(reading, (uint32_t)string, rank, recording);
     if (part < 0)
         return (int)part;
     reading->trace->process[process].file = (uint32_t)part;

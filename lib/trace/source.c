@@ -475,8 +475,12 @@ static int add_file(struct gt_trace *trace, const char *path, const struct gt_tr
         trace->file_count -= file != NULL;
         return -ENOMEM;
     }
-    *file = (struct gt_trace_file){
-        .path = copy, .format = format->name, .node = GT_TRACE_NONE, .rank = -1, .part_of = GT_TRACE_NONE};
+    *file = (struct gt_trace_file){.path = copy,
+                                   .format = format->name,
+                                   .node = GT_TRACE_NONE,
+                                   .rank = -1,
+                                   .part_of = GT_TRACE_NONE,
+                                   .recording = -1};
     return 0;
 }
 

@@ -492,6 +492,7 @@ static int64_t file_of(struct builder *builder, uint32_t node)
                                    .node = node,
                                    .rank = -1,
                                    .part_of = GT_TRACE_NONE,
+                                   .recording = -1,
                                    .clock = GT_CLOCK_RECORD,
                                    .first = INT64_MAX,
                                    .last = INT64_MIN};
@@ -576,7 +577,7 @@ static int64_t track_of(struct builder *builder, uint32_t name, uint32_t node)
     struct gt_trace_track *track = process ? GT_GROW(trace, track) : NULL;
     if (!track)
         return -ENOMEM;
-    *process = (struct gt_trace_process){(uint32_t)file, GT_TRACE_NONE, name, GT_TRACE_NONE, INT64_MAX};
+    *process = (struct gt_trace_process){(uint32_t)file, GT_TRACE_NONE, GT_TRACE_NONE, name, GT_TRACE_NONE, INT64_MAX};
     *track = (struct gt_trace_track){.process = (uint32_t)at,
                                      .tid = GT_TRACE_NONE,
                                      .name = GT_TRACE_NONE,

@@ -57,12 +57,20 @@ static int take_name(struct gt_reading *reading, struct gt_span value, uint32_t 
     return 0;
 }
 
+/* A number of 0 to 2^31-1, or -1. */
+static int32_t number_of(struct gt_span text)
+{
+    int64_t number;
+    bool is_number = text.text && gt_span_decimal(text, 0, &number) >= 0 && number >= 0 && number <= INT32_MAX;
+    return is_number ? (int32_t)number : -1;
+}
+
 static int take_process(struct timeline *timeline, const struct gt_raw_event *item)
 {
     struct gt_reading *reading = timeline->reading;
     struct gt_span base = argument(item, "start_time_since_epoch_in_micros"), name = argument(item, "name"),
                    labels = argument(item, "labels"), sort = argument(item, "sort_index"),
-                   node = argument(item, "node"), rank = argument(item, "rank");
+                   node = argument(item, "node"), own = argument(item, "source_pid");
     int64_t number, process;
     int status = 0;
     if (base.text && gt_span_decimal(base, 3, &number) >= 0)
@@ -76,8 +84,10 @@ static int take_process(struct timeline *timeline, const struct gt_raw_event *it
     if (name.text && gt_span_is(item->name, "process_name"))
         status = take_name(reading, name, &about->name);
     if (node.text && *node.text == '"' && status >= 0)
-        status = gt_reading_process_node(reading, (uint32_t)process, node,
-                                         rank.text && gt_span_decimal(rank, 0, &number) >= 0 ? number : -1);
+        status = gt_reading_process_node(reading, (uint32_t)process, node, number_of(argument(item, "rank")),
+                                         number_of(argument(item, "source")));
+    if (own.text && *own.text == '"' && status >= 0)
+        status = take_name(reading, own, &about->own);
     if (labels.text && gt_span_is(item->name, "process_labels"))
         status = take_name(reading, labels, &about->label);
     if (sort.text && gt_span_is(item->name, "process_sort_index") && gt_span_decimal(sort, 0, &number) >= 0)

@@ -79,6 +79,7 @@ struct gt_trace_track {
 struct gt_trace_process {
     uint32_t file;  /* index into gt_trace.file */
     uint32_t pid;   /* as text */
+    uint32_t own;   /* the pid before a merge gave it another; else the pid */
     uint32_t name;  /* process_name, or GT_TRACE_NONE */
     uint32_t label; /* process_labels ("CPU", "GPU 0"), or GT_TRACE_NONE */
     int64_t sort;   /* process_sort_index, or INT64_MAX */
@@ -119,6 +120,7 @@ struct gt_trace_file {
     uint32_t track, tracks; /* its first track, and how many follow one another */
     uint32_t part_of;       /* a merged file has a part for each node that it tells of, with its events: the file; else
                                GT_TRACE_NONE */
+    int32_t recording;      /* of a part: which of the merged files it was; -1: not told */
     struct gt_trace_damage damage;
 };
 

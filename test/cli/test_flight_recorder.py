@@ -99,3 +99,12 @@ def test_a_rank_that_called_nothing(flight, tmp_path):
     [row] = found["unfinished"]
     assert (row["started"], row["not_called"]) == ("0, 1", "2")
     assert [(row["rank"], row["last_called"]) for row in found["ranks"]] == [("0", 1), ("1", 1), ("2", None)]
+
+
+def test_the_report_of_a_job_tells_of_a_hang(gpu_tracker, folder):
+    out = subprocess.run([gpu_tracker, "profile", "-f", "json", folder], check=True, stdout=subprocess.PIPE).stdout
+    assert [(row["advice"], row["see"], row["cost_percent"]) for row in json.loads(out)["findings"]] == [
+        ("all_reduce 5 of process group 0 default_pg is not finished by all ranks: not called by rank 2, running on rank 0, 1, 3",
+         "flight", None),
+        ("all_reduce 5 of process group 0 default_pg is not the same call on all ranks: its name or sizes differ", "flight",
+         None)]

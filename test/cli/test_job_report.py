@@ -314,3 +314,47 @@ def test_gpus_of_one_rank_share_the_cost(report, tmp_path):
     assert rank["idle_us"] == 50 + 80 and finding["cost_us"] == pytest.approx(65)
     assert finding["cost_percent"] == pytest.approx(rank["host_percent"]) == pytest.approx(100 * 130 / 220)
     assert finding["advice"].startswith("2 of 2 GPUs, most of all rank 0: GPU 1 idle 73 % of the time")
+
+
+def test_a_merged_file_tells_the_same(gpu_tracker, tmp_path):
+    job, merged = tmp_path / "job", tmp_path / "merged.json"
+    job.mkdir()
+    for rank in range(2):
+        for cycle, steps in enumerate((range(3), range(1000, 1003))):
+            own = Rank(rank, steps=steps, compute=400 + 100 * rank, host=100)
+            for event in own.events:
+                if event["cat"] == "kernel":
+                    event["pid"] = rank
+            own.write(job)
+            (job / f"rank{rank}.json").rename(job / f"rank{rank}_{cycle}.json")
+    subprocess.run([gpu_tracker, "timeline", "merge", "-o", merged, job], check=True, capture_output=True)
+
+    def ask(path, *analysis):
+        return json.loads(subprocess.run([gpu_tracker, "profile", *analysis, path, "--format=json"], capture_output=True,
+                                         check=True).stdout)
+    for key in ("ranks", "steps", "findings"):
+        assert ask(merged)[key] == ask(job)[key]
+    assert [row["node"] for row in ask(merged)["sources"]] == ["rank 0", "rank 0", "rank 1", "rank 1"]
+    assert ask(merged, "breakdown")["breakdown"] == ask(job, "breakdown")["breakdown"]
+    assert {row["device"] for row in ask(merged, "idle")["devices"]} == {"0", "1"}
+    with_paths = tmp_path / "paths.json"
+    subprocess.run([gpu_tracker, "timeline", "merge", "--critical-path", "-o", with_paths, job], check=True, capture_output=True)
+    assert ask(with_paths)["ranks"] == ask(job)["ranks"]
+
+
+def test_collectives_of_the_host_tell_who_comes_last(report, tmp_path):
+    for rank in range(2):
+        own = Rank(rank, steps=range(1))
+        own.events.clear()
+        for step in range(4):
+            begin = step * 1000
+            work = 700 if rank else 100
+            own.add("user_annotation", f"ProfilerStep#{step}", 9, begin, 1000)
+            own.add("cpu_op", "aten::mm", 9, begin, work)
+            own.add("user_annotation", "gloo:all_reduce", 10, begin + work, 900 - work)
+        own.write(tmp_path)
+    finding, = report()["findings"]
+    assert finding["advice"].startswith("rank 1 makes the others wait 60.0 % of each step: it comes last to 4 of 4 collectives")
+    assert finding["cost_us"] == 4 * 600
+    row, = report("collectives")["collectives"]
+    assert (row["collective"], row["ranks"], row["count"]) == ("allreduce", 2, 4)

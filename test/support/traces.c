@@ -59,7 +59,7 @@ static uint32_t track_of(struct gt_trace *trace, const struct traces_event *even
         process++;
     if (process == trace->process_count)
         *GT_GROW(trace, process) = (struct gt_trace_process){
-            .file = file, .pid = pid, .name = name, .label = GT_TRACE_NONE, .sort = INT64_MAX};
+            .file = file, .pid = pid, .own = pid, .name = name, .label = GT_TRACE_NONE, .sort = INT64_MAX};
     for (uint32_t i = 0; i < trace->track_count; i++)
         if (trace->track[i].process == process && trace->track[i].tid == tid)
             return i;

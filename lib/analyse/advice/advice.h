@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "analyse/trace/flight.h"
 #include "analyse/trace/lists.h"
 #include "analyse/trace/path_graph.h"
 
@@ -40,8 +41,12 @@ __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser,
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part);
 
 /* The rules read these arguments of events. */
-#define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers", GT_PATH_ARGUMENTS
-enum { GT_ADVICE_NUM_WORKERS = 6, GT_ADVICE_COLLECTIVES };
+#define GT_ADVICE_ARGUMENTS GT_MEMORY_ARGUMENTS, "num_workers", GT_FLIGHT_ARGUMENTS, GT_PATH_ARGUMENTS
+enum {
+    GT_ADVICE_NUM_WORKERS = 6,
+    GT_ADVICE_FLIGHT,
+    GT_ADVICE_COLLECTIVES = GT_ADVICE_FLIGHT + GT_FLIGHT_ARGUMENT_COUNT
+};
 
 const char *gt_advice_times(size_t count, char text[32]); /* "once", "2 times" */
 #define GT_TIMES(count) gt_advice_times(count, (char[32]){0})
@@ -50,12 +55,13 @@ const char *gt_advice_times(size_t count, char text[32]); /* "once", "2 times" *
 int gt_advise_all(struct gt_adviser *adviser);
 void gt_adviser_release(struct gt_adviser *adviser);
 
-void gt_advise_idle(struct gt_adviser *adviser);          /* why GPUs stood still */
-void gt_advise_uses(struct gt_adviser *adviser);          /* communication and copies that nothing hides */
-void gt_advise_launches(struct gt_adviser *adviser);      /* kernels shorter than their launch; full queues */
-void gt_advise_api(struct gt_adviser *adviser);           /* calls that make the host or the GPU wait */
-void gt_advise_memory(struct gt_adviser *adviser);        /* little left, reserved for nothing, growing */
-void gt_advise_stragglers(struct gt_adviser *adviser);    /* ranks that others wait for */
+void gt_advise_idle(struct gt_adviser *adviser);       /* why GPUs stood still */
+void gt_advise_uses(struct gt_adviser *adviser);       /* communication and copies that nothing hides */
+void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than their launch; full queues */
+void gt_advise_api(struct gt_adviser *adviser);        /* calls that make the host or the GPU wait */
+void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
+void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
+void gt_advise_hangs(struct gt_adviser *adviser); /* collectives that not all ranks have finished, or called alike */
 void gt_advise_critical_path(struct gt_adviser *adviser); /* without what steps would be shortest */
 /* Does the same by who comes last to collectives. Returns false where these do not tell it. */
 bool gt_advise_arrivals(struct gt_adviser *adviser);

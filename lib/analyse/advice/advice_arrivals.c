@@ -15,9 +15,10 @@ struct job {
     struct gt_collectives collectives;
     struct gt_rank_figures *rank;
     size_t ranks;
-    struct gt_spans compute; /* computing kernels, united; keys: node, device */
-    double *cost;            /* ns that others wait for each rank of the collectives while they compute nothing */
-    double whole;            /* ns from the first arrival to the last end */
+    struct gt_spans
+        compute;  /* computing kernels, united; keys: node, device; of the host operators, without a device */
+    double *cost; /* ns that others wait for each rank of the collectives while they compute nothing */
+    double whole; /* ns from the first arrival to the last end */
 };
 
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
@@ -63,6 +64,18 @@ static void write_cause(const struct job *job, size_t rank, char *text, size_t s
 
 /* ---- what waiting costs ---- */
 
+/* A collective of the host is hidden by operators. */
+static int add_operators(struct job *job)
+{
+    const struct gt_analysis_input *input = job->adviser->input;
+    int status = 0;
+    for (size_t i = 0; i < input->trace->events.count && status >= 0; i++)
+        if (gt_analysis_work(input, i) == GT_WORK_OPERATOR && gt_trace_lasts(input->trace, i))
+            status = gt_spans_add_event(&job->compute, input->trace, i,
+                                        GT_SPAN_KEY(gt_analysis_node(input, i), GT_TRACE_NONE));
+    return status;
+}
+
 static int find_compute(struct job *job)
 {
     size_t kept = 0;
@@ -75,6 +88,7 @@ static int find_compute(struct job *job)
         job->compute.span[kept++] = span;
     }
     job->compute.count = kept;
+    status = status < 0 ? status : add_operators(job);
     gt_spans_sort(&job->compute);
     gt_spans_unite(&job->compute, 2);
     return status;
@@ -112,8 +126,11 @@ static double exposed_wait(const struct job *job, const struct gt_collective *co
     if (arrival->event == SIZE_MAX)
         return (double)wait;
     int64_t from = trace->events.start[arrival->event];
-    const uint32_t key[] = {arrival->node,
-                            gt_analysis_place(job->adviser->input, gt_trace_process_of(trace, arrival->event)->pid)};
+    bool is_of_gpu = gt_analysis_work(job->adviser->input, arrival->event) == GT_WORK_KERNEL;
+    const uint32_t key[] = {
+        arrival->node, !is_of_gpu
+                           ? GT_TRACE_NONE
+                           : gt_analysis_place(job->adviser->input, gt_trace_process_of(trace, arrival->event)->own)};
     return (double)(wait - computed(&job->compute, key, from, from + wait));
 }
 
@@ -144,17 +161,17 @@ static int find_costs(struct job *job)
 
 /* ---- sentences ---- */
 
-/* Ranks that Horovod alone tells of have no figures of their own. */
+/* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
 static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double cost)
 {
     char cause[200] = "the trace does not tell why";
     size_t at = 0;
     while (at < job->ranks && job->rank[at].node != rank->node)
         at++;
-    bool is_known = at < job->ranks && job->rank[at].has_gpu;
+    bool is_rank = at < job->ranks, is_known = is_rank && job->rank[at].has_gpu;
     if (!rank->latest)
         return;
-    bool has_steps = is_known && job->rank[at].steps;
+    bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
     struct gt_gain gain = gt_gain_of(cost, whole);
     if (is_known)
@@ -163,7 +180,7 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double
     gt_advise(job->adviser, gain, "collectives, stragglers",
               "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
               "behind the median of the others; %s",
-              is_known ? "" : "rank ", name, gain.percent, has_steps ? "each step" : "the time", rank->latest,
+              is_rank ? "" : "rank ", name, gain.percent, has_steps ? "each step" : "the time", rank->latest,
               rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
 }
 

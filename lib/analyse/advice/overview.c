@@ -68,6 +68,15 @@ static const char *trouble_of(const struct gt_trace_file *file, bool is_one_of_m
     return *text ? text : NULL;
 }
 
+/* Of a merged file all may be in its parts. */
+static bool is_in_parts(const struct gt_trace *trace, uint32_t file)
+{
+    bool has_parts = false;
+    for (size_t i = 0; i < trace->file_count; i++)
+        has_parts |= trace->file[i].part_of == file;
+    return has_parts && !trace->file[file].read && !trace->file[file].samples;
+}
+
 static void add_sources(const struct job *job)
 {
     const struct gt_trace *trace = job->input->trace;
@@ -83,6 +92,8 @@ static void add_sources(const struct job *job)
     gt_table_column(table, "trouble", "trouble", GT_CELL_TEXT, NULL);
     for (size_t i = 0; i < trace->file_count; i++) {
         const struct gt_trace_file *file = &trace->file[i];
+        if (is_in_parts(trace, (uint32_t)i) && !file->damage.bad_events && !file->damage.cut_off)
+            continue;
         gt_table_text(table, file->path);
         gt_table_text(table, file->node == GT_TRACE_NONE ? NULL : gt_trace_text(trace, file->node));
         gt_table_integer(table, (int64_t)file->read);

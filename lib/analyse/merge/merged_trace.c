@@ -102,9 +102,19 @@ static void write_metadata(struct gt_merged_trace *merged, const char *what, int
     gt_buffer_text(out, ", \"args\": {");
 }
 
+/* What readers tell GPUs and cycles of a profiler by: these write a file each, other tools go on in the next. */
+static void write_origin(struct gt_merged_trace *merged, const struct gt_trace_process *of)
+{
+    struct gt_buffer *out = gt_merged_file_text(merged->file);
+    if (strcmp(merged->trace->file[of->file].format, "chrome") == 0)
+        gt_buffer_printf(out, ", \"source\": %" PRIu32, of->file);
+    gt_buffer_text(out, ", \"source_pid\": ");
+    gt_json_quote(out, gt_trace_text(merged->trace, of->own));
+}
+
 /* `node` may be empty; `rank` is -1 where it is not known. */
 static void write_process(struct gt_merged_trace *merged, int64_t pid, const char *name, const char *label,
-                          const char *node, int32_t rank)
+                          const char *node, int32_t rank, const struct gt_trace_process *of)
 {
     struct gt_buffer *out = gt_merged_file_text(merged->file);
     write_metadata(merged, "process_name", pid, -1);
@@ -116,6 +126,8 @@ static void write_process(struct gt_merged_trace *merged, int64_t pid, const cha
     }
     if (rank >= 0)
         gt_buffer_printf(out, ", \"rank\": %d", (int)rank);
+    if (of)
+        write_origin(merged, of);
     gt_buffer_text(out, "}}");
     write_metadata(merged, "process_sort_index", pid, -1);
     gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", pid);
@@ -147,7 +159,7 @@ static void tell_process(struct gt_merged_trace *merged, uint32_t number)
     snprintf(by_pid, sizeof by_pid, "process %s", gt_trace_text(trace, process->pid));
     const struct gt_trace_file *file = &trace->file[process->file];
     uint32_t of = merged->nodes > 1 ? gt_trace_node_of(trace, process->file) : file->node;
-    write_process(merged, first->pid, *name ? name : by_pid, label, gt_trace_text(trace, of), file->rank);
+    write_process(merged, first->pid, *name ? name : by_pid, label, gt_trace_text(trace, of), file->rank, process);
 }
 
 static void tell_thread(struct gt_merged_trace *merged, uint32_t number)
@@ -519,7 +531,7 @@ static int write_counters(struct counters *counters, struct gt_error *error)
         if (counters->key[i] && counters->pid[i] > told) {
             told = counters->pid[i];
             const char *node = gt_trace_text(merged->trace, merged->trace->series[i].node);
-            write_process(merged, told, "System metrics", node, node, -1);
+            write_process(merged, told, "System metrics", node, node, -1, NULL);
         }
     for (size_t i = 0; i < counters->count; i++) {
         const struct sample *sample = &counters->sample[i];
@@ -594,7 +606,7 @@ static int write_marks(struct counters *counters, struct gt_error *error)
         if (!is_low(counters, &counters->sample[i]) || (last != INT64_MIN && time - last <= NEAR))
             continue;
         if (last == INT64_MIN)
-            write_process(merged, counters->mark_pid, mark_name, "", "", -1);
+            write_process(merged, counters->mark_pid, mark_name, "", "", -1, NULL);
         for (; from < counters->count && counters->sample[from].time < time - NEAR; from++)
             ;
         for (; to < counters->count && counters->sample[to].time <= time + NEAR; to++)

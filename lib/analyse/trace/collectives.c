@@ -50,7 +50,8 @@ static enum gt_collective_kind kind_of(const char *letters)
 
 static bool is_to_another(const char *letters)
 {
-    return strstr(letters, "sendrecv") || strncmp(letters, "send", 4) == 0 || strncmp(letters, "recv", 4) == 0;
+    return strstr(letters, "sendrecv") || strncmp(letters, "gloosend", 8) == 0 ||
+           strncmp(letters, "gloorecv", 8) == 0 || strncmp(letters, "send", 4) == 0 || strncmp(letters, "recv", 4) == 0;
 }
 
 /* Names of PyTorch ("Float", "BFloat16", "float32"); NaN for others. */
@@ -133,13 +134,22 @@ static struct part part_of(const struct gt_analysis_input *input, size_t event, 
     return part;
 }
 
+/* Gloo has no kernels: a range of the host lasts from the arrival of its rank to the end. */
+static bool is_of_host(const struct gt_analysis_input *input, size_t event)
+{
+    enum gt_work work = gt_analysis_work(input, event);
+    return (work == GT_WORK_ANNOTATION || work == GT_WORK_OPERATOR) &&
+           strncmp(gt_trace_text(input->trace, input->trace->events.name[event]), "gloo:", 5) == 0;
+}
+
 static int collect(const struct gt_analysis_input *input, uint32_t first, struct parts *parts, size_t *to_another)
 {
     const struct gt_trace_events *events = &input->trace->events;
     for (size_t i = 0; i < events->count; i++) {
         char letters[80];
-        if (gt_analysis_work(input, i) != GT_WORK_KERNEL || input->usage[events->name[i]] != GT_USE_COMMUNICATION ||
-            !gt_trace_lasts(input->trace, i))
+        bool is_of_gpu = gt_analysis_work(input, i) == GT_WORK_KERNEL &&
+                         input->usage[events->name[i]] == GT_USE_COMMUNICATION;
+        if ((!is_of_gpu && !is_of_host(input, i)) || !gt_trace_lasts(input->trace, i))
             continue;
         uint32_t name = text_of(input, i, first + NAME);
         letters_of(gt_trace_text(input->trace, name == GT_TRACE_NONE ? events->name[i] : name), letters,
@@ -152,6 +162,8 @@ static int collect(const struct gt_analysis_input *input, uint32_t first, struct
         if (!part)
             return -ENOMEM;
         *part = part_of(input, i, first, letters);
+        if (!is_of_gpu)
+            part->group = part->shown = events->name[i]; /* one group: they tell none, and keep their order by kind */
     }
     return 0;
 }

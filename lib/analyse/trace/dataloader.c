@@ -66,7 +66,7 @@ static uint32_t process_of(const struct gt_analysis_input *input, size_t event)
         return gt_analysis_place(input, track->real_process);
     if (strcmp(gt_trace_file_of(input->trace, event)->format, "smdebug") == 0)
         return GT_TRACE_NONE;
-    return gt_analysis_place(input, input->trace->process[track->process].pid);
+    return gt_analysis_place(input, input->trace->process[track->process].own);
 }
 
 /* Keys: node, process, part. */

@@ -1,5 +1,5 @@
-/* Dumps of NCCL's flight recorder, of all ranks: which collectives some have not finished, begun or even called, and where
- * ranks differ in what they called. */
+#include "analyse/trace/flight.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,19 +10,18 @@
 #include "base/number.h"
 
 enum { STATE, GROUP, NUMBER, IS_MESSAGE, SIZES, ARGUMENTS };
-static const char *const arguments[ARGUMENTS + 1] = {"state", "process_group", "number", "is_p2p", "input_sizes", NULL};
-
-enum state { SCHEDULED, STARTED, COMPLETED };
+static const char *const arguments[ARGUMENTS + 1] = {GT_FLIGHT_ARGUMENTS, NULL};
 
 /* What one rank says of one collective. */
 struct call {
     uint32_t group, name, sizes, file; /* strings; the file tells the rank */
     int64_t number, start, duration;
     bool is_message;
-    enum state state;
+    enum gt_flight_state state;
 };
 
 struct calls {
+    uint32_t first; /* number of the first argument */
     struct call *call;
     size_t count, capacity;
 };
@@ -34,9 +33,11 @@ static int by_number(const void *a, const void *b)
                        GT_ORDER(x->number, y->number), GT_ORDER(x->file, y->file));
 }
 
-static enum state state_of(const char *text)
+static enum gt_flight_state state_of(const char *text)
 {
-    return strcmp(text, "completed") == 0 ? COMPLETED : strcmp(text, "started") == 0 ? STARTED : SCHEDULED;
+    return strcmp(text, "completed") == 0 ? GT_FLIGHT_COMPLETED
+           : strcmp(text, "started") == 0 ? GT_FLIGHT_STARTED
+                                          : GT_FLIGHT_SCHEDULED;
 }
 
 static uint32_t text_argument(const struct gt_trace *trace, size_t event, uint32_t key)
@@ -55,21 +56,21 @@ static int collect(const struct gt_trace *trace, struct calls *calls)
 {
     uint32_t category = gt_trace_find(trace, "nccl_flight");
     for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++) {
-        double number = number_argument(trace, i, NUMBER);
+        double number = number_argument(trace, i, calls->first + NUMBER);
         if (trace->events.category[i] != category || !gt_trace_is_slice(trace, i) || !(number >= 0))
             continue;
         struct call *call = GT_GROW_LIST(calls, call);
         if (!call)
             return -ENOMEM;
-        *call = (struct call){.group = text_argument(trace, i, GROUP),
+        *call = (struct call){.group = text_argument(trace, i, calls->first + GROUP),
                               .name = trace->events.name[i],
-                              .sizes = text_argument(trace, i, SIZES),
+                              .sizes = text_argument(trace, i, calls->first + SIZES),
                               .file = gt_trace_process_of(trace, i)->file,
                               .number = (int64_t)number,
                               .start = trace->events.start[i],
                               .duration = gt_trace_duration(&trace->events, i),
-                              .is_message = number_argument(trace, i, IS_MESSAGE) > 0,
-                              .state = state_of(gt_trace_text(trace, text_argument(trace, i, STATE)))};
+                              .is_message = number_argument(trace, i, calls->first + IS_MESSAGE) > 0,
+                              .state = state_of(gt_trace_text(trace, text_argument(trace, i, calls->first + STATE)))};
     }
     if (calls->count)
         qsort(calls->call, calls->count, sizeof *calls->call, by_number);
@@ -84,6 +85,7 @@ struct member {
 };
 
 struct members {
+    uint32_t first; /* number of the first argument */
     struct member *member;
     size_t count, capacity;
 };
@@ -109,7 +111,7 @@ static int find_silent(const struct gt_trace *trace, uint32_t group, struct memb
 {
     uint32_t category = gt_trace_find(trace, "nccl_group");
     for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++)
-        if (trace->events.category[i] == category && text_argument(trace, i, GROUP) == group &&
+        if (trace->events.category[i] == category && text_argument(trace, i, members->first + GROUP) == group &&
             !member_of(members, gt_trace_process_of(trace, i)->file))
             return -ENOMEM;
     return 0;
@@ -126,7 +128,7 @@ static int find_members(const struct gt_trace *trace, const struct call *call, s
             return -ENOMEM;
         member->first = call[i].number < member->first ? call[i].number : member->first;
         member->last = call[i].number > member->last ? call[i].number : member->last;
-        if (call[i].state == COMPLETED && call[i].number > member->done)
+        if (call[i].state == GT_FLIGHT_COMPLETED && call[i].number > member->done)
             member->done = call[i].number;
     }
     qsort(members->member, members->count, sizeof *members->member, by_file);
@@ -143,40 +145,82 @@ static void write_rank(const struct gt_trace *trace, uint32_t file, struct gt_bu
         gt_buffer_text(out, slash ? slash + 1 : path);
 }
 
-/* ---- tables ---- */
-
-struct tables {
-    struct gt_table *open, *ranks;
-};
+/* ---- what not all have finished ---- */
 
 /* Ranks whose dump ends before the number have not called it; one that begins behind it forgot it. */
-static void add_open(const struct gt_analysis_input *input, struct gt_table *table, const struct call *call,
-                     size_t count, const struct members *members)
+static void visit_call(const struct gt_trace *trace, const struct gt_flight_visitor *visitor, const struct call *call,
+                       size_t count, const struct members *members)
 {
-    const struct gt_trace *trace = input->trace;
-    struct gt_buffer ranks[4] = {0};
-    bool differs = false, is_open = false;
+    struct gt_buffer ranks[GT_FLIGHT_STATES] = {0};
+    struct gt_flight_call found = {.group = gt_trace_text(trace, call->group),
+                                   .name = gt_trace_text(trace, call->name),
+                                   .sizes = call->sizes == GT_TRACE_NONE ? NULL : gt_trace_text(trace, call->sizes),
+                                   .number = call->number};
     for (size_t i = 0; i < count; i++) {
         write_rank(trace, call[i].file, &ranks[call[i].state]);
-        is_open |= call[i].state != COMPLETED;
-        differs |= call[i].name != call->name || (!call->is_message && call[i].sizes != call->sizes);
+        found.is_open |= call[i].state != GT_FLIGHT_COMPLETED;
+        found.differs |= call[i].name != call->name || (!call->is_message && call[i].sizes != call->sizes);
     }
     for (size_t i = 0; i < members->count; i++)
         if (members->member[i].last < call->number && !call->is_message) {
-            write_rank(trace, members->member[i].file, &ranks[3]);
-            is_open = true;
+            write_rank(trace, members->member[i].file, &ranks[GT_FLIGHT_NOT_CALLED]);
+            found.is_open = true;
         }
-    if (is_open || differs) {
-        gt_table_text(table, gt_trace_text(trace, call->group));
-        gt_table_integer(table, call->number);
-        gt_table_text(table, gt_trace_text(trace, call->name));
-        gt_table_text(table, call->sizes == GT_TRACE_NONE ? NULL : gt_trace_text(trace, call->sizes));
-        for (int state = 0; state < 4; state++)
-            gt_table_text(table, ranks[state].data);
-        gt_table_text(table, differs ? "yes" : "no");
-    }
-    for (int state = 0; state < 4; state++)
+    for (int state = 0; state < GT_FLIGHT_STATES; state++)
+        found.ranks[state] = ranks[state].data;
+    if (found.is_open || found.differs)
+        visitor->call(visitor->context, &found);
+    for (int state = 0; state < GT_FLIGHT_STATES; state++)
         gt_buffer_release(&ranks[state]);
+}
+
+static void visit_group(const struct gt_trace *trace, const struct gt_flight_visitor *visitor, const struct call *call,
+                        size_t count, const struct members *members)
+{
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && call[to].number == call[from].number;)
+            to++;
+        visit_call(trace, visitor, call + from, to - from, members);
+    }
+}
+
+static size_t group_end(const struct calls *calls, size_t from)
+{
+    const struct call *call = &calls->call[from];
+    size_t to = from + 1;
+    while (to < calls->count && calls->call[to].group == call->group && calls->call[to].is_message == call->is_message)
+        to++;
+    return to;
+}
+
+int gt_flight_visit(const struct gt_analysis_input *input, uint32_t first, const struct gt_flight_visitor *visitor)
+{
+    struct calls calls = {.first = first};
+    struct members members = {.first = first};
+    int status = collect(input->trace, &calls);
+    for (size_t from = 0, to; from < calls.count && status >= 0; from = to) {
+        to = group_end(&calls, from);
+        status = find_members(input->trace, &calls.call[from], to - from, &members);
+        if (status >= 0)
+            visit_group(input->trace, visitor, &calls.call[from], to - from, &members);
+    }
+    free(calls.call);
+    free(members.member);
+    return status;
+}
+
+/* ---- tables ---- */
+
+static void add_open(void *context, const struct gt_flight_call *call)
+{
+    struct gt_table *table = context;
+    gt_table_text(table, call->group);
+    gt_table_integer(table, call->number);
+    gt_table_text(table, call->name);
+    gt_table_text(table, call->sizes);
+    for (int state = 0; state < GT_FLIGHT_STATES; state++)
+        gt_table_text(table, call->ranks[state]);
+    gt_table_text(table, call->differs ? "yes" : "no");
 }
 
 static void add_ranks(const struct gt_analysis_input *input, struct gt_table *table, const struct call *call,
@@ -199,20 +243,6 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_table *ta
     }
 }
 
-static int add_group(const struct gt_analysis_input *input, const struct tables *tables, const struct call *call,
-                     size_t count, struct members *members)
-{
-    int status = find_members(input->trace, call, count, members);
-    for (size_t from = 0, to; status >= 0 && from < count; from = to) {
-        for (to = from + 1; to < count && call[to].number == call[from].number;)
-            to++;
-        add_open(input, tables->open, call + from, to - from, members);
-    }
-    if (status >= 0)
-        add_ranks(input, tables->ranks, call, members);
-    return status;
-}
-
 static int by_length(const void *a, const void *b, void *context)
 {
     const struct gt_trace *trace = context;
@@ -233,7 +263,7 @@ static int add_durations(const struct gt_analysis_input *input, struct gt_node *
     for (size_t from = 0, to; from < calls->count && status >= 0; from = to) {
         gt_numbers_clear(&values);
         for (to = from; to < calls->count && calls->call[to].name == calls->call[from].name && status >= 0; to++)
-            if (calls->call[to].state == COMPLETED && calls->call[to].duration > 0)
+            if (calls->call[to].state == GT_FLIGHT_COMPLETED && calls->call[to].duration > 0)
                 status = gt_numbers_add(&values, gt_trace_us(calls->call[to].duration));
         if (!values.count)
             continue;
@@ -252,26 +282,25 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct calls calls = {0};
     struct members members = {0};
     (void)error;
-    struct tables tables = {
-        gt_analysis_table(
-            root, "unfinished", "Not finished by all ranks",
-            "text:process_group integer:number text:name text:sizes text:scheduled text:started text:completed "
-            "text:not_called text:differs"),
-        gt_analysis_table(
-            root, "ranks", "Ranks",
-            "text:process_group text:kind text:rank integer:first integer:last_completed integer:last_called")};
-    int status = collect(input->trace, &calls);
+    struct gt_table *open = gt_analysis_table(
+        root, "unfinished", "Not finished by all ranks",
+        "text:process_group integer:number text:name text:sizes text:scheduled text:started text:completed "
+        "text:not_called text:differs");
+    struct gt_table *ranks = gt_analysis_table(
+        root, "ranks", "Ranks",
+        "text:process_group text:kind text:rank integer:first integer:last_completed integer:last_called");
+    int status = gt_flight_visit(input, 0, &(struct gt_flight_visitor){add_open, open});
+    status = status < 0 ? status : collect(input->trace, &calls);
     for (size_t from = 0, to; from < calls.count && status >= 0; from = to) {
-        const struct call *call = &calls.call[from];
-        for (to = from + 1;
-             to < calls.count && calls.call[to].group == call->group && calls.call[to].is_message == call->is_message;)
-            to++;
-        status = add_group(input, &tables, call, to - from, &members);
+        to = group_end(&calls, from);
+        status = find_members(input->trace, &calls.call[from], to - from, &members);
+        if (status >= 0)
+            add_ranks(input, ranks, &calls.call[from], &members);
     }
-    gt_analysis_empty(root, tables.open,
+    gt_analysis_empty(root, open,
                       calls.count ? "every rank has finished what it called"
                                   : "no dump of NCCL's flight recorder in these files");
-    gt_analysis_empty(root, tables.ranks, NULL);
+    gt_analysis_empty(root, ranks, NULL);
     if (status >= 0)
         status = add_durations(input, root, &calls);
     free(calls.call);

@@ -39,7 +39,7 @@ static int collect_spans(const struct gt_analysis_input *input, struct gt_spans 
         const struct gt_trace_track *track = &trace->track[trace->events.track[i]];
         status = gt_spans_add_event(spans, trace, i,
                                     GT_SPAN_KEY(gt_analysis_node(input, i),
-                                                gt_analysis_place(input, trace->process[track->process].pid),
+                                                gt_analysis_place(input, trace->process[track->process].own),
                                                 gt_analysis_place(input, track->tid), use_of(input, i)));
     }
     return status;

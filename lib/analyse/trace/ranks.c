@@ -14,6 +14,17 @@ struct search {
     struct gt_rank_figures *rank; /* by place, while they are sought */
 };
 
+/* What a merged file has beside the parts of its nodes, such as critical paths, is no rank's. */
+static void leave_out_wholes(struct search *search)
+{
+    const struct gt_trace *trace = search->input->trace;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        uint32_t whole = trace->file[i].part_of, node = whole == GT_TRACE_NONE ? whole : search->input->node[whole];
+        if (node != GT_TRACE_NONE)
+            search->rank[node].events = 0;
+    }
+}
+
 static void count_events(struct search *search)
 {
     for (size_t i = 0; i < search->input->trace->events.count; i++) {
@@ -118,6 +129,7 @@ static int measure(struct search *search)
 {
     struct gt_spans spans = {0};
     count_events(search);
+    leave_out_wholes(search);
     int status = measure_steps(search);
     status = status < 0 ? status : gt_gpu_spans(search->input, &spans);
     gt_spans_sort(&spans);
