@@ -139,14 +139,15 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
     struct drained drained = sum_gaps(&gaps);
     double whole = (double)(last->end - first->start);
     const char *operator= gt_analysis_text(adviser->input, drained.operator);
+    const char *device = gt_gpu_device(adviser->input, first);
     struct gt_buffer most = {0};
     if (operator)
         gt_buffer_printf(&most, ", %.0f %% of it after %s",
                          gt_percent((double)drained.most, (double)drained.idle), operator);
     gt_advise(
         adviser, gt_gain_of((double)drained.idle, whole), "api, idle",
-        "%s: GPU %s: the host waited for it to finish %zu times (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
-        gt_analysis_text(adviser->input, first->key[0]), gt_gpu_device(adviser->input, first), drained.count,
+        "%s: %s%s: the host waited for it to finish %zu times (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
+        gt_analysis_text(adviser->input, first->key[0]), gt_advice_gpu(device), device, drained.count,
         gt_percent((double)drained.idle, whole), most.data ? most.data : "");
     gt_buffer_release(&most);
     gt_spans_release(&gaps);
@@ -230,8 +231,9 @@ static void judge_pageable(struct gt_adviser *adviser)
         if (count)
             gt_advise(
                 adviser, gt_gain_of(total, (double)(last - first)), "api",
-                "%s: GPU %s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
+                "%s: %s%s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
                 gt_analysis_text(adviser->input, spans.span[from].key[0]),
+                gt_advice_gpu(gt_gpu_device(adviser->input, &spans.span[from])),
                 gt_gpu_device(adviser->input, &spans.span[from]), count, gt_percent(total, (double)(last - first)),
                 text);
     }
