@@ -110,6 +110,15 @@ def test_operators_inside_do_not_count_again(flops):
                  ) == {"aten::addmm": 60, "aten::convolution": 43200, "aten::linear": 84}
 
 
+def test_few_operations_are_not_none(gpu_tracker, tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps([operator("aten::mm", 0, 150, [[2, 3], [3, 5]])]))
+    shown = subprocess.run([gpu_tracker, "profile", "flops", "--table", "operators", path], capture_output=True, text=True, check=True)
+    assert "0.00000006" in shown.stdout or "6e-08" in shown.stdout
+    shown = subprocess.run([gpu_tracker, "timeline", "info", path], capture_output=True, text=True, check=True)
+    assert "Duration: 0.00015 seconds" in shown.stdout
+
+
 @pytest.mark.parametrize("told_by", ["flow", "sequence"])
 def test_backward_is_known_without_the_engine(flops, told_by):
     """On another thread, in no call of the engine: 60 operations forward, 120 in the backward function."""
