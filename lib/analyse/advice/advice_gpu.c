@@ -161,8 +161,8 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
         gt_advise(
             adviser, gt_gain_of(excess, (double)time_of(spans, from, to, first)), "launches",
             "%s: %s%s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
-            gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_advice_gpu(device), device, brief,
-            launches, GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
+            gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_advice_gpu(device), device, brief, launches,
+            GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
             fewer_launches(adviser, span->key[GT_GPU_NODE]));
 }
 

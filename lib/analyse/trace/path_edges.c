@@ -334,8 +334,7 @@ static int64_t least_weight(const struct told *told, const struct gt_path_work *
 }
 
 /* The latest binds; the others hold it no longer than they must. */
-static int hold_start(struct told *told, const struct gt_path_work *work, struct holds holds,
-                      const struct delay *least)
+static int hold_start(struct told *told, const struct gt_path_work *work, struct holds holds, const struct delay *least)
 {
     struct gt_path_graph *graph = told->graph;
     const struct gt_trace_events *events = &told->hosts->input->trace->events;
