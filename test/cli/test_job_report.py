@@ -130,6 +130,18 @@ def test_what_has_no_match_is_counted(report, tmp_path):
         "1 sends and receives")
 
 
+def test_rows_of_collectives_follow_the_names_of_communicators(report, tmp_path):
+    """Not the order in which the files tell them."""
+    for rank in range(4):
+        slow = Rank(rank)
+        for event in slow.events:
+            if "Collective name" in event["args"]:
+                name = "z" if event["args"]["Collective name"] == "allreduce" else "a"
+                event["args"].update({"Process Group Name": name, "Process Group Description": name})
+        slow.write(tmp_path)
+    assert [row["communicator"] for row in report("collectives")["collectives"]] == ["a", "z"]
+
+
 def test_where_ranks_have_no_trace_transfer_is_not_known(report, tmp_path):
     for rank in range(2):
         Rank(rank, compute=600 if rank == 1 else 500).write(tmp_path)

@@ -15,11 +15,17 @@ static double known(double value)
     return isnan(value) ? -1 : value;
 }
 
-static int by_row(const void *a, const void *b)
+/* Numbers of strings follow the order of the file; places that of the texts. */
+static uint32_t place_of(const struct gt_analysis_input *input, uint32_t group)
+{
+    return group == GT_TRACE_NONE ? GT_TRACE_NONE : gt_analysis_place(input, group);
+}
+
+static int by_row(const void *a, const void *b, void *input)
 {
     const struct gt_collective *x = *(const struct gt_collective *const *)a,
                                *y = *(const struct gt_collective *const *)b;
-    return GT_ORDER_BY(GT_ORDER(x->group, y->group), GT_ORDER(x->kind, y->kind),
+    return GT_ORDER_BY(GT_ORDER(place_of(input, x->group), place_of(input, y->group)), GT_ORDER(x->kind, y->kind),
                        GT_ORDER(known(y->bytes), known(x->bytes)), GT_ORDER(known(x->size), known(y->size)),
                        GT_ORDER(x->from, y->from));
 }
@@ -99,7 +105,7 @@ static int add_collectives(struct rows *rows)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         rows->list[i] = &rows->all->collective[i];
-    qsort(rows->list, count, sizeof(struct gt_collective *), by_row);
+    qsort_r(rows->list, count, sizeof(struct gt_collective *), by_row, (void *)(uintptr_t)rows->input);
     for (size_t from = 0, to; from < count && status >= 0; from = to) {
         for (to = from; to < count && is_of_row(rows->list[from], rows->list[to]);)
             to++;
