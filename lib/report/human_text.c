@@ -111,6 +111,12 @@ static void add_function(struct gt_buffer *out, const struct gt_grid *grid, cons
     gt_buffer_release(&text);
 }
 
+/* Rounding makes no nothing of something. */
+static bool is_lost(double number, int decimals)
+{
+    return number != 0 && isfinite(number) && fabs(number) < 0.5 * pow(10, -decimals);
+}
+
 /* Of a column in its unit, which may have made many digits behind the point of few before it. */
 static int decimals_of(const struct gt_grid *grid, const struct gt_table *table, const struct gt_column_scale *scale,
                        double number)
@@ -119,7 +125,8 @@ static int decimals_of(const struct gt_grid *grid, const struct gt_table *table,
                     grid->flags & GT_GRID_ALWAYS_BRIEF;
     int count = decimals(grid->report, table->flags | (is_brief && !scale->is_moment ? GT_BRIEF : 0), number);
     int least = decimals(grid->report, GT_BRIEF, number);
-    return scale->unit && count < least ? least : count;
+    bool is_kept = gt_report_layout_of(grid->report) == GT_LAYOUT_TRACKING && is_lost(number, count);
+    return (scale->unit || is_kept) && count < least ? least : count;
 }
 
 static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,

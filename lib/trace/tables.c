@@ -140,6 +140,18 @@ bool gt_row_filter_sample(const struct gt_row_filter *filter, size_t sample)
 
 /* Tables of samples and events with SMDebug's columns, made of a trace, and a trace made of such tables. */
 
+/* The full second in which the trace begins: a float that counts microseconds from the epoch has no place for their parts. */
+static int64_t first_second(const struct gt_trace *trace)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        if (strncmp(trace->file[i].format, "smdebug", 7) == 0)
+            return 0;
+        first = trace->file[i].first < first ? trace->file[i].first : first;
+    }
+    return first == INT64_MAX || first < 0 ? 0 : first / 1000000000 * 1000000000;
+}
+
 /* SMDebug counts from the full minute in the name of its first file of system metrics, in seconds. */
 int64_t gt_trace_origin(const struct gt_trace *trace)
 {
@@ -152,7 +164,7 @@ int64_t gt_trace_origin(const struct gt_trace *trace)
         int64_t seconds = strtoll(name, NULL, 10);
         origin = seconds < origin ? seconds : origin;
     }
-    return origin == INT64_MAX ? 0 : origin * 1000000000;
+    return origin == INT64_MAX ? first_second(trace) : origin * 1000000000;
 }
 
 /* ---- cells ---- */

@@ -37,7 +37,7 @@ enum { GT_TABLE_WORKER_ID, GT_TABLE_NUM_WORKERS, GT_TABLE_PIN_MEMORY };
 int64_t gt_table_integer_of(const struct gt_trace *trace, size_t event, uint32_t key);
 
 /* Returns the ns since the epoch from which the *_us columns count: those in the name of the first file of system
- * metrics of an SMDebug folder, else 0. */
+ * metrics of an SMDebug folder, or 0 without these; of other tools' traces the full second in which they begin. */
 int64_t gt_trace_origin(const struct gt_trace *trace);
 /* Makes a table of system metrics: timestamp, timestamp_us, value, system_metric, dimension, nodeID, type; sorted by
  * time. */

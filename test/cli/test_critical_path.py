@@ -210,6 +210,26 @@ def two_ranks(clock=0):
     return traces
 
 
+def test_communication_of_a_rank_alone_may_be_waiting(report):
+    trace = Trace()
+    trace.add("step", "ProfilerStep#1", 1, 0, 100)
+    trace.launch(1, 2, 5, "ncclDevKernel_AllReduce_Sum", 7, 8, 88)
+    trace.add("call", "cudaStreamSynchronize", 1, 10, 100)
+    assert report(trace)["not_known"].startswith("in 1 collectives other ranks took part whose traces are not here")
+    assert "if communication, with waiting for ranks whose traces are not here, took no time" in json.dumps(
+        report(trace, analysis=("advice",)))
+
+
+def test_a_long_call_does_not_make_launches_of_others_longer(report):
+    """The copy begins 1 us after its call of 5 us ended, so the kernel, whose call takes 2 us, would begin at 10 without the copy."""
+    trace = Trace()
+    trace.add("step", "ProfilerStep#1", 1, 0, 70)
+    trace.launch(1, 0, 5, "Memcpy HtoD", 7, 6, 26, kind="copy")
+    trace.launch(2, 7, 9, "gemm", 7, 27, 66)
+    trace.add("call", "cudaStreamSynchronize", 1, 10, 70)
+    assert what_if(report(trace), "rank 0", "copies and fills") == 10 + 39 + 4
+
+
 @pytest.mark.parametrize("clock", [0, 1234, -987654])
 def test_across_ranks_the_path_goes_to_who_came_last(report, clock):
     found = report(*two_ranks(clock))
@@ -219,9 +239,9 @@ def test_across_ranks_the_path_goes_to_who_came_last(report, clock):
     assert steps["rank 1", 1] == {"calls": 4, "compute": 70, "gaps": 1, "communication": 20, "synchronization": 5}
     assert steps["all ranks", 1] == {"calls": 4, "compute": 70, "gaps": 1, "communication": 20, "synchronization": 5}
     assert what_if(found, "rank 0", "waiting for other ranks") == 60
-    # Launched at 2, the allreduce would begin at 6, as a launch takes 4 us.
-    assert what_if(found, "rank 0", "gemm") == 6 + 40 + 20 + 5  # it would wait as long as it did
-    assert what_if(found, "all ranks", "gemm") == 6 + 20 + 5  # nobody would wait
+    # Launched from 2 to 3, the allreduce would begin at 5, as a launch takes 2 us from the end of its call.
+    assert what_if(found, "rank 0", "gemm") == 5 + 40 + 20 + 5  # it would wait as long as it did
+    assert what_if(found, "all ranks", "gemm") == 5 + 20 + 5  # nobody would wait
     ranks = {row["node"]: row["percent"] for row in found["ranks"]}
     assert ranks["rank 1"] > 65 and sum(ranks.values()) == pytest.approx(100)
 

@@ -73,9 +73,9 @@ def test_arrow_is_the_same_table(export):
     table.validate(full=True)
     database = sqlite3.connect(export(".sqlite", TRACE))
     cursor = database.execute("SELECT * FROM events ORDER BY id")
-    names = [column[0] for column in cursor.description][1:]
-    assert table.column_names == names
-    assert [tuple(row.values()) for row in table.to_pylist()] == [row[1:] for row in cursor]
+    names = [column[0] for column in cursor.description]
+    assert table.column_names == names and names[0] == "id"
+    assert [tuple(row.values()) for row in table.to_pylist()] == list(cursor)
 
 
 def test_arrow_in_many_batches(export, tmp_path):

@@ -110,6 +110,31 @@ def test_operators_inside_do_not_count_again(flops):
                  ) == {"aten::addmm": 60, "aten::convolution": 43200, "aten::linear": 84}
 
 
+def test_few_operations_are_not_none(gpu_tracker, tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps([operator("aten::mm", 0, 150, [[2, 3], [3, 5]])]))
+    shown = subprocess.run([gpu_tracker, "profile", "flops", "--table", "operators", path], capture_output=True, text=True, check=True)
+    assert "0.00000006" in shown.stdout or "6e-08" in shown.stdout
+    shown = subprocess.run([gpu_tracker, "timeline", "info", path], capture_output=True, text=True, check=True)
+    assert "Duration: 0.00015 seconds" in shown.stdout
+
+
+@pytest.mark.parametrize("told_by", ["flow", "sequence"])
+def test_backward_is_known_without_the_engine(flops, told_by):
+    """On another thread, in no call of the engine: 60 operations forward, 120 in the backward function."""
+    forward, backward = operator("aten::mm", 0, 10, [[2, 3], [3, 5]]), operator("MmBackward0", 20, 10, tid=2)
+    inside = operator("aten::mm", 22, 5, [[2, 3], [3, 10]], tid=2)
+    if told_by == "flow":
+        more = [{"ph": phase, "cat": "fwdbwd", "name": "fwdbwd", "id": 7, "pid": 100, "tid": tid, "ts": time, "bp": "e"}
+                for phase, tid, time in (("s", 1, 0), ("f", 2, 20))]
+    else:
+        more = []
+        forward["args"]["Sequence number"] = backward["args"]["Sequence number"] = 3
+        backward["args"]["Fwd thread id"] = 1
+    (rank,) = flops(forward, backward, inside, *more)["ranks"]
+    assert rank["backward_percent"] == pytest.approx(100 * 120 / 180)
+
+
 def test_steps_utilization_and_what_is_not_counted(flops):
     """Two steps of 100 us; the kernels of the first last until 150, so that the second is 50 us. A product of matrices of 2e9 operations
     in each, in the first its backward with twice as many. 60 us of 130 are of other operators or of none."""

@@ -130,6 +130,38 @@ def test_what_has_no_match_is_counted(report, tmp_path):
         "1 sends and receives")
 
 
+def test_rows_of_collectives_follow_the_names_of_communicators(report, tmp_path):
+    """Not the order in which the files tell them."""
+    for rank in range(4):
+        slow = Rank(rank)
+        for event in slow.events:
+            if "Collective name" in event["args"]:
+                name = "z" if event["args"]["Collective name"] == "allreduce" else "a"
+                event["args"].update({"Process Group Name": name, "Process Group Description": name})
+        slow.write(tmp_path)
+    assert [row["communicator"] for row in report("collectives")["collectives"]] == ["a", "z"]
+
+
+def test_where_ranks_have_no_trace_transfer_is_not_known(report, tmp_path):
+    for rank in range(2):
+        Rank(rank, compute=600 if rank == 1 else 500).write(tmp_path)
+    found = report("collectives")
+    for row in found["collectives"]:
+        assert [row[name] for name in ("ranks", "transfer_us", "algorithm_gb_per_s", "bus_gb_per_s")] == [4, None, None, None]
+    assert found["not_known"].startswith("in 20 of 20 collectives up to 2 of 4 ranks have no trace here")
+    assert "in 20 collectives other ranks took part" in report("critical_path")["not_known"]
+
+
+@pytest.mark.parametrize("has_arguments", [True, False])
+def test_a_trace_that_ends_earlier_has_no_part_in_the_transfer(report, tmp_path, has_arguments):
+    """In the last five steps rank 3 comes last, but its trace tells it no more."""
+    for rank in range(4):
+        Rank(rank, compute=600 if rank == 3 else 500, steps=range(5 if rank == 3 else 10), has_arguments=has_arguments).write(tmp_path)
+    found = report("collectives")
+    assert [(row["count"], row["transfer_us"]) for row in found["collectives"]] == [(10, 300), (10, 90)]
+    assert found["not_known"].startswith("in 10 of 20 collectives up to 1 of 4 ranks")
+
+
 def test_stragglers_know_arrivals(report, tmp_path):
     slow_rank_3(tmp_path)
     rows = report("stragglers")["stragglers"]

@@ -51,6 +51,21 @@ def self_times(events):
     return own
 
 
+def test_ranges_of_the_program_are_a_table_of_their_own(profile, tmp_path):
+    def event(category, name, start, duration, tid=1, **arguments):
+        return {"ph": "X", "cat": category, "name": name, "pid": 9, "tid": tid, "ts": start, "dur": duration, "args": arguments}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps([
+        event("user_annotation", "ProfilerStep#3", 0, 100), event("user_annotation", "fwd", 10, 50),
+        event("user_annotation", "fwd", 70, 20), event("cpu_op", "aten::mm", 20, 30),
+        event("cuda_runtime", "cudaLaunchKernel", 25, 5, correlation=1),
+        event("kernel", "gemm", 60, 15, 7, correlation=1, device=0, stream=7)]))
+    found = profile("operators", path)
+    names = ("name", "count", "total_us", "self_us", "gpu_us", "gpu_total_us")
+    assert [[row[name] for name in names] for row in found["ranges"]] == [["fwd", 2, 70, 40, 0, 15]]
+    assert [row["name"] for row in found["operators"]] == ["aten::mm"]
+
+
 def test_operators_by_the_shapes_of_their_inputs(profile):
     events = torch_events()
     own, expected = self_times(events), collections.defaultdict(list)

@@ -87,6 +87,15 @@ def test_whole_microseconds_stay_whole(tmp_path):
     assert merged.to_json()["end_us"] == base + starts[-1] + 7
 
 
+def test_nanoseconds_of_other_traces_stay(tmp_path):
+    """As far from the epoch as today floats have quarters of microseconds."""
+    (tmp_path / "rank0.json").write_text(json.dumps({"baseTimeNanoseconds": 1_700_000_000_000_000_000, "traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 30.306, "dur": 0.184}]}))
+    frame = PandasFrame(tmp_path)
+    assert frame.start_time == 1_700_000_000_000_000
+    assert rows(frame.get_all_framework_metrics(), "start_time_us", "end_time_us") == [(30.306, 30.49)]
+
+
 def test_columns_of_floats_are_read_to_the_microsecond():
     base = 1_601_091_780_123_472
     frame = pandas.DataFrame({"start_time_us": [float(base), base + 2.5], "end_time_us": [base + 1.0, base + 8.0], "step": [0, 1],

@@ -45,14 +45,14 @@ def test_functions_of_stacks():
 
 
 def test_events_are_the_table_that_is_exported(tmp_path):
-    """Every cell, in all of them; the database has ids beside."""
+    """Every cell, in all of them."""
     trace, path = profiler.load(FIXTURE / "torch.json.gz"), tmp_path / "t.sqlite"
     events = trace.events()
     trace.export(path)
     with sqlite3.connect(path) as database:
         cursor = database.execute("SELECT * FROM events ORDER BY id")
-        assert [name for name, *_ in cursor.description][1:] == events.column_names
-        assert [row[1:] for row in cursor] == list(zip(*(events[name] for name in events.column_names)))
+        assert [name for name, *_ in cursor.description] == events.column_names
+        assert list(cursor) == list(zip(*(events[name] for name in events.column_names)))
     assert all(type(start) is int for start in events["start_ns"]) and min(events["start_ns"]) > 1e18
     assert len(trace.events(select="^aten::mm$")) == events["name"].count("aten::mm") > 0
 
@@ -93,7 +93,7 @@ def test_a_table_is_shown_as_far_as_there_is_room(monkeypatch):
     events = profiler.load(FIXTURE / "torch.json.gz").events()
     lines = repr(events).splitlines()
     assert len(lines) == 13 and max(map(len, lines[:-1])) <= 100 and "..." in lines[6]
-    assert "start_ns" in lines[0] and "name" in lines[0] and lines[-1].startswith(f"[{len(events)} rows x 20 columns; not shown: ")
+    assert "start_ns" in lines[0] and "name" in lines[0] and lines[-1].startswith(f"[{len(events)} rows x 21 columns; not shown: ")
     page = events._repr_html_()
     assert page.count("<tr>") == 12 and f"{len(events)} rows" in page
     small = Table({"a<b>": [1, None, 3], "text": ["x", "<i>", "long " * 20]})

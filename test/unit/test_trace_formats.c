@@ -249,7 +249,7 @@ static void nsight_exports_are_read(void **state)
         sqlite3_exec(
             database,
             "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
-            "INSERT INTO StringIds VALUES (1, 'gemm<\"\\>'), (2, 'cudaLaunchKernel');"
+            "INSERT INTO StringIds VALUES (1, 'gemm<\"\\>'), (2, 'cudaLaunchKernel_v7000');"
             "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INT, utcTime TEXT);"
             "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000001, '');"
             "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, streamId INT, correlationId INT, demangledName INT);"

@@ -37,6 +37,8 @@ struct gt_adviser {
 /* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
 __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
                                                      const char *format, ...);
+/* Returns what stands before a device: those of some tools' traces are named "GPU 0", others have numbers. */
+const char *gt_advice_gpu(const char *device);
 /* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part);
 

@@ -142,14 +142,15 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
     struct drained drained = sum_gaps(&gaps);
     double whole = (double)gt_analysis_recorded(adviser->input, first->key[0], first->start, last->end);
     const char *operator= gt_analysis_text(adviser->input, drained.operator);
+    const char *device = gt_gpu_device(adviser->input, first);
     struct gt_buffer most = {0};
     if (operator)
         gt_buffer_printf(&most, ", %.0f %% of it after %s",
                          gt_percent((double)drained.most, (double)drained.idle), operator);
     bool is_told = gt_advise(
         adviser, gt_gain_of_gpu((double)drained.idle, whole, first), "api, idle",
-        "%s: GPU %s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
-        gt_analysis_text(adviser->input, first->key[0]), gt_gpu_device(adviser->input, first), GT_TIMES(drained.count),
+        "%s: %s%s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
+        gt_analysis_text(adviser->input, first->key[0]), gt_advice_gpu(device), device, GT_TIMES(drained.count),
         gt_percent((double)drained.idle, whole), most.data ? most.data : "");
     if (is_told)
         adviser->status = gt_spans_add(
@@ -235,8 +236,9 @@ static void judge_pageable(struct gt_adviser *adviser)
         if (count && adviser->status >= 0)
             gt_advise(
                 adviser, gt_gain_of_gpu(total, (double)time.whole, &spans.span[from]), "api",
-                "%s: GPU %s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
+                "%s: %s%s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
                 gt_analysis_text(adviser->input, spans.span[from].key[0]),
+                gt_advice_gpu(gt_gpu_device(adviser->input, &spans.span[from])),
                 gt_gpu_device(adviser->input, &spans.span[from]), count, gt_percent(total, (double)time.whole), text);
     }
     gt_spans_release(&spans);

@@ -32,8 +32,7 @@ static void owner_of(const struct idle_rule *rule, uint32_t node, char *text, si
                  100 * wait->share, name);
 }
 
-/* Devices are numbers in most traces, and "GPU 0" in those of rocprofv3. */
-static const char *gpu_before(const char *device)
+const char *gt_advice_gpu(const char *device)
 {
     return strncmp(device, "GPU", 3) == 0 ? "" : "GPU ";
 }
@@ -67,16 +66,16 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     gt_advise(
         adviser, gt_gain_of_gpu(loading, whole, time->span), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
-        node, gpu_before(device), device, share, gt_percent(loading, idle));
+        node, gt_advice_gpu(device), device, share, gt_percent(loading, idle));
     gt_advise(
         adviser, gt_gain_of_gpu(host - told, whole, time->span), "idle, operators",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
-        node, gpu_before(device), device, share, gt_percent(host - told, idle), owner,
+        node, gt_advice_gpu(device), device, share, gt_percent(host - told, idle), owner,
         has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     gt_advise(
         adviser, gt_gain_of_gpu(other, whole, time->span), "idle",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
-        node, gpu_before(device), device, share, gt_percent(other, idle));
+        node, gt_advice_gpu(device), device, share, gt_percent(other, idle));
 }
 
 void gt_advise_idle(struct gt_adviser *adviser)
@@ -115,11 +114,11 @@ void gt_advise_uses(struct gt_adviser *adviser)
         gt_advise(
             adviser, gt_gain_of_gpu(shown, whole, &spans.span[from]), "breakdown",
             "%s: %s%s %.0f %% of the time in communication that no computation hides (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
-            node, gpu_before(device), device, gt_percent(shown, whole),
+            node, gt_advice_gpu(device), device, gt_percent(shown, whole),
             gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION)));
         gt_advise(adviser, gt_gain_of_gpu(memory, whole, &spans.span[from]), "breakdown, kernels",
                   "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
-                  gpu_before(device), device, gt_percent(memory, whole),
+                  gt_advice_gpu(device), device, gt_percent(memory, whole),
                   is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
                                             : "pinned memory, asynchronous copies");
     }
@@ -157,6 +156,7 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
 {
     const struct gt_trace_events *events = &adviser->input->trace->events;
     const struct gt_keyed_span *span = &spans->span[from];
+    const char *device = gt_gpu_device(adviser->input, span);
     struct gt_launch *launch = NULL;
     size_t launches = 0, brief = 0;
     double calls = 0, work = 0, excess = 0;
@@ -174,9 +174,9 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
     if (2 * brief >= launches && launches)
         gt_advise(
             adviser, gt_gain_of_gpu(excess, (double)time_of(adviser->input, spans, from, to, first), span), "launches",
-            "%s: GPU %s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
-            gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_gpu_device(adviser->input, span), brief,
-            launches, GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
+            "%s: %s%s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
+            gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_advice_gpu(device), device, brief, launches,
+            GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
             fewer_launches(adviser, span->key[GT_GPU_NODE]));
 }
 
@@ -186,6 +186,7 @@ static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans
     struct gt_launch_change *change = NULL;
     size_t count = 0;
     const struct gt_keyed_span *first = &spans->span[from];
+    const char *device = gt_gpu_device(adviser->input, first);
     adviser->status = gt_launch_changes(adviser->input, spans, call, from, to, &change, &count);
     if (adviser->status < 0)
         return;
@@ -193,8 +194,8 @@ static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans
     double whole = (double)gt_analysis_recorded(adviser->input, first->key[GT_GPU_NODE], queue.first, queue.last);
     gt_advise(
         adviser, gt_gain_of_gpu((double)queue.blocked, whole, first), "launches",
-        "%s: GPU %s, stream %s: the queue of launches was full (%d) for %.0f %% of the time, up to %lld long: the host is blocked there and feeds nothing else; launch other streams and load data from other threads",
-        gt_analysis_text(adviser->input, first->key[GT_GPU_NODE]), gt_gpu_device(adviser->input, first),
+        "%s: %s%s, stream %s: the queue of launches was full (%d) for %.0f %% of the time, up to %lld long: the host is blocked there and feeds nothing else; launch other streams and load data from other threads",
+        gt_analysis_text(adviser->input, first->key[GT_GPU_NODE]), gt_advice_gpu(device), device,
         gt_analysis_text(adviser->input, first->key[GT_GPU_STREAM]), GT_FULL_QUEUE,
         gt_percent((double)queue.blocked, whole), (long long)queue.longest);
     free(change);

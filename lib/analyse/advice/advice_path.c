@@ -25,6 +25,8 @@ static const char *const sentences[GT_PATH_KINDS][2] = {
     [GT_PATH_OTHER] = SENTENCES("what the host does outside of operators and calls"),
 };
 
+static const char *const incomplete[2] = SENTENCES("communication, with waiting for ranks whose traces are not here,");
+
 struct best { /* of the steps of a node, or of the job */
     enum gt_path_kind kind;
     int64_t length, on_path;
@@ -112,10 +114,12 @@ static void tell(struct gt_adviser *adviser, const struct search *search, size_t
     struct gt_gain gain = gt_gain_of(whole - (double)best->length, whole);
     if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(gain.percent >= 5))
         return;
+    const char *const *sentence = best->kind == GT_PATH_COMMUNICATION && path->graph.incomplete ? incomplete
+                                                                                                : sentences[best->kind];
     if (of_job)
-        gt_advise(adviser, gain, "critical_path", sentences[best->kind][1], gain.percent, share);
+        gt_advise(adviser, gain, "critical_path", sentence[1], gain.percent, share);
     else
-        gt_advise(adviser, gain, "critical_path", sentences[best->kind][0],
+        gt_advise(adviser, gain, "critical_path", sentence[0],
                   gt_analysis_text(adviser->input, path->step[from].span.key[0]), gain.percent, share);
 }
 

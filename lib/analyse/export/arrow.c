@@ -65,9 +65,8 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
     struct writer *writer = context;
     if (event->phase == 'M')
         return 0;
-    gt_export_row(writer->trace, &writer->windows, event,
+    gt_export_row(writer->trace, &writer->windows, event, writer->events++,
                   &(struct gt_export_cells){writer, put_string, put_text, put_number});
-    writer->events++;
     if (writer->status >= 0 && is_full(writer))
         writer->status = gt_arrow_flush(&writer->file);
     return writer->status < 0 ? gt_error_system(error, -writer->status, "writing events") : 0;

@@ -29,10 +29,11 @@ struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const s
 }
 
 const struct gt_export_column gt_export_columns[GT_EXPORT_COLUMNS] = {
-    {"file", false},    {"node", false},       {"rank", true},   {"pid", false},        {"process", false},
-    {"tid", false},     {"thread", false},     {"name", false},  {"category", false},   {"phase", false},
-    {"start_ns", true}, {"duration_ns", true}, {"step", true},   {"correlation", true}, {"external_id", true},
-    {"bytes", true},    {"device", true},      {"stream", true}, {"shapes", false},     {"args", false},
+    {"id", true},          {"file", false},    {"node", false},       {"rank", true},   {"pid", false},
+    {"process", false},    {"tid", false},     {"thread", false},     {"name", false},  {"category", false},
+    {"phase", false},      {"start_ns", true}, {"duration_ns", true}, {"step", true},   {"correlation", true},
+    {"external_id", true}, {"bytes", true},    {"device", true},      {"stream", true}, {"shapes", false},
+    {"args", false},
 };
 
 struct row {
@@ -86,11 +87,12 @@ static void put_figures(struct row *row, const struct gt_exported_event *about)
 }
 
 void gt_export_row(const struct gt_trace *trace, const struct gt_step_windows *windows,
-                   const struct gt_trace_event *event, const struct gt_export_cells *cells)
+                   const struct gt_trace_event *event, uint64_t id, const struct gt_export_cells *cells)
 {
     struct gt_exported_event about = gt_exported_event(trace, windows, event);
     struct row row = {trace, cells, 0};
     char phase[2] = {event->phase, '\0'};
+    put_number(&row, true, (int64_t)id);
     put_place(&row, &about);
     put_string(&row, event->name);
     put_string(&row, event->category);

@@ -11,6 +11,7 @@ struct builder {
     struct gt_step_windows windows;
     struct gt_table *table;
     struct gt_buffer valid;
+    uint64_t events;
 };
 
 static void put_bytes(struct builder *builder, const char *text, size_t length)
@@ -67,7 +68,7 @@ static int take_event(void *context, const struct gt_trace_event *event, struct 
     struct builder *builder = context;
     if (event->phase == 'M')
         return 0;
-    gt_export_row(builder->trace, &builder->windows, event,
+    gt_export_row(builder->trace, &builder->windows, event, builder->events++,
                   &(struct gt_export_cells){builder, put_string, put_text, put_number});
     return builder->table && !builder->table->failed ? 0 : gt_error_system(error, ENOMEM, "reading events");
 }

@@ -18,7 +18,7 @@ struct gt_exported_event {
 struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const struct gt_step_windows *windows,
                                            const struct gt_trace_event *event);
 
-enum { GT_EXPORT_COLUMNS = 20 };
+enum { GT_EXPORT_COLUMNS = 21 };
 extern const struct gt_export_column {
     const char *name;
     bool is_number;
@@ -32,8 +32,9 @@ struct gt_export_cells {
     void (*text)(void *context, int column, struct gt_span text); /* {NULL}: missing */
     void (*number)(void *context, int column, bool is_there, int64_t value);
 };
+/* `id` counts events from 0 on. */
 void gt_export_row(const struct gt_trace *trace, const struct gt_step_windows *windows,
-                   const struct gt_trace_event *event, const struct gt_export_cells *cells);
+                   const struct gt_trace_event *event, uint64_t id, const struct gt_export_cells *cells);
 
 /* Writes the trace of an opened source to a SQLite database, which is there already and empty. *events and *samples count
  * what was written. */

@@ -44,7 +44,7 @@ struct gt_sorted_text {
     size_t memory;
     struct piece *piece, *other; /* `other` has room for as many, to merge into */
     size_t count, capacity, other_capacity;
-    size_t known; /* bytes of text that are pieces, with the head of the next */
+    size_t known;      /* bytes of text that are pieces, with the head of the next */
     struct place last; /* of the last run */
     char folder[PATH_MAX];
     int fd;

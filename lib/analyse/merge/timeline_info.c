@@ -49,7 +49,8 @@ static void add_range(struct gt_node *root, const struct gt_trace *trace)
     bool any = first <= last;
     add_moment(root, "start_us", "start", "Start", any, first);
     add_moment(root, "end_us", "end", "End", any, last);
-    gt_report_number(root, "duration", "Duration", any ? seconds(last - first) : NAN, "seconds");
+    gt_node_flags(gt_report_number(root, "duration", "Duration", any ? seconds(last - first) : NAN, "seconds"),
+                  GT_BRIEF);
 }
 
 static void add_totals(struct gt_node *root, const struct gt_trace *trace)

@@ -393,14 +393,32 @@ static int compare_ends(const void *a, const void *b)
                        GT_ORDER(x->time, y->time), GT_ORDER(x->span, y->span));
 }
 
+static int collect_ends(struct ends *ends, const struct gt_call_tree *tree, const struct gt_analysis_input *input,
+                        bool *has_flows)
+{
+    int status = collect_flows(ends, tree, input);
+    *has_flows = ends->count;
+    return status >= 0 && !*has_flows ? collect_sequences(ends, tree, input) : status;
+}
+
+int gt_backward_spans(bool *is_backward, const struct gt_call_tree *tree, const struct gt_analysis_input *input)
+{
+    struct ends ends = {0};
+    bool has_flows;
+    int status = collect_ends(&ends, tree, input, &has_flows);
+    for (size_t i = 0; i < ends.count && status >= 0; i++)
+        if (ends.end[i].is_backward)
+            is_backward[ends.end[i].span] = true;
+    free(ends.end);
+    return status;
+}
+
 int gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree *tree,
                       const struct gt_analysis_input *input)
 {
     struct ends ends = {0};
-    int status = collect_flows(&ends, tree, input);
-    bool has_flows = ends.count;
-    if (status >= 0 && !has_flows)
-        status = collect_sequences(&ends, tree, input);
+    bool has_flows;
+    int status = collect_ends(&ends, tree, input, &has_flows);
     if (ends.count)
         qsort(ends.end, ends.count, sizeof *ends.end, compare_ends);
     const struct end *forward = NULL;

@@ -40,5 +40,7 @@ void gt_operator_times_release(struct gt_operator_times *times);
 #define GT_BACKWARD_ARGUMENTS "Sequence number", "Fwd thread id"
 int gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree *tree,
                       const struct gt_analysis_input *input);
+/* Marks the spans that these say are backward; what lies in them is, too. */
+int gt_backward_spans(bool *is_backward, const struct gt_call_tree *tree, const struct gt_analysis_input *input);
 
 #endif

@@ -15,11 +15,17 @@ static double known(double value)
     return isnan(value) ? -1 : value;
 }
 
-static int by_row(const void *a, const void *b)
+/* Numbers of strings follow the order of the file; places that of the texts. */
+static uint32_t place_of(const struct gt_analysis_input *input, uint32_t group)
+{
+    return group == GT_TRACE_NONE ? GT_TRACE_NONE : gt_analysis_place(input, group);
+}
+
+static int by_row(const void *a, const void *b, void *input)
 {
     const struct gt_collective *x = *(const struct gt_collective *const *)a,
                                *y = *(const struct gt_collective *const *)b;
-    return GT_ORDER_BY(GT_ORDER(x->group, y->group), GT_ORDER(x->kind, y->kind),
+    return GT_ORDER_BY(GT_ORDER(place_of(input, x->group), place_of(input, y->group)), GT_ORDER(x->kind, y->kind),
                        GT_ORDER(known(y->bytes), known(x->bytes)), GT_ORDER(known(x->size), known(y->size)),
                        GT_ORDER(x->from, y->from));
 }
@@ -62,22 +68,23 @@ static int add_row(struct rows *rows, size_t from, size_t to)
 {
     const struct gt_collective *first = rows->list[from];
     double transfer = 0;
-    size_t times;
+    size_t times, whole = 0;
     int status = 0;
     gt_numbers_clear(&rows->skew);
     for (size_t i = from; i < to && status >= 0; i++) {
-        transfer += (double)gt_collective_transfer(rows->list[i]);
+        whole += !rows->list[i]->absent;
+        transfer += rows->list[i]->absent ? 0 : (double)gt_collective_transfer(rows->list[i]);
         status = gt_numbers_add(&rows->skew, (double)(rows->list[i]->last - rows->list[i]->first) / 1e3);
     }
     uint32_t last = most_often_last(rows->all, rows->list, from, to, rows->count, &times);
-    double bandwidth = transfer > 0 ? first->bytes * (double)(to - from) / transfer : NAN; /* bytes a ns: GB/s */
+    double bandwidth = transfer > 0 ? first->bytes * (double)whole / transfer : NAN; /* bytes a ns: GB/s */
     const char *group = first->group == GT_TRACE_NONE ? NULL : gt_trace_text(rows->input->trace, first->group);
     gt_table_text(rows->table, gt_collective_kind_name(first->kind));
     gt_table_text(rows->table, group);
     gt_table_integer(rows->table, (int64_t)(isnan(first->size) ? (double)(first->to - first->from) : first->size));
     gt_table_integer(rows->table, (int64_t)(to - from));
     gt_table_number(rows->table, first->bytes);
-    gt_table_number(rows->table, transfer / (double)(to - from) / 1e3);
+    gt_table_number(rows->table, whole ? transfer / (double)whole / 1e3 : NAN);
     gt_table_number(rows->table, bandwidth);
     gt_table_number(rows->table, bandwidth * gt_collective_bus_factor(first));
     gt_table_number(rows->table, gt_numbers_mean(&rows->skew));
@@ -98,7 +105,7 @@ static int add_collectives(struct rows *rows)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         rows->list[i] = &rows->all->collective[i];
-    qsort(rows->list, count, sizeof(struct gt_collective *), by_row);
+    qsort_r(rows->list, count, sizeof(struct gt_collective *), by_row, (void *)(uintptr_t)rows->input);
     for (size_t from = 0, to; from < count && status >= 0; from = to) {
         for (to = from; to < count && is_of_row(rows->list[from], rows->list[to]);)
             to++;
@@ -139,6 +146,28 @@ static void add_left_out(struct gt_node *root, const struct gt_collectives *all)
     gt_report_text(root, "left_out", "Left out", text);
 }
 
+/* A rank that was not traced may have come last. */
+static void add_absent(struct gt_node *root, const struct gt_collectives *all)
+{
+    char text[300];
+    size_t incomplete = 0, most = 0, of = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct gt_collective *collective = &all->collective[i];
+        incomplete += collective->absent > 0;
+        if (collective->absent > most) {
+            most = collective->absent;
+            of = collective->to - collective->from + collective->absent;
+        }
+    }
+    if (!incomplete)
+        return;
+    snprintf(text, sizeof text,
+             "in %zu of %zu collectives up to %zu of %zu ranks have no trace here: when the last one came is not known "
+             "there, so they have no transfer and no bandwidth, and their skew is at least this",
+             incomplete, all->count, most, of);
+    gt_report_text(root, "not_known", "Not known", text);
+}
+
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     (void)error;
@@ -158,6 +187,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         "none that two ranks have in common: give the traces of several ranks, with kernels of NCCL or RCCL");
     add_ranks(input, root, &all);
     add_left_out(root, &all);
+    add_absent(root, &all);
     gt_numbers_release(&rows.skew);
     free(rows.list);
     free(rows.count);

@@ -317,16 +317,26 @@ static bool is_of_collective(const struct part *x, const struct part *y)
     return is_of_group(x, y) && x->sequence == y->sequence && x->order == y->order;
 }
 
-static int add_collective(struct gt_collectives *ret, const struct parts *parts, size_t from, size_t to)
+/* How many ranks took part whose traces do not tell it; `most` is how many are known of the communicator. */
+static size_t absent_from(const struct part *part, size_t ranks, size_t most)
+{
+    double size = isnan(part->size) ? (double)most : part->size;
+    return size > (double)ranks && size < UINT32_MAX ? (size_t)size - ranks : 0;
+}
+
+static void add_collective(struct gt_collectives *ret, const struct parts *parts, size_t from, size_t to, size_t most)
 {
     const struct part *first = &parts->part[from];
+    size_t absent = absent_from(first, to - from, most);
     bool alike = true;
     for (size_t i = from + 1; i < to; i++)
         alike &= is_alike(first, &parts->part[i]);
     if (to - from < 2 || !alike) {
         *(alike ? &ret->alone : &ret->unlike) += to - from;
-        return 0;
+        ret->incomplete += alike && first->size != 1;
+        return;
     }
+    ret->incomplete += absent > 0;
     struct gt_collective *collective = &ret->collective[ret->count++];
     size_t at = collective == ret->collective ? 0 : collective[-1].to;
     *collective = (struct gt_collective){.kind = first->kind,
@@ -334,6 +344,7 @@ static int add_collective(struct gt_collectives *ret, const struct parts *parts,
                                          .from = at,
                                          .to = at + to - from,
                                          .size = first->size,
+                                         .absent = absent,
                                          .bytes = first->bytes,
                                          .latest = GT_TRACE_NONE};
     for (size_t i = from; i < to; i++) {
@@ -341,20 +352,40 @@ static int add_collective(struct gt_collectives *ret, const struct parts *parts,
         collective->bytes = fmax(collective->bytes, part->bytes);
         ret->arrival[at++] = (struct gt_arrival){part->node, part->start, part->end, part->event};
     }
-    return 0;
+}
+
+static size_t end_of_collective(const struct parts *parts, size_t from)
+{
+    size_t to = from;
+    while (to < parts->count && is_of_collective(&parts->part[from], &parts->part[to]))
+        to++;
+    return to;
+}
+
+/* How many ranks are at most in one collective of the communicator. */
+static size_t most_ranks(const struct parts *parts, size_t from)
+{
+    size_t most = 0;
+    for (size_t i = from, to; i < parts->count && is_of_group(&parts->part[from], &parts->part[i]); i = to) {
+        to = end_of_collective(parts, i);
+        most = to - i > most ? to - i : most;
+    }
+    return most;
 }
 
 static int match(struct gt_collectives *ret, struct parts *parts)
 {
     ret->collective = malloc((parts->count / 2 + 1) * sizeof *ret->collective);
     ret->arrival = malloc((parts->count + 1) * sizeof *ret->arrival);
-    int status = ret->collective && ret->arrival ? 0 : -ENOMEM;
-    for (size_t from = 0, to; from < parts->count && status >= 0; from = to) {
-        for (to = from; to < parts->count && is_of_collective(&parts->part[from], &parts->part[to]);)
-            to++;
-        status = add_collective(ret, parts, from, to);
+    if (!ret->collective || !ret->arrival)
+        return -ENOMEM;
+    for (size_t from = 0, to, most = 0; from < parts->count; from = to) {
+        if (!from || !is_of_group(&parts->part[from - 1], &parts->part[from]))
+            most = most_ranks(parts, from);
+        to = end_of_collective(parts, from);
+        add_collective(ret, parts, from, to, most);
     }
-    return status;
+    return 0;
 }
 
 /* ---- clocks ---- */

@@ -37,6 +37,7 @@ struct gt_collective {
     uint32_t group;            /* string that people know the communicator by; GT_TRACE_NONE: it is not told */
     size_t from, to;           /* its arrivals */
     double size;               /* ranks in the communicator; NaN not told */
+    size_t absent;             /* of these, whose traces have no part of it: they may have come last */
     double bytes;              /* of the greater of what goes in and comes out; NaN not told */
     int64_t first, last, next; /* first and last arrival, and the one before the last */
     int64_t end;               /* median of the ends */
@@ -60,6 +61,7 @@ struct gt_collectives {
     struct gt_rank_clock *rank; /* by node */
     size_t count, ranks;
     size_t alone;      /* kernels of communication that no other rank's trace has a part of */
+    size_t incomplete; /* collectives in which other ranks took part, too */
     size_t unlike;     /* kernels that stand at one place of the order, and differ in kind or size */
     size_t to_another; /* sends and receives: two ranks' alone */
 };
@@ -69,7 +71,7 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
 void gt_collectives_release(struct gt_collectives *collectives);
 const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *collectives, uint32_t node); /* or NULL */
 
-/* From the last arrival on nobody waits any more. */
+/* From the last arrival on nobody waits any more; where ranks are absent, that is not known. */
 static inline int64_t gt_collective_transfer(const struct gt_collective *collective)
 {
     return collective->end > collective->last ? collective->end - collective->last : 0;

@@ -383,7 +383,7 @@ static int add_ranks(const struct tables *tables, struct gt_node *root)
 static void add_notes(const struct tables *tables, struct gt_node *root)
 {
     const struct gt_critical_path *path = tables->path;
-    char text[300] = "";
+    char text[500] = "";
     size_t whole = 0;
     for (size_t i = 0; i < path->ranks; i++)
         whole += path->step[i].is_whole_node;
@@ -397,6 +397,11 @@ static void add_notes(const struct tables *tables, struct gt_node *root)
                  "%swhich streams wait for which was not recorded (cuda_sync): %zu waits are taken from the last work "
                  "that ended before",
                  *text ? "; " : "", path->graph.inferred);
+    if (path->graph.incomplete)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "%sin %zu collectives other ranks took part whose traces are not here: waiting for these counts as "
+                 "communication",
+                 *text ? "; " : "", path->graph.incomplete);
     if (*text)
         gt_report_text(root, "not_known", "Not known", text);
 }

@@ -12,9 +12,9 @@
 #include "analyse/trace/gpu_steps.h"
 #include "base/number.h"
 
-enum { DIMENSIONS, OLD_DIMENSIONS, VALUES };
+enum { DIMENSIONS = 2, OLD_DIMENSIONS, VALUES };
 /* Kineto before 1.12 writes the second. */
-static const char *const arguments[] = {"Input Dims", "Input dims", "Concrete Inputs", NULL};
+static const char *const arguments[] = {GT_BACKWARD_ARGUMENTS, "Input Dims", "Input dims", "Concrete Inputs", NULL};
 
 enum { BY_NAME, BY_SHAPE };
 static const char *const choices[] = {"name", "shape", NULL};
@@ -100,7 +100,7 @@ static const struct gt_flop_formula *formula_of(const struct flops *flops, struc
 }
 
 /* Outer operators stand before those inside them. Of operators with formulas the outermost counts. */
-static void count_outermost(struct flops *flops, struct formulas *formulas)
+static void count_outermost(struct flops *flops, struct formulas *formulas, const bool *is_backward)
 {
     static const char engine[] = "autograd::engine::evaluate_function";
     for (uint32_t i = 0; i < flops->tree.spans.count; i++) {
@@ -109,7 +109,7 @@ static void count_outermost(struct flops *flops, struct formulas *formulas)
                                                                             : &flops->count[flops->tree.parent[i]];
         count->flops = NAN;
         count->is_below = around && (around->is_below || !isnan(around->flops));
-        count->is_backward = (around && around->is_backward) ||
+        count->is_backward = is_backward[i] || (around && around->is_backward) ||
                              strncmp(name_of(flops, i), engine, sizeof engine - 1) == 0;
         const struct gt_flop_formula *formula = is_operator(flops, i) ? formula_of(flops, formulas, i) : NULL;
         count->has_formula = formula;
@@ -141,13 +141,16 @@ static int count_operators(struct flops *flops)
     struct formulas formulas = {calloc(strings, sizeof *formulas.of_string),
                                 calloc(strings, sizeof *formulas.is_known)};
     flops->count = calloc(flops->tree.spans.count + 1, sizeof *flops->count);
-    bool has_memory = formulas.of_string && formulas.is_known && flops->count;
+    bool *is_backward = calloc(flops->tree.spans.count + 1, sizeof *is_backward);
+    bool has_memory = formulas.of_string && formulas.is_known && flops->count && is_backward &&
+                      gt_backward_spans(is_backward, &flops->tree, flops->input) >= 0;
     if (has_memory) {
-        count_outermost(flops, &formulas);
+        count_outermost(flops, &formulas, is_backward);
         count_made_of_others(flops, &formulas);
     }
     free(formulas.of_string);
     free(formulas.is_known);
+    free(is_backward);
     return has_memory ? 0 : -ENOMEM;
 }
 

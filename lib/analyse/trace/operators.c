@@ -29,15 +29,22 @@ static uint32_t shape_of(const struct gt_analysis_input *input, size_t event)
     return shape ? gt_analysis_place(input, shape->text) : GT_TRACE_NONE;
 }
 
-/* The operators of the tree. Keys: node, name, shape; `event` becomes the place in the tree. */
-static int list_operators(const struct gt_analysis_input *input, const struct gt_call_tree *tree, int by,
-                          struct gt_spans *spans)
+/* Each step bears a name of its own; `steps` has them. */
+static bool is_step(const struct gt_analysis_input *input, size_t event)
+{
+    return strncmp(gt_trace_text(input->trace, input->trace->events.name[event]), "ProfilerStep#", 13) == 0;
+}
+
+/* The operators of the tree, or its ranges. Keys: node, name, shape; `event` becomes the place in the tree. */
+static int list_operators(const struct gt_analysis_input *input, const struct gt_call_tree *tree, enum gt_work work,
+                          int by, struct gt_spans *spans)
 {
     int status = 0;
+    spans->count = 0;
     for (size_t i = 0; i < tree->spans.count && status >= 0; i++) {
         struct gt_keyed_span span = tree->spans.span[i];
-        if (tree->is_repeat[i] || gt_analysis_work(input, span.event) != GT_WORK_OPERATOR ||
-            !gt_trace_is_slice(input->trace, span.event))
+        if (tree->is_repeat[i] || gt_analysis_work(input, span.event) != work ||
+            !gt_trace_is_slice(input->trace, span.event) || is_step(input, span.event))
             continue;
         span.key[0] = gt_analysis_node(input, span.event);
         span.key[1] = gt_analysis_place(input, input->trace->events.name[span.event]);
@@ -92,28 +99,39 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
     return status;
 }
 
+static struct gt_table *make_operators(struct gt_node *root, const char *key, const char *title, int by)
+{
+    char columns[300];
+    snprintf(columns, sizeof columns,
+             "text:node text:name %s integer:count number:total_us number:self_us number:gpu_us number:gpu_total_us "
+             "number:backward_gpu_us " GT_NUMBERS_COLUMNS_US,
+             by == BY_SHAPE ? "text:shape" : "");
+    return gt_analysis_table(root, key, title, columns);
+}
+
 static int build_operators(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     struct operators operators = {0};
     int by = gt_analysis_by(input, choices, error);
     if (by < 0)
         return by;
-    char columns[300];
-    snprintf(columns, sizeof columns,
-             "text:node text:name %s integer:count number:total_us number:self_us number:gpu_us number:gpu_total_us "
-             "number:backward_gpu_us " GT_NUMBERS_COLUMNS_US,
-             by == BY_SHAPE ? "text:shape" : "");
-    struct gt_table *table = gt_analysis_table(root, "operators", "Operators", columns);
+    struct gt_table *table = make_operators(root, "operators", "Operators", by);
+    struct gt_table *ranges = make_operators(root, "ranges", "Ranges of the program", by);
     int status = gt_call_tree_open(&operators.tree, input);
     if (status >= 0)
         status = gt_operator_times_find(&operators.times, &operators.tree, input);
     if (status >= 0)
         status = gt_backward_times(&operators.times, &operators.tree, input);
     if (status >= 0)
-        status = list_operators(input, &operators.tree, by, &operators.spans);
+        status = list_operators(input, &operators.tree, GT_WORK_OPERATOR, by, &operators.spans);
     if (status >= 0)
         status = add_operators(input, table, &operators, by, error);
+    if (status >= 0)
+        status = list_operators(input, &operators.tree, GT_WORK_ANNOTATION, by, &operators.spans);
+    if (status >= 0)
+        status = add_operators(input, ranges, &operators, by, error);
     gt_analysis_empty(root, table, "no operators (cpu_op)");
+    gt_analysis_empty(root, ranges, NULL);
     gt_spans_release(&operators.spans);
     gt_operator_times_release(&operators.times);
     gt_call_tree_close(&operators.tree);

@@ -310,8 +310,31 @@ struct holds { /* of the start of work: what may hold it */
     bool is_inferred;
 };
 
+/* How long a launch takes at least. */
+struct delay {
+    int64_t from_begin, from_end; /* of the call; work that begins before the end has none from there */
+};
+
+static struct delay delay_of(const struct told *told, const struct gt_path_work *work)
+{
+    int64_t delay = work->launched == INT64_MIN ? -1 : told->graph->time[work->start] - work->launched;
+    if (delay < 0)
+        return (struct delay){INT64_MAX, INT64_MAX};
+    int64_t rest = delay - gt_trace_duration(&told->hosts->input->trace->events, work->call);
+    return (struct delay){delay, rest > 0 ? rest : 0};
+}
+
+/* What the shortest launches make of this call: no more than it took. */
+static int64_t least_weight(const struct told *told, const struct gt_path_work *work, const struct delay *least,
+                            int64_t weight)
+{
+    int64_t through = gt_trace_duration(&told->hosts->input->trace->events, work->call) + least->from_end;
+    weight = weight < least->from_begin ? weight : least->from_begin;
+    return weight < through ? weight : through;
+}
+
 /* The latest binds; the others hold it no longer than they must. */
-static int hold_start(struct told *told, const struct gt_path_work *work, struct holds holds, int64_t least)
+static int hold_start(struct told *told, const struct gt_path_work *work, struct holds holds, const struct delay *least)
 {
     struct gt_path_graph *graph = told->graph;
     const struct gt_trace_events *events = &told->hosts->input->trace->events;
@@ -323,7 +346,7 @@ static int hold_start(struct told *told, const struct gt_path_work *work, struct
     if (holds.call != GT_TRACE_NONE) {
         struct gt_path_edge edge = edge_between(graph, point, holds.call, name, GT_PATH_CALLS);
         edge.is_binding = called > before && called > other;
-        edge.weight = edge.is_binding || edge.weight < least ? edge.weight : least;
+        edge.weight = edge.is_binding ? edge.weight : least_weight(told, work, least, edge.weight);
         status = gt_path_hold(graph, edge);
     }
     if (status >= 0 && holds.other != GT_TRACE_NONE) {
@@ -338,25 +361,25 @@ static int hold_start(struct told *told, const struct gt_path_work *work, struct
     return gt_path_hold(graph, (struct gt_path_edge){0, point, holds.before, GT_TRACE_NONE, GT_PATH_GAPS, false});
 }
 
-/* Finds how long a launch takes at least on each process, which a device is. */
-static int64_t *least_delays(const struct told *told)
+/* For each process, which a device is. */
+static struct delay *least_delays(const struct told *told)
 {
     const struct gt_path_graph *graph = told->graph;
     const struct gt_trace *trace = told->hosts->input->trace;
-    int64_t *least = malloc((trace->process_count + 1) * sizeof *least);
+    struct delay *least = malloc((trace->process_count + 1) * sizeof *least);
     for (size_t i = 0; least && i < trace->process_count; i++)
-        least[i] = INT64_MAX;
+        least[i] = (struct delay){INT64_MAX, INT64_MAX};
     for (uint32_t i = 0; least && i < graph->lanes; i++)
         for (size_t j = graph->lane[i].work; j < graph->lane[i].work_end; j++) {
-            const struct gt_path_work *work = &graph->work[j];
-            int64_t *of = &least[trace->track[graph->lane[i].track].process];
-            int64_t delay = work->launched == INT64_MIN ? -1 : graph->time[work->start] - work->launched;
-            *of = delay >= 0 && delay < *of ? delay : *of;
+            struct delay *of = &least[trace->track[graph->lane[i].track].process];
+            struct delay delay = delay_of(told, &graph->work[j]);
+            of->from_begin = delay.from_begin < of->from_begin ? delay.from_begin : of->from_begin;
+            of->from_end = delay.from_end < of->from_end ? delay.from_end : of->from_end;
         }
     return least;
 }
 
-static int hold_stream(struct told *told, uint32_t number, int64_t least, size_t *wait)
+static int hold_stream(struct told *told, uint32_t number, const struct delay *least, size_t *wait)
 {
     struct gt_path_graph *graph = told->graph;
     const struct gt_path_lane *lane = &graph->lane[number];
@@ -511,11 +534,11 @@ int gt_path_hold_gpus(struct gt_path_graph *graph, const struct gt_path_hosts *h
     struct told told;
     size_t wait = 0;
     int status = open_told(&told, graph, hosts);
-    int64_t *least = status < 0 ? NULL : least_delays(&told);
+    struct delay *least = status < 0 ? NULL : least_delays(&told);
     status = status >= 0 && !least ? -ENOMEM : status;
     for (uint32_t i = 0; i < graph->lanes && status >= 0; i++)
         if (graph->lane[i].is_gpu)
-            status = hold_stream(&told, i, least[hosts->input->trace->track[graph->lane[i].track].process], &wait);
+            status = hold_stream(&told, i, &least[hosts->input->trace->track[graph->lane[i].track].process], &wait);
     free(least);
     status = status < 0 ? status : hold_copies(&told);
     for (size_t i = 0; i < hosts->count && status >= 0; i++)

@@ -70,6 +70,7 @@ struct gt_path_graph {
     size_t meeting_count, meeting_capacity;
     uint32_t *latest; /* of each collective: the point at which the last rank came; GT_TRACE_NONE: none met */
     size_t collectives;
+    size_t incomplete;   /* collectives in which ranks took part that have no trace */
     size_t inferred;     /* waits of streams for streams that the trace does not tell */
     struct gt_spans gpu; /* work of GPUs, with its calls */
     size_t *call;

@@ -88,6 +88,19 @@ static void name_lane(const struct source *source, sqlite3_int64 process, sqlite
     }
 }
 
+/* Nsight adds the version to names of the runtime's calls: "cudaMalloc_v3020". cuMemAlloc_v2 is a name of its own. */
+static void write_name(struct gt_buffer *name, const struct source *source, const char *text)
+{
+    const char *version = strrchr(text, '_');
+    bool is_call = version && strcmp(source->category, "cuda_runtime") == 0 && version[1] == 'v';
+    size_t digits = is_call ? strspn(version + 2, "0123456789") : 0;
+    struct gt_buffer own = {0};
+    if (digits >= 4 && !version[2 + digits])
+        gt_buffer_append(&own, text, (size_t)(version - text));
+    gt_json_quote(name, own.length ? own.data : text);
+    gt_buffer_release(&own);
+}
+
 static int take_row(struct gt_reading *reading, const struct source *source, sqlite3_stmt *row)
 {
     char pid[32], tid[32];
@@ -101,7 +114,7 @@ static int take_row(struct gt_reading *reading, const struct source *source, sql
         return 0;
     }
     name_lane(source, sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4), pid, tid);
-    gt_json_quote(&name, text ? text : "");
+    write_name(&name, source, text ? text : "");
     int64_t track = name.failed ? name.failed
                                 : gt_reading_track(reading, span_of(pid), span_of(tid), (struct gt_span){0});
     if (track >= 0) {

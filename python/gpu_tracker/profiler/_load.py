@@ -155,8 +155,8 @@ class Trace:
         return _core.Profile(self._paths, self._request(window)).samples([_EVERYTHING])
 
     def events(self, **window: Any) -> Table:
-        """Every event, with the columns of ``gpu-tracker timeline export``: file, node, rank, pid, process, tid, thread, name,
-        category, phase, start_ns, duration_ns, step, correlation, external_id, bytes, device, stream, shapes, args.
+        """Every event, with the columns of ``gpu-tracker timeline export``: id, file, node, rank, pid, process, tid, thread,
+        name, category, phase, start_ns, duration_ns, step, correlation, external_id, bytes, device, stream, shapes, args.
 
         Times are whole nanoseconds, what a file does not tell is None. `Table.to_pandas`, `to_polars` and `to_arrow` convert it;
         ``duckdb.sql("SELECT name, sum(duration_ns) FROM events GROUP BY name")`` reads a variable ``events`` as it is.

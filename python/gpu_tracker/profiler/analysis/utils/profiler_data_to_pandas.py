@@ -59,7 +59,8 @@ class PandasFrame:
     """System metrics and framework events of a folder as DataFrames.
 
     Columns named `..._us` count microseconds from the minute in the name of the first file of system metrics, or from the
-    epoch where there is none. No row is dropped because another one equals it.
+    epoch where there is none; of other tools' traces from the full second in which they begin (`start_time`).
+    No row is dropped because another one equals it.
 
     Args:
         path: The folder, or any trace, profile or recording.
