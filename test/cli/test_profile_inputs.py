@@ -61,3 +61,26 @@ def test_a_file_that_cannot_be_read_is_told(cli, report, job):
         (job / f"rank{rank}.json").unlink()
     done = cli("profile", "traces")
     assert done.returncode and "rank2.json: Too many levels" in done.stderr
+
+
+def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
+    assert "twice" not in report("operators", "traces")
+    (tmp_path / "copy.json").write_bytes((job / "rank0.json").read_bytes())
+    for words in ([], ["operators"]):
+        told = report(*words, "copy.json", "traces")["twice"]
+        assert told.startswith("rank 0 stands in ") and "copy.json" in told and "rank0.json" in told and "overlap" in told
+    write(tmp_path / "later.json", 1, event("cpu_op", "aten::mm", 1000, 10))
+    assert "twice" not in report("later.json", "traces")
+
+
+@pytest.mark.parametrize("words, naming", [
+    (["operators", "--node", "rank 33"], "no node 'rank 33': there are rank 0, rank 1"),
+    (["--node", "33"], "no node '33': there are rank 0, rank 1"),
+    (["operators", "--select", "nomatch"], 'matches "nomatch"'),
+    (["steps", "--start", "+1000"], "times from start to end"),
+    (["operators", "--unit", "step", "--start", "7"], "steps from start to end"),
+    (["steps", "--phase", "TRAIN"], "no phase 'TRAIN': there are ProfilerStep"),
+])
+def test_a_filter_that_matches_nothing_is_named(report, job, words, naming):
+    assert naming in report(*words, "traces")["reason"]
+    assert "reason" not in report("steps", "--phase", "ProfilerStep", "--node", "1", "--start", "+0", "traces")

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyse/trace/analysis.h"
+#include "analyse/trace/inputs.h"
 #include "base/number.h"
 #include "trace/call_profile.h"
 
@@ -534,7 +535,8 @@ static void tell_unreadable(struct gt_node *root, const struct gt_trace *trace, 
 
 /* The report names files that were read beside those asked for, and data that were lost. */
 static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
-                        const char *beside_key, const char *damaged_key, const char *unreadable_key)
+                        const char *beside_key, const char *damaged_key, const char *unreadable_key,
+                        const char *twice_key)
 {
     struct gt_node *root = gt_report_root(report);
     struct gt_buffer beside = {0}, damaged = {0};
@@ -549,9 +551,18 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
     if (damaged.length)
         gt_report_text(root, damaged_key, "Damaged", damaged.data);
     int failed = beside.failed ? beside.failed : damaged.failed;
+    failed = failed ? failed : gt_inputs_tell_twice(root, trace, twice_key);
     gt_buffer_release(&beside);
     gt_buffer_release(&damaged);
     return gt_report_failed(report) ? -ENOMEM : failed;
+}
+
+/* Where a filter leaves nothing, that is the reason why tables are empty. */
+static void tell_unmatched(struct gt_node *root, const char *sentence)
+{
+    gt_report_retell(root, "not_known", sentence);
+    if (!gt_report_retell(root, "reason", sentence))
+        gt_report_text(root, "reason", "Nothing matched", sentence);
 }
 
 /* Folders that hold nothing to be read are no trace without events. */
@@ -582,6 +593,7 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
     bool has_by = options && options->by;
+    struct gt_error unmatched = {0};
     int status = check_options(analysis, options, error);
     if (status >= 0)
         status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
@@ -593,11 +605,14 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         status = refuse_nothing(other, paths[1], reading, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
+    if (status >= 0 && (gt_inputs_matched(analysis, trace, reading, options, &unmatched) < 0 ||
+                        (other && gt_inputs_matched(analysis, other, reading, options, &unmatched) < 0)))
+        tell_unmatched(gt_report_root(report), unmatched.text);
     if (status >= 0)
-        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged",
-                              "unreadable");
+        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged", "unreadable",
+                              "twice");
     if (status >= 0 && other)
-        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b");
+        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b", "twice_b");
     if (status >= 0)
         *ret = report;
     else
