@@ -84,3 +84,14 @@ def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
 def test_a_filter_that_matches_nothing_is_named(report, job, words, naming):
     assert naming in report(*words, "traces")["reason"]
     assert "reason" not in report("steps", "--phase", "ProfilerStep", "--node", "1", "--start", "+0", "traces")
+
+
+@pytest.mark.parametrize("words, naming", [
+    (["kernel", "traces"], "no analysis 'kernel': did you mean 'kernels'?"),
+    (["traces", "kernels"], "an ANALYSIS stands before the paths: profile kernels PATH"),
+    (["nosuch.json"], "'nosuch.json' is neither a file nor an analysis"),
+    (["nosuch"], "'nosuch' is neither a file nor an analysis"),
+    (["nosuch", "traces"], "no analysis 'nosuch': there are overview"),
+])
+def test_a_mistyped_analysis_leads_on(refused, job, words, naming):
+    refused(2, naming, "profile", *words)
