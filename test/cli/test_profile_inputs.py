@@ -95,3 +95,25 @@ def test_a_filter_that_matches_nothing_is_named(report, job, words, naming):
 ])
 def test_a_mistyped_analysis_leads_on(refused, job, words, naming):
     refused(2, naming, "profile", *words)
+
+
+def test_negative_durations_are_damage(report, tmp_path):
+    write(tmp_path / "a.json", 0, event("kernel", "gemm", 0, -50), event("kernel", "gemm", 1000, -50))
+    found = report("a.json")
+    assert found["findings"] == []
+    assert "2 events or samples lost" in found["damaged"] and "duration is negative: gemm" in found["damaged"]
+
+
+def test_damage_without_lost_events_is_not_counted_as_none(report, tmp_path):
+    (tmp_path / "text.json").write_text('{"traceEvents": [1, "a", null]}')
+    (tmp_path / "cut.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1}')
+    for name in ("text.json", "cut.json"):
+        found = report(name)
+        assert "damaged" in found and ": 0 " not in found["damaged"] and found["sources"][0]["trouble"]
+
+
+@pytest.mark.parametrize("text", ['{"traceEvents": []}', "[]"])
+def test_a_trace_without_events_says_so(report, tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    found = report("a.json")
+    assert found["sources"][0]["trouble"] == "no events" and found["not_known"].startswith("there are no events in what was read")

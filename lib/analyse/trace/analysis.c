@@ -517,8 +517,13 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
     uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
     if (!lost && !damage->lost_bytes && !damage->cut_off)
         return;
-    gt_buffer_printf(out, "%s%s: %" PRIu64 " events or samples lost%s", out->length ? "; " : "", file->path, lost,
-                     damage->cut_off ? ", cut off" : "");
+    gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);
+    if (lost)
+        gt_buffer_printf(out, "%" PRIu64 " events or samples lost%s", lost, damage->cut_off ? ", cut off" : "");
+    else if (damage->cut_off)
+        gt_buffer_text(out, "cut off");
+    else
+        gt_buffer_printf(out, "%" PRIu64 " bytes that could not be read", damage->lost_bytes);
     if (*damage->first)
         gt_buffer_printf(out, " (%s)", damage->first);
 }
