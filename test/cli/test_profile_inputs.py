@@ -2,6 +2,7 @@
 that leave nothing."""
 import json
 import os
+import pathlib
 
 import pytest
 
@@ -25,6 +26,11 @@ def job(tmp_path):
     for rank in range(2):
         write(folder / f"rank{rank}.json", rank)
     return folder
+
+
+@pytest.fixture
+def traces():
+    return pathlib.Path(__file__).parents[1] / "fixture" / "traces"
 
 
 @pytest.fixture
@@ -117,3 +123,17 @@ def test_a_trace_without_events_says_so(report, tmp_path, text):
     (tmp_path / "a.json").write_text(text)
     found = report("a.json")
     assert found["sources"][0]["trouble"] == "no events" and found["not_known"].startswith("there are no events in what was read")
+
+
+def test_a_peak_without_its_unit_is_doubted(report, job):
+    assert report("flops", "--peak-flops", "312", "traces")["warning"].endswith("is 312T meant?")
+    assert "warning" not in report("flops", "--peak-flops", "312T", "traces")
+
+
+def test_ranks_without_gpus_have_no_share_of_their_time(cli, job):
+    assert "Ranks (% of their time; * the worst)" in cli("profile", "traces").stdout
+
+
+def test_advice_and_overview_have_one_order(report, traces):
+    first = report(traces / "torch.json.gz")["findings"][0], report("advice", traces / "torch.json.gz")["advice"][0]
+    assert first[0]["advice"] == first[1]["advice"]

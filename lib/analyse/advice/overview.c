@@ -137,7 +137,13 @@ static const struct {
 
 static struct gt_table *make_rank_table(const struct job *job)
 {
-    struct gt_table *table = gt_report_table(job->root, "ranks", "Ranks (% of the time of their GPUs; * the worst)");
+    bool has_gpu = false;
+    for (size_t i = 0; i < job->ranks; i++)
+        has_gpu |= job->rank[i].has_gpu;
+    struct gt_table *table = gt_report_table(job->root, "ranks",
+                                             has_gpu      ? "Ranks (% of the time of their GPUs; * the worst)"
+                                             : job->ranks ? "Ranks (% of their time; * the worst)"
+                                                          : "Ranks");
     gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
     data_column(table, "steps", GT_CELL_INTEGER, NULL);
     time_column(table, "step", "step_us", "step");
