@@ -137,3 +137,11 @@ def test_ranks_without_gpus_have_no_share_of_their_time(cli, job):
 def test_advice_and_overview_have_one_order(report, traces):
     first = report(traces / "torch.json.gz")["findings"][0], report("advice", traces / "torch.json.gz")["advice"][0]
     assert first[0]["advice"] == first[1]["advice"]
+
+
+def test_a_small_chance_is_not_shown_as_none(cli, report, tmp_path):
+    for name, duration in (("a.json", 100), ("b.json", 120)):
+        write(tmp_path / name, 0, *(event(*what) for step in range(30) for what in (
+            ("user_annotation", f"ProfilerStep#{step}", step * 1000, 900), ("cpu_op", "aten::mm", step * 1000 + 5, duration + step % 3))))
+    assert "< 0.001" in cli("profile", "diff", "a.json", "b.json").stdout
+    assert 0 < report("diff", "a.json", "b.json")["differences"][0]["p"] < 0.001
