@@ -598,6 +598,8 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
     bool has_by = options && options->by;
+    const struct gt_profile_options *judged = analysis->of_profiles ? NULL
+                                                                    : options; /* phases of dumps have no events */
     struct gt_error unmatched = {0};
     int status = check_options(analysis, options, error);
     if (status >= 0)
@@ -610,8 +612,8 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         status = refuse_nothing(other, paths[1], reading, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
-    if (status >= 0 && (gt_inputs_matched(analysis, trace, reading, options, &unmatched) < 0 ||
-                        (other && gt_inputs_matched(analysis, other, reading, options, &unmatched) < 0)))
+    if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &unmatched) < 0 ||
+                        (other && gt_inputs_matched(other, reading, judged, &unmatched) < 0)))
         tell_unmatched(gt_report_root(report), unmatched.text);
     if (status >= 0)
         status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged", "unreadable",

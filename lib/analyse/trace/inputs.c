@@ -130,13 +130,12 @@ static int refuse_bounds(const struct gt_trace *trace, const struct gt_trace_opt
                         bounds, select, (double)(last - first) / 1e9);
 }
 
-int gt_inputs_matched(const struct gt_analysis *analysis, const struct gt_trace *trace,
-                      const struct gt_trace_options *reading, const struct gt_profile_options *options,
-                      struct gt_error *error)
+int gt_inputs_matched(const struct gt_trace *trace, const struct gt_trace_options *reading,
+                      const struct gt_profile_options *options, struct gt_error *error)
 {
     const char *bounds = bounds_of(reading);
     int status = reading->node && trace->file_count ? check_node(trace, reading->node, error) : 0;
-    if (status >= 0 && options && !analysis->of_profiles)
+    if (status >= 0 && options)
         status = check_phases(trace, options->phases, error);
     if (status < 0 || (!bounds && !reading->select) || !trace->file_count || has_event(trace) || has_function(trace) ||
         trace->samples.count || (bounds && trace->step_count))
