@@ -35,6 +35,34 @@ static const char *analysis_of(int *count, char ***operands)
     return first;
 }
 
+/* Returns what an analysis is called that was mistyped, or NULL. */
+static const char *nearest_analysis(const char *word)
+{
+    struct suggestion suggestion = {.word = word};
+    const char *name, *help;
+    for (size_t i = 0; gt_analysis_info(i, &name, &help) >= 0; i++)
+        suggest(&suggestion, name);
+    return suggestion.nearest;
+}
+
+/* 0, or an exit status after saying what is wrong about the words: a mistyped analysis or path, or an analysis behind the paths. */
+static int check_words(const char *analysis, int count, char **operands)
+{
+    if (is_analysis(analysis)) {
+        for (int i = 0; i < count; i++)
+            if (is_analysis(operands[i]) && access(operands[i], F_OK) < 0)
+                return say_usage("there is no file '%s'; an ANALYSIS stands before the paths: profile %s PATH",
+                                 operands[i], operands[i]);
+        return 0;
+    }
+    const char *nearest = nearest_analysis(analysis);
+    if (nearest)
+        return say_usage("no analysis '%s': did you mean '%s'?", analysis, nearest);
+    if (!count || strchr(analysis, '.'))
+        return say_usage("'%s' is neither a file nor an analysis (see gpu-tracker profile --help)", analysis);
+    return 0;
+}
+
 /* CSV is one table: the one that was asked for, or the first; what else there is stands on standard error. */
 static int choose_table(const struct options *options, const struct output *output, struct gt_report *report)
 {
@@ -66,6 +94,8 @@ static int run(const struct options *options, int count, char **operands)
     if (!count && is_analysis(analysis))
         return say_usage("'%s' is an ANALYSIS, and no PATH follows it; a file of that name is ./%s", analysis,
                          analysis);
+    if ((status = check_words(analysis, count, operands)))
+        return status;
     name_input(count, operands);
     wanted.by = options->by;
     wanted.phases = options->phase.value;

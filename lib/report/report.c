@@ -282,6 +282,20 @@ struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const ch
     return node;
 }
 
+int gt_report_retell(struct gt_node *parent, const char *key, const char *value)
+{
+    int count = 0;
+    for (struct gt_node *node = parent->first; node; node = node->next) {
+        if (node->kind != GT_NODE_TEXT || strcmp(node->key, key) != 0)
+            continue;
+        free(node->text);
+        if (!(node->text = strdup(value)))
+            fail(node);
+        count++;
+    }
+    return count;
+}
+
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value)
 {
     struct gt_node *node = add_node(parent, GT_NODE_BOOL, key, title, NULL);

@@ -102,6 +102,8 @@ struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const c
                                 const char *unit);
 /* A `value` of NULL is missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
+/* Gives the texts of a parent that have the key another value. Returns how many there are. */
+int gt_report_retell(struct gt_node *parent, const char *key, const char *value);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
 /* Adds a table without columns, to be built by base/table.h. */
 struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);

@@ -600,6 +600,12 @@ int gt_reading_event(struct gt_reading *reading, const struct gt_raw_event *item
         file->damage.bad_events++;
         return 0;
     }
+    if (item->phase == 'X' && item->duration < 0) {
+        file->damage.bad_events++;
+        gt_damage_note(&file->damage, file->read, "an event whose duration is negative: %.*s",
+                       (int)(label.length < 80 ? label.length : 80), label.length ? label.text : "");
+        return 0;
+    }
     reading->has_begun = true;
     file->read++;
     reading->trace->track[track].read++;

@@ -8,6 +8,7 @@ struct signature {
 };
 #define BYTES(place, bytes) bytes, place, sizeof(bytes) - 1, NULL
 #define SUFFIX(suffix) NULL, 0, 0, suffix
+#define UTF16 "text in UTF-16: `iconv -f UTF-16 -t UTF-8 FILE > FILE.utf8` makes text that is read"
 #define MEMRAY "a recording of memray: `memray transform csv FILE` makes stacks that are read"
 
 static const struct signature signatures[] = {
@@ -19,6 +20,10 @@ static const struct signature signatures[] = {
      "exported (export_chrome_trace) has the times"},
     {SUFFIX(".ncu-rep"),
      "a report of Nsight Compute, which holds counters of kernels and no timeline: `ncu --import FILE` shows it"},
+    {SUFFIX(".pyisession"),
+     "a session of pyinstrument: `pyinstrument --load FILE -r json -o FILE.json` makes a profile that is read"},
+    {BYTES(0, "\xff\xfe"), UTF16},
+    {BYTES(0, "\xfe\xff"), UTF16},
     {BYTES(0, "memray"), MEMRAY},
     {"\x04\x22\x4d\x18", 0, 4, ".bin", MEMRAY},
     {BYTES(0, "TACH"),

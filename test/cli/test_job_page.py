@@ -49,7 +49,7 @@ def test_findings_come_first_and_lead_to_pictures(job):
     for finding in job.report["findings"]:
         assert finding["advice"].replace(">", "&gt;") in head
         assert f"costs {finding['cost_percent']:.1f} % of the job" in head
-        assert f"more: gpu-tracker profile {finding['see'].split(',')[0]}" in head
+        assert f"more: gpu-tracker profile {finding['see'].split(',')[0]} PATH..." in head
     assert f"Left out: {job.report['left_out']}" in head
     places = re.findall('href="#([^"]+)"', head)
     assert len(places) == len(job.report["findings"]) and all(f'<section id="{place}">' in page for place in places)

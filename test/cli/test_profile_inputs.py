@@ -2,6 +2,7 @@
 that leave nothing."""
 import json
 import os
+import pathlib
 
 import pytest
 
@@ -25,6 +26,11 @@ def job(tmp_path):
     for rank in range(2):
         write(folder / f"rank{rank}.json", rank)
     return folder
+
+
+@pytest.fixture
+def traces():
+    return pathlib.Path(__file__).parents[1] / "fixture" / "traces"
 
 
 @pytest.fixture
@@ -61,3 +67,81 @@ def test_a_file_that_cannot_be_read_is_told(cli, report, job):
         (job / f"rank{rank}.json").unlink()
     done = cli("profile", "traces")
     assert done.returncode and "rank2.json: Too many levels" in done.stderr
+
+
+def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
+    assert "twice" not in report("operators", "traces")
+    (tmp_path / "copy.json").write_bytes((job / "rank0.json").read_bytes())
+    for words in ([], ["operators"]):
+        told = report(*words, "copy.json", "traces")["twice"]
+        assert told.startswith("rank 0 stands in ") and "copy.json" in told and "rank0.json" in told and "overlap" in told
+    write(tmp_path / "later.json", 1, event("cpu_op", "aten::mm", 1000, 10))
+    assert "twice" not in report("later.json", "traces")
+
+
+@pytest.mark.parametrize("words, naming", [
+    (["operators", "--node", "rank 33"], "no node 'rank 33': there are rank 0, rank 1"),
+    (["--node", "33"], "no node '33': there are rank 0, rank 1"),
+    (["operators", "--select", "nomatch"], 'matches "nomatch"'),
+    (["steps", "--start", "+1000"], "times from start to end"),
+    (["operators", "--unit", "step", "--start", "7"], "steps from start to end"),
+    (["steps", "--phase", "TRAIN"], "no phase 'TRAIN': there are ProfilerStep"),
+])
+def test_a_filter_that_matches_nothing_is_named(report, job, words, naming):
+    assert naming in report(*words, "traces")["reason"]
+    assert "reason" not in report("steps", "--phase", "ProfilerStep", "--node", "1", "--start", "+0", "traces")
+
+
+@pytest.mark.parametrize("words, naming", [
+    (["kernel", "traces"], "no analysis 'kernel': did you mean 'kernels'?"),
+    (["traces", "kernels"], "an ANALYSIS stands before the paths: profile kernels PATH"),
+    (["nosuch.json"], "'nosuch.json' is neither a file nor an analysis"),
+    (["nosuch"], "'nosuch' is neither a file nor an analysis"),
+    (["nosuch", "traces"], "no analysis 'nosuch': there are overview"),
+])
+def test_a_mistyped_analysis_leads_on(refused, job, words, naming):
+    refused(2, naming, "profile", *words)
+
+
+def test_negative_durations_are_damage(report, tmp_path):
+    write(tmp_path / "a.json", 0, event("kernel", "gemm", 0, -50), event("kernel", "gemm", 1000, -50))
+    found = report("a.json")
+    assert found["findings"] == []
+    assert "2 events or samples lost" in found["damaged"] and "duration is negative: gemm" in found["damaged"]
+
+
+def test_damage_without_lost_events_is_not_counted_as_none(report, tmp_path):
+    (tmp_path / "text.json").write_text('{"traceEvents": [1, "a", null]}')
+    (tmp_path / "cut.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1}')
+    for name in ("text.json", "cut.json"):
+        found = report(name)
+        assert "damaged" in found and ": 0 " not in found["damaged"] and found["sources"][0]["trouble"]
+
+
+@pytest.mark.parametrize("text", ['{"traceEvents": []}', "[]"])
+def test_a_trace_without_events_says_so(report, tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    found = report("a.json")
+    assert found["sources"][0]["trouble"] == "no events" and found["not_known"].startswith("there are no events in what was read")
+
+
+def test_a_peak_without_its_unit_is_doubted(report, job):
+    assert report("flops", "--peak-flops", "312", "traces")["warning"].endswith("is 312T meant?")
+    assert "warning" not in report("flops", "--peak-flops", "312T", "traces")
+
+
+def test_ranks_without_gpus_have_no_share_of_their_time(cli, job):
+    assert "Ranks (% of their time; * the worst)" in cli("profile", "traces").stdout
+
+
+def test_advice_and_overview_have_one_order(report, traces):
+    first = report(traces / "torch.json.gz")["findings"][0], report("advice", traces / "torch.json.gz")["advice"][0]
+    assert first[0]["advice"] == first[1]["advice"]
+
+
+def test_a_small_chance_is_not_shown_as_none(cli, report, tmp_path):
+    for name, duration in (("a.json", 100), ("b.json", 120)):
+        write(tmp_path / name, 0, *(event(*what) for step in range(30) for what in (
+            ("user_annotation", f"ProfilerStep#{step}", step * 1000, 900), ("cpu_op", "aten::mm", step * 1000 + 5, duration + step % 3))))
+    assert "< 0.001" in cli("profile", "diff", "a.json", "b.json").stdout
+    assert 0 < report("diff", "a.json", "b.json")["differences"][0]["p"] < 0.001

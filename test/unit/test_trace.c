@@ -82,7 +82,8 @@ static void times_are_exact(void **state)
 {
     const char *text = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1700000000000001.234,\"dur\":7007199254740993},"
                        "{\"ph\":\"X\",\"name\":\"b\",\"ts\":\"1.7e15\",\"dur\":0.0015},"
-                       "{\"ph\":\"X\",\"name\":\"c\",\"ts\":-3.0004,\"dur\":-1},"
+                       "{\"ph\":\"X\",\"name\":\"c\",\"ts\":-3.0004,\"dur\":0},"
+                       "{\"ph\":\"X\",\"name\":\"ends before it begins\",\"ts\":5,\"dur\":-1},"
                        "{\"ph\":\"X\",\"name\":\"d\",\"ts\":1e300},"
                        "{\"ph\":\"X\",\"name\":\"e\",\"ts\":9223372036854775}]";
     struct gt_trace *trace = trace_load(trace_write_text(*state, "t.json", text), NULL);
@@ -94,7 +95,7 @@ static void times_are_exact(void **state)
     assert_int_equal(trace->events.start[2], -3000);
     assert_int_equal(gt_trace_duration(&trace->events, 2), 0);
     assert_int_equal(trace->events.start[3], INT64_C(9223372036854775000));
-    assert_int_equal(trace->file[0].damage.bad_events, 1);
+    assert_int_equal(trace->file[0].damage.bad_events, 2);
     gt_trace_close(trace);
 }
 

@@ -520,9 +520,9 @@ static int compare_gains(double a, double b)
 static int compare(const void *a, const void *b)
 {
     const struct gt_advice *x = a, *y = b;
-    int order = compare_gains(x->gain.us, y->gain.us);
+    int order = compare_gains(x->gain.percent, y->gain.percent);
     if (!order)
-        order = compare_gains(x->gain.percent, y->gain.percent);
+        order = compare_gains(x->gain.us, y->gain.us);
     return order ? order : strcmp(x->sentence, y->sentence);
 }
 

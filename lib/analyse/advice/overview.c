@@ -50,6 +50,22 @@ static void data_column(struct gt_table *table, const char *key, enum gt_cell_ki
 
 /* ---- sources ---- */
 
+static bool has_content(const struct gt_trace *trace, const struct gt_trace_file *file)
+{
+    for (size_t i = 0; i < trace->profile_count; i++)
+        if (&trace->file[trace->profile[i].file] == file)
+            return true;
+    return file->read || file->samples;
+}
+
+static bool is_empty(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (has_content(trace, &trace->file[i]))
+            return false;
+    return true;
+}
+
 /* An unknown clock matters beside other files alone. */
 static const char *trouble_of(const struct gt_trace_file *file, bool is_one_of_many, char *text, size_t size)
 {
@@ -65,6 +81,9 @@ static const char *trouble_of(const struct gt_trace_file *file, bool is_one_of_m
                  damage->unclosed);
     if (file->clock == GT_CLOCK_UNKNOWN && is_one_of_many && file->first <= file->last)
         snprintf(text + strlen(text), size - strlen(text), "%sclock unknown", *text ? ", " : "");
+    if (!lost && !damage->cut_off && damage->lost_bytes)
+        snprintf(text + strlen(text), size - strlen(text), "%s%" PRIu64 " bytes lost", *text ? ", " : "",
+                 damage->lost_bytes);
     return *text ? text : NULL;
 }
 
@@ -101,7 +120,8 @@ static void add_sources(const struct job *job)
         gt_table_integer(table, (int64_t)file->samples);
         gt_table_text(table, file->format);
         time_cells(table, file->first <= file->last ? (double)(file->last - file->first) : NAN);
-        gt_table_text(table, trouble_of(file, trace->file_count > 1, text, sizeof text));
+        const char *trouble = trouble_of(file, trace->file_count > 1, text, sizeof text);
+        gt_table_text(table, trouble || has_content(trace, file) ? trouble : "no events");
     }
     if (trace->ignored) {
         snprintf(text, sizeof text,
@@ -128,7 +148,13 @@ static const struct {
 
 static struct gt_table *make_rank_table(const struct job *job)
 {
-    struct gt_table *table = gt_report_table(job->root, "ranks", "Ranks (% of the time of their GPUs; * the worst)");
+    bool has_gpu = false;
+    for (size_t i = 0; i < job->ranks; i++)
+        has_gpu |= job->rank[i].has_gpu;
+    struct gt_table *table = gt_report_table(job->root, "ranks",
+                                             has_gpu      ? "Ranks (% of the time of their GPUs; * the worst)"
+                                             : job->ranks ? "Ranks (% of their time; * the worst)"
+                                                          : "Ranks");
     gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
     data_column(table, "steps", GT_CELL_INTEGER, NULL);
     time_column(table, "step", "step_us", "step");
@@ -521,7 +547,8 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
     if (job->ranks && !steps)
         gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
     if (!job->ranks)
-        gt_buffer_text(out, "no events that last, and no steps: ranks are not compared");
+        gt_buffer_text(out, is_empty(job->input->trace) ? "there are no events in what was read"
+                                                        : "no events that last, and no steps: ranks are not compared");
 }
 
 static void add_verdict(const struct job *job, const struct findings *findings)

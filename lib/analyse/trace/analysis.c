@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyse/trace/analysis.h"
+#include "analyse/trace/inputs.h"
 #include "base/number.h"
 #include "trace/call_profile.h"
 
@@ -576,8 +577,13 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
     uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
     if (!lost && !damage->lost_bytes && !damage->cut_off)
         return;
-    gt_buffer_printf(out, "%s%s: %" PRIu64 " events or samples lost%s", out->length ? "; " : "", file->path, lost,
-                     damage->cut_off ? ", cut off" : "");
+    gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);
+    if (lost)
+        gt_buffer_printf(out, "%" PRIu64 " events or samples lost%s", lost, damage->cut_off ? ", cut off" : "");
+    else if (damage->cut_off)
+        gt_buffer_text(out, "cut off");
+    else
+        gt_buffer_printf(out, "%" PRIu64 " bytes that could not be read", damage->lost_bytes);
     if (*damage->first)
         gt_buffer_printf(out, " (%s)", damage->first);
 }
@@ -594,7 +600,8 @@ static void tell_unreadable(struct gt_node *root, const struct gt_trace *trace, 
 
 /* The report names files that were read beside those asked for, and data that were lost. */
 static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
-                        const char *beside_key, const char *damaged_key, const char *unreadable_key)
+                        const char *beside_key, const char *damaged_key, const char *unreadable_key,
+                        const char *twice_key)
 {
     struct gt_node *root = gt_report_root(report);
     struct gt_buffer beside = {0}, damaged = {0};
@@ -609,9 +616,18 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
     if (damaged.length)
         gt_report_text(root, damaged_key, "Damaged", damaged.data);
     int failed = beside.failed ? beside.failed : damaged.failed;
+    failed = failed ? failed : gt_inputs_tell_twice(root, trace, twice_key);
     gt_buffer_release(&beside);
     gt_buffer_release(&damaged);
     return gt_report_failed(report) ? -ENOMEM : failed;
+}
+
+/* Where a filter leaves nothing, that is the reason why tables are empty. */
+static void tell_unmatched(struct gt_node *root, const char *sentence)
+{
+    gt_report_retell(root, "not_known", sentence);
+    if (!gt_report_retell(root, "reason", sentence))
+        gt_report_text(root, "reason", "Nothing matched", sentence);
 }
 
 /* Folders that hold nothing to be read are no trace without events. */
@@ -642,6 +658,9 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         return gt_error_set(error, EINVAL, "profile %s takes %s, not %zu", name,
                             analysis->inputs > 1 ? "two paths" : "a path", count);
     bool has_by = options && options->by;
+    const struct gt_profile_options *judged = analysis->of_profiles ? NULL
+                                                                    : options; /* phases of dumps have no events */
+    struct gt_error unmatched = {0};
     int status = check_options(analysis, options, error);
     if (status >= 0)
         status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
@@ -653,11 +672,14 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         status = refuse_nothing(other, paths[1], reading, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
+    if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &unmatched) < 0 ||
+                        (other && gt_inputs_matched(other, reading, judged, &unmatched) < 0)))
+        tell_unmatched(gt_report_root(report), unmatched.text);
     if (status >= 0)
-        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged",
-                              "unreadable");
+        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged", "unreadable",
+                              "twice");
     if (status >= 0 && other)
-        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b");
+        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b", "twice_b");
     if (status >= 0)
         *ret = report;
     else

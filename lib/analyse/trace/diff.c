@@ -5,6 +5,7 @@
  * this name, p_holm that in any of all names. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,23 @@ static int test(const struct side side[2], struct pair *pair, size_t count)
     return status;
 }
 
+/* People see a small chance as one, not as none. */
+static void add_chance_column(struct gt_table *table, const char *key, const char *title)
+{
+    gt_table_column(table, key, title, GT_CELL_NUMBER, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+}
+
+static void add_chance(struct gt_table *table, double chance)
+{
+    char text[32];
+    snprintf(text, sizeof text, chance < 0.001 ? "< 0.001" : "%.3f", chance);
+    gt_table_number(table, chance);
+    gt_table_text(table, isnan(chance) ? NULL : text);
+}
+
 static void add_rows(const struct gt_analysis_input *input, struct gt_table *table, const struct pair *pair,
                      size_t count)
 {
@@ -153,8 +171,8 @@ static void add_rows(const struct gt_analysis_input *input, struct gt_table *tab
         gt_table_number(table, pair[i].total[1]);
         gt_table_number(table, pair[i].total[1] - pair[i].total[0]);
         gt_table_number(table, pair[i].total[0] > 0 ? 100 * (pair[i].total[1] / pair[i].total[0] - 1) : NAN);
-        gt_table_number(table, pair[i].p);
-        gt_table_number(table, pair[i].p_holm);
+        add_chance(table, pair[i].p);
+        add_chance(table, pair[i].p_holm);
     }
 }
 
@@ -241,7 +259,9 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         table = gt_analysis_table(
             root, "differences", "Differences",
             "kernel:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
-            "number:difference_us number:difference_percent number:p number:p_holm");
+            "number:difference_us number:difference_percent");
+        add_chance_column(table, "p", "p");
+        add_chance_column(table, "p_holm", "p holm");
         gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
         gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
         status = status < 0 ? status : test(side, pair, count);

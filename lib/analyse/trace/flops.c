@@ -452,6 +452,19 @@ static int read_peak(const char *text, double *ret, struct gt_error *error)
     return 0;
 }
 
+enum { LEAST_PEAK = 1000 * 1000 * 1000 };
+
+/* A unit that was forgotten makes utilizations of billions of percent. */
+static void judge_peak(const struct flops *flops, struct gt_node *root)
+{
+    char text[200];
+    if (!(flops->peak < LEAST_PEAK))
+        return;
+    snprintf(text, sizeof text, "%s is %g operations per second, fewer than of any GPU: is %sT meant?",
+             flops->input->options->peak_flops, flops->peak, flops->input->options->peak_flops);
+    gt_report_text(root, "warning", "Peak", text);
+}
+
 /* Nodes of the host and of GPUs, from their first to their last span. */
 static int find_all(struct flops *flops)
 {
@@ -494,6 +507,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     if (status < 0)
         return status;
     status = find_flops(&flops);
+    judge_peak(&flops, root);
     if (status >= 0)
         status = add_steps(&flops, root);
     if (status >= 0)

@@ -1,0 +1,193 @@
+#include "analyse/trace/inputs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+enum { SHOWN = 12 };
+
+/* ---- filters ---- */
+
+/* Adds a name that is none of those before it; beyond SHOWN only dots. */
+static size_t add_name(struct gt_buffer *names, const struct gt_trace *trace, uint32_t *seen, size_t count,
+                       uint32_t string)
+{
+    for (size_t i = 0; i < count; i++)
+        if (seen[i] == string)
+            return count;
+    if (count < SHOWN)
+        gt_buffer_printf(names, "%s%s", count ? ", " : "", gt_trace_text(trace, string));
+    else if (count == SHOWN)
+        gt_buffer_text(names, ", ...");
+    else
+        return count;
+    seen[count] = string;
+    return count + 1;
+}
+
+static int refuse(struct gt_error *error, const char *kind, const char *wanted, struct gt_buffer *names)
+{
+    gt_error_set(error, EINVAL, "no %s '%s'%s%s", kind, wanted, names->length ? ": there are " : " in the traces",
+                 names->length ? names->data : "");
+    gt_buffer_release(names);
+    return -EINVAL;
+}
+
+static bool is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted)
+{
+    char rank[16];
+    snprintf(rank, sizeof rank, "%d", (int)file->rank);
+    return strcmp(wanted, gt_trace_text(trace, file->node)) == 0 || (file->rank >= 0 && strcmp(wanted, rank) == 0);
+}
+
+static int check_node(const struct gt_trace *trace, const char *wanted, struct gt_error *error)
+{
+    struct gt_buffer names = {0};
+    uint32_t seen[SHOWN + 1];
+    size_t count = 0;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        if (trace->file[i].kept || is_node(trace, &trace->file[i], wanted)) {
+            gt_buffer_release(&names);
+            return 0;
+        }
+        if (trace->file[i].node != GT_TRACE_NONE)
+            count = add_name(&names, trace, seen, count, trace->file[i].node);
+    }
+    return refuse(error, "node", wanted, &names);
+}
+
+/* "TRAIN" is also the phase of "Step:ModeKeys.TRAIN". */
+static bool has_name(const struct gt_trace *trace, const char *phase)
+{
+    static const char *const prefixes[] = {"", "Step:", "Step:ModeKeys."};
+    char name[256];
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        snprintf(name, sizeof name, "%s%s", prefixes[i], phase);
+        if (gt_trace_find(trace, name) != GT_TRACE_NONE)
+            return true;
+    }
+    return false;
+}
+
+static int check_phases(const struct gt_trace *trace, const char *const *phases, struct gt_error *error)
+{
+    struct gt_buffer names = {0};
+    uint32_t seen[SHOWN + 1];
+    size_t count = 0;
+    if (!phases || !*phases)
+        return 0;
+    for (size_t i = 0; phases[i]; i++)
+        if (has_name(trace, phases[i]))
+            return 0;
+    for (size_t i = 0; i < trace->step_count; i++)
+        count = add_name(&names, trace, seen, count, trace->step[i].mode);
+    return refuse(error, "phase", phases[0], &names);
+}
+
+static bool has_event(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->events.count; i++)
+        if (!(trace->events.flag[i] & GT_TRACE_HIDDEN))
+            return true;
+    return false;
+}
+
+static bool has_function(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->profile_count; i++)
+        for (size_t j = 0; j < trace->profile[i].function_count; j++)
+            if (!isnan(trace->profile[i].function[j].total_time))
+                return true;
+    return false;
+}
+
+/* Returns which of the bounds there are, in words; NULL: none. */
+static const char *bounds_of(const struct gt_trace_options *reading)
+{
+    if (reading->by_step)
+        return "steps from start to end";
+    return reading->start != -GT_TRACE_EVER || reading->end != GT_TRACE_EVER ? "times from start to end" : NULL;
+}
+
+static int refuse_bounds(const struct gt_trace *trace, const struct gt_trace_options *reading, const char *bounds,
+                         struct gt_error *error)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        const struct gt_trace_file *file = &trace->file[i];
+        first = file->first < first ? file->first : first;
+        last = file->first <= file->last && file->last > last ? file->last : last;
+    }
+    const char *select = reading->select ? ", by a name that is selected" : "";
+    if (reading->by_step || first > last)
+        return gt_error_set(error, EINVAL, "nothing in the traces lies in the %s that were asked for%s", bounds,
+                            select);
+    return gt_error_set(error, EINVAL, "nothing in the traces lies in the %s that were asked for%s: they last %g s",
+                        bounds, select, (double)(last - first) / 1e9);
+}
+
+int gt_inputs_matched(const struct gt_trace *trace, const struct gt_trace_options *reading,
+                      const struct gt_profile_options *options, struct gt_error *error)
+{
+    const char *bounds = bounds_of(reading);
+    int status = reading->node && trace->file_count ? check_node(trace, reading->node, error) : 0;
+    if (status >= 0 && options)
+        status = check_phases(trace, options->phases, error);
+    if (status < 0 || (!bounds && !reading->select) || !trace->file_count || has_event(trace) || has_function(trace) ||
+        trace->samples.count || (bounds && trace->step_count))
+        return status;
+    return bounds
+               ? refuse_bounds(trace, reading, bounds, error)
+               : gt_error_set(error, EINVAL, "select: no name of an event or function matches \"%s\"", reading->select);
+}
+
+/* ---- ranks ---- */
+
+/* Of files without a clock only the same times say that they are of one moment. */
+static bool is_twice(const struct gt_trace_file *one, const struct gt_trace_file *other)
+{
+    if (one->rank != other->rank || strcmp(one->format, other->format) != 0 || one->node != other->node)
+        return false;
+    if (one->clock == GT_CLOCK_UNKNOWN || other->clock == GT_CLOCK_UNKNOWN)
+        return one->first == other->first && one->last == other->last && one->read == other->read;
+    return other->first < one->last && one->first < other->last;
+}
+
+static int by_rank_and_begin(const void *a, const void *b)
+{
+    const struct gt_trace_file *x = *(const struct gt_trace_file *const *)a,
+                               *y = *(const struct gt_trace_file *const *)b;
+    int order = GT_ORDER_BY(GT_ORDER(x->rank, y->rank), strcmp(x->format, y->format));
+    order = GT_ORDER_BY(order, GT_ORDER(x->first, y->first));
+    return GT_ORDER_BY(order, GT_ORDER(x, y));
+}
+
+int gt_inputs_tell_twice(struct gt_node *root, const struct gt_trace *trace, const char *key)
+{
+    const struct gt_trace_file **file = calloc(trace->file_count + 1, sizeof *file);
+    struct gt_buffer text = {0};
+    size_t count = 0, told = 0;
+    for (size_t i = 0; file && i < trace->file_count; i++)
+        if (trace->file[i].rank >= 0 && trace->file[i].read && trace->file[i].part_of == GT_TRACE_NONE)
+            file[count++] = &trace->file[i];
+    if (count)
+        qsort(file, count, sizeof *file, by_rank_and_begin);
+    for (size_t i = 1; i < count; i++)
+        if (is_twice(file[i - 1], file[i]) && ++told <= 3)
+            gt_buffer_printf(&text, "%srank %d stands in %s and in %s", told > 1 ? "; " : "", (int)file[i]->rank,
+                             file[i - 1]->path, file[i]->path);
+    if (told > 3)
+        gt_buffer_printf(&text, "; %zu more", told - 3);
+    if (told)
+        gt_buffer_text(&text, ", whose times overlap: what both hold counts twice");
+    if (told && text.data)
+        gt_report_text(root, key, "Read twice", text.data);
+    int status = !file ? -ENOMEM : text.failed;
+    gt_buffer_release(&text);
+    free(file);
+    return status;
+}
