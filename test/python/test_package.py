@@ -69,6 +69,7 @@ def test_the_wheel_has_everything(archives):
 def test_the_methods_of_the_original_need_nothing_else(archives):
     [name] = [name for name in zipfile.ZipFile(archives[0]).namelist() if name.endswith(".dist-info/METADATA")]
     metadata = zipfile.ZipFile(archives[0]).read(name).decode()
+    assert re.findall("^Name: (.*)$", metadata, re.MULTILINE) == ["libgputracker"]
     assert re.findall("^Requires-Dist: (.*)$", metadata, re.MULTILINE) == ["pandas"]
 
 
@@ -105,6 +106,22 @@ USE = """
         print(error)
     print(subprocess.check_output(["gpu-tracker", "--version"], text=True), end="")
 """
+
+
+def test_the_original_in_the_same_environment_is_told(archives, tmp_path):
+    site, words = tmp_path / "site", [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-index", "--no-deps"]
+    subprocess.run([*words, "--target", str(site), str(archives[0])], check=True)
+
+    def said():
+        command = [sys.executable, "-c", "import gpu_tracker; print(gpu_tracker.__file__)"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(site)})
+        assert done.stdout.startswith(str(site))
+        return done.stderr
+
+    assert not said()
+    (site / "gpu_tracker-5.0.1.dist-info").mkdir()
+    assert ("<string>:1: UserWarning: gpu-tracker 5.0.1, another project, is in the same environment as libgputracker, and each overwrites "
+            "files of the other: pip uninstall both, then install libgputracker alone\n") in said()
 
 
 @pytest.mark.parametrize("interpreter", interpreters())
