@@ -124,6 +124,31 @@ def test_the_original_in_the_same_environment_is_told(archives, tmp_path):
             "files of the other: pip uninstall both, then install libgputracker alone\n") in said()
 
 
+@pytest.mark.parametrize("found,said", [
+    (["sqlite3.h", "utf8proc.h", "zlib.h"],
+     "missing jansson.h: apt-get install libjansson-dev (Debian), dnf install jansson-devel (RHEL), conda install jansson (conda-forge)"),
+    (["sqlite3.h", "zlib.h"],
+     "missing jansson.h, utf8proc.h: apt-get install libjansson-dev libutf8proc-dev (Debian), dnf install jansson-devel utf8proc-devel (RHEL), "
+     "conda install jansson libutf8proc (conda-forge)"),
+])
+def test_a_missing_header_names_its_package(found, said, tmp_path):
+    for name in found:
+        (tmp_path / name).touch()
+    done = build_library(tmp_path, CPPFLAGS=f"-nostdinc -isystem {tmp_path}")
+    assert done.returncode == 1 and done.stderr == f"error: {said}\n"
+
+
+def test_a_missing_compiler_is_told(tmp_path):
+    done = build_library(tmp_path, CC="/absent/cc")
+    assert done.returncode == 1
+    assert done.stderr == "error: there is no C compiler /absent/cc: install gcc (Debian, RHEL) or c-compiler (conda-forge)\n"
+
+
+def build_library(folder, **environment):
+    return subprocess.run([sys.executable, "setup.py", "-q", "build_clib", "-b", str(folder), "-t", str(folder)], cwd=ROOT,
+                          capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
 @pytest.mark.parametrize("interpreter", interpreters())
 def test_without_a_compiler_and_without_pandas(archives, interpreter, tmp_path):
     subprocess.run([interpreter, "-m", "venv", "--without-pip", "venv"], check=True)
