@@ -121,7 +121,8 @@ python: build-dependencies
 	@$(MAKE) -s .venv/installed
 
 .venv/installed: $(PYTHON_SOURCES) setup.py pyproject.toml VERSION
-	@$(SAY) "PIP gpu-tracker"
+	@$(SAY) "PIP libgputracker"
+	$(Q)$(PYTHON) -m pip uninstall -qqy --disable-pip-version-check gpu-tracker # the former name
 	$(Q)GPU_TRACKER_OBJECTS=$(BUILD) $(PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
 	@touch $@
 

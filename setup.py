@@ -5,11 +5,12 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sysconfig
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_clib import build_clib
-from setuptools.errors import LinkError
+from setuptools.errors import LinkError, PlatformError
 
 from distutils.command.build_scripts import build_scripts  # setuptools' own copy
 
@@ -22,6 +23,29 @@ COMPILE = ["-std=gnu17", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread"]
 LINK = ["-Wl,--as-needed", "-Wl,--strip-debug", "-Wl,--exclude-libs,ALL"]
 MACROS = [("_GNU_SOURCE", None), ("GT_VERSION", f'"{(HERE / "VERSION").read_text().strip()}"')]
 INCLUDE = ["include", "lib", "cli"]
+SYSTEMS = {"Debian": "apt-get", "RHEL": "dnf", "conda-forge": "conda"}
+HEADERS = {  # and the packages of them, of each of the systems
+    "Python.h": ("python3-dev", "python3-devel", "python"),
+    "sqlite3.h": ("libsqlite3-dev", "sqlite-devel", "sqlite"),
+    "jansson.h": ("libjansson-dev", "jansson-devel", "jansson"),
+    "utf8proc.h": ("libutf8proc-dev", "utf8proc-devel", "libutf8proc"),
+    "zlib.h": ("zlib1g-dev", "zlib-devel", "zlib"),
+}
+
+
+def check_headers(compiler):
+    """Fail with what to install rather than with what the compiler says of each file."""
+    asked = "".join(f"#if !__has_include(<{header}>)\nmissing {header}\n#endif\n" for header in HEADERS)
+    words = [*compiler.compiler_so, f"-I{sysconfig.get_path('include')}", "-E", "-P", "-xc", "-"]
+    try:
+        done = subprocess.run(words, input=asked, stdout=subprocess.PIPE, text=True, check=False)
+    except FileNotFoundError:
+        raise PlatformError(f"there is no C compiler {words[0]}: install gcc (Debian, RHEL) or c-compiler (conda-forge)") from None
+    missing = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("missing ")]
+    if missing:
+        lines = [f"{tool} install {' '.join(HEADERS[header][column] for header in missing)} ({system})"
+                 for column, (system, tool) in enumerate(SYSTEMS.items())]
+        raise PlatformError(f"missing {', '.join(missing)}: {', '.join(lines)}")
 
 
 def ncurses(compiler):
@@ -63,6 +87,7 @@ def compile_all(compiler, files, folder, macros=()):
 
 class BuildLibrary(build_clib):
     def build_libraries(self, libraries):
+        check_headers(self.compiler)
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
             archive = pathlib.Path(self.build_clib, self.compiler.library_filename(name))

@@ -22,6 +22,27 @@ if TYPE_CHECKING:
 
 __version__ = _version()
 
+
+def _warn_of_the_original() -> None:
+    """Of a distribution whose files overwrite ours, or go with ours when one of the two is uninstalled."""
+    import os
+
+    try:
+        beside = os.listdir(os.path.dirname(os.path.dirname(__file__)))
+    except OSError:
+        return
+    # importlib.metadata would take longer to import than all of this.
+    other = next((name for name in beside if name.startswith("gpu_tracker-") and name.endswith(".dist-info")), None)
+    if other:
+        import warnings
+
+        version = other.removeprefix("gpu_tracker-").removesuffix(".dist-info")
+        warnings.warn(f"gpu-tracker {version}, another project, is in the same environment as libgputracker, and each overwrites files "
+                      "of the other: pip uninstall both, then install libgputracker alone", stacklevel=3)
+
+
+_warn_of_the_original()
+
 # What needs dataclasses, whose import takes most of the time, is imported when it is used.
 _MODULES = {"tracker": ["Tracker"], "live": ["Current", "LimitExceeded"],
             "sub_tracker": ["CodeBlockResults", "ComparisonResults", "SubTrackingAnalyzer", "SubTrackingResults",

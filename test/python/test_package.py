@@ -69,6 +69,7 @@ def test_the_wheel_has_everything(archives):
 def test_the_methods_of_the_original_need_nothing_else(archives):
     [name] = [name for name in zipfile.ZipFile(archives[0]).namelist() if name.endswith(".dist-info/METADATA")]
     metadata = zipfile.ZipFile(archives[0]).read(name).decode()
+    assert re.findall("^Name: (.*)$", metadata, re.MULTILINE) == ["libgputracker"]
     assert re.findall("^Requires-Dist: (.*)$", metadata, re.MULTILINE) == ["pandas"]
 
 
@@ -105,6 +106,47 @@ USE = """
         print(error)
     print(subprocess.check_output(["gpu-tracker", "--version"], text=True), end="")
 """
+
+
+def test_the_original_in_the_same_environment_is_told(archives, tmp_path):
+    site, words = tmp_path / "site", [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-index", "--no-deps"]
+    subprocess.run([*words, "--target", str(site), str(archives[0])], check=True)
+
+    def said():
+        command = [sys.executable, "-c", "import gpu_tracker; print(gpu_tracker.__file__)"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(site)})
+        assert done.stdout.startswith(str(site))
+        return done.stderr
+
+    assert not said()
+    (site / "gpu_tracker-5.0.1.dist-info").mkdir()
+    assert ("<string>:1: UserWarning: gpu-tracker 5.0.1, another project, is in the same environment as libgputracker, and each overwrites "
+            "files of the other: pip uninstall both, then install libgputracker alone\n") in said()
+
+
+@pytest.mark.parametrize("found,said", [
+    (["sqlite3.h", "utf8proc.h", "zlib.h"],
+     "missing jansson.h: apt-get install libjansson-dev (Debian), dnf install jansson-devel (RHEL), conda install jansson (conda-forge)"),
+    (["sqlite3.h", "zlib.h"],
+     "missing jansson.h, utf8proc.h: apt-get install libjansson-dev libutf8proc-dev (Debian), dnf install jansson-devel utf8proc-devel (RHEL), "
+     "conda install jansson libutf8proc (conda-forge)"),
+])
+def test_a_missing_header_names_its_package(found, said, tmp_path):
+    for name in found:
+        (tmp_path / name).touch()
+    done = build_library(tmp_path, CPPFLAGS=f"-nostdinc -isystem {tmp_path}")
+    assert done.returncode == 1 and done.stderr == f"error: {said}\n"
+
+
+def test_a_missing_compiler_is_told(tmp_path):
+    done = build_library(tmp_path, CC="/absent/cc")
+    assert done.returncode == 1
+    assert done.stderr == "error: there is no C compiler /absent/cc: install gcc (Debian, RHEL) or c-compiler (conda-forge)\n"
+
+
+def build_library(folder, **environment):
+    return subprocess.run([sys.executable, "setup.py", "-q", "build_clib", "-b", str(folder), "-t", str(folder)], cwd=ROOT,
+                          capture_output=True, text=True, check=False, env={**os.environ, **environment})
 
 
 @pytest.mark.parametrize("interpreter", interpreters())
