@@ -56,6 +56,7 @@ $(BUILD)/%.o: %.c $(BUILD)/signature
 
 $(BUILD)/lib/report/page_asset.o: lib/report/page.css lib/report/page.js $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js)
 $(BUILD)/lib/analyse/export/flame.o: lib/analyse/export/flame.html
+$(BUILD)/lib/sample/cost.o: share/gpu-tracker/carbon-intensity.csv
 
 $(BUILD)/libgputracker.a: $(LIB_OBJ)
 	@rm -f $@ && $(SAY) "AR $@"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/csv.h"
@@ -103,14 +104,30 @@ static int look_up(struct table *table, const char *region, struct gt_machine *m
                               region, table->path, near.count ? "; near are " : "", near.text);
 }
 
+extern const char gt_carbon_start[], gt_carbon_end[];
+__asm__(".pushsection .rodata\n.global gt_carbon_start, gt_carbon_end\n.hidden gt_carbon_start, gt_carbon_end\n"
+        "gt_carbon_start:\n.incbin \"share/gpu-tracker/" GT_CARBON_FILE "\"\ngt_carbon_end:\n.popsection\n");
+
+/* The regions as they were at compile time, for a program that was copied without the installed file. */
+static int open_own_regions(struct gt_error *error)
+{
+    int fd = memfd_create(GT_CARBON_FILE, MFD_CLOEXEC);
+    ssize_t size = gt_carbon_end - gt_carbon_start;
+    if (fd < 0 || write(fd, gt_carbon_start, (size_t)size) != size || lseek(fd, 0, SEEK_SET) < 0) {
+        int status = gt_error_system(error, errno, "%s", GT_CARBON_FILE);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    return fd;
+}
+
 static int read_region(const char *region, const char *file, struct gt_machine *machine, struct gt_error *error)
 {
     char installed[PATH_MAX];
-    if (!file && gt_data_file(installed, sizeof installed, GT_CARBON_FILE) < 0)
-        return gt_error_set(error, ENOENT, "the carbon intensity \"%s\" is not a number, and %s is not installed",
-                            region, GT_CARBON_FILE);
-    struct table table = {.path = file ? file : installed};
-    int fd = gt_given_file_open(table.path, NULL, error);
+    bool own = !file && gt_data_file(installed, sizeof installed, GT_CARBON_FILE) < 0;
+    struct table table = {.path = own ? GT_CARBON_FILE : file ? file : installed};
+    int fd = own ? open_own_regions(error) : gt_given_file_open(table.path, NULL, error);
     if (fd < 0)
         return fd;
     int status = gt_csv_open(&table.csv, fd, table.path, error);

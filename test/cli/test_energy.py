@@ -3,6 +3,8 @@ import csv
 import json
 import os
 import pathlib
+import shutil
+import subprocess
 
 import pytest
 
@@ -229,6 +231,16 @@ def test_every_region_that_is_installed_has_a_year_and_a_source(cli, recording):
     for row in regions:
         energy = results(cli("report", tracking, "-f", "json", "--carbon-intensity", row["region"]))["energy"]
         assert energy["carbon_intensity"] == float(row["grams_per_kwh"])
+
+
+def test_a_program_that_was_copied_alone_knows_the_regions(gpu_tracker, cli, recording, tmp_path):
+    (tmp_path / "bin").mkdir()
+    alone = shutil.copy(gpu_tracker, tmp_path / "bin")
+    installed = results(cli("report", recording(1), "-f", "json", "--carbon-intensity", "FR"))["energy"]
+    words = [alone, "report", recording(1), "-f", "json", "--carbon-intensity"]
+    assert results(subprocess.run([*words, "FR"], capture_output=True, text=True, check=True))["energy"] == installed
+    done = subprocess.run([*words, "Swe"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and done.stderr.endswith("a region of carbon-intensity.csv; near are SE (Sweden)\n")
 
 
 @pytest.mark.parametrize("words, naming", [
