@@ -112,7 +112,7 @@ __asm__(".pushsection .rodata\n.global gt_carbon_start, gt_carbon_end\n.hidden g
 static int open_own_regions(struct gt_error *error)
 {
     int fd = memfd_create(GT_CARBON_FILE, MFD_CLOEXEC);
-    ssize_t size = gt_carbon_end - gt_carbon_start;
+    ssize_t size = (ssize_t)((uintptr_t)gt_carbon_end - (uintptr_t)gt_carbon_start);
     if (fd < 0 || write(fd, gt_carbon_start, (size_t)size) != size || lseek(fd, 0, SEEK_SET) < 0) {
         int status = gt_error_system(error, errno, "%s", GT_CARBON_FILE);
         if (fd >= 0)

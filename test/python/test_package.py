@@ -109,7 +109,8 @@ USE = """
 
 
 def test_the_original_in_the_same_environment_is_told(archives, tmp_path):
-    site, words = tmp_path / "site", [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-index", "--no-deps"]
+    site = tmp_path / "site"
+    words = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-index", "--no-deps"]
     subprocess.run([*words, "--target", str(site), str(archives[0])], check=True)
 
     def said():
@@ -128,8 +129,8 @@ def test_the_original_in_the_same_environment_is_told(archives, tmp_path):
     (["sqlite3.h", "utf8proc.h", "zlib.h"],
      "missing jansson.h: apt-get install libjansson-dev (Debian), dnf install jansson-devel (RHEL), conda install jansson (conda-forge)"),
     (["sqlite3.h", "zlib.h"],
-     "missing jansson.h, utf8proc.h: apt-get install libjansson-dev libutf8proc-dev (Debian), dnf install jansson-devel utf8proc-devel (RHEL), "
-     "conda install jansson libutf8proc (conda-forge)"),
+     "missing jansson.h, utf8proc.h: apt-get install libjansson-dev libutf8proc-dev (Debian), "
+     "dnf install jansson-devel utf8proc-devel (RHEL), conda install jansson libutf8proc (conda-forge)"),
 ])
 def test_a_missing_header_names_its_package(found, said, tmp_path):
     for name in found:
