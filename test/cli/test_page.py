@@ -226,7 +226,7 @@ def test_changes_have_round_marks(cli, tmp_path, after, marks):
     assert cli("sub-track", "compare", "-m", "b=before.csv", "-m", "a=after.csv", "-o", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     forest = page[page.index('id="figure1"'):page.index("</figure>")]
-    assert [int(text) for text in re.findall(r'<text text-anchor="(?:middle|end)"[^>]*>([^<]*) %', forest)] == marks
+    assert [int(text) for text in re.findall(r'<text text-anchor="(?:middle|end)"[^>]*>([^<]*) %', forest)] == marks * 2, "one for wide windows, one for phones"
 
 
 @needs_browser
@@ -513,7 +513,8 @@ def test_tables_fit_the_screen(operators, comparison, cli, tmp_path, width):
     with Browser(tmp_path / "page.html", width=width) as page:
         assert page.value("document.documentElement.scrollWidth") <= width and page.value(fits)
         names = page.value(BOXES % "svg text.in" + ".map(box => [box.top, box.bottom])")
-        assert all(before[1] <= after[0] + 1 for before, after in zip(names, names[1:])), names
+        names = [box for box in names if box[1] > box[0]]  # those of the other drawing are hidden
+        assert names and all(before[1] <= after[0] + 1 for before, after in zip(names, names[1:])), names
     command = "sh", "-c", "sleep 0.5; true", OPERATORS[2][0]
     assert cli("run", "--quiet", "--disable-logs", "--detail", "--st=0.1", "--tf=own.sqlite", "--", *command).returncode == 0
     assert cli("report", "own.sqlite", "-o", "page.html").returncode == 0

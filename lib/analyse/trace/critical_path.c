@@ -441,7 +441,7 @@ static bool any_of_gpus(const struct gt_analysis_input *input, const struct gt_c
         if (collectives->arrival[i].event == SIZE_MAX ||
             gt_analysis_work(input, collectives->arrival[i].event) == GT_WORK_KERNEL)
             return true;
-    return false;
+    return !arrivals; /* a rank alone: those of others may have taken part */
 }
 
 int gt_critical_path_find(struct gt_critical_path *path, const struct gt_analysis_input *input, uint32_t first)
