@@ -138,6 +138,10 @@ struct gt_reading {
 };
 
 struct gt_trace_file *gt_reading_file(struct gt_reading *reading);
+/* Reads the whole file, of `most` bytes at most (-EFBIG), with a NUL behind it, and notes where its end came early. The caller
+ * frees *ret. */
+int gt_reading_whole(struct gt_reading *reading, const char *path, size_t most, char **ret, size_t *length,
+                     struct gt_error *error);
 /* Tell the file's clock base and node or rank. -EAGAIN: events were read without it. The reader returns it, and is
  * called again with the fact known from the start. */
 int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_clock clock);

@@ -9,6 +9,7 @@
 
 #include "base/grow.h"
 #include "base/number.h"
+#include "trace/input.h"
 #include "trace/members.h"
 
 /* ---- from four numbers to one ---- */
@@ -222,6 +223,22 @@ void gt_filter_release(struct gt_filter *filter)
 struct gt_trace_file *gt_reading_file(struct gt_reading *reading)
 {
     return &reading->trace->file[reading->file];
+}
+
+int gt_reading_whole(struct gt_reading *reading, const char *path, size_t most, char **ret, size_t *length,
+                     struct gt_error *error)
+{
+    char trouble[80];
+    struct gt_trace_file *file = gt_reading_file(reading);
+    int status = gt_input_whole(path, reading->options->ceiling, most, ret, length, trouble, sizeof trouble, error);
+    if (status < 0)
+        return status;
+    file->bytes = *length;
+    if (*trouble) {
+        file->damage.cut_off = true;
+        gt_damage_note(&file->damage, *length, "%s", trouble);
+    }
+    return 0;
 }
 
 int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_clock clock)

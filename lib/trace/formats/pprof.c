@@ -349,17 +349,11 @@ static int read_message(struct pprof *pprof, struct gt_span bytes)
 static int read_pprof(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct pprof pprof = {.reading = reading, .maker = {.trace = reading->trace}};
-    struct gt_trace_file *about = gt_reading_file(reading);
-    char *bytes = NULL, trouble[80];
+    char *bytes = NULL;
     size_t length = 0;
-    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, &bytes, &length, trouble, sizeof trouble,
-                                error);
+    int status = gt_reading_whole(reading, path, MOST_BYTES, &bytes, &length, error);
     if (status < 0)
         return status;
-    about->bytes = length;
-    about->damage.cut_off = *trouble;
-    if (*trouble)
-        gt_damage_note(&about->damage, length, "%s", trouble);
     status = read_message(&pprof, (struct gt_span){bytes, length});
     gt_profile_maker_release(&pprof.maker);
     free(pprof.string);

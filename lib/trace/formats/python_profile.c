@@ -13,23 +13,6 @@
 
 enum { MOST_BYTES = 256 << 20 };
 
-/* The bytes of a whole file, to be freed. -EFBIG: it is larger than any profile. */
-static int read_whole(struct gt_reading *reading, const char *path, char **ret, size_t *length, struct gt_error *error)
-{
-    char trouble[80];
-    struct gt_trace_file *file = gt_reading_file(reading);
-    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, ret, length, trouble, sizeof trouble,
-                                error);
-    if (status < 0)
-        return status;
-    file->bytes = *length;
-    if (*trouble) {
-        file->damage.cut_off = true;
-        gt_damage_note(&file->damage, *length, "%s", trouble);
-    }
-    return 0;
-}
-
 /* ---- cProfile ----
  * cProfile's dumps: marshal of {(file, line, function): (primitive calls, calls, seconds in it, seconds with what it
  * called, {caller: the same four, or a number of calls})}. */
@@ -165,7 +148,7 @@ static int read_pstats(struct gt_reading *reading, const char *path, struct gt_e
     struct gt_marshal marshal;
     char *bytes = NULL;
     size_t length = 0;
-    int status = read_whole(reading, path, &bytes, &length, error);
+    int status = gt_reading_whole(reading, path, MOST_BYTES, &bytes, &length, error);
     if (status < 0)
         return status;
     gt_marshal_open(&marshal, bytes, length);
@@ -281,7 +264,7 @@ static int load(struct gt_reading *reading, const char *path, struct gt_json_val
     struct gt_json_trouble problem;
     size_t length = 0;
     char *text = NULL;
-    int status = read_whole(reading, path, &text, &length, error);
+    int status = gt_reading_whole(reading, path, MOST_BYTES, &text, &length, error);
     *ret = status < 0 ? NULL : gt_json_parse(text, length, 0, &problem);
     if (status >= 0 && !*ret) {
         struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;

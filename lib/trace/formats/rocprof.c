@@ -588,16 +588,11 @@ static int read_document(struct gt_reading *reading, struct gt_span text)
 static int read_rocprof(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_trace_file *about = gt_reading_file(reading);
-    char *text = NULL, trouble[80];
+    char *text = NULL;
     size_t length = 0;
-    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, &text, &length, trouble, sizeof trouble,
-                                error);
+    int status = gt_reading_whole(reading, path, MOST_BYTES, &text, &length, error);
     if (status < 0)
         return status;
-    about->bytes = length;
-    about->damage.cut_off = *trouble;
-    if (*trouble)
-        gt_damage_note(&about->damage, length, "%s", trouble);
     const char *begin = text + strspn(text, " \t\r\n");
     status = read_document(reading, (struct gt_span){begin, length - (size_t)(begin - text)});
     free(text);

@@ -279,17 +279,11 @@ static int read_document(struct file *file, struct gt_span text)
 static int read_speedscope(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct file file = {.reading = reading};
-    struct gt_trace_file *about = gt_reading_file(reading);
-    char *text = NULL, trouble[80];
+    char *text = NULL;
     size_t length = 0;
-    int status = gt_input_whole(path, reading->options->ceiling, MOST_BYTES, &text, &length, trouble, sizeof trouble,
-                                error);
+    int status = gt_reading_whole(reading, path, MOST_BYTES, &text, &length, error);
     if (status < 0)
         return status;
-    about->bytes = length;
-    if (*trouble)
-        gt_damage_note(&about->damage, length, "%s", trouble);
-    about->damage.cut_off = *trouble;
     status = read_document(&file, (struct gt_span){text, length});
     free(file.frame);
     free(file.stack);
