@@ -7,7 +7,7 @@
 #include "analyse/export/tables.h"
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/dataloader.h"
-#include "analyse/trace/functions.h"
+#include "analyse/calls/functions.h"
 #include "analyse/trace/window.h"
 #include "api/python.h"
 #include "core.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyse/trace/api.h"
+#include "analyse/calls/api.h"
 #include "support/traces.h"
 
 enum { US = 1000 };

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "analyse/trace/dataloader.h"
-#include "analyse/trace/functions.h"
+#include "analyse/calls/functions.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/lists.h"
-#include "analyse/trace/operators.h"
+#include "analyse/calls/operators.h"
 #include "analyse/trace/phases.h"
 #include "analyse/trace/utilization.h"
 #include "base/grow.h"

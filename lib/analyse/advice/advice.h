@@ -7,7 +7,7 @@
 
 #include "analyse/trace/flight.h"
 #include "analyse/trace/lists.h"
-#include "analyse/trace/path_graph.h"
+#include "analyse/path/path_graph.h"
 
 /* So much could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
 struct gt_gain {

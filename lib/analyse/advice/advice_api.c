@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/trace/api.h"
-#include "analyse/trace/call_tree.h"
+#include "analyse/calls/api.h"
+#include "analyse/calls/call_tree.h"
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/gpu.h"
 #include "base/number.h"

@@ -8,7 +8,7 @@
 #include "analyse/trace/time_words.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/host_waits.h"
-#include "analyse/trace/operators.h"
+#include "analyse/calls/operators.h"
 #include "analyse/trace/lists.h"
 #include "analyse/trace/steps.h"
 #include "base/number.h"

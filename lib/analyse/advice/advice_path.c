@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/trace/critical_path.h"
+#include "analyse/path/critical_path.h"
 
 /* Each is a matter of its own. The first are of ranks, the second of the job. */
 #define SENTENCES(what)                                                                                               \

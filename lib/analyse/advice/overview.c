@@ -10,7 +10,7 @@
 #include "analyse/advice/advice.h"
 #include "analyse/advice/job_brief.h"
 #include "analyse/advice/job_figures.h"
-#include "analyse/trace/operators.h"
+#include "analyse/calls/operators.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/steps.h"
 #include "analyse/trace/time_words.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/critical_path.h"
+#include "analyse/path/critical_path.h"
 #include "base/json.h"
 
 enum { FIRST_PROCESS = 3000000 }; /* behind those of counters */

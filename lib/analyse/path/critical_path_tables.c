@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/critical_path.h"
+#include "analyse/path/critical_path.h"
 #include "base/number.h"
 
 static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};

@@ -1,4 +1,4 @@
-#include "analyse/trace/critical_path.h"
+#include "analyse/path/critical_path.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* What must happen before what: points in time on lanes (threads of hosts, streams of GPUs), each held by the point before it on
  * its lane and by edges from points of others. A binding edge tells what a point waited for in the end: its time is exactly
  * that of its origin and the weight. Times are ns by the clock of the first rank. */
-#ifndef GT_ANALYSE_TRACE_PATH_GRAPH_H
-#define GT_ANALYSE_TRACE_PATH_GRAPH_H
+#ifndef GT_ANALYSE_PATH_PATH_GRAPH_H
+#define GT_ANALYSE_PATH_PATH_GRAPH_H
 
 #include "analyse/trace/collectives.h"
 #include "analyse/trace/gpu.h"

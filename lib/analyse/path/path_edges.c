@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/path_graph.h"
+#include "analyse/path/path_graph.h"
 #include "base/grow.h"
 #include "base/number.h"
 

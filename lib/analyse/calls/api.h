@@ -1,6 +1,6 @@
 /* Calls of the runtime and the driver of CUDA or HIP, by what they do. */
-#ifndef GT_ANALYSE_TRACE_API_H
-#define GT_ANALYSE_TRACE_API_H
+#ifndef GT_ANALYSE_CALLS_API_H
+#define GT_ANALYSE_CALLS_API_H
 
 #include "analyse/trace/lists.h"
 

@@ -1,10 +1,10 @@
 /* The critical path of each step: from its end back to its begin, at each point to what it waited for in the end. The pieces of a
  * path sum to the step. Of each rank, where waiting for other ranks is a piece of its own; and of the job, which goes on at the rank
  * that came last. Times are ns by the clock of the first rank. */
-#ifndef GT_ANALYSE_TRACE_CRITICAL_PATH_H
-#define GT_ANALYSE_TRACE_CRITICAL_PATH_H
+#ifndef GT_ANALYSE_PATH_CRITICAL_PATH_H
+#define GT_ANALYSE_PATH_CRITICAL_PATH_H
 
-#include "analyse/trace/path_graph.h"
+#include "analyse/path/path_graph.h"
 
 struct gt_path_piece {
     int64_t start, end;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/call_tree.h"
+#include "analyse/calls/call_tree.h"
 #include "analyse/trace/gpu.h"
 #include "base/number.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/functions.h"
+#include "analyse/calls/functions.h"
 #include "analyse/trace/lists.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/call_tree.h"
-#include "analyse/trace/flop_formulas.h"
+#include "analyse/calls/call_tree.h"
+#include "analyse/calls/flop_formulas.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/gpu_steps.h"
 #include "base/number.h"

@@ -1,5 +1,5 @@
 /* The calls of the CUDA or HIP runtime and driver by name, and how fast memory was copied. */
-#include "analyse/trace/api.h"
+#include "analyse/calls/api.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 /* The points of the graph: spans of threads, each nested in others, and the work of streams, one after another. */
-#include "analyse/trace/path_graph.h"
+#include "analyse/path/path_graph.h"
 
 #include <errno.h>
 #include <stdlib.h>

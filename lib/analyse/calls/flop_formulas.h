@@ -1,6 +1,6 @@
 /* Floating point operations of an operator, from the shapes of its inputs. */
-#ifndef GT_ANALYSE_TRACE_FLOP_FORMULAS_H
-#define GT_ANALYSE_TRACE_FLOP_FORMULAS_H
+#ifndef GT_ANALYSE_CALLS_FLOP_FORMULAS_H
+#define GT_ANALYSE_CALLS_FLOP_FORMULAS_H
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/trace/path_graph.h"
+#include "analyse/path/path_graph.h"
 #include "base/grow.h"
 #include "base/number.h"
 

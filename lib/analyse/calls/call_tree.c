@@ -1,4 +1,4 @@
-#include "analyse/trace/call_tree.h"
+#include "analyse/calls/call_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

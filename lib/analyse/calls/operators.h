@@ -1,7 +1,7 @@
 /* PyTorch's profiler tells of operators and of memory on devices: each "[memory]" instant is an allocation (Bytes >
  * 0) or a release (< 0), with the totals of the allocator after it. Functions that can fail return 0 or -ENOMEM. */
-#ifndef GT_ANALYSE_TRACE_OPERATORS_H
-#define GT_ANALYSE_TRACE_OPERATORS_H
+#ifndef GT_ANALYSE_CALLS_OPERATORS_H
+#define GT_ANALYSE_CALLS_OPERATORS_H
 
 #include "analyse/trace/lists.h"
 

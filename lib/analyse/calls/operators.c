@@ -1,4 +1,4 @@
-#include "analyse/trace/operators.h"
+#include "analyse/calls/operators.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/call_tree.h"
+#include "analyse/calls/call_tree.h"
 #include "base/number.h"
 
 /* ---- operators ----

@@ -1,7 +1,7 @@
 /* The call tree tells what runs inside what on the threads of the host: annotations, operators, and the calls of the CUDA runtime that they
  * make; and which of the operators each piece of GPU work, and each backward operator, belongs to. */
-#ifndef GT_ANALYSE_TRACE_CALL_TREE_H
-#define GT_ANALYSE_TRACE_CALL_TREE_H
+#ifndef GT_ANALYSE_CALLS_CALL_TREE_H
+#define GT_ANALYSE_CALLS_CALL_TREE_H
 
 #include "analyse/trace/lists.h"
 

@@ -1,6 +1,6 @@
 /* Python functions are added up over the dumps of profilers. */
-#ifndef GT_ANALYSE_TRACE_FUNCTIONS_H
-#define GT_ANALYSE_TRACE_FUNCTIONS_H
+#ifndef GT_ANALYSE_CALLS_FUNCTIONS_H
+#define GT_ANALYSE_CALLS_FUNCTIONS_H
 
 #include "analyse/trace/analysis.h"
 #include "base/table.h"

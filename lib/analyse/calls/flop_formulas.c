@@ -2,7 +2,7 @@
  * added or scaled on the way counts for nothing, and attention is counted in full where it is causal. Two things are otherwise
  * there: in the gradient of the weights of a grouped convolution each group is counted with the channels of all, and what
  * fused operators of flash-attn do is not counted. */
-#include "analyse/trace/flop_formulas.h"
+#include "analyse/calls/flop_formulas.h"
 
 #include <ctype.h>
 #include <math.h>
