@@ -541,6 +541,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
     gt_spans_release(&adviser->drained);
+    free(adviser->held);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)

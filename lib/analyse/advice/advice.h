@@ -25,13 +25,21 @@ struct gt_advice {
     char *sentence;
 };
 
+/* What holds the steps of a rank, or (node GT_TRACE_NONE) those of all ranks: ns of their critical paths. */
+struct gt_held_steps {
+    uint32_t node;
+    double whole, part[GT_PATH_KINDS];
+};
+
 struct gt_adviser {
     const struct gt_analysis_input *input;
     struct gt_advice *advice;
     size_t count, capacity;
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
     struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
-    int status;              /* negative errno of what failed; rules do nothing then */
+    struct gt_held_steps *held;
+    size_t held_count, held_capacity;
+    int status; /* negative errno of what failed; rules do nothing then */
 };
 
 /* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */

@@ -5,6 +5,7 @@
 
 #include "analyse/advice/advice.h"
 #include "analyse/path/critical_path.h"
+#include "base/grow.h"
 
 /* Each is a matter of its own. The first are of ranks, the second of the job. */
 #define SENTENCES(what)                                                                                               \
@@ -21,7 +22,7 @@ static const char *const sentences[GT_PATH_KINDS][2] = {
     [GT_PATH_COMMUNICATION] = SENTENCES("communication"),
     [GT_PATH_COPIES] = SENTENCES("copies and fills of memory"),
     [GT_PATH_WAITING] = SENTENCES("waiting for other ranks"),
-    [GT_PATH_GAPS] = SENTENCES("the pauses between work of GPUs"),
+    [GT_PATH_GAPS] = SENTENCES("the pauses of streams between work that follows each other"),
     [GT_PATH_OTHER] = SENTENCES("what the host does outside of operators and calls"),
 };
 
@@ -123,16 +124,33 @@ static void tell(struct gt_adviser *adviser, const struct search *search, size_t
                   gt_analysis_text(adviser->input, path->step[from].span.key[0]), gain.percent, share);
 }
 
+static int keep_held(struct gt_adviser *adviser, const struct search *search)
+{
+    const struct gt_critical_path *path = search->path;
+    for (size_t from = 0, to; from < path->steps; from = to) {
+        to = run_of_node(path, from);
+        if (path->step[from].is_whole_node)
+            continue;
+        struct gt_held_steps *held = GT_GROW(adviser, held);
+        if (!held)
+            return -ENOMEM;
+        *held = (struct gt_held_steps){path->step[from].span.key[0], (double)whole_of(path, from, to), {0}};
+        for (int kind = 0; kind < GT_PATH_KINDS; kind++)
+            held->part[kind] = (double)on_path(search, from, to, (enum gt_path_kind)kind);
+    }
+    return 0;
+}
+
 /* Ranks that have steps in common are told as one. */
 static int judge(struct gt_adviser *adviser, struct search *search)
 {
     const struct gt_critical_path *path = search->path;
     bool has_job = path->steps > path->ranks;
     size_t first = has_job ? path->ranks : 0, last = has_job ? path->steps : path->ranks;
-    int status = 0;
     for (size_t i = 0; i < path->steps; i++)
         for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++)
             search->part[i][path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
+    int status = keep_held(adviser, search);
     for (size_t i = first; i < last; i++)
         search->best[i] = (struct best){GT_PATH_KINDS, INT64_MAX, 0};
     for (int kind = 0; kind < GT_PATH_KINDS && status >= 0; kind++)

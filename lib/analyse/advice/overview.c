@@ -575,15 +575,15 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     int status = gt_ranks_find(input, &job.rank, &job.ranks);
     if (status >= 0) {
         gt_job_brief_begin(&job.brief, input, root, job.rank, job.ranks);
-        status = gt_job_figures(input, root, job.rank, job.ranks);
+        status = gt_advise_all(&adviser);
     }
+    status = status < 0 ? status : gt_job_figures(&adviser, root, job.rank, job.ranks);
     if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
         status = add_steps(&job);
         gt_job_brief_end(&job.brief);
     }
-    status = status < 0 ? status : gt_advise_all(&adviser);
     status = status < 0 ? status : find(&job, &adviser, &findings);
     if (status >= 0) {
         size_t not_shown = add_findings(&job, &adviser, &findings);
