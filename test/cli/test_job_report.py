@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -428,3 +429,10 @@ def test_top_cuts_every_long_table_and_says_so(gpu_tracker, tmp_path):
             assert "Not shown: " in words(analysis, "--top=1") and "Not shown" not in words(analysis, "--all")
         assert "not_shown" not in json.loads(words(analysis, "--all", "--format=json"))
     assert all(len(rows) <= 3 for rows in json.loads(words("critical_path", "--top=1", "--format=json")).values() if isinstance(rows, list))
+
+
+def test_the_time_of_the_traces_is_by_aligned_clocks(gpu_tracker, tmp_path):
+    for rank in range(4):
+        Rank(rank, clock=50_000 * rank).write(tmp_path)
+    page = subprocess.run([gpu_tracker, "profile", tmp_path, "--format=html"], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"traces</\w+>\s*(<[^>]*>)*10\.0 ms", page), page[page.index("traces") - 100:][:400]
