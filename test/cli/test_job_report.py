@@ -388,7 +388,8 @@ def test_collectives_of_the_host_tell_who_comes_last(report, tmp_path):
             own.add("cpu_op", "aten::mm", 9, begin, work)
             own.add("user_annotation", "gloo:all_reduce", 10, begin + work, 900 - work)
         own.write(tmp_path)
-    finding, = report()["findings"]
+    finding, path = report()["findings"]
+    assert path["see"] == "critical_path" and "if communication took no time" in path["advice"]
     assert finding["advice"].startswith("rank 1 makes the others wait 60.0 % of each step: it comes last to 4 of 4 collectives")
     assert finding["cost_us"] == 4 * 600
     row, = report("collectives")["collectives"]
