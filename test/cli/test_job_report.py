@@ -437,3 +437,11 @@ def test_the_time_of_the_traces_is_by_aligned_clocks(gpu_tracker, tmp_path):
         Rank(rank, clock=50_000 * rank).write(tmp_path)
     page = subprocess.run([gpu_tracker, "profile", tmp_path, "--format=html"], capture_output=True, text=True, check=True).stdout
     assert re.search(r"traces</\w+>\s*(<[^>]*>)*10\.0 ms", page), page[page.index("traces") - 100:][:400]
+
+
+def test_where_no_rank_is_the_worst_no_star_is_explained(gpu_tracker, tmp_path):
+    for rank in range(2):
+        Rank(rank).write(tmp_path)
+    for form in ("text", "html"):
+        shown = subprocess.run([gpu_tracker, "profile", tmp_path, "--format", form], capture_output=True, text=True, check=True).stdout
+        assert "rank 1" in shown and "; *" not in shown and "rank 1 *" not in shown
