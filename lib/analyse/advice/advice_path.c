@@ -112,16 +112,18 @@ static void tell(struct gt_adviser *adviser, const struct search *search, size_t
     const struct best *best = &search->best[from];
     double whole = (double)whole_of(path, from, to), share = gt_percent((double)best->on_path, whole);
     bool of_job = from >= path->ranks;
-    struct gt_gain gain = gt_gain_of(whole - (double)best->length, whole);
-    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(gain.percent >= 5))
+    double shorter = gt_gain_of(whole - (double)best->length, whole).percent;
+    uint32_t node = path->step[from].span.key[0];
+    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(shorter >= 5) ||
+        (best->kind == GT_PATH_LOADING && gt_advice_tells(adviser, node, "dataloader")))
         return;
+    struct gt_gain gain = gt_gain_of_rank(adviser, node, whole - (double)best->length);
     const char *const *sentence = best->kind == GT_PATH_COMMUNICATION && path->graph.incomplete ? incomplete
                                                                                                 : sentences[best->kind];
     if (of_job)
-        gt_advise(adviser, gain, "critical_path", sentence[1], gain.percent, share);
+        gt_advise(adviser, gain, "critical_path", sentence[1], shorter, share);
     else
-        gt_advise(adviser, gain, "critical_path", sentence[0],
-                  gt_analysis_text(adviser->input, path->step[from].span.key[0]), gain.percent, share);
+        gt_advise(adviser, gain, "critical_path", sentence[0], gt_analysis_text(adviser->input, node), shorter, share);
 }
 
 static int keep_held(struct gt_adviser *adviser, const struct search *search)
