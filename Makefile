@@ -249,9 +249,11 @@ static: build-dependencies
 	@tools/check-libc build/static-$(MACHINE)/gpu-tracker
 	@echo build/static-$(MACHINE)/gpu-tracker
 
-# The wheels for PyPI, into dist/, checked by auditwheel and abi3audit.
+# The wheels for PyPI, into dist/, checked by auditwheel and abi3audit. Python 3.10 has its own, where there is one to make it.
 wheels: build-dependencies
 	@for machine in x86_64 aarch64; do tools/build-wheel $$machine || exit 1; done
+	@if python3.10 -c '' 2>/dev/null; then for machine in x86_64 aarch64; do tools/build-wheel $$machine python3.10 || exit 1; done; \
+	else echo "make wheels: there is no python3.10 here, so none was made for it" >&2; fi
 
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
