@@ -62,9 +62,9 @@ $(BUILD)/libgputracker.a: $(LIB_OBJ)
 	@rm -f $@ && $(SAY) "AR $@"
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/libgputracker.so: $(LIB_OBJ)
+$(BUILD)/libgputracker.so: $(LIB_OBJ) lib/libgputracker.map
 	@ln -sf $(@F) $@.0 && $(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F).0 -Wl,--as-needed -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F).0 -Wl,--version-script=lib/libgputracker.map -Wl,--as-needed -o $@ $(LIB_OBJ) $(LDLIBS)
 
 $(BUILD)/cli/screen.o: CPPFLAGS += $(if $(NCURSES),-DGT_HAVE_NCURSES)
 $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
