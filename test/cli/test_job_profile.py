@@ -1,0 +1,119 @@
+"""profile of a folder with a recording of each rank: how they were used, who is slow, which node is sick."""
+import json
+
+import pytest
+from job_folder import JobFolder
+
+RANKS = 40
+
+
+@pytest.fixture
+def profile(cli):
+    def make(analysis, folder="job", *words):
+        done = cli("profile", analysis, folder, "-f", "json", *words)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    return make
+
+
+@pytest.fixture
+def job(gpu_tracker, tmp_path):
+    return JobFolder(gpu_tracker, tmp_path / "job", RANKS)
+
+
+def test_the_spread_of_a_metric_over_the_ranks(job, profile, cli):
+    job.slow(11, 0.8)
+    report = profile("utilization")
+    spread = report["spread"]["cpu_utilization"]
+    assert spread["ranks"] == RANKS and spread["median"] == pytest.approx(1, abs=0.02)
+    assert spread["least"] == pytest.approx(0.8, abs=0.02)
+    ranks = {row["rank"]: row for row in report["ranks"]}
+    assert len(ranks) == RANKS and [rank for rank, row in ranks.items() if row["off"]] == [11]
+    assert ranks[11]["off"] == "alone" and ranks[11]["node"] == "n1"
+    assert ranks[5]["p50"] == pytest.approx(1, abs=0.03) and ranks[5]["p95"] == pytest.approx(1.05, abs=0.03)
+    assert ranks[5]["p95"] <= ranks[5]["most"]
+    text = cli("profile", "utilization", "job").stdout
+    assert len(text.splitlines()) < RANKS and len(cli("profile", "utilization", "job", "--all").stdout.splitlines()) > RANKS
+    assert "ram" in report["spread"] and list(profile("utilization", "job", "--metric", "ram")["spread"]) == ["ram"]
+
+
+def test_a_counter_is_told_as_what_it_rises_in_a_second(job, profile):
+    for rank in range(RANKS):
+        job.run(rank, f"UPDATE data SET combined_read_bytes = {rank + 1} * 1000 * (timestamp - 1790000000)")
+    report = profile("utilization", "job", "--metric", "read_bytes")
+    assert [row["mean"] for row in report["ranks"]] == pytest.approx([1000 * (rank + 1) for rank in range(RANKS)])
+
+
+def test_a_metric_of_the_machine_is_told_once_a_node(job, profile):
+    for rank in range(RANKS):
+        job.run(rank, "UPDATE data SET system_ram = 2")
+    job.run(9, "UPDATE outcome SET value = value + 1 WHERE key = 'samples'")
+    report = profile("utilization", "job", "--metric", "system_ram")
+    assert [row["node"] for row in report["ranks"]] == [f"n{node}" for node in range(RANKS // 8)]
+    assert report["ranks"][1]["rank"] == 9  # the one with the most samples
+
+
+def test_the_slow_rank_is_named_and_nobody_else(job, profile, cli):
+    assert profile("stragglers")["stragglers"] == []
+    assert "No rank is off" in cli("profile", "stragglers", "job").stdout
+    job.slow(11, 0.8)
+    found, = profile("stragglers")["stragglers"]
+    assert (found["rank"], found["figure"], found["with_node"]) == (11, "cpu_utilization", "it is alone")
+    assert found["ratio"] == pytest.approx(0.8, abs=0.02) and found["share_off"] > 0.9
+    for rank in range(8, 16):
+        if rank != 11:
+            job.slow(rank, 0.8)
+    assert {row["with_node"] for row in profile("stragglers")["stragglers"]} == {"its node is"}
+
+
+def test_steps_are_compared_over_the_ranks(job, profile):
+    for rank in range(RANKS):
+        job.blocks(rank, [0.6 if rank == 3 and i != 2 else 0.9 if rank == 7 and i == 2 else 0.4 + 0.0001 * rank for i in range(10)])
+    report = profile("stragglers")
+    block, = report["blocks"]
+    assert (block["name"], block["ranks"], block["calls"], block["rank"]) == ("step", RANKS, 10 * RANKS, 3)
+    assert block["most"] == pytest.approx(9 * 0.6 + 0.4003, abs=1e-3) and block["cost"] == pytest.approx(1.71, abs=0.05)
+    slowest = {row["rank"]: row for row in report["slowest"]}
+    assert set(slowest) == {3, 7} and report["slowest"][0]["rank"] == 3
+    assert (slowest[3]["times"], slowest[3]["steps"], slowest[7]["times"]) == (9, 10, 1)
+    assert slowest[3]["lost"] == pytest.approx(9 * 0.2, abs=1e-3) and slowest[7]["lost"] == pytest.approx(0.5, abs=1e-3)
+    assert {(row["rank"], row["figure"]) for row in report["stragglers"]} == {(3, "step"), (7, "step")}
+    assert profile("stragglers", "job", "--select", "nothing")["blocks"] == []
+
+
+def test_sick_nodes_and_gpus_are_named(job, profile, cli):
+    assert profile("health")["findings"] == [] and "No check" in cli("profile", "health", "job").stdout
+
+    def healthy(sample):
+        return {"gpu_clock": 1.8e9 if sample % 2 else 0.3e9, "gpu_utilization": sample % 2, "gpu_throttle": 1, "gpu_temperature": 60}
+
+    for rank in range(0, RANKS, 8):
+        job.gpus(rank, healthy, healthy)
+    job.run(8, "UPDATE gpu_data SET gpu_throttle = 4 WHERE device = 1 AND timestamp < 1790000003")
+    job.run(16, "UPDATE gpu_data SET gpu_clock = gpu_clock * 0.9 WHERE device = 0")
+    for rank in range(RANKS):
+        job.run(rank, f"UPDATE data SET system_pressure_io = {0.4 if rank // 8 == 3 else 0.01} * (timestamp - 1790000000)")
+    job.run(33, "UPDATE outcome SET value = 20 WHERE key = 'missed'")
+    job.run(33, "UPDATE outcome SET value = 100 WHERE key = 'samples'")
+    job.run(2, "UPDATE static_data SET clock_error = 0.5")
+    report = profile("health")
+    found = {(row["node"], row["gpu"], row["check"]): row for row in report["findings"]}
+    assert set(found) == {("n1", 1, "throttled"), ("n2", 0, "clock_under_load"), ("n3", None, "pressure_io"), ("n4", None, "missed"),
+                          ("n0", None, "clock_error")}
+    assert found["n1", 1, "throttled"]["value"] == pytest.approx(3 / 60) and found["n1", 1, "throttled"]["uuid"] == "GPU-8-1"
+    assert found["n2", 0, "clock_under_load"]["value"] == pytest.approx(1.62e9)
+    assert found["n2", 0, "clock_under_load"]["peers"] == pytest.approx(1.8e9)
+    assert found["n4", None, "missed"]["value"] == pytest.approx(20 / 120)
+    assert len(report["gpus"]) == 2 * RANKS // 8 and len(report["nodes"]) == RANKS // 8
+
+
+def test_a_folder_with_traces_is_looked_at_as_before(job, cli, refused, tmp_path):
+    assert cli("profile", "health", "job/0.sqlite").returncode == 2
+    refused(2, "metric", "profile", "stragglers", "job", "--metric", "ram")
+    assert cli("profile", "utilization", "job", "--by", "device").returncode == 0
+    refused(2, "--metric", "profile", "utilization", "job", "--by", "device", "--metric", "ram")
+    refused(2, "no metric", "profile", "utilization", "job", "--metric", "wonder")
+    refused(2, "--metric", "profile", "utilization", "job/0.sqlite", "--metric", "ram")
+    (tmp_path / "job" / "trace.json").write_text('[{"name": "a", "ph": "X", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]')
+    done = cli("profile", "utilization", "job", "-f", "json")
+    assert done.returncode == 0 and "spread" not in json.loads(done.stdout)
