@@ -117,3 +117,24 @@ def test_a_folder_with_traces_is_looked_at_as_before(job, cli, refused, tmp_path
     (tmp_path / "job" / "trace.json").write_text('[{"name": "a", "ph": "X", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]')
     done = cli("profile", "utilization", "job", "-f", "json")
     assert done.returncode == 0 and "spread" not in json.loads(done.stdout)
+
+
+def test_a_merged_timeline_keeps_the_ranks_of_a_machine_apart(gpu_tracker, cli, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 3, seconds=5)
+    for rank in range(3):
+        job.run(rank, f"UPDATE data SET combined_ram = {rank + 1}")
+        job.blocks(rank, [0.5, 0.5])
+
+    def merged(*words):
+        assert cli("timeline", "merge", "job", "-o", "m.json", "--overwrite", *words).returncode == 0
+        return json.loads((tmp_path / "m.json").read_text())
+
+    events = merged()
+    for rank in range(3):
+        values = {event["args"]["value"] for event in events if event["name"] == f"combined_ram_n0-{rank}"}
+        assert values == {(rank + 1) * 1e9}
+    assert {event["args"]["node"] for event in events if event["name"] == "process_name" and "node" in event["args"]} == \
+        {"n0-0", "n0-1", "n0-2"}
+    of_one = merged("--node", "1")
+    assert {event["name"] for event in of_one if event["ph"] == "C" and "combined_ram" in event["name"]} == {"combined_ram_n0-1"}
+    assert len([event for event in of_one if event["ph"] == "X"]) == 2
