@@ -40,24 +40,36 @@ int gt_folder_has_analysis(const char *name)
     return gt_job_analysis_find(name) != NULL;
 }
 
-int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
-                      struct gt_report **ret, struct gt_error *error)
+static int analyse(const struct gt_job_analysis *analysis, const char *folder, const struct gt_folder_options *options,
+                   struct gt_report **ret, struct gt_error *error)
 {
     GT_OWN(struct gt_folder_options, own, options);
     const struct gt_job_options wanted = {.metric = own.metric, .select = own.select, .top = own.top};
-    const struct gt_job_analysis *found = gt_job_analysis_find(analysis);
     struct gt_job_source source;
     struct gt_job job;
-    if (!found)
-        return gt_error_set(error, EINVAL, "%s looks at traces, not at the ranks of a job", analysis);
     int status = gt_job_folder_open(&source, folder, error);
     if (status < 0)
         return status;
     status = gt_job_read_ranks(&job, &source, error);
     if (status >= 0) {
-        status = gt_job_analyse(ret, found, &job, &wanted, error);
+        status = gt_job_analyse(ret, analysis, &job, &wanted, error);
         gt_job_release(&job);
     }
     source.close(source.state);
     return status;
+}
+
+int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
+                      struct gt_report **ret, struct gt_error *error)
+{
+    const struct gt_job_analysis *found = gt_job_analysis_find(analysis);
+    if (!found)
+        return gt_error_set(error, EINVAL, "%s looks at traces, not at the ranks of a job", analysis);
+    return analyse(found, folder, options, ret, error);
+}
+
+int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
+                     struct gt_error *error)
+{
+    return analyse(&gt_job_blocks, folder, options, ret, error);
 }

@@ -32,6 +32,9 @@ struct gt_folder_options {
 /* Analyse a job: "utilization", "stragglers" or "health". -EINVAL: an option is wrong, or there is no recording. */
 int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
                       struct gt_report **ret, struct gt_error *error);
+/* Report the calls of the code blocks that all ranks collected. -ENOENT: there are none. */
+int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
+                     struct gt_error *error);
 /* Tell whether a file holds a recording or code blocks: 1 or 0, which a file that is not there gets. */
 int gt_recording_is_at(const char *path);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */

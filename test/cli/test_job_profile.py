@@ -119,6 +119,26 @@ def test_a_folder_with_traces_is_looked_at_as_before(job, cli, refused, tmp_path
     assert done.returncode == 0 and "spread" not in json.loads(done.stdout)
 
 
+def test_blocks_of_all_ranks(job, cli, refused):
+    for rank in range(RANKS):
+        job.blocks(rank, [0.5 + (0.1 if rank == 3 else 0)] * 10)
+    done = cli("sub-track", "analyze", "--tf", "job", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    block, = report["blocks"]
+    assert (block["name"], block["ranks"], block["num_calls"]) == ("step", RANKS, 10 * RANKS)
+    assert block["total"] == pytest.approx(10 * (0.5 * RANKS + 0.1)) and block["median_rank"] == pytest.approx(0.5)
+    assert block["slowest_rank"] == pytest.approx(0.6) and block["imbalance"] == pytest.approx(0.6 / (0.5 + 0.1 / RANKS) - 1)
+    assert [row["rank"] for row in report["ranks"]] == list(range(RANKS)) and report["ranks"][3]["p95"] == pytest.approx(0.6)
+    assert len(cli("analyze", "job").stdout.splitlines()) < RANKS < len(cli("analyze", "job", "--calls").stdout.splitlines())
+    refused(2, "folder", "analyze", "job", "--price", "1")
+
+
+def test_blocks_of_all_ranks_where_there_are_none(job, cli):
+    done = cli("analyze", "job")
+    assert done.returncode == 1 and "no recording holds code blocks" in done.stderr
+
+
 def test_a_merged_timeline_keeps_the_ranks_of_a_machine_apart(gpu_tracker, cli, tmp_path):
     job = JobFolder(gpu_tracker, tmp_path / "job", 3, seconds=5)
     for rank in range(3):

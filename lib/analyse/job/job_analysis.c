@@ -37,13 +37,10 @@ int gt_job_analyse(struct gt_report **ret, const struct gt_job_analysis *analysi
                    const struct gt_job_options *options, struct gt_error *error)
 {
     struct gt_report *report;
-    struct gt_buffer type = {0};
     int status = check(analysis, options, error);
     if (status < 0)
         return status;
-    gt_buffer_printf(&type, "profile_%s", analysis->name);
-    status = gt_report_new(&report, type.failed ? "" : type.data, error);
-    gt_buffer_release(&type);
+    status = gt_report_new(&report, analysis->type, error);
     if (status < 0)
         return status;
     add_job(gt_report_root(report), job);

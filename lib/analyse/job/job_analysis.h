@@ -14,6 +14,7 @@ struct gt_job_options {
 
 struct gt_job_analysis {
     const char *name;
+    const char *type;            /* of the report */
     bool has_metric, has_blocks; /* it takes the member of the options */
     int (*build)(struct gt_node *root, const struct gt_job *job, const struct gt_job_options *options,
                  struct gt_error *error);
@@ -21,9 +22,12 @@ struct gt_job_analysis {
 
 extern const struct gt_job_analysis gt_job_utilization, gt_job_stragglers, gt_job_health;
 
+/* Of all calls of blocks: no analysis of profile. */
+extern const struct gt_job_analysis gt_job_blocks;
+
 /* NULL: there is none of that name. */
 const struct gt_job_analysis *gt_job_analysis_find(const char *name);
-/* Makes a report of type "profile_<name>". -EINVAL: an option that it does not take. */
+/* -EINVAL: an option that it does not take. */
 int gt_job_analyse(struct gt_report **ret, const struct gt_job_analysis *analysis, const struct gt_job *job,
                    const struct gt_job_options *options, struct gt_error *error);
 

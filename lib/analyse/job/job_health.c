@@ -394,7 +394,7 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
     return status;
 }
 
-const struct gt_job_analysis gt_job_health = {.name = "health", .build = build};
+const struct gt_job_analysis gt_job_health = {.name = "health", .type = "profile_health", .build = build};
 
 static int refuse(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {

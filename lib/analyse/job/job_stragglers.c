@@ -322,4 +322,5 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
     return status;
 }
 
-const struct gt_job_analysis gt_job_stragglers = {.name = "stragglers", .has_blocks = true, .build = build};
+const struct gt_job_analysis gt_job_stragglers = {
+    .name = "stragglers", .type = "profile_stragglers", .has_blocks = true, .build = build};

@@ -189,4 +189,5 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
     return status;
 }
 
-const struct gt_job_analysis gt_job_utilization = {.name = "utilization", .has_metric = true, .build = build};
+const struct gt_job_analysis gt_job_utilization = {
+    .name = "utilization", .type = "profile_utilization", .has_metric = true, .build = build};
