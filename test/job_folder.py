@@ -24,7 +24,7 @@ class JobFolder:
 
     def change(self, rank, how, *arguments):
         database = sqlite3.connect(self.path(rank))
-        database.execute("PRAGMA synchronous = OFF")
+        database.executescript("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;")
         how(database, *arguments)
         database.commit()
         database.close()

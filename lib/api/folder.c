@@ -8,8 +8,11 @@
 #include "api/program.h"
 #include "gpu_tracker.h"
 
-int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
+int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
+                   struct gt_error *error)
 {
+    GT_OWN(struct gt_folder_options, own, options);
+    const struct gt_job_report_options wanted = {.heat = own.heat, .page = own.page, .all = own.top < 0};
     struct gt_job_source source;
     struct gt_job job;
     int status = gt_job_folder_open(&source, folder, error);
@@ -17,11 +20,19 @@ int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error
         return status;
     status = gt_job_read(&job, &source, error);
     if (status >= 0) {
-        status = gt_job_report(ret, &job, error);
+        status = gt_job_report(ret, &job, &wanted, error);
+        for (size_t i = 0; i < job.count && !status; i++)
+            status = !job.rank[i].complete;
         gt_job_release(&job);
     }
     source.close(source.state);
     return status;
+}
+
+int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
+{
+    int status = gt_folder_view(folder, NULL, ret, error);
+    return status < 0 ? status : 0;
 }
 
 int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),

@@ -28,7 +28,13 @@ struct gt_folder_options {
     const char *metric; /* utilization: this one; NULL: the usual ones */
     const char *select; /* stragglers: extended regular expression on the names of blocks; NULL: all */
     int top;            /* ranks that people see at each end; 0: ten, negative: all */
+    const char *heat;   /* gt_folder_view: this metric of each rank over time, too; NULL: none but a picture on pages */
+    int page;           /* gt_folder_view: keep what pages draw */
 };
+/* The report of gt_folder_report, with more in it. Returns 1 where a recording is not finished, else 0. -ENOENT: no recording has the
+ * metric. */
+int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
+                   struct gt_error *error);
 /* Analyse a job: "utilization", "stragglers" or "health". -EINVAL: an option is wrong, or there is no recording. */
 int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
                       struct gt_report **ret, struct gt_error *error);

@@ -1,5 +1,6 @@
-"""profile of a folder with a recording of each rank: how they were used, who is slow, which node is sick."""
+"""profile, heat map and blocks of a folder with a recording of each rank: how they were used, who is slow, which node is sick."""
 import json
+import subprocess
 
 import pytest
 from job_folder import JobFolder
@@ -158,3 +159,49 @@ def test_a_merged_timeline_keeps_the_ranks_of_a_machine_apart(gpu_tracker, cli, 
     of_one = merged("--node", "1")
     assert {event["name"] for event in of_one if event["ph"] == "C" and "combined_ram" in event["name"]} == {"combined_ram_n0-1"}
     assert len([event for event in of_one if event["ph"] == "X"]) == 2
+
+
+def heat(cli, *words):
+    done = cli("report", "job", "--heat", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_ranks_over_time(job, cli, refused, tmp_path):
+    job.run(5, "UPDATE data SET cpu_combined_sum_utilization_percent = 30 WHERE timestamp > 1790000030")
+    cells = json.loads(heat(cli, "cpu_utilization", "-f", "json"))["heat"]
+    assert len(cells) == RANKS * 60
+    of_five = [cell["cpu_utilization"] for cell in cells if cell["rank"] == 5]
+    assert of_five[30:] == pytest.approx([0.3] * 30) and min(of_five[:30]) > 0.8
+    assert [cell["time"] for cell in cells[:3]] == pytest.approx([0, 1, 2])
+    drawn = next(line for line in heat(cli, "cpu_utilization").splitlines() if line.split()[:2] == ["5", "n0"]).split()[-1]
+    assert len(drawn) == 60 and set(drawn[30:]) == {"."} and "." not in drawn[:30]
+    assert cli("report", "job", "-o", "job.html").returncode == 0
+    page = (tmp_path / "job.html").read_text()
+    assert "Ranks over time" in page and page.count("<title>rank 5 on n0, ") == 60
+    refused(2, "no metric", "report", "job", "--heat", "wonder")
+    refused(2, "no folder", "report", "job/0.sqlite", "--heat", "ram")
+
+
+def test_a_large_job_has_fewer_rows_than_ranks(gpu_tracker, cli, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 130, seconds=3)
+    job.slow(77, 0.5)
+    assert cli("report", "job", "-o", "job.html").returncode == 0
+    page = (tmp_path / "job.html").read_text()
+    assert page.count("<title>rank ") == 3 * 65 and page.count("<title>rank 77 on n9, ") == 3 and "the furthest" in heat(cli, "ram")
+    assert len(heat(cli, "cpu_utilization").splitlines()) < 130 < len(heat(cli, "cpu_utilization", "--all").splitlines())
+
+
+def test_a_job_is_watched_until_it_is_finished(job, gpu_tracker, cli, refused, tmp_path):
+    assert cli("report", "job", "--watch", "0.1").stdout.count("Recordings: 40") == 1
+    job.run(3, "UPDATE outcome SET value = 0 WHERE key = 'complete'")
+    watching = subprocess.Popen([gpu_tracker, "report", "job", "--watch", "0.1"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    line = ""
+    for _ in range(2):
+        while not line.strip().startswith("Recordings not finished: 1"):
+            line = watching.stdout.readline()
+            assert line, "it ended"
+        line = ""
+    job.run(3, "UPDATE outcome SET value = 1 WHERE key = 'complete'")
+    assert "Recordings not finished: 0" in watching.communicate(timeout=120)[0] and watching.returncode == 0
+    refused(2, "no folder", "report", "job/0.sqlite", "--watch", "1")
