@@ -29,7 +29,7 @@ LIB_OBJ  := $(call objects,lib/*/*.c lib/*/*/*.c)
 CLI_OBJ  := $(call objects,cli/*.c)
 UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
-TRUTH    := $(call programs,test/truth/*.c)
+TRUTH    := $(call programs,test/truth/*.c test/launch/*.c)
 BENCHES  := $(call programs,bench/bench_*.c)
 SOAKS    := $(call programs,test/soak/*.c)
 EXAMPLES := $(call programs,examples/*.c)
@@ -37,13 +37,19 @@ SUPPORT  := $(call objects,test/support/*.c)
 FAKES    := $(patsubst test/fake/%.c,$(BUILD)/test/fake/lib%.so,$(wildcard test/fake/*.c))
 FUZZ_MAIN := $(if $(findstring fuzzer,$(CFLAGS)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/main.o)
 
+# Loaded into programs that nobody changed: of the library only what it calls, and nothing but the C library.
+INJECT   := $(BUILD)/lib/gpu-tracker/libgputracker-blocks.so
+INJECT_SOURCES := $(wildcard inject/*.c) $(addprefix lib/,$(addsuffix .c,blocks/block blocks/block_csv blocks/block_source \
+    base/buffer base/clock base/error base/file base/fork base/grow base/number base/utf8))
+INJECT_OBJ := $(INJECT_SOURCES:%.c=$(BUILD)/inject/%.o)
+
 # Everything is built again when the compiler, the flags or the list of files change.
 SIGNATURE := $(CC) $(NCURSES) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
 ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))
 $(shell mkdir -p $(BUILD))$(file >$(BUILD)/signature,$(SIGNATURE))
 endif
 
-all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)/gpu-tracker)
+all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)/gpu-tracker) $(INJECT)
 objects: $(LIB_OBJ) $(CLI_OBJ)
 unit: $(UNIT) $(FAKES)
 test-programs: unit $(TRUTH) $(EXAMPLES)
@@ -62,9 +68,17 @@ $(BUILD)/libgputracker.a: $(LIB_OBJ)
 	@rm -f $@ && $(SAY) "AR $@"
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/libgputracker.so: $(LIB_OBJ)
+$(BUILD)/libgputracker.so: $(LIB_OBJ) lib/libgputracker.map
 	@ln -sf $(@F) $@.0 && $(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F).0 -Wl,--as-needed -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F).0 -Wl,--version-script=lib/libgputracker.map -Wl,--as-needed -o $@ $(LIB_OBJ) $(LDLIBS)
+
+$(BUILD)/inject/%.o: %.c $(BUILD)/signature
+	@mkdir -p $(@D) && $(SAY) "CC $@"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -ffunction-sections -fdata-sections -c -o $@ $<
+
+$(INJECT): $(INJECT_OBJ) inject/exports.map
+	@mkdir -p $(@D) && $(SAY) "LD $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
 
 $(BUILD)/cli/screen.o: CPPFLAGS += $(if $(NCURSES),-DGT_HAVE_NCURSES)
 $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
@@ -238,7 +252,7 @@ lint: lint-dependencies
 	@+tools/lint
 
 format:
-	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
+	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] inject/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
 
 # The program for machines whose C library is 2.28 or later, with everything but that library inside. MACHINE=aarch64 is another's.
 MACHINE  := $(shell uname -m)
@@ -249,9 +263,11 @@ static: build-dependencies
 	@tools/check-libc build/static-$(MACHINE)/gpu-tracker
 	@echo build/static-$(MACHINE)/gpu-tracker
 
-# The wheels for PyPI, into dist/, checked by auditwheel and abi3audit.
+# The wheels for PyPI, into dist/, checked by auditwheel and abi3audit. Python 3.10 has its own, where there is one to make it.
 wheels: build-dependencies
 	@for machine in x86_64 aarch64; do tools/build-wheel $$machine || exit 1; done
+	@if python3.10 -c '' 2>/dev/null; then for machine in x86_64 aarch64; do tools/build-wheel $$machine python3.10 || exit 1; done; \
+	else echo "make wheels: there is no python3.10 here, so none was made for it" >&2; fi
 
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
@@ -260,6 +276,6 @@ clean:
 	rm -rf $(BUILD)
 
 .SECONDARY:
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
         run python ready-for-tests test soak python-sanitize original test-original test-frameworks static wheels check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "blocks/block_injection.h"
 #include "blocks/block_run.h"
 #include "gpu_tracker.h"
 

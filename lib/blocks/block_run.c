@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
+#include "blocks/block_notes.h"
 #include "blocks/block_run.h"
 #include "store/store.h"
 
@@ -33,6 +34,21 @@ static bool is_named_so(const char *name)
     return digits && (is_part ? further && !strcmp(end, ".part") : !strcmp(end, gt_block_csv.suffix));
 }
 
+/* PID.notes: see block_notes.h. */
+static bool is_named_as_notes(const char *name)
+{
+    size_t digits = strspn(name, DIGITS);
+    return digits && !strcmp(name + digits, GT_BLOCK_NOTE_SUFFIX);
+}
+
+static bool holds_notes(int fd)
+{
+    char text[64] = "", source[32];
+    unsigned long long program;
+    ssize_t length = pread(fd, text, sizeof text - 1, 0);
+    return length == 0 || (length > 0 && sscanf(text, "%llu %31s", &program, source) == 2);
+}
+
 /* One that was being made may be empty. */
 static bool begins_so(int fd, bool may_be_empty)
 {
@@ -49,10 +65,12 @@ static bool begins_so(int fd, bool may_be_empty)
 static bool is_written_by_us(int folder, const char *name)
 {
     struct stat facts;
-    if (!is_named_so(name))
+    bool is_notes = is_named_as_notes(name);
+    if (!is_notes && !is_named_so(name))
         return false;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && begins_so(fd, *name == '.');
+    bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
+              (is_notes ? holds_notes(fd) : begins_so(fd, *name == '.'));
     if (fd >= 0)
         close(fd);
     return is;
