@@ -91,4 +91,5 @@ def test_staged_installation(tmp_path):
 
 def test_the_library_of_blocks_is_found_from_the_program(prefix, tmp_path):
     program = [prefix / "bin/gpu-tracker", "run", "--quiet", "--no-history", "--blocks-from=nvtx", "--tf=run.csv", "--"]
-    assert output(*program, "sh", "-c", "echo $NVTX_INJECTION64_PATH", cwd=tmp_path) == str(prefix / "lib/gpu-tracker/libgputracker-blocks.so")
+    found = output(*program, "sh", "-c", "echo $NVTX_INJECTION64_PATH", cwd=tmp_path)
+    assert found == str(prefix / "lib/gpu-tracker/libgputracker-blocks.so")
