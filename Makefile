@@ -39,9 +39,7 @@ FUZZ_MAIN := $(if $(findstring fuzzer,$(CFLAGS)),-fsanitize=fuzzer,$(BUILD)/test
 
 # Loaded into programs that nobody changed: of the library only what it calls, and nothing but the C library.
 INJECT   := $(BUILD)/lib/gpu-tracker/libgputracker-blocks.so
-INJECT_SOURCES := $(wildcard inject/*.c) $(addprefix lib/,$(addsuffix .c,blocks/block blocks/block_csv blocks/block_source \
-    base/buffer base/clock base/error base/file base/fork base/grow base/number base/utf8))
-INJECT_OBJ := $(INJECT_SOURCES:%.c=$(BUILD)/inject/%.o)
+INJECT_OBJ := $(patsubst %.c,$(BUILD)/inject/%.o,$(wildcard inject/*.c) $(file <inject/sources))
 
 # Everything is built again when the compiler, the flags or the list of files change.
 SIGNATURE := $(CC) $(NCURSES) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
@@ -129,10 +127,10 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv, of the objects that are there already.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* inject/* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: build-dependencies
-	@$(MAKE) -s test-dependencies objects
+	@$(MAKE) -s test-dependencies objects $(INJECT)
 	@$(MAKE) -s .venv/installed
 
 .venv/installed: $(PYTHON_SOURCES) setup.py pyproject.toml VERSION

@@ -17,6 +17,7 @@ from distutils.command.build_scripts import build_scripts  # setuptools' own cop
 
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
+BLOCKS = "lib/gpu-tracker/libgputracker-blocks.so"
 SYSTEM_LIBRARIES = ["sqlite3", "jansson", "utf8proc", "z", "m", "dl", "pthread"]
 STATIC_WHERE_POSSIBLE = ["-Wl,-Bstatic", "-lsqlite3", "-ljansson", "-lutf8proc", "-lz", "-Wl,-Bdynamic", "-lm", "-ldl", "-lpthread"]
 DYNAMIC = [f"-l{name}" for name in SYSTEM_LIBRARIES]
@@ -90,11 +91,25 @@ def compile_all(compiler, files, folder, macros=()):
 class BuildLibrary(build_clib):
     def build_libraries(self, libraries):
         check_headers(self.compiler)
+        self.distribution.data_files = [(os.path.dirname(BLOCKS), [self.build_blocks()])]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
             archive = pathlib.Path(self.build_clib, self.compiler.library_filename(name))
             archive.unlink(missing_ok=True)  # or objects of files that are gone would stay in it
             self.compiler.create_static_lib(objects, name, self.build_clib)
+
+
+    def build_blocks(self):
+        """The library that programs load for run --blocks-from, as in the Makefile: it goes below the prefix, where the program looks."""
+        made = os.path.join(os.environ.get("GPU_TRACKER_OBJECTS", ""), BLOCKS)
+        if os.path.exists(made):
+            return made
+        files = [*sources("inject/*.c"), *(HERE / "inject/sources").read_text().split()]
+        folder = os.path.join(self.build_temp, "blocks")
+        objects = self.compiler.compile(files, folder, MACROS, INCLUDE, extra_postargs=[*COMPILE, "-ffunction-sections", "-fdata-sections"])
+        self.compiler.link_shared_object(objects, os.path.basename(BLOCKS), folder, extra_postargs=[
+            "-Wl,--gc-sections,-z,nodelete,--as-needed,--strip-debug,--version-script=inject/exports.map", "-ldl", "-lpthread"])
+        return os.path.join(folder, os.path.basename(BLOCKS))
 
 
 class BuildProgram(build_scripts):

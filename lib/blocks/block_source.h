@@ -21,7 +21,7 @@ enum gt_block_way {
 };
 
 struct gt_block_source {
-    const char *name;
+    const char *name, *row; /* "blocks: nvtx" in doctor */
     enum gt_block_way way;
     const char *variable, *older, *what, *help;
 };

@@ -165,3 +165,13 @@ def test_nothing_but_entry_points():
     libraries = {line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line}
     assert all(name.startswith(("libc.so", "ld-linux", "libpthread.so", "libdl.so")) for name in libraries)
     assert LIBRARY.stat().st_size < 150_000
+
+
+def test_doctor(cli):
+    def row(**keywords):
+        sources = json.loads(cli("doctor", "-f", "json", **keywords).stdout)["sources"]
+        return next(row for row in sources if row["source"] == "blocks: nvtx")
+
+    assert (row()["state"], row()["interface"]) == ("ready", "NVTX_INJECTION64_PATH")
+    taken = row(env={**os.environ, "NVTX_INJECTION64_PATH": "/opt/other.so"})
+    assert taken["state"] == "absent" and "NVTX_INJECTION64_PATH is set already" in taken["reason"]
