@@ -29,7 +29,7 @@ LIB_OBJ  := $(call objects,lib/*/*.c lib/*/*/*.c)
 CLI_OBJ  := $(call objects,cli/*.c)
 UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
-TRUTH    := $(call programs,test/truth/*.c)
+TRUTH    := $(call programs,test/truth/*.c test/launch/*.c)
 BENCHES  := $(call programs,bench/bench_*.c)
 SOAKS    := $(call programs,test/soak/*.c)
 EXAMPLES := $(call programs,examples/*.c)
@@ -68,9 +68,9 @@ $(BUILD)/libgputracker.a: $(LIB_OBJ)
 	@rm -f $@ && $(SAY) "AR $@"
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/libgputracker.so: $(LIB_OBJ)
+$(BUILD)/libgputracker.so: $(LIB_OBJ) lib/libgputracker.map
 	@ln -sf $(@F) $@.0 && $(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F).0 -Wl,--as-needed -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F).0 -Wl,--version-script=lib/libgputracker.map -Wl,--as-needed -o $@ $(LIB_OBJ) $(LDLIBS)
 
 $(BUILD)/inject/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
@@ -269,9 +269,11 @@ static: build-dependencies
 	@tools/check-libc build/static-$(MACHINE)/gpu-tracker
 	@echo build/static-$(MACHINE)/gpu-tracker
 
-# The wheels for PyPI, into dist/, checked by auditwheel and abi3audit.
+# The wheels for PyPI, into dist/, checked by auditwheel and abi3audit. Python 3.10 has its own, where there is one to make it.
 wheels: build-dependencies
 	@for machine in x86_64 aarch64; do tools/build-wheel $$machine || exit 1; done
+	@if python3.10 -c '' 2>/dev/null; then for machine in x86_64 aarch64; do tools/build-wheel $$machine python3.10 || exit 1; done; \
+	else echo "make wheels: there is no python3.10 here, so none was made for it" >&2; fi
 
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import sysconfig
 
 from setuptools import Extension, setup
@@ -27,6 +28,7 @@ LINK = ["-Wl,--as-needed", "-Wl,--strip-debug", "-Wl,--exclude-libs,ALL"]
 MACROS = [("_GNU_SOURCE", None), ("GT_VERSION", f'"{(HERE / "VERSION").read_text().strip()}"')]
 INCLUDE = ["include", "lib", "cli"]
 SYSTEMS = {"Debian": "apt-get", "RHEL": "dnf", "conda-forge": "conda"}
+LIMITED = sys.version_info >= (3, 11)  # the limited API of 3.10 lacks buffers
 HEADERS = {  # and the packages of them, of each of the systems
     "Python.h": ("python3-dev", "python3-devel", "python"),
     "sqlite3.h": ("libsqlite3-dev", "sqlite-devel", "sqlite"),
@@ -92,8 +94,9 @@ class BuildLibrary(build_clib):
     def build_libraries(self, libraries):
         check_headers(self.compiler)
         blocks = self.build_blocks()
-        hooks = ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))
-        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), [blocks, self.build_hook(blocks)]), hooks]
+        libraries = [blocks, *([self.build_hook(blocks)] if LIMITED else [])]
+        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), libraries),
+                                        ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
             archive = pathlib.Path(self.build_clib, self.compiler.library_filename(name))
@@ -148,10 +151,10 @@ class BuildProgram(build_scripts):
 
 
 class Wheel(bdist_wheel):
-    """One wheel for CPython 3.11 and all later."""
+    """One wheel for CPython 3.11 and all later; 3.10 has its own."""
 
     def finalize_options(self):
-        self.py_limited_api = "cp311"
+        self.py_limited_api = "cp311" if LIMITED else False
         super().finalize_options()
 
     def write_wheelfile(self, wheelfile_base, **words):
@@ -166,7 +169,7 @@ setup(
     scripts=["gpu-tracker"],
     ext_modules=[Extension(
         "gpu_tracker._core", sources("python/*.c"), INCLUDE, MACROS, libraries=[LIBRARY, *SYSTEM_LIBRARIES],
-        extra_compile_args=COMPILE, extra_link_args=LINK, py_limited_api=True,
+        extra_compile_args=COMPILE, extra_link_args=LINK, py_limited_api=LIMITED,
         depends=[path for pattern in ("python/*.h", "include/*.h", "include/*/*.h", "lib/**/*.[chd]*") for path in sources(pattern)],
     )],
     cmdclass={"bdist_wheel": Wheel, "build_clib": BuildLibrary, "build_scripts": BuildProgram},

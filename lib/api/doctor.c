@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
 #include "collect/gpu/nvml.h"
+#include "collect/process/kernel.h"
 #include "collect/remedy.h"
 #include "report/report.h"
 
@@ -27,7 +28,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_BLOCK_SOURCES };
+enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_BLOCK_SOURCES + GT_KERNEL_INTERFACES };
 
 struct doctor {
     struct source *source;
@@ -105,6 +106,17 @@ static void add_block_sources(struct doctor *doctor)
     }
 }
 
+/* What older kernels lack; of a stored machine's nothing is known. */
+static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
+{
+    static const char *const names[GT_KERNEL_INTERFACES] = {"kernel: pidfd", "kernel: pagemap scan"};
+    struct gt_availability availability;
+    for (int interface = 0; interface < GT_KERNEL_INTERFACES && sampler->root.is_machine; interface++) {
+        gt_kernel_survey(interface, &availability);
+        add_source(doctor, names[interface], NULL, 0, &availability);
+    }
+}
+
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
@@ -120,6 +132,7 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);
     add_block_sources(doctor);
+    add_kernel(doctor, sampler);
 }
 
 /* A figure that several could give comes from the one that claimed it. */

@@ -1,16 +1,21 @@
-/* The report of a parallel job, for those who see only the public header. */
+/* The reports of a parallel job, for those who see only the public header. */
 #include "analyse/job/job.h"
 #include "analyse/job/job_report.h"
 #include "gpu_tracker.h"
 
 int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
 {
+    struct gt_job_source source;
     struct gt_job job;
-    int status = gt_job_read(&job, folder, error);
+    int status = gt_job_folder_open(&source, folder, error);
     if (status < 0)
         return status;
-    status = gt_job_report(ret, &job, error);
-    gt_job_release(&job);
+    status = gt_job_read(&job, &source, error);
+    if (status >= 0) {
+        status = gt_job_report(ret, &job, error);
+        gt_job_release(&job);
+    }
+    source.close(source.state);
     return status;
 }
 

@@ -2,6 +2,7 @@
  *   outcome(key, value)                                 what is known only at the end
  *   final(scope, metric, value)                         final counters and peaks
  *   provenance(scope, metric, exactness, source, note)  how each figure came about
+ *   minutes(time, number, statistic, weight, ...)       the columns of data, a row for each minute and statistic
  *   gpu(device, uuid, name, brand, memory, selected)
  *   gpu_data, process_data                              the detail rows; they carry their sample's timestamp
  *   process(number, pid, parent, start, name, command, began, ended, ram_peak, cpu_time)    with detail: each process

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "store/sqlite.h"
+#include "store/sqlite_minutes.h"
 
 /* Make the table for the list of processes. */
 static int create_lives(sqlite3 *database, const char *path, struct gt_error *error)
@@ -60,7 +61,9 @@ struct sqlite_writer {
     char *path;
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
-    sqlite3_stmt *lives; /* with names */
+    sqlite3_stmt *lives;   /* with names */
+    sqlite3_stmt *minutes; /* NULL: no minute was over yet */
+    struct gt_minute minute;
     bool has_detail, has_names, in_transaction;
     dev_t device; /* of the file */
     ino_t inode;
@@ -112,19 +115,40 @@ static int prepare_insert(struct sqlite_writer *writer, sqlite3_stmt **ret, cons
 
 /* ---- Creating ------------------------------------------------------------------------------------------------ */
 
+static void list_columns(struct gt_buffer *sql, const struct gt_columns *columns)
+{
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
+        gt_buffer_text(sql, i ? ", " : "");
+        gt_sqlite_name(sql, column->name);
+        gt_buffer_text(sql, column->is_integer ? " INTEGER" : " FLOAT");
+    }
+}
+
 static int create_output(struct sqlite_writer *writer, struct output *output, const char *table, struct gt_error *error)
 {
     struct gt_buffer sql = {0};
     gt_buffer_printf(&sql, "CREATE TABLE %s (", table);
-    for (size_t i = 0; i < output->columns.count; i++) {
-        const struct gt_column *column = &output->columns.column[i];
-        gt_buffer_text(&sql, i ? ", " : "");
-        gt_sqlite_name(&sql, column->name);
-        gt_buffer_text(&sql, column->is_integer ? " INTEGER" : " FLOAT");
-    }
+    list_columns(&sql, &output->columns);
     gt_buffer_char(&sql, ')');
     int status = run_text(writer, &sql, error);
     gt_buffer_release(&sql);
+    return status;
+}
+
+/* A minute has the columns of samples. */
+static int create_minutes(struct sqlite_writer *writer, struct gt_error *error)
+{
+    struct gt_buffer columns = {0}, sql = {0};
+    list_columns(&columns, &writer->data.columns);
+    gt_sqlite_minutes_schema(&sql, columns.failed ? "" : columns.data);
+    if (!sql.failed)
+        sql.failed = columns.failed;
+    int status = run_text(writer, &sql, error);
+    gt_buffer_release(&columns);
+    gt_buffer_release(&sql);
+    if (!status && gt_minute_init(&writer->minute, writer->data.columns.count) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", writer->path);
     return status;
 }
 
@@ -180,6 +204,8 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
     gt_store_columns(&writer->data.columns, machine);
     if (!status)
         status = create_output(writer, &writer->data, "data", error);
+    if (!status)
+        status = create_minutes(writer, error);
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++) {
         gt_detail_columns(&writer->detail[i].columns, gt_details[i].scope);
         status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
@@ -213,7 +239,8 @@ static void close_statements(struct sqlite_writer *writer)
         writer->detail[i].insert = NULL;
     }
     sqlite3_finalize(writer->lives);
-    writer->lives = NULL;
+    sqlite3_finalize(writer->minutes);
+    writer->lives = writer->minutes = NULL;
 }
 
 static void close_database(struct sqlite_writer *writer)
@@ -226,6 +253,7 @@ static void close_database(struct sqlite_writer *writer)
 static void release(struct sqlite_writer *writer)
 {
     close_database(writer);
+    gt_minute_release(&writer->minute);
     free(writer->path);
     free(writer);
 }
@@ -358,6 +386,25 @@ static int write_detail(struct sqlite_writer *writer, size_t index, const struct
     return status;
 }
 
+static int write_minute(struct sqlite_writer *writer, struct gt_error *error)
+{
+    return gt_sqlite_minutes_write(writer->database, writer->path, &writer->minutes, &writer->minute,
+                                   &writer->data.columns, error);
+}
+
+static int write_data(struct sqlite_writer *writer, const struct gt_sample *sample, struct gt_error *error)
+{
+    const struct output *data = &writer->data;
+    gt_minute_begin_sample(&writer->minute, sample->real_ns);
+    for (size_t i = 0; i < data->columns.count; i++) {
+        const struct gt_column *column = &data->columns.column[i];
+        double value = gt_store_column_value(column, sample);
+        gt_sqlite_bind_number(data->insert, (int)i + 1, value, column->is_integer);
+        gt_minute_add(&writer->minute, i, column->is_zero ? NAN : value);
+    }
+    return step(writer, data->insert, error);
+}
+
 int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error)
 {
     struct sqlite_writer *writer = state;
@@ -369,14 +416,9 @@ int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error
         status = write_detail(writer, i, sample, error);
     if (!status && writer->lives)
         status = sqlite_lives_write(writer->lives, writer->path, sample->life, sample->life_count, error);
-    if (status < 0)
-        return status;
-    const struct output *data = &writer->data;
-    for (size_t i = 0; i < data->columns.count; i++) {
-        const struct gt_column *column = &data->columns.column[i];
-        gt_sqlite_bind_number(data->insert, (int)i + 1, gt_store_column_value(column, sample), column->is_integer);
-    }
-    return step(writer, data->insert, error);
+    if (!status && gt_minute_is_over(&writer->minute, sample->real_ns))
+        status = write_minute(writer, error);
+    return status < 0 ? status : write_data(writer, sample, error);
 }
 
 int gt_sqlite_flush(void *state, struct gt_error *error)
@@ -493,9 +535,13 @@ static int insert_provenance(struct sqlite_writer *writer, const struct gt_outco
     return status;
 }
 
-static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+/* The last minute is short. After a failed write it may have samples that are not in the recording. */
+static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, bool whole,
+                         struct gt_error *error)
 {
     int status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
+    if (!status && whole)
+        status = write_minute(writer, error);
     if (!status)
         status = insert_final(writer, outcome, error);
     if (!status)
@@ -521,7 +567,7 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
     struct sqlite_writer *writer = state;
     if (!whole)
         sqlite3_exec(writer->database, "ROLLBACK", NULL, NULL, NULL);
-    int status = outcome ? write_outcome(writer, outcome, error) : 0;
+    int status = outcome ? write_outcome(writer, outcome, whole, error) : 0;
     close_statements(writer);
     if (!status)
         sqlite3_exec(writer->database, leave_wal, NULL, NULL, NULL);

@@ -59,11 +59,66 @@ struct gt_gain gt_gain_of(double part, double whole)
     return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3, 0};
 }
 
-struct gt_gain gt_gain_of_gpu(double part, double whole, const struct gt_keyed_span *span)
+static double time_of_rank(const struct gt_adviser *adviser, const struct gt_rank_figures *rank)
 {
-    struct gt_gain gain = gt_gain_of(part, whole);
+    int64_t first, last;
+    if (rank->has_gpu)
+        return fmax(rank->whole / (double)rank->gpus, isnan(rank->step_total) ? 0 : rank->step_total);
+    if (!gt_node_range(adviser->input, rank->node, &first, &last))
+        return NAN;
+    return (double)gt_analysis_recorded(adviser->input, rank->node, first, last);
+}
+
+struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, double part)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < adviser->ranks; i++) {
+        if (node != GT_TRACE_NONE && adviser->rank[i].node != node)
+            continue;
+        double time = time_of_rank(adviser, &adviser->rank[i]);
+        sum += isnan(time) ? 0 : time;
+        count += !isnan(time);
+    }
+    return gt_gain_of(part, sum / (double)count);
+}
+
+struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, const struct gt_keyed_span *span)
+{
+    struct gt_gain gain = gt_gain_of_rank(adviser, span->key[GT_GPU_NODE], part);
     gain.gpu = span->key[GT_GPU_DEVICE] + 1;
     return gain;
+}
+
+bool gt_advice_tells(const struct gt_adviser *adviser, uint32_t node, const char *see)
+{
+    const char *name = gt_analysis_text(adviser->input, node);
+    size_t length = name ? strlen(name) : 0;
+    for (size_t i = 0; i < adviser->count; i++)
+        if (strcmp(adviser->advice[i].see, see) == 0 && name &&
+            strncmp(adviser->advice[i].sentence, name, length) == 0 && adviser->advice[i].sentence[length] == ':')
+            return true;
+    return false;
+}
+
+const char *gt_advice_base(const struct gt_adviser *adviser, char text[160])
+{
+    bool has_gpu = false, others = false, samples = false, functions = false;
+    for (size_t i = 0; i < adviser->ranks; i++)
+        has_gpu |= adviser->rank[i].has_gpu;
+    for (size_t i = 0; i < adviser->count; i++) {
+        bool of_samples = strncmp(adviser->advice[i].see, "utilization", strlen("utilization")) == 0;
+        bool of_functions = strcmp(adviser->advice[i].see, "functions") == 0;
+        samples |= of_samples;
+        functions |= of_functions;
+        others |= !of_samples && !of_functions;
+    }
+    snprintf(text, 160, "%s%s%s%s%s",
+             others || (!samples && !functions) ? has_gpu ? "% of the time of GPUs or steps" : "% of the time recorded"
+                                                : "",
+             samples ? others ? "; of samples " : "" : "", samples ? "% of what was sampled" : "",
+             functions ? others || samples ? "; of functions " : "" : "", functions ? "% of the time profiled" : "");
+    return text;
 }
 
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part)
@@ -171,24 +226,24 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (most >= 0)
         snprintf(workers, sizeof workers,
                  most ? " with %d workers" : " without workers, in the training process itself", most);
-    gain = gt_gain_of(waits, whole);
+    gain = gt_gain_of_rank(adviser, node, waits);
     if (next->count && !has_gpu_work(adviser->input, node))
         gt_advise(adviser, gain, "dataloader",
-                  "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name, gain.percent,
-                  GT_TIME_WORDS(next->median), next->count, workers,
+                  "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name,
+                  gt_gain_of(waits, whole).percent, GT_TIME_WORDS(next->median), next->count, workers,
                   most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
-    gain = gt_gain_of(start->total, whole);
+    gain = gt_gain_of_rank(adviser, node, start->total);
     if (start->count)
         gt_advise(
             adviser, gain, "dataloader",
             "%s: %.0f %% of the time making iterators of the data loader, %s, %s in the median: keep the workers between epochs (persistent_workers)",
-            name, gain.percent, GT_TIMES(start->count), GT_TIME_WORDS(start->median));
-    gain = gt_gain_of(next->excess, whole);
+            name, gt_gain_of(start->total, whole).percent, GT_TIMES(start->count), GT_TIME_WORDS(start->median));
+    gain = gt_gain_of_rank(adviser, node, next->excess);
     if (next->outliers)
         gt_advise(
             adviser, gain, "dataloader",
             "%s: %zu of %zu fetches take at least twice the median of %s, and %.0f %% of the time more than it: samples of uneven cost, or storage that stalls; a longer prefetch",
-            name, next->outliers, next->count, GT_TIME_WORDS(next->median), gain.percent);
+            name, next->outliers, next->count, GT_TIME_WORDS(next->median), gt_gain_of(next->excess, whole).percent);
 }
 
 static void advise_loader(struct gt_adviser *adviser)
@@ -528,6 +583,7 @@ static int compare(const void *a, const void *b)
 
 int gt_advise_all(struct gt_adviser *adviser)
 {
+    adviser->status = gt_ranks_find(adviser->input, &adviser->rank, &adviser->ranks);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
     if (adviser->count)
@@ -541,16 +597,20 @@ void gt_adviser_release(struct gt_adviser *adviser)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
     gt_spans_release(&adviser->drained);
+    free(adviser->held);
+    free(adviser->rank);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     (void)error;
     struct gt_adviser adviser = {.input = input};
-    struct gt_table *table = gt_analysis_table(root, "advice", "Advice",
+    char title[200], base[160];
+    gt_advise_all(&adviser);
+    snprintf(title, sizeof title, "Advice (cost: %s)", gt_advice_base(&adviser, base));
+    struct gt_table *table = gt_analysis_table(root, "advice", adviser.count ? title : "Advice",
                                                "number:cost_percent number:could_win_us text:advice text:see");
     gt_table_flags(table, GT_SENTENCES);
-    gt_advise_all(&adviser);
     for (size_t i = 0; i < adviser.count && i < gt_list_top(input, 20); i++) {
         gt_table_number(table, adviser.advice[i].gain.percent);
         gt_table_number(table, adviser.advice[i].gain.us);

@@ -20,7 +20,7 @@
 struct job {
     const struct gt_analysis_input *input;
     struct gt_node *root;
-    struct gt_rank_figures *rank;
+    const struct gt_rank_figures *rank;
     size_t ranks;
     struct gt_job_brief brief;
 };
@@ -372,7 +372,7 @@ static struct gt_gain gain_of_node(const struct job *job, const struct gt_advise
     }
     if (!rank || rank->gpus < 2)
         return of->gain;
-    return (struct gt_gain){gt_percent(us * 1e3, rank->whole), us / (double)rank->gpus, 0};
+    return gt_gain_of_rank(adviser, rank->node, us * 1e3 / (double)rank->gpus);
 }
 
 /* Advice is sorted, the greatest first: the first of a node is its worst, the first of all is the worst. */
@@ -462,7 +462,9 @@ enum { SHOWN = 12 };
 
 static size_t add_findings(const struct job *job, const struct gt_adviser *adviser, const struct findings *findings)
 {
-    struct gt_table *table = gt_report_table(job->root, "findings", "Findings, by what they cost the job");
+    char title[240], base[160];
+    snprintf(title, sizeof title, "Findings, by what they cost the job (%s)", gt_advice_base(adviser, base));
+    struct gt_table *table = gt_report_table(job->root, "findings", title);
     size_t shown = gt_list_top(job->input, SHOWN);
     gt_table_column(table, "cost_percent", "cost", GT_CELL_NUMBER, "%");
     time_column(table, "cost_time", "cost_us", "time");
@@ -572,18 +574,18 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct job job = {.input = input, .root = root};
     struct gt_adviser adviser = {.input = input};
     struct findings findings = {0};
-    int status = gt_ranks_find(input, &job.rank, &job.ranks);
-    if (status >= 0) {
+    int status = gt_advise_all(&adviser);
+    job.rank = adviser.rank;
+    job.ranks = adviser.ranks;
+    if (status >= 0)
         gt_job_brief_begin(&job.brief, input, root, job.rank, job.ranks);
-        status = gt_job_figures(input, root, job.rank, job.ranks);
-    }
+    status = status < 0 ? status : gt_job_figures(&adviser, root, job.rank, job.ranks);
     if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
         status = add_steps(&job);
         gt_job_brief_end(&job.brief);
     }
-    status = status < 0 ? status : gt_advise_all(&adviser);
     status = status < 0 ? status : find(&job, &adviser, &findings);
     if (status >= 0) {
         size_t not_shown = add_findings(&job, &adviser, &findings);
@@ -592,7 +594,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     }
     free(findings.finding);
     gt_adviser_release(&adviser);
-    free(job.rank);
     return status;
 }
 

@@ -80,12 +80,12 @@ static void add_bounds(struct gt_node *root, const char *key, const char *title,
 static void add_totals(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     struct gt_node *section = gt_report_section(root, "totals", "Totals");
-    const struct gt_job_spread *cores = &outliers->spread[GT_JOB_CORES];
+    const struct gt_spread *cores = &outliers->spread[GT_JOB_CORES];
     double cpu_time = gt_job_sum(job, GT_CPU_TIME);
     gt_report_number(section, "cpu_time", "CPU time", cpu_time, "seconds");
     gt_report_number(section, "cores", "Cores busy", cpu_time / (job->end - job->begin), NULL);
     gt_report_number(section, "imbalance", "Imbalance: the busiest rank over the mean, less 1",
-                     cores->count > 1 && cores->mean > 0 ? cores->most / cores->mean - 1 : NAN, NULL);
+                     gt_spread_imbalance(cores), NULL);
     add_bounds(section, "memory_peak", "Memory peak", job->ram);
     gt_report_number(section, "control_groups_peak", "Charged to control groups, at most", job->group_ram, "bytes");
     gt_report_integer(section, "gpus", "GPUs", (int64_t)job->gpus, NULL);
@@ -279,7 +279,7 @@ static void add_spread(struct gt_node *root, const struct gt_job_outliers *outli
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        const struct gt_job_spread *spread = &outliers->spread[figure];
+        const struct gt_spread *spread = &outliers->spread[figure];
         if (!spread->count)
             continue;
         gt_table_text(table, gt_job_figure_key(figure));

@@ -393,10 +393,11 @@ static void add_notes(const struct tables *tables, struct gt_node *root)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%sno steps%s: the whole trace is one interval",
                  *text ? "; " : "", whole < path->ranks ? " of some nodes" : "");
     if (path->graph.inferred)
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "%swhich streams wait for which was not recorded (cuda_sync): %zu waits are taken from the last work "
-                 "that ended before",
-                 *text ? "; " : "", path->graph.inferred);
+        snprintf(
+            text + strlen(text), sizeof text - strlen(text),
+            "%swhich streams wait for which was not recorded (cuda_sync), or not for all work: %zu waits are taken from the last work "
+            "that ended before",
+            *text ? "; " : "", path->graph.inferred);
     if (path->graph.incomplete)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "%sin %zu collectives other ranks took part whose traces are not here: waiting for these counts as "
