@@ -18,6 +18,8 @@ from distutils.command.build_scripts import build_scripts  # setuptools' own cop
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
 BLOCKS = "lib/gpu-tracker/libgputracker-blocks.so"
+HOOK = "lib/gpu-tracker/gpu_tracker_hook.abi3.so"
+HOOK_SOURCES = ["python/hook/hook.c", "python/entries.c", "lib/base/map.c", "lib/base/grow.c"]
 SYSTEM_LIBRARIES = ["sqlite3", "jansson", "utf8proc", "z", "m", "dl", "pthread"]
 STATIC_WHERE_POSSIBLE = ["-Wl,-Bstatic", "-lsqlite3", "-ljansson", "-lutf8proc", "-lz", "-Wl,-Bdynamic", "-lm", "-ldl", "-lpthread"]
 DYNAMIC = [f"-l{name}" for name in SYSTEM_LIBRARIES]
@@ -91,7 +93,10 @@ def compile_all(compiler, files, folder, macros=()):
 class BuildLibrary(build_clib):
     def build_libraries(self, libraries):
         check_headers(self.compiler)
-        self.distribution.data_files = [(os.path.dirname(BLOCKS), [self.build_blocks()])]
+        blocks = self.build_blocks()
+        libraries = [blocks, *([self.build_hook(blocks)] if LIMITED else [])]
+        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), libraries),
+                                        ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
             archive = pathlib.Path(self.build_clib, self.compiler.library_filename(name))
@@ -110,6 +115,16 @@ class BuildLibrary(build_clib):
         self.compiler.link_shared_object(objects, os.path.basename(BLOCKS), folder, extra_postargs=[
             "-Wl,--gc-sections,-z,nodelete,--as-needed,--strip-debug,--version-script=inject/exports.map", "-ldl", "-lpthread"])
         return os.path.join(folder, os.path.basename(BLOCKS))
+
+
+    def build_hook(self, blocks):
+        """The module beside it by which functions of Python programs become blocks: run --python-blocks."""
+        folder = os.path.join(self.build_temp, "hook")
+        include = [*INCLUDE, "inject", sysconfig.get_path("include")]
+        objects = self.compiler.compile(HOOK_SOURCES, folder, MACROS, include, extra_postargs=COMPILE)
+        self.compiler.link_shared_object(objects, os.path.basename(HOOK), folder, extra_postargs=[
+            "-Wl,--strip-debug,-rpath,$ORIGIN", f"-L{os.path.dirname(blocks)}", f"-l:{os.path.basename(BLOCKS)}"])
+        return os.path.join(folder, os.path.basename(HOOK))
 
 
 class BuildProgram(build_scripts):
