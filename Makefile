@@ -269,6 +269,10 @@ wheels: build-dependencies
 	@if python3.10 -c '' 2>/dev/null; then for machine in x86_64 aarch64; do tools/build-wheel $$machine python3.10 || exit 1; done; \
 	else echo "make wheels: there is no python3.10 here, so none was made for it" >&2; fi
 
+# The files of a release, of what is committed: dist/VERSION. DIST="source sdist" makes these parts alone. See docs/releasing.md.
+dist: build-dependencies
+	@tools/make-dist $(DIST)
+
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
 
@@ -278,4 +282,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-frameworks static wheels check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-frameworks static wheels dist check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
