@@ -106,15 +106,14 @@ class BuildLibrary(build_clib):
         for header in missing:
             self.build_brought(brought(header))
         blocks = self.build_blocks()
-        libraries = [blocks, *([self.build_hook(blocks)] if LIMITED else [])]
-        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), libraries),
+        loaded = [blocks, *([self.build_hook(blocks)] if LIMITED else [])]
+        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), loaded),
                                         ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
             archive = pathlib.Path(self.build_clib, self.compiler.library_filename(name))
             archive.unlink(missing_ok=True)  # or objects of files that are gone would stay in it
             self.compiler.create_static_lib(objects, name, self.build_clib)
-
 
     def build_blocks(self):
         """The library that programs load for run --blocks-from, as in the Makefile: it goes below the prefix, where the program looks."""
