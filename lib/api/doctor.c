@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
 #include "collect/gpu/nvml.h"
+#include "collect/process/kernel.h"
 #include "collect/remedy.h"
 #include "report/report.h"
 
@@ -27,7 +28,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_BLOCK_SOURCES };
+enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
 
 struct doctor {
     struct source *source;
@@ -87,6 +88,17 @@ static void add_accounting(struct doctor *doctor, const struct gt_sampler_source
     add_source(doctor, "nvml: accounting", NULL, 0, &availability);
 }
 
+/* What older kernels lack; of a stored machine's nothing is known. */
+static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
+{
+    static const char *const names[GT_KERNEL_INTERFACES] = {"kernel: pidfd", "kernel: pagemap scan"};
+    struct gt_availability availability;
+    for (int interface = 0; interface < GT_KERNEL_INTERFACES && sampler->root.is_machine; interface++) {
+        gt_kernel_survey(interface, &availability);
+        add_source(doctor, names[interface], NULL, 0, &availability);
+    }
+}
+
 /* Whether blocks can be had of programs that nobody changed. */
 static void add_block_sources(struct doctor *doctor)
 {
@@ -119,6 +131,7 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
     }
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);
+    add_kernel(doctor, sampler);
     add_block_sources(doctor);
 }
 

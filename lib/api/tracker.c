@@ -4,11 +4,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "analyse/usage/usage.h"
 #include "base/grow.h"
+#include "collect/process/kernel.h"
 #include "collect/process/process.h"
 
 /* ---- Telling the caller ------------------------------------------------------------------------------------------ */
@@ -114,7 +114,7 @@ static int open_recorder(struct gt_tracker *tracker, pid_t pid, bool is_own, str
                                                 .cgroup = gt_group_cgroup(tracker->options.group),
                                                 .warn = keep_sentence,
                                                 .context = tracker};
-    tracker->pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* before the tree is read */
+    tracker->pidfd = gt_pidfd_open(pid); /* before the tree is read */
     int status = gt_recorder_open(recorder, pid, is_own, &options, error);
     if (status >= 0)
         status = check_identity(tracker, pid, error);
@@ -129,16 +129,15 @@ int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_
                     struct gt_error *error)
 {
     bool is_own = pid == 0 || pid == getpid();
-    int status = gt_tracker_check(options, error);
-    if (status < 0)
-        return status;
     struct gt_tracker *tracker = calloc(1, sizeof *tracker);
     if (!tracker)
         return gt_error_system(error, ENOMEM, "tracker");
     pthread_mutex_init(&tracker->mutex, NULL);
     tracker->pidfd = tracker->stop_fd = -1;
     tracker->recorder.sampler.root.fd = -1;
-    status = gt_tracker_options_copy(&tracker->options, options, error);
+    int status = gt_tracker_options_copy(&tracker->options, options, error);
+    if (status >= 0)
+        status = gt_tracker_check_copy(&tracker->options, error);
     if (status >= 0)
         status = open_recorder(tracker, pid ? pid : getpid(), is_own, error);
     if (status < 0) {

@@ -15,8 +15,9 @@
 
 /* ---- The set of page frames --------------------------------------------------------------------------------------- */
 
-/* 2^40 frames of 4 KiB are 4 PiB, the most that x86-64 and arm64 can address. */
-enum { FRAME_BITS = 40, BLOCK_BITS = 9, FRAMES_PER_BYTE = 4, FIRST_SIZE = 256 };
+/* 2^40 frames of 4 KiB are 4 PiB, the most that x86-64 and arm64 can address. Frames of shared libraries lie scattered: small blocks,
+ * of a third of a cache line, touch few pages for them. */
+enum { FRAME_BITS = 40, BLOCK_BITS = 6, FRAMES_PER_BYTE = 4, FIRST_SIZE = 512 };
 
 struct gt_pagemap_block {
     uint64_t number; /* of the block, and one; 0: unused */
@@ -240,6 +241,13 @@ static int count_some(struct pass *pass, const struct mapping *mapping, uint64_t
     *address += (uint64_t)count * pass->walk->page_size;
     *ret_empty = (size_t)count - used;
     return result;
+}
+
+/* One of no size is refused, as wrong or as unknown. */
+bool gt_pagemap_can_scan(int pagemap)
+{
+    struct scan nothing = {0};
+    return ioctl(pagemap, SCAN, &nothing) >= 0 || errno != ENOTTY;
 }
 
 /* The next ranges with pages from `*address` on, at most REGIONS; `*address` moves behind what was searched. */
