@@ -179,3 +179,12 @@ def test_packages_of_python(ranges, package, source, expected):
     pytest.importorskip(package, reason=f"PyPI's {package} is not installed")
     done, found = ranges(source, [sys.executable, "-c", PYTHON[package]], "--blocks-domains=^(default|mine|fast|ittapi)$")
     assert (done.returncode, done.stderr) == (0, "") and names(found) == expected
+
+
+def test_marks_of_our_own_beside_a_preloaded_library(ranges, tmp_path):
+    """A program that is linked with libgputracker has its own part of it, whose functions nothing stands before."""
+    (tmp_path / "marks.c").write_text('#include <gpu_tracker.h>\nint main(void) { GT_BLOCK("ours"); return gt_block_trouble() != NULL; }')
+    subprocess.run(["gcc", "-o", "marks", f"-I{BUILD.parent}/include", "marks.c", f"-L{BUILD}", "-lgputracker", f"-Wl,-rpath,{BUILD}"],
+                   cwd=tmp_path, check=True)
+    done, found = ranges("mpi", ["./marks"])
+    assert done.returncode == 0 and names(found) == {"ours": 1}
