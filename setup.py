@@ -94,8 +94,8 @@ class BuildLibrary(build_clib):
     def build_libraries(self, libraries):
         check_headers(self.compiler)
         blocks = self.build_blocks()
-        libraries = [blocks, *([self.build_hook(blocks)] if LIMITED else [])]
-        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), libraries),
+        loaded = [blocks, *([self.build_hook(blocks)] if LIMITED else [])]
+        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), loaded),
                                         ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
@@ -113,12 +113,15 @@ class BuildLibrary(build_clib):
         folder = os.path.join(self.build_temp, "blocks")
         objects = self.compiler.compile(files, folder, MACROS, INCLUDE, extra_postargs=[*COMPILE, "-ffunction-sections", "-fdata-sections"])
         self.compiler.link_shared_object(objects, os.path.basename(BLOCKS), folder, extra_postargs=[
-            "-Wl,--gc-sections,-z,nodelete,--as-needed,--strip-debug,--version-script=inject/exports.map", "-ldl", "-lpthread"])
+            "-Wl,-soname,libgputracker-blocks.so,--gc-sections,-z,nodelete,--as-needed,--strip-debug,--version-script=inject/exports.map", "-ldl", "-lpthread"])
         return os.path.join(folder, os.path.basename(BLOCKS))
 
 
     def build_hook(self, blocks):
         """The module beside it by which functions of Python programs become blocks: run --python-blocks."""
+        made = os.path.join(os.environ.get("GPU_TRACKER_OBJECTS", ""), HOOK)
+        if os.path.exists(made):
+            return made
         folder = os.path.join(self.build_temp, "hook")
         include = [*INCLUDE, "inject", sysconfig.get_path("include")]
         objects = self.compiler.compile(HOOK_SOURCES, folder, MACROS, include, extra_postargs=COMPILE)
