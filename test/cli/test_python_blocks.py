@@ -238,6 +238,26 @@ def test_a_module_as_a_program(python, blocks, tmp_path):
         assert warnings(done) == [] and found == {name: [1, 1]}
 
 
+def test_marks_of_the_program_lie_in_the_same_file(blocks, tmp_path):
+    """So that the time of one inside the other is taken off."""
+    pytest.importorskip("gpu_tracker")
+    program = write(tmp_path / "train.py", """
+        import gpu_tracker, os
+        def step():
+            with gpu_tracker.SubTracker("inner"): pass
+        with gpu_tracker.SubTracker("outer"): step()
+        if os.fork() == 0:
+            with gpu_tracker.SubTracker("child"): step()
+            os._exit(0)
+        os.wait()
+        files = [name for name in os.listdir(os.environ["GPU_TRACKER_BLOCKS"]) if name.endswith(".csv")]
+        print(len(files), gpu_tracker.SubTracker("x").sub_tracking_file)
+        """)
+    done, found = blocks([sys.executable, program], "--python-blocks=step")
+    assert done.stdout == "2 None\n" and warnings(done) == [], done.stderr
+    assert found == {"train.step": [2, 2], "inner": [2, 2], "outer": [1, 1], "child": [1, 1]}
+
+
 TORCH = """
 class record_function:
     def __init__(self, name, args=None): self.name = name
