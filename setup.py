@@ -113,7 +113,8 @@ class BuildLibrary(build_clib):
         folder = os.path.join(self.build_temp, "blocks")
         objects = self.compiler.compile(files, folder, MACROS, INCLUDE, extra_postargs=[*COMPILE, "-ffunction-sections", "-fdata-sections"])
         self.compiler.link_shared_object(objects, os.path.basename(BLOCKS), folder, extra_postargs=[
-            "-Wl,-soname,libgputracker-blocks.so,--gc-sections,-Bsymbolic,-z,nodelete,--as-needed,--strip-debug,--version-script=inject/exports.map", "-ldl", "-lpthread"])
+            "-Wl,-soname,libgputracker-blocks.so,-Bsymbolic,--gc-sections,-z,nodelete,--as-needed,--strip-debug",
+            "-Wl,--version-script=inject/exports.map", "-ldl", "-lpthread"])
         return os.path.join(folder, os.path.basename(BLOCKS))
 
 
