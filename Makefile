@@ -186,6 +186,18 @@ test-frameworks: python
 	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
 	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py
 
+# What examples/ has for other tools, with those: Snakemake, pytest-benchmark.
+test-examples: python
+	@$(MAKE) -s build/examples/bin/installed
+	$(Q)build/examples/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall .
+	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/cli/test_examples.py
+
+build/examples/bin/installed: tools/requirements-examples.txt
+	@$(SAY) "PIP $(<F)"
+	$(Q).venv/bin/python -m venv build/examples
+	$(Q)build/examples/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
 build/frameworks/installed: tools/requirements-frameworks.txt
 	@$(SAY) "PIP $(<F)"
 	$(Q).venv/bin/python -m venv build/frameworks
@@ -275,6 +287,17 @@ wheels: build-dependencies
 	@if python3.10 -c '' 2>/dev/null; then for machine in x86_64 aarch64; do tools/build-wheel $$machine python3.10 || exit 1; done; \
 	else echo "make wheels: there is no python3.10 here, so none was made for it" >&2; fi
 
+# The files of a release, of what is committed: dist/VERSION. DIST="source sdist" makes these parts alone. See docs/releasing.md.
+dist: build-dependencies
+	@+tools/make-dist $(DIST)
+
+# Packages of what is committed, into dist/deb and dist/rpm.
+deb: build-dependencies
+	@tools/make-deb
+
+rpm: build-dependencies
+	@tools/make-rpm
+
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
 
@@ -284,4 +307,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-frameworks static wheels check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

@@ -14,6 +14,7 @@
 #include "api/program.h"
 #include "base/rank.h"
 #include "base/root.h"
+#include "heap.h"
 #include "jobs.h"
 #include "launch.h"
 #include "message.h"
@@ -138,6 +139,7 @@ static void tell_of_folder(struct track *track)
 static int prepare(struct track *track, const struct options *options, bool as_original)
 {
     struct gt_error error = {0};
+    heap_keep_small();
     *track = (struct track){.settings = settings_tracker(options)};
     track->is_strict = options->strict_recording;
     track->watch.is_quiet = options->disable_logs;

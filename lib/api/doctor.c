@@ -28,7 +28,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_BLOCK_SOURCES + GT_KERNEL_INTERFACES };
+enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
 
 struct doctor {
     struct source *source;
@@ -88,6 +88,17 @@ static void add_accounting(struct doctor *doctor, const struct gt_sampler_source
     add_source(doctor, "nvml: accounting", NULL, 0, &availability);
 }
 
+/* What older kernels lack; of a stored machine's nothing is known. */
+static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
+{
+    static const char *const names[GT_KERNEL_INTERFACES] = {"kernel: pidfd", "kernel: pagemap scan"};
+    struct gt_availability availability;
+    for (int interface = 0; interface < GT_KERNEL_INTERFACES && sampler->root.is_machine; interface++) {
+        gt_kernel_survey(interface, &availability);
+        add_source(doctor, names[interface], NULL, 0, &availability);
+    }
+}
+
 /* Whether blocks can be had of programs that nobody changed. */
 static void add_block_sources(struct doctor *doctor)
 {
@@ -106,17 +117,6 @@ static void add_block_sources(struct doctor *doctor)
     }
 }
 
-/* What older kernels lack; of a stored machine's nothing is known. */
-static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
-{
-    static const char *const names[GT_KERNEL_INTERFACES] = {"kernel: pidfd", "kernel: pagemap scan"};
-    struct gt_availability availability;
-    for (int interface = 0; interface < GT_KERNEL_INTERFACES && sampler->root.is_machine; interface++) {
-        gt_kernel_survey(interface, &availability);
-        add_source(doctor, names[interface], NULL, 0, &availability);
-    }
-}
-
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
@@ -131,8 +131,8 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
     }
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);
-    add_block_sources(doctor);
     add_kernel(doctor, sampler);
+    add_block_sources(doctor);
 }
 
 /* A figure that several could give comes from the one that claimed it. */
