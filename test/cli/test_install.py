@@ -106,6 +106,14 @@ def test_the_library_has_its_symbols_in_a_version_of_their_own(prefix):
     assert len(names) > 50 and all(name.startswith("gt_") and name.endswith("@@GPUTRACKER_0") for name in names), names
 
 
+def test_recipes_are_of_this_version():
+    version = (ROOT / "VERSION").read_text().strip()
+    assert f"\nVersion:        {version}\n" in (ROOT / "packaging/rpm/gpu-tracker.spec").read_text()
+    assert f'version("{version}")' in (ROOT / "packaging/spack/package.py").read_text()
+    [easyconfig] = (ROOT / "packaging/easybuild").iterdir()
+    assert f"gpu-tracker-{version}-" in easyconfig.name and f"version = '{version}'" in easyconfig.read_text()
+
+
 def test_staged_installation(tmp_path):
     output("make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/opt/gpu-tracker", cwd=ROOT)
     text = (tmp_path / "opt/gpu-tracker/lib/pkgconfig/gpu-tracker.pc").read_text()
