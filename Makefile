@@ -39,9 +39,9 @@ FUZZ_MAIN := $(if $(findstring fuzzer,$(CFLAGS)),-fsanitize=fuzzer,$(BUILD)/test
 
 # Loaded into programs that nobody changed: of the library only what it calls, and nothing but the C library.
 INJECT   := $(BUILD)/lib/gpu-tracker/libgputracker-blocks.so
-INJECT_SOURCES := $(wildcard inject/*.c) $(addprefix lib/,$(addsuffix .c,blocks/block blocks/block_csv blocks/block_source \
-    base/buffer base/clock base/error base/file base/fork base/grow base/number base/utf8))
-INJECT_OBJ := $(INJECT_SOURCES:%.c=$(BUILD)/inject/%.o)
+HOOK     := $(BUILD)/lib/gpu-tracker/gpu_tracker_hook.abi3.so
+HOOK_SOURCES := python/hook/hook.c python/entries.c lib/base/map.c lib/base/grow.c
+INJECT_OBJ := $(patsubst %.c,$(BUILD)/inject/%.o,$(wildcard inject/*.c) $(file <inject/sources))
 
 # Everything is built again when the compiler, the flags or the list of files change.
 SIGNATURE := $(CC) $(NCURSES) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
@@ -49,7 +49,7 @@ ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))
 $(shell mkdir -p $(BUILD))$(file >$(BUILD)/signature,$(SIGNATURE))
 endif
 
-all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)/gpu-tracker) $(INJECT)
+all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)/gpu-tracker) $(INJECT) $(HOOK)
 objects: $(LIB_OBJ) $(CLI_OBJ)
 unit: $(UNIT) $(FAKES)
 test-programs: unit $(TRUTH) $(EXAMPLES)
@@ -79,6 +79,12 @@ $(BUILD)/inject/%.o: %.c $(BUILD)/signature
 $(INJECT): $(INJECT_OBJ) inject/exports.map
 	@mkdir -p $(@D) && $(SAY) "LD $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
+
+# For Python, where its header is; without, Python loads the library above by ctypes.
+$(HOOK): $(HOOK_SOURCES) $(wildcard python/*.h inject/*.h lib/base/*.h) $(INJECT)
+	@$(SAY) "LD $@"
+	$(Q)include=$$(tools/python-include) || { rm -f $@; exit 0; }; \
+	    $(CC) $(CPPFLAGS) -Iinject -isystem "$$include" $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -shared -Wl,-s,-rpath,'$$ORIGIN' -o $@ $(HOOK_SOURCES) -L$(@D) -l:$(notdir $(INJECT))
 
 $(BUILD)/cli/screen.o: CPPFLAGS += $(if $(NCURSES),-DGT_HAVE_NCURSES)
 $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
@@ -129,10 +135,10 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv, of the objects that are there already.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* inject/* include/*.h include/*/*.h python/*.[ch] python/hook/*.c share/gpu-tracker/python/*.py python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: build-dependencies
-	@$(MAKE) -s test-dependencies objects
+	@$(MAKE) -s test-dependencies objects $(INJECT) $(HOOK)
 	@$(MAKE) -s .venv/installed
 
 .venv/installed: $(PYTHON_SOURCES) setup.py pyproject.toml VERSION
@@ -264,7 +270,7 @@ lint: lint-dependencies
 	@+tools/lint
 
 format:
-	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] inject/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
+	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] inject/*.[ch] python/*.[ch] python/*/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
 
 # The program for machines whose C library is 2.28 or later, with everything but that library inside. MACHINE=aarch64 is another's.
 MACHINE  := $(shell uname -m)

@@ -17,6 +17,9 @@ from distutils.command.build_scripts import build_scripts  # setuptools' own cop
 
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
+BLOCKS = "lib/gpu-tracker/libgputracker-blocks.so"
+HOOK = "lib/gpu-tracker/gpu_tracker_hook.abi3.so"
+HOOK_SOURCES = ["python/hook/hook.c", "python/entries.c", "lib/base/map.c", "lib/base/grow.c"]
 SYSTEM_LIBRARIES = ["sqlite3", "jansson", "utf8proc", "z", "m", "dl", "pthread"]
 STATIC_WHERE_POSSIBLE = ["-Wl,-Bstatic", "-lsqlite3", "-ljansson", "-lutf8proc", "-lz", "-Wl,-Bdynamic", "-lm", "-ldl", "-lpthread"]
 DYNAMIC = [f"-l{name}" for name in SYSTEM_LIBRARIES]
@@ -102,12 +105,36 @@ class BuildLibrary(build_clib):
             complain(unknown)
         for header in missing:
             self.build_brought(brought(header))
+        blocks = self.build_blocks()
+        loaded = [blocks, *([self.build_hook(blocks)] if LIMITED else [])]
+        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), loaded),
+                                        ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
             archive = pathlib.Path(self.build_clib, self.compiler.library_filename(name))
             archive.unlink(missing_ok=True)  # or objects of files that are gone would stay in it
             self.compiler.create_static_lib(objects, name, self.build_clib)
 
+    def build_blocks(self):
+        """The library that programs load for run --blocks-from, as in the Makefile: it goes below the prefix, where the program looks."""
+        made = os.path.join(os.environ.get("GPU_TRACKER_OBJECTS", ""), BLOCKS)
+        if os.path.exists(made):
+            return made
+        files = [*sources("inject/*.c"), *(HERE / "inject/sources").read_text().split()]
+        folder = os.path.join(self.build_temp, "blocks")
+        objects = self.compiler.compile(files, folder, MACROS, INCLUDE, extra_postargs=[*COMPILE, "-ffunction-sections", "-fdata-sections"])
+        self.compiler.link_shared_object(objects, os.path.basename(BLOCKS), folder, extra_postargs=[
+            "-Wl,--gc-sections,-z,nodelete,--as-needed,--strip-debug,--version-script=inject/exports.map", "-ldl", "-lpthread"])
+        return os.path.join(folder, os.path.basename(BLOCKS))
+
+    def build_hook(self, blocks):
+        """The module beside it by which functions of Python programs become blocks: run --python-blocks."""
+        folder = os.path.join(self.build_temp, "hook")
+        include = [*INCLUDE, "inject", sysconfig.get_path("include")]
+        objects = self.compiler.compile(HOOK_SOURCES, folder, MACROS, include, extra_postargs=COMPILE)
+        self.compiler.link_shared_object(objects, os.path.basename(HOOK), folder, extra_postargs=[
+            "-Wl,--strip-debug,-rpath,$ORIGIN", f"-L{os.path.dirname(blocks)}", f"-l:{os.path.basename(BLOCKS)}"])
+        return os.path.join(folder, os.path.basename(HOOK))
 
     def build_brought(self, folder):
         """Where a library is not installed, its sources beside ours are compiled: the program and the module have it inside."""

@@ -97,8 +97,8 @@ static struct gt_block begin(struct gt_range_process *process, const struct gt_r
 
 int gt_range_push(struct gt_range_domain *domain, struct gt_range_name *name)
 {
-    struct gt_range_process *process = gt_range_process();
-    if (!process || !gt_range_domain_is_on(domain))
+    struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
+    if (!process)
         return GT_RANGE_NO_LEVEL;
     struct thread *thread = this_thread(process);
     struct stack *stack = thread ? stack_of(thread, domain) : NULL;
@@ -117,8 +117,8 @@ int gt_range_push(struct gt_range_domain *domain, struct gt_range_name *name)
 
 int gt_range_pop(struct gt_range_domain *domain)
 {
-    struct gt_range_process *process = gt_range_process();
-    if (!process || !gt_range_domain_is_on(domain))
+    struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
+    if (!process)
         return GT_RANGE_NO_LEVEL;
     struct thread *thread = this_thread(process);
     struct stack *stack = thread ? find_stack(thread, domain) : NULL;
@@ -174,8 +174,8 @@ static bool take(struct gt_range_process *process, struct gt_block *block, uint6
 
 uint64_t gt_range_start(struct gt_range_domain *domain, struct gt_range_name *name)
 {
-    struct gt_range_process *process = gt_range_process();
-    if (!process || !gt_range_domain_is_on(domain))
+    struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
+    if (!process)
         return 0;
     struct gt_block block = begin(process, domain, name);
     if (!block.file)

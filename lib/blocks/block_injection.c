@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "blocks/block_notes.h"
+#include "blocks/name_pattern.h"
 
 #define LIBRARY "lib/gpu-tracker/libgputracker-blocks.so"
 
@@ -24,17 +25,12 @@ int gt_block_library(char *ret, size_t size, struct gt_error *error)
 
 static int check_regex(const char *option, const char *text, struct gt_error *error)
 {
-    char reason[120];
+    struct gt_error wrong = {0};
     regex_t regex;
-    if (!text)
-        return 0;
-    int code = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
-    if (code == 0) {
+    int status = text ? gt_name_pattern_compile(&regex, text, true, &wrong) : -ENOENT;
+    if (status == 0)
         regfree(&regex);
-        return 0;
-    }
-    regerror(code, &regex, reason, sizeof reason);
-    return gt_error_set(error, EINVAL, "%s: '%s' is no regular expression: %s", option, text, reason);
+    return text && status < 0 ? gt_error_set(error, -status, "%s: %s", option, wrong.text) : 0;
 }
 
 int gt_block_injection_check(struct gt_block_injection *injection, struct gt_error *error)
@@ -68,6 +64,8 @@ static void set_source(enum gt_block_source_id id, const char *library,
     const struct gt_block_source *source = &gt_block_sources[id];
     const char *variable = gt_block_source_taken(id, library);
     char sentence[200];
+    if (source->way == GT_BLOCK_WAY_PYTHON)
+        return;
     if (variable) {
         snprintf(sentence, sizeof sentence, "%s is set already (by another tool?): %ss are not recorded", variable,
                  source->what);
@@ -138,7 +136,8 @@ void gt_block_injection_end(const struct gt_block_injection *injection, const ch
     if (fd >= 0)
         close(fd);
     for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
-        if (!(injection->sources >> i & 1) || notes.seen[i] || gt_block_source_taken(i, injection->library))
+        if (!(injection->sources >> i & 1) || notes.seen[i] || gt_block_sources[i].way == GT_BLOCK_WAY_PYTHON ||
+            gt_block_source_taken(i, injection->library))
             continue;
         snprintf(sentence, sizeof sentence, "no %s%s was seen (gpu-tracker run --help tells why that may be)",
                  gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "");

@@ -407,3 +407,24 @@ def test_costs_have_one_base_and_data_loading_one_figure(gpu_tracker):
         assert row["cost_percent"] == pytest.approx(100 * row["cost_us"] / found["sources"][0]["duration_us"], rel=1e-3)
     shown = subprocess.run([gpu_tracker, "profile", TRACES / "torch.json.gz"], capture_output=True, text=True, check=True).stdout
     assert "% of the time recorded" in shown and "GPUs;" not in shown
+
+
+def test_top_cuts_every_long_table_and_says_so(gpu_tracker, tmp_path):
+    for rank in range(2):
+        Rank(rank, steps=range(6)).write(tmp_path)
+
+    def words(analysis, *options):
+        done = subprocess.run([gpu_tracker, "profile", analysis, tmp_path, *options], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for analysis, key, rows in (("roles", "steps", 12), ("critical_path", "steps", 18), ("phases", "phases", None),
+                                ("kernels", "kernels", None), ("operators", "operators", None), ("flops", "steps", None)):
+        found = json.loads(words(analysis, "--top=1", "--format=json"))
+        nodes = [row["node"] for row in found[key]]
+        assert len(nodes) == len(set(nodes)), analysis
+        if rows:
+            assert f'{rows - len(nodes)} of {rows} rows of "Steps"' in found["not_shown"]
+            assert "Not shown: " in words(analysis, "--top=1") and "Not shown" not in words(analysis, "--all")
+        assert "not_shown" not in json.loads(words(analysis, "--all", "--format=json"))
+    assert all(len(rows) <= 3 for rows in json.loads(words("critical_path", "--top=1", "--format=json")).values() if isinstance(rows, list))

@@ -160,8 +160,19 @@ def test_library_missing(gpu_tracker, tmp_path):
 def test_nothing_but_entry_points():
     """What the library offers and needs: it is a guest."""
     table = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
-    assert {line.split()[-1] for line in table.splitlines()} == {"InitializeInjectionNvtx2"}
+    hooks = {f"gt_hook_{name}" for name in ("enter", "function", "leave", "name", "note", "patterns")}
+    assert {line.split()[-1] for line in table.splitlines()} == {"InitializeInjectionNvtx2", "gt_block_begin", "gt_block_end", *hooks}
     needed = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True).stdout
     libraries = {line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line}
     assert all(name.startswith(("libc.so", "ld-linux", "libpthread.so", "libdl.so")) for name in libraries)
     assert LIBRARY.stat().st_size < 150_000
+
+
+def test_doctor(cli):
+    def row(**keywords):
+        sources = json.loads(cli("doctor", "-f", "json", **keywords).stdout)["sources"]
+        return next(row for row in sources if row["source"] == "blocks: nvtx")
+
+    assert (row()["state"], row()["interface"]) == ("ready", "NVTX_INJECTION64_PATH")
+    taken = row(env={**os.environ, "NVTX_INJECTION64_PATH": "/opt/other.so"})
+    assert taken["state"] == "absent" and "NVTX_INJECTION64_PATH is set already" in taken["reason"]

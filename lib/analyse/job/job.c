@@ -243,7 +243,7 @@ static int check_one_job(const struct gt_job *job, struct gt_error *error)
     return 0;
 }
 
-int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)
+int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)
 {
     *ret = (struct gt_job){.source = source};
     int status = source->ranks(source->state, ret, error);
@@ -251,8 +251,17 @@ int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct g
         status = check_one_job(ret, error);
     if (status >= 0)
         status = gt_job_sort(ret, error);
-    if (status >= 0)
-        status = gt_job_read_memory(ret, error);
+    if (status < 0)
+        gt_job_release(ret);
+    return status;
+}
+
+int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)
+{
+    int status = gt_job_read_ranks(ret, source, error);
+    if (status < 0)
+        return status;
+    status = gt_job_read_memory(ret, error);
     if (status >= 0)
         status = gt_job_count_once(ret, error);
     if (status < 0)
@@ -274,10 +283,10 @@ void gt_job_question_init(struct gt_job_question *ret, const struct gt_job *job,
     ret->buckets = (size_t)ceil((job->end - ret->begin) / ret->width);
 }
 
-void gt_job_ask(struct gt_job_question *question, enum gt_scope scope, enum gt_metric_id metric)
+void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject)
 {
     if (question->subjects < GT_JOB_SUBJECTS)
-        question->subject[question->subjects++] = (struct gt_job_subject){scope, metric};
+        question->subject[question->subjects++] = subject;
 }
 
 const struct gt_job_bucket *gt_job_bucket(const struct gt_job_question *question, const struct gt_job_series *series,

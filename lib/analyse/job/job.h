@@ -72,6 +72,8 @@ struct gt_job {
 
 /* -EINVAL: there is no recording, or there are those of several jobs. The source outlives the job. */
 int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
+/* The same without totals: its ranks and nodes alone, with the figures that trackers wrote at the end. */
+int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
 void gt_job_release(struct gt_job *job);
 
 /* For sources. What is given is copied. */

@@ -201,12 +201,25 @@ static void take_value(struct gt_job_bucket *bucket, double value)
     bucket->last = value;
 }
 
-static void take_row(struct answer *answer, const double *values, size_t device, size_t place)
+static double value_of(const struct gt_job_subject *subject, const double *values)
+{
+    double value = values[subject->metric];
+    if (!subject->bits || isnan(value))
+        return value;
+    return ((unsigned)value & subject->bits) != 0;
+}
+
+/* `row`: the row of a GPU; NULL: each subject is of the row of its scope. */
+static void take_values(struct answer *answer, const struct gt_sample *sample, const struct gt_row *row, size_t place)
 {
     const struct gt_job_question *question = answer->question;
+    size_t device = row ? (size_t)row->device : 0;
     struct gt_job_bucket *bucket = answer->bucket + device * question->subjects * question->buckets + place;
-    for (size_t i = 0; i < question->subjects; i++)
-        take_value(&bucket[i * question->buckets], values[question->subject[i].metric]);
+    for (size_t i = 0; i < question->subjects; i++) {
+        const struct gt_job_subject *subject = &question->subject[i];
+        const struct gt_row *of = row ? row : &sample->row[subject->scope];
+        take_value(&bucket[i * question->buckets], value_of(subject, of->value));
+    }
 }
 
 static void take_sample(struct answer *answer, const struct gt_sample *sample)
@@ -214,20 +227,15 @@ static void take_sample(struct answer *answer, const struct gt_sample *sample)
     const struct gt_job_question *question = answer->question;
     double at = (gt_seconds(sample->real_ns) - question->begin) / question->width;
     size_t place = (size_t)fmin(fmax(at, 0), (double)question->buckets - 1);
-    double values[GT_METRIC_COUNT];
+    if (!answer->devices)
+        take_values(answer, sample, NULL, place);
     for (size_t i = GT_FIXED_ROWS; i < sample->row_count && answer->devices; i++) {
-        int device = sample->row[i].device;
-        if (sample->row[i].scope != GT_SCOPE_GPU || device < 0 || (size_t)device >= answer->devices)
+        const struct gt_row *row = &sample->row[i];
+        if (row->scope != GT_SCOPE_GPU || row->device < 0 || (size_t)row->device >= answer->devices)
             continue;
-        answer->has_device[device] = true;
-        take_row(answer, sample->row[i].value, (size_t)device, place);
+        answer->has_device[row->device] = true;
+        take_values(answer, sample, row, place);
     }
-    if (answer->devices)
-        return;
-    for (size_t i = 0; i < question->subjects; i++)
-        values[question->subject[i].metric] =
-            sample->row[question->subject[i].scope].value[question->subject[i].metric];
-    take_row(answer, values, 0, place);
 }
 
 /* A row that cannot be read is left out. */

@@ -169,7 +169,7 @@ int gt_job_read_memory(struct gt_job *job, struct gt_error *error)
     memory->job = job;
     gt_job_question_init(&memory->question, job, MOMENTS);
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
-        gt_job_ask(&memory->question, GT_SCOPE_COMBINED, asked[i]);
+        gt_job_ask(&memory->question, (struct gt_job_subject){GT_SCOPE_COMBINED, asked[i], 0});
     int status = job->source->series(job->source->state, job, &memory->question, take_rank, memory, error);
     while (memory->node < job->nodes)
         end_node(memory);

@@ -18,6 +18,7 @@ struct gt_job;
 struct gt_job_subject {
     enum gt_scope scope; /* SYSTEM, COMBINED or GPU; all of a question are of GPUs, or none */
     enum gt_metric_id metric;
+    unsigned bits; /* not 0: instead of the value 1 where it has one of these bits, else 0 */
 };
 
 /* The samples of one metric in one stretch of time. Where a tracker kept minutes alone, the first is not known, and is the least. */
@@ -26,7 +27,7 @@ struct gt_job_bucket {
     double sum, least, most, first, last;
 };
 
-enum { GT_JOB_SUBJECTS = 8 };
+enum { GT_JOB_SUBJECTS = 32 };
 
 /* Stretch i begins at begin + i width, seconds since the epoch. Samples before the first and behind the last belong to these. Counters
  * are asked as they are: they count from the start of each tracker. */
@@ -88,7 +89,7 @@ bool gt_job_is_folder(const char *path);
 
 /* Ask for the whole time of a job in `most` stretches at most; from an hour on they are whole minutes, of which trackers keep rows. */
 void gt_job_question_init(struct gt_job_question *ret, const struct gt_job *job, size_t most);
-void gt_job_ask(struct gt_job_question *question, enum gt_scope scope, enum gt_metric_id metric);
+void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject);
 /* Returns bucket number `bucket` of subject number `subject`. */
 const struct gt_job_bucket *gt_job_bucket(const struct gt_job_question *question, const struct gt_job_series *series,
                                           size_t subject, size_t bucket);
