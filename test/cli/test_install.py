@@ -61,6 +61,7 @@ def test_units_for_systemd(prefix, tmp_path):
 def test_installed_program_and_documents(prefix):
     version = (ROOT / "VERSION").read_text().strip()
     assert version in output(prefix / "bin/gpu-tracker", "--version")
+    assert {"carbon-intensity.csv", "grafana-dashboard.json"} <= {path.name for path in (prefix / "share/gpu-tracker").iterdir()}
     assert (prefix / "share/man/man1/gpu-tracker.1").read_text().startswith(".TH ")
     output("bash", "-n", prefix / "share/bash-completion/completions/gpu-tracker")
     assert (prefix / "share/zsh/site-functions/_gpu-tracker").read_text().startswith("#compdef gpu-tracker")
