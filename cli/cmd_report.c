@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gpu_tracker.h"
+#include "api/program.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"

@@ -1,7 +1,7 @@
 /* The report of a parallel job, for those who see only the public header. */
 #include "analyse/job/job.h"
 #include "analyse/job/job_report.h"
-#include "gpu_tracker.h"
+#include "api/program.h"
 
 int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
 {

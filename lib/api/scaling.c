@@ -1,5 +1,6 @@
 #include "analyse/usage/scaling_report.h"
 
+#include "api/program.h"
 #include "api/recorded.h"
 
 struct run {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analyse/usage/usage.h"
+#include "api/program.h"
 #include "base/grow.h"
 #include "collect/process/process.h"
 
