@@ -1,4 +1,4 @@
-"""The report of a job's folder: time and memory by the number of recordings, which are made from one real one.
+"""Reports of a job's folder: time and memory by the number of recordings, which are made from one real one.
 
 Each rank is moved by a part of a period and has noise of a page in each of its samples; one rank in the middle works less, by
 which the report is checked.
@@ -43,12 +43,16 @@ def add_rank(source, folder, number, count):
     database.close()
 
 
-def measure(folder, count):
+QUESTIONS = (("report",), ("profile", "utilization"), ("profile", "stragglers"), ("profile", "health"))
+
+
+def measure(question, folder, count):
     before = os.times()
-    process = subprocess.Popen([GPU_TRACKER, "report", folder, "-f", "summary"], stdout=subprocess.PIPE, text=True)
-    summary = process.stdout.read()
+    process = subprocess.Popen([GPU_TRACKER, *question, folder, "-f", "summary" if question == ("report",) else "json"],
+                               stdout=subprocess.PIPE, text=True)
+    answer = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0 and f"rank {count // 2} on" in summary, summary
+    assert status == 0 and (question != ("report",) or f"rank {count // 2} on" in answer), answer
     return os.times().elapsed - before.elapsed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
@@ -64,11 +68,12 @@ def main():
             folder.mkdir()
             for number in range(count):
                 add_rank(place / "one.sqlite", folder, number, count)
-            elapsed, cpu, memory = measure(folder, count)
-            rows.append([str(count), f"{elapsed:.2f}", f"{cpu:.2f}", f"{memory:.0f}"])
+            for question in QUESTIONS:
+                elapsed, cpu, memory = measure(question, folder, count)
+                rows.append([str(count), " ".join(question), f"{elapsed:.2f}", f"{cpu:.2f}", f"{memory:.0f}"])
             shutil.rmtree(folder)
     print(machine())
-    table(["recordings", "seconds", "CPU seconds", "MiB"], rows)
+    table(["recordings", "question", "seconds", "CPU seconds", "MiB"], rows)
 
 
 if __name__ == "__main__":

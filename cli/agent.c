@@ -29,8 +29,9 @@ static const int64_t BACKUP_PERIOD_NS = 1000000000;
 
 struct agent {
     struct gt_tracker *tracker;
-    int control; /* the socket */
-    int caller;  /* pidfd */
+    int control;      /* the socket */
+    int caller;       /* pidfd, or -1: the kernel has none, */
+    pid_t caller_pid; /* so that the number is asked for */
     struct signals signals;
     struct output backup; /* where the results so far are kept; path NULL: nowhere */
     int64_t next_backup;
@@ -231,12 +232,19 @@ static int take_request(struct agent *agent)
     return !agent->was_asked;
 }
 
-/* Where no descriptor tells of signals. */
+static bool is_alone(const struct agent *agent)
+{
+    return agent->caller < 0 && kill(agent->caller_pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Where no descriptor tells of signals, or of the caller's end. */
 static int on_turn(void *context, int64_t *wake_ns)
 {
     const struct agent *agent = context;
     siginfo_t signal;
     (void)wake_ns;
+    if (is_alone(agent))
+        return 0;
     return agent->signals.fd >= 0 || !signals_next(&agent->signals, &signal);
 }
 
@@ -312,8 +320,10 @@ static int read_pids(char *const *words, int count, pid_t **ret)
 }
 
 /* Until our parent is no child of the caller any more: a look at the caller's processes would find it. */
-static void outlive(int parent)
+static void outlive(int parent, pid_t number)
 {
+    for (int waited = 0; parent < 0 && getppid() == number && waited < PARENT_MS; waited++)
+        usleep(1000);
     if (parent < 0)
         return;
     poll(&(struct pollfd){.fd = parent, .events = POLLIN}, 1, PARENT_MS);
@@ -328,15 +338,17 @@ int agent_main(int count, char **words)
     pid_t *pids = NULL;
     gt_close_from(STDERR_FILENO + 1); /* what the caller left open is not for us to hold */
     agent.signals.fd = -1;
-    agent.caller = (int)syscall(SYS_pidfd_open, getppid(), 0);
+    agent.caller_pid = getppid();
+    agent.caller = (int)syscall(SYS_pidfd_open, agent.caller_pid, 0);
     /* Processes forked by a caller that is gone may keep the socket open and never read it. */
     setsockopt(agent.control, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = 2}, sizeof(struct timeval));
     prctl(PR_SET_NAME, GT_SAMPLER_NAME); /* before the fork: whoever tracks our caller knows both by it */
-    int parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    pid_t number = getpid();
+    int parent = (int)syscall(SYS_pidfd_open, number, 0);
     pid_t child = fork();
     if (child)
         return child < 0 ? tell_failure(&agent, errno, "the sampler cannot be forked") : 0;
-    outlive(parent);
+    outlive(parent, number);
     heap_keep_small();
     prctl(PR_SET_TIMERSLACK, 1ul);
     if (!count || strcmp(words[0], AGENT_VERSION) != 0)

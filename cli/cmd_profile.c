@@ -80,6 +80,26 @@ static int choose_table(const struct options *options, const struct output *outp
     return 0;
 }
 
+/* What is asked of traces alone: recordings are read as such, too. */
+static bool is_of_traces(const struct options *options)
+{
+    return options->by || options->phase.count || options->device || options->ranges || options->key ||
+           options->carbon_intensity || options->carbon_file || options->price || options->peak_flops ||
+           options->operator_name || options->length || options->start || options->end || options->unit ||
+           options->suffix.count || options->node;
+}
+
+/* The ranks of a job, of which a folder has the recordings. */
+static int profile_job(const char *analysis, const char *folder, const struct options *options, struct gt_report **ret,
+                       struct gt_error *error)
+{
+    struct gt_folder_options wanted = GT_INIT(struct gt_folder_options);
+    wanted.metric = options->metric;
+    wanted.select = options->select;
+    wanted.top = options->all ? -1 : options->top;
+    return gt_folder_profile(analysis, folder, &wanted, ret, error);
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
@@ -96,6 +116,10 @@ static int run(const struct options *options, int count, char **operands)
                          analysis);
     if ((status = check_words(analysis, count, operands)))
         return status;
+    bool is_job = count == 1 && gt_folder_has_analysis(analysis) && !is_of_traces(options) &&
+                  gt_folder_is_job(operands[0]);
+    if (!is_job && options->metric)
+        return say_usage("--metric is for a folder with a recording of each rank, without options of traces");
     name_input(count, operands);
     wanted.by = options->by;
     wanted.phases = options->phase.value;
@@ -111,7 +135,9 @@ static int run(const struct options *options, int count, char **operands)
     wanted.top = options->all ? -1 : options->top;
     const char *const *paths = (const char *const *)operands;
     status = gt_profile_spare_inputs(output.path, paths, (size_t)count, &request, &error);
-    if (status >= 0)
+    if (status >= 0 && is_job)
+        status = profile_job(analysis, operands[0], options, &report, &error);
+    else if (status >= 0)
         status = gt_profile_report(analysis, paths, (size_t)count, &request, &wanted, &report, &error);
     int exit_status = status >= 0 ? choose_table(options, &output, report) : 0;
     if (exit_status) {
@@ -128,7 +154,9 @@ const struct command command_profile = {
     .description =
         "Reads traces (SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, also compressed, Python "
         "profiles, tracking files) as one, and prints one analysis of them. Nodes and ranks are kept apart.\n\n"
-        "Without an analysis it prints the report of the job: overview.",
+        "Without an analysis it prints the report of the job: overview.\n\n"
+        "Of a folder that holds recordings alone, one of each rank of a job, utilization, stragglers and health tell of its "
+        "ranks, unless an option of traces is given.",
     .choice = choice_analysis,
     .refuses = gt_analysis_refuses,
     .operand = OPERAND_FILE,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "api/program.h"
@@ -15,6 +16,16 @@ static bool is_folder(const char *path)
 {
     struct stat found;
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+static int report_of_job(const struct options *options, const char *path, bool page, struct gt_report **ret,
+                         struct gt_error *error)
+{
+    struct gt_folder_options wanted = GT_INIT(struct gt_folder_options);
+    wanted.heat = options->heat;
+    wanted.top = options->all ? -1 : 0;
+    wanted.page = page;
+    return gt_folder_view(path, &wanted, ret, error);
 }
 
 static int report_of(const struct options *options, const char *path, bool page, struct gt_report **ret,
@@ -30,7 +41,7 @@ static int report_of(const struct options *options, const char *path, bool page,
     wanted.power_meter = options->power_meter;
     wanted.page = page;
     if (is_folder(path))
-        return gt_folder_report(path, ret, error);
+        return report_of_job(options, path, page, ret, error);
     return options->at ? gt_recording_points(path, options->at, options->columns, ret, error)
                        : gt_recording_report(path, &wanted, ret, error);
 }
@@ -86,6 +97,26 @@ static int print_scaling(const struct options *options, const struct output *out
     return output_result(output, status, report, &error);
 }
 
+/* The report of a job again and again, until its recordings are finished. */
+static int watch(const struct options *options, struct output *output, char **operands)
+{
+    bool clears = isatty(STDOUT_FILENO) && !output->path;
+    const struct timespec pause = {(time_t)options->watch, (long)(fmod(options->watch, 1) * 1e9)};
+    if (clears)
+        output_prefer_summary(output, options);
+    for (;;) {
+        struct gt_error error = {0};
+        struct gt_report *report = NULL;
+        int going_on = report_of(options, operands[0], output_is_page(output), &report, &error);
+        if (clears && going_on >= 0)
+            dprintf(STDOUT_FILENO, "\033[H\033[2J");
+        int status = output_result(output, going_on, report, &error);
+        if (status || going_on <= 0)
+            return status;
+        nanosleep(&pause, NULL);
+    }
+}
+
 static void say_broken(void *path, const char *sentence)
 {
     path ? say("%s: %s", (const char *)path, sentence) : say("%s", sentence);
@@ -110,7 +141,7 @@ static int print_report(const struct options *options, struct output *output, in
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    if (isatty(STDOUT_FILENO) && !options->at && !options->plot)
+    if (isatty(STDOUT_FILENO) && !options->at && !options->plot && !options->heat && !options->all)
         output_prefer_summary(output, options);
     int status = report_of_all(options, count, operands, output_is_page(output), &report, &error);
     return output_result(output, status, report, &error);
@@ -145,6 +176,11 @@ static int run(const struct options *options, int count, char **operands)
             return say_usage(
                 "%s is a folder: units, costs, --at, --by, --request, --plot, --fail-if and --power-meter are for its files",
                 operands[i]);
+    for (int i = 0; i < count; i++)
+        if ((options->heat || options->all || options->watch > 0) && !is_folder(operands[i]))
+            return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", operands[i]);
+    if (options->watch > 0 && count > 1)
+        return say_usage("--watch looks at one folder");
     int status = gt_rules_check(options->limits.value, &error);
     if (status < 0)
         return say_failure(status, &error);
@@ -155,6 +191,8 @@ static int run(const struct options *options, int count, char **operands)
         return print_scaling(options, &output, count, operands);
     if (options->request)
         return print_request(options, &output, count, operands);
+    if (options->watch > 0)
+        return watch(options, &output, operands);
     status = print_report(options, &output, count, operands);
     return status ? status : judge(options, count, operands);
 }
@@ -169,7 +207,7 @@ const struct command command_report = {
         "object with a key recording in front; on a page a section for each; in CSV keys that begin with 0, 1, ...; as a pickle a list."
         "\n\n"
         "A folder is a parallel job with a tracking file for each rank: one report tells what the job used, with machines, GPUs "
-        "and networks counted once, its nodes, and its ranks, the worst marked."
+        "and networks counted once, its nodes, and its ranks, the worst marked. A page draws the ranks over time."
         "\n\n"
         "--at tells instead what the job had drawn, used and held at moments of your choosing: the ends of epochs, say. "
         "What lies between two samples is interpolated. With several files CSV has a column recording in front.",

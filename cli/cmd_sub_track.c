@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -28,6 +29,22 @@ static void erase_progress(bool drawn)
         dprintf(STDERR_FILENO, "\r\033[K");
 }
 
+/* All ranks of a job: what belongs to one recording is refused. */
+static int analyze_job(const struct options *options, const struct output *output, const char *folder)
+{
+    struct gt_error error = {0};
+    struct gt_report *report = NULL;
+    struct gt_folder_options wanted = GT_INIT(struct gt_folder_options);
+    if (options->sub_tracking_file.count || options->skip_bad_rows || options->carbon_intensity ||
+        options->carbon_file || options->price)
+        return say_usage("%s is a folder: sub-tracking files, bad rows and costs are for its files", folder);
+    wanted.top = options->calls ? -1 : 0;
+    int status = gt_folder_blocks(folder, &wanted, &report, &error);
+    status = status < 0 ? fail(status, &error) : output_report(output, report);
+    gt_report_free(report);
+    return status;
+}
+
 static int analyze(const struct options *options, int count, char **operands)
 {
     struct output output;
@@ -41,8 +58,11 @@ static int analyze(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    const char *path = count ? operands[0] : options->recording;
+    if (gt_folder_is_job(path))
+        return analyze_job(options, &output, path);
     struct gt_blocks_options settings = GT_INIT(struct gt_blocks_options);
-    settings.tracking_file = count ? operands[0] : options->recording;
+    settings.tracking_file = path;
     settings.sub_tracking_files = options->sub_tracking_file.value;
     settings.skip_bad_rows = options->skip_bad_rows;
     settings.calls = options->calls;
@@ -76,12 +96,14 @@ static int combine(const struct options *options, int count, char **operands)
 
 const struct command command_analyze = {
     .name = "analyze",
-    .synopsis = "FILE",
+    .synopsis = "FILE|FOLDER",
     .summary = "Report what each code block used",
     .description =
         "Joins a tracking file with the starts and stops of code blocks, those of this program or of the original "
         "gpu_tracker, CSV and SQLite in any mixture. A timepoint belongs to a block when it lies between a start and its "
         "stop. Standard deviations are the population's; times are in seconds.\n\n"
+        "Of a folder with the tracking file of each rank of a job it tells the calls of all ranks; --calls lists each block of "
+        "each rank.\n\n"
         "Malformed rows are named with file and line and end the analysis with status 1, unless --skip-bad-rows.",
     .operand = OPERAND_FILE,
     .least = 0,
@@ -91,7 +113,7 @@ const struct command command_analyze = {
 
 const struct command command_sub_track_analyze = {
     .name = "sub-track analyze",
-    .synopsis = "--tf=FILE [--stf=FILE...]",
+    .synopsis = "--tf=FILE|FOLDER [--stf=FILE...]",
     .summary = "The same as analyze, as gpu_tracker spells it",
     .description = "See gpu-tracker analyze --help.",
     .operand = OPERAND_FILE,

@@ -61,7 +61,8 @@ struct options {
 #define OPTION(key, type, ...) OPTION_VALUE_##type key;
 #include "option.def"
 #undef OPTION
-    bool given[OPTION_COUNT];
+    bool given[OPTION_COUNT]; /* anywhere */
+    bool typed[OPTION_COUNT]; /* among the words of the command line */
     char **owned; /* memory that values point into */
     size_t owned_count;
 };

@@ -82,6 +82,8 @@ struct track {
     struct watch watch;
     char mark[48];         /* see leave_mark */
     char blocks[PATH_MAX]; /* where the command's processes leave their code blocks, "" when not asked for */
+    struct gt_block_injection injection;
+    struct gt_python_hooks hooks;
     struct gt_group *group;
     bool is_strict; /* what could not be recorded or reported makes the exit status */
 };
@@ -100,6 +102,8 @@ static void do_without_recording(struct track *track, const struct gt_error *err
         gt_blocks_cancel(track->blocks);
     *track->blocks = '\0';
     unsetenv(GT_BLOCKS_ENVIRONMENT);
+    gt_block_injection_unset(&track->injection);
+    gt_python_hooks_unset();
 }
 
 static int check_tracker(struct track *track, struct gt_error *error)
@@ -190,6 +194,8 @@ static int collect_blocks(struct track *track, const struct options *options)
     struct gt_error error = {0};
     if (!*track->blocks)
         return 0;
+    gt_block_injection_end(&track->injection, track->blocks, watch_warn, &track->watch);
+    gt_python_hooks_end(&track->hooks, track->blocks, watch_warn, &track->watch);
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
     return status < 0 ? say_failure(status, &error) : 0;
@@ -240,17 +246,57 @@ static void say_completed(FILE *stream, int wait_status)
     fflush(stream);
 }
 
+/* What the programs of the command mark for other tools. */
+static int prepare_injection(struct track *track, const struct options *options)
+{
+    struct gt_error error = {0};
+    track->injection.domains = options->blocks_domains;
+    track->injection.names = options->blocks_names;
+    track->injection.most = options->blocks_most;
+    int status = options->blocks_from ? gt_block_sources_read(options->blocks_from, &track->injection.sources, &error)
+                                      : 0;
+    if (status < 0)
+        return say_usage("--blocks-from: %s", error.text);
+    status = gt_block_injection_check(&track->injection, &error);
+    return status == -EINVAL ? say_usage("%s", error.text) : status < 0 ? say_failure(status, &error) : 0;
+}
+
+static int prepare_hooks(struct track *track, const struct options *options)
+{
+    struct gt_error error = {0};
+    track->hooks.patterns = options->python_blocks.value;
+    gt_python_hooks_sources(&track->hooks, track->injection.sources);
+    int status = gt_python_hooks_check(&track->hooks, &error);
+    return status == -EINVAL ? say_usage("--python-blocks: %s", error.text)
+           : status < 0      ? say_failure(status, &error)
+                             : 0;
+}
+
+/* The option that makes code blocks be collected, or NULL. */
+static const char *wish_for_blocks(const struct options *options)
+{
+    bool is_default = options->blocks_from && !options->typed[OPTION_NUMBER_blocks_from];
+    if (options->blocks || options->python_blocks.count)
+        return options->blocks ? "blocks" : "python-blocks";
+    return options->blocks_from && (!is_default || options->tracking_file) ? "blocks-from" : NULL;
+}
+
 static int prepare_blocks(struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
-    if (!options->blocks)
+    const char *wish = wish_for_blocks(options);
+    if (!wish)
         return 0;
     if (!options->tracking_file)
-        return say_usage("--blocks: the blocks are kept with a tracking file: give --tracking-file");
+        return say_usage("--%s: the blocks are kept with a tracking file: give --tracking-file", wish);
     if (!track->settings.tracking_file)
         return 0; /* which was told */
-    int status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite,
-                                   &error);
+    int status = prepare_injection(track, options);
+    if (!status)
+        status = prepare_hooks(track, options);
+    if (status)
+        return status;
+    status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite, &error);
     if (status < 0 && is_dispensable(track)) {
         do_without_recording(track, &error);
         return 0;
@@ -260,6 +306,8 @@ static int prepare_blocks(struct track *track, const struct options *options)
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
     if (options->blocks_cpu)
         setenv(GT_BLOCKS_CPU_ENVIRONMENT, options->blocks_cpu, 1);
+    gt_block_injection_set(&track->injection, watch_warn, &track->watch);
+    gt_python_hooks_set(&track->hooks);
     return 0;
 }
 
@@ -316,6 +364,8 @@ static int run_instead(struct track *track, char **words, int code)
     if (*track->blocks)
         gt_blocks_cancel(track->blocks);
     unsetenv(GT_BLOCKS_ENVIRONMENT);
+    gt_block_injection_unset(&track->injection);
+    gt_python_hooks_unset();
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
 }

@@ -1,8 +1,12 @@
-/* The extension module gpu_tracker._core: what its files share. Written for the limited API of CPython 3.11. */
+/* The extension module gpu_tracker._core: what its files share. Written for the limited API of CPython 3.11;
+ * that of 3.10 has no buffers, so for it the same calls are of the whole API. */
 #ifndef PYTHON_CORE_H
 #define PYTHON_CORE_H
 
+#include <patchlevel.h>
+#if PY_VERSION_HEX >= 0x030b0000
 #define Py_LIMITED_API 0x030b0000
+#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

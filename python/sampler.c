@@ -24,6 +24,7 @@ enum { LARGEST_MESSAGE = 64 * 1024 * 1024 };
 struct sampler {
     PyObject_HEAD int control; /* the socket, or -1 */
     int process;               /* pidfd, or -1 */
+    pid_t pid;                 /* the same, for kernels without pidfds; 0: not known */
     struct agent_message head; /* of the message that is being received */
     char *data;                /* what follows it, once the head is there */
     size_t received;           /* of both together */
@@ -162,6 +163,7 @@ static PyObject *ready_of(struct sampler *sampler, const char *data, size_t leng
     memcpy(&pid, data, length < sizeof pid ? length : sizeof pid);
     if (sampler->process < 0)
         sampler->process = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    sampler->pid = (pid_t)pid;
     return Py_BuildValue("(sI)", "ready", (unsigned)pid);
 }
 
@@ -327,11 +329,21 @@ static PyObject *sampler_now(PyObject *self, PyObject *unused)
     return request(self, AGENT_NOW);
 }
 
+/* While its end of the socket is open the number is still its own. */
+static bool is_there(const struct sampler *sampler)
+{
+    struct pollfd source = {sampler->control, 0, 0};
+    return sampler->pid > 0 && sampler->control >= 0 && poll(&source, 1, 0) == 0;
+}
+
 static PyObject *sampler_kill(PyObject *self, PyObject *unused)
 {
+    const struct sampler *sampler = sampler_of(self);
     (void)unused;
-    if (sampler_of(self)->process >= 0)
-        syscall(SYS_pidfd_send_signal, sampler_of(self)->process, SIGKILL, NULL, 0);
+    if (sampler->process >= 0)
+        syscall(SYS_pidfd_send_signal, sampler->process, SIGKILL, NULL, 0);
+    else if (is_there(sampler))
+        kill(sampler->pid, SIGKILL);
     Py_RETURN_NONE;
 }
 

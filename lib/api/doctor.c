@@ -1,5 +1,6 @@
 /* Every metric, where it comes from on this machine, and what would enable the rest. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +9,7 @@
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
 #include "collect/gpu/nvml.h"
+#include "collect/process/kernel.h"
 #include "collect/remedy.h"
 #include "report/report.h"
 
@@ -26,7 +28,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES };
+enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
 
 struct doctor {
     struct source *source;
@@ -86,6 +88,35 @@ static void add_accounting(struct doctor *doctor, const struct gt_sampler_source
     add_source(doctor, "nvml: accounting", NULL, 0, &availability);
 }
 
+/* What older kernels lack; of a stored machine's nothing is known. */
+static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
+{
+    static const char *const names[GT_KERNEL_INTERFACES] = {"kernel: pidfd", "kernel: pagemap scan"};
+    struct gt_availability availability;
+    for (int interface = 0; interface < GT_KERNEL_INTERFACES && sampler->root.is_machine; interface++) {
+        gt_kernel_survey(interface, &availability);
+        add_source(doctor, names[interface], NULL, 0, &availability);
+    }
+}
+
+/* Whether blocks can be had of programs that nobody changed. */
+static void add_block_sources(struct doctor *doctor)
+{
+    struct gt_error missing = {0};
+    char library[PATH_MAX];
+    bool has_library = gt_block_library(library, sizeof library, &missing) == 0;
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
+        struct gt_availability availability = {0};
+        const char *taken = gt_block_source_taken(i, has_library ? library : "");
+        snprintf(availability.source, sizeof availability.source, "%s", gt_block_sources[i].variable);
+        if (!has_library)
+            gt_unavailable(&availability, GT_BROKEN, "", "%s", missing.text);
+        else if (taken)
+            gt_unavailable(&availability, GT_ABSENT, "", "%s is set already, to another tool", taken);
+        add_source(doctor, gt_block_sources[i].row, NULL, 0, &availability);
+    }
+}
+
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
@@ -100,6 +131,8 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
     }
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);
+    add_kernel(doctor, sampler);
+    add_block_sources(doctor);
 }
 
 /* A figure that several could give comes from the one that claimed it. */

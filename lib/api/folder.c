@@ -1,21 +1,85 @@
-/* The report of a parallel job, for those who see only the public header. */
+/* The reports of a parallel job, for those who see only the public header. */
+#include <errno.h>
+
 #include "analyse/job/job.h"
+#include "analyse/job/job_analysis.h"
 #include "analyse/job/job_report.h"
+#include "api/caller_struct.h"
 #include "api/program.h"
+
+int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
+                   struct gt_error *error)
+{
+    GT_OWN(struct gt_folder_options, own, options);
+    const struct gt_job_report_options wanted = {.heat = own.heat, .page = own.page, .all = own.top < 0};
+    struct gt_job_source source;
+    struct gt_job job;
+    int status = gt_job_folder_open(&source, folder, error);
+    if (status < 0)
+        return status;
+    status = gt_job_read(&job, &source, error);
+    if (status >= 0) {
+        status = gt_job_report(ret, &job, &wanted, error);
+        for (size_t i = 0; i < job.count && !status; i++)
+            status = !job.rank[i].complete;
+        gt_job_release(&job);
+    }
+    source.close(source.state);
+    return status;
+}
 
 int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
 {
-    struct gt_job job;
-    int status = gt_job_read(&job, folder, error);
-    if (status < 0)
-        return status;
-    status = gt_job_report(ret, &job, error);
-    gt_job_release(&job);
-    return status;
+    int status = gt_folder_view(folder, NULL, ret, error);
+    return status < 0 ? status : 0;
 }
 
 int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
                          void *context, struct gt_error *error)
 {
     return gt_job_each_file(folder, use, context, error);
+}
+
+int gt_folder_is_job(const char *path)
+{
+    return gt_job_is_folder(path);
+}
+
+int gt_folder_has_analysis(const char *name)
+{
+    return gt_job_analysis_find(name) != NULL;
+}
+
+static int analyse(const struct gt_job_analysis *analysis, const char *folder, const struct gt_folder_options *options,
+                   struct gt_report **ret, struct gt_error *error)
+{
+    GT_OWN(struct gt_folder_options, own, options);
+    const struct gt_job_options wanted = {.metric = own.metric, .select = own.select, .top = own.top};
+    struct gt_job_source source;
+    struct gt_job job;
+    int status = gt_job_folder_open(&source, folder, error);
+    if (status < 0)
+        return status;
+    status = gt_job_read_ranks(&job, &source, error);
+    if (status >= 0) {
+        status = gt_job_analyse(ret, analysis, &job, &wanted, error);
+        gt_job_release(&job);
+    }
+    source.close(source.state);
+    return status;
+}
+
+int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
+                      struct gt_report **ret, struct gt_error *error)
+{
+    const struct gt_job_analysis *found = gt_job_analysis_find(analysis);
+    if (!found)
+        return gt_error_set(error, EINVAL, "%s looks at traces, not at the ranks of a job", analysis);
+    return analyse(found, folder, options, ret, error);
+}
+
+int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
+                     struct gt_error *error)
+{
+    return analyse(&gt_job_blocks, folder, options, ret, error);
 }

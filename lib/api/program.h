@@ -4,7 +4,9 @@
 
 #include <stdbool.h>
 
+#include "blocks/block_injection.h"
 #include "blocks/block_run.h"
+#include "blocks/python_hooks.h"
 #include "gpu_tracker.h"
 
 /* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics
@@ -19,6 +21,28 @@ const char *gt_statistic_name(size_t index);
 /* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether it is there or
  * not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
+/* A folder with a recording of each rank of a job, and nothing that could be a trace: 1, else 0. */
+int gt_folder_is_job(const char *path);
+/* 1: the analysis of this name looks at such a folder, too; else 0. */
+int gt_folder_has_analysis(const char *name);
+struct gt_folder_options {
+    size_t size;
+    const char *metric; /* utilization: this one; NULL: the usual ones */
+    const char *select; /* stragglers: extended regular expression on the names of blocks; NULL: all */
+    int top;            /* ranks that people see at each end; 0: ten, negative: all */
+    const char *heat;   /* gt_folder_view: this metric of each rank over time, too; NULL: none but a picture on pages */
+    int page;           /* gt_folder_view: keep what pages draw */
+};
+/* The report of gt_folder_report, with more in it. Returns 1 where a recording is not finished, else 0. -ENOENT: no recording has the
+ * metric. */
+int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
+                   struct gt_error *error);
+/* Analyse a job: "utilization", "stragglers" or "health". -EINVAL: an option is wrong, or there is no recording. */
+int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
+                      struct gt_report **ret, struct gt_error *error);
+/* Report the calls of the code blocks that all ranks collected. -ENOENT: there are none. */
+int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
+                     struct gt_error *error);
 /* Tell whether a file holds a recording or code blocks: 1 or 0, which a file that is not there gets. */
 int gt_recording_is_at(const char *path);
 /* Use each file of a folder that is a recording by its name. Returns how many there are, or what `use` returned where that is negative. */

@@ -15,6 +15,7 @@
 
 #include "api/caller_struct.h"
 #include "api/tracker.h"
+#include "collect/process/kernel.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441 /* on every architecture */
@@ -301,7 +302,7 @@ int gt_tracker_run(struct gt_tracker *tracker, const struct gt_run_options *opti
         return gt_error_set(error, EINVAL, "a run takes at most %d descriptors", GT_RUN_FDS);
     if (!tracker && !own.child && own.until != GT_UNTIL_TOLD)
         return gt_error_set(error, EINVAL, "a run without a tracker and without a child has no end");
-    loop.pidfd = tracker ? tracker->pidfd : (int)syscall(SYS_pidfd_open, own.child, 0);
+    loop.pidfd = tracker ? tracker->pidfd : gt_pidfd_open(own.child);
     int own_pidfd = tracker ? -1 : loop.pidfd;
     open_epoll(&loop);
     gt_call_begin(&loop.call, tracker);

@@ -4,12 +4,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "analyse/usage/usage.h"
 #include "api/program.h"
 #include "base/grow.h"
+#include "collect/process/kernel.h"
 #include "collect/process/process.h"
 
 /* ---- Telling the caller ------------------------------------------------------------------------------------------ */
@@ -115,7 +115,7 @@ static int open_recorder(struct gt_tracker *tracker, pid_t pid, bool is_own, str
                                                 .cgroup = gt_group_cgroup(tracker->options.group),
                                                 .warn = keep_sentence,
                                                 .context = tracker};
-    tracker->pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* before the tree is read */
+    tracker->pidfd = gt_pidfd_open(pid); /* before the tree is read */
     int status = gt_recorder_open(recorder, pid, is_own, &options, error);
     if (status >= 0)
         status = check_identity(tracker, pid, error);

@@ -379,7 +379,7 @@ int gt_new_file_write(const char *path, const void *bytes, size_t length)
 }
 
 /* A linker's name for the program itself may be relative to a folder that is no longer the current one. */
-static int own_path(char ret[PATH_MAX])
+int gt_own_path(char ret[PATH_MAX])
 {
     Dl_info info;
     static const char here;
@@ -393,13 +393,13 @@ static int own_path(char ret[PATH_MAX])
     return 0;
 }
 
-int gt_data_file(char *ret, size_t size, const char *name)
+int gt_installed_file(char *ret, size_t size, const char *name)
 {
     char path[PATH_MAX], *slash;
-    int status = own_path(path);
+    int status = gt_own_path(path);
     while (status == 0 && (slash = strrchr(path, '/'))) {
         *slash = '\0';
-        int length = snprintf(ret, size, "%s/share/gpu-tracker/%s", path, name);
+        int length = snprintf(ret, size, "%s/%s", path, name);
         if (length > 0 && (size_t)length < size && access(ret, R_OK) == 0)
             return 0;
     }

@@ -84,10 +84,11 @@ static inline size_t gt_file_page_rest(off_t end, size_t next)
 /* Returns what stands behind the last slash of a path. */
 const char *gt_file_name(const char *path);
 
-/* Find share/gpu-tracker/NAME in the nearest folder above the library, or above the program that contains it. That is the
- * prefix of an installation, a Python environment, or the folder of a build. Returns 0, -ENOENT, or the errno of a look at
- * the program's own path. */
-int gt_data_file(char *ret, size_t size, const char *name);
+/* Get the path of the library, or of the program that contains it. Returns 0 or negative errno. */
+int gt_own_path(char ret[PATH_MAX]);
+/* Find NAME (share/gpu-tracker/..., lib/gpu-tracker/...) in the nearest folder above that. It is the prefix of an installation, a Python
+ * environment, or the folder of a build. Returns 0, -ENOENT, or the errno of a look at that path. */
+int gt_installed_file(char *ret, size_t size, const char *name);
 
 /* Close every descriptor from `first` on, also where the kernel cannot do that at once (before 5.9). */
 void gt_close_from(int first);

@@ -1,4 +1,4 @@
-/* Marking code blocks, and the sub-tracking files of this process: where they lie, and who makes, joins or replaces them. */
+/* Marking code blocks, and the files of this process: its own, and those that it shares with the ones it was forked from. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,9 +16,10 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/fork.h"
 #include "base/utf8.h"
-#include "blocks/block_family.h"
 #include "blocks/block.h"
+#include "blocks/block_process.h"
 
 const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS] = {
     "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "total", "monotonic", "cpu_time",
@@ -31,32 +31,18 @@ const char *const gt_block_event_types[GT_BLOCK_EVENT_COLUMNS] = {
 
 /* ---- the process ---- */
 
-struct thread {
-    struct thread *next;
+struct gt_block_thread {
+    struct gt_block_thread *next;
     uint64_t identity;
     pid_t id;
     atomic_bool busy;
 };
 
-/* It is all zero in a new process, also in one made by fork: see block.h. */
-struct process {
-    atomic_uint_fast64_t identity; /* 0: not begun; else the moment of its beginning */
-    atomic_bool closed;
-    bool without_cpu; /* its clock is not read */
-    pid_t pid;
-    pthread_mutex_t mutex; /* files, threads, trouble */
-    struct gt_block_file *files;
-    _Atomic(struct gt_block_file *) standard;
-    atomic_bool tried_standard;
-    struct thread *threads;
-    struct gt_error trouble;
-};
-
 /* A macro that marks a scope has no object to hand over, so the process's own state is found here. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct process *process;
+static struct gt_block_process *process;
 static pthread_key_t thread_key;
-static _Thread_local struct thread *current;
+static _Thread_local struct gt_block_thread *current;
 
 static void forget(void)
 {
@@ -65,35 +51,24 @@ static void forget(void)
 
 static void leave_thread(void *argument);
 
-/* The leak sanitizer, when there is one, does not look into mapped memory by itself. */
-extern void __lsan_register_root_region(const void *memory, size_t size) __attribute__((weak));
-
 static void begin_library(void)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t size = (sizeof *process + page - 1) / page * page;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || pthread_key_create(&thread_key, leave_thread) != 0)
-        return;
-    process = memory;
-    if (__lsan_register_root_region)
-        __lsan_register_root_region(memory, size);
-    if (madvise(memory, size, MADV_WIPEONFORK) < 0)
-        pthread_atfork(NULL, NULL, forget);
+    struct gt_block_process *memory = gt_fork_memory(sizeof *memory, forget);
+    if (memory && pthread_key_create(&thread_key, leave_thread) == 0)
+        process = memory;
 }
 
-/* The newest of all files that this process or one that it was forked from has opened. Survives fork. */
-static _Atomic(struct gt_block_file *) known;
+_Atomic(struct gt_block_file *) gt_block_known;
 
 static void disown_all(void)
 {
-    for (struct gt_block_file *file = atomic_load(&known); file; file = file->older) {
+    for (struct gt_block_file *file = atomic_load(&gt_block_known); file; file = file->older) {
         int status = file->writer->disown(file);
         file->failed = status < 0 ? status : 0;
     }
 }
 
-static struct process *begin_process(void)
+struct gt_block_process *gt_block_process_begin(void)
 {
     pthread_once(&once, begin_library);
     if (!process || atomic_load_explicit(&process->identity, memory_order_acquire))
@@ -112,9 +87,9 @@ static struct process *begin_process(void)
 
 /* ---- threads ---- */
 
-static struct thread *begin_thread(void)
+static struct gt_block_thread *begin_thread(void)
 {
-    struct thread *thread = calloc(1, sizeof *thread);
+    struct gt_block_thread *thread = calloc(1, sizeof *thread);
     free(current); /* of the process that this one was forked from */
     current = NULL;
     if (!thread)
@@ -130,11 +105,11 @@ static struct thread *begin_thread(void)
 }
 
 /* The calling thread, entered: marked busy so that the end of the process waits for it. NULL when it may not write. */
-static struct thread *enter(void)
+static struct gt_block_thread *enter(void)
 {
-    if (!begin_process())
+    if (!gt_block_process_begin())
         return NULL;
-    struct thread *thread = current;
+    struct gt_block_thread *thread = current;
     if (!thread || thread->identity != atomic_load_explicit(&process->identity, memory_order_relaxed))
         thread = begin_thread();
     if (!thread || atomic_exchange(&thread->busy, true))
@@ -145,18 +120,18 @@ static struct thread *enter(void)
     return NULL;
 }
 
-static void leave(struct thread *thread)
+static void leave(struct gt_block_thread *thread)
 {
     atomic_store_explicit(&thread->busy, false, memory_order_release);
 }
 
 static void leave_thread(void *argument)
 {
-    struct thread *thread = argument;
+    struct gt_block_thread *thread = argument;
     current = NULL;
     if (thread->identity == atomic_load(&process->identity)) { /* not of the process that this one was forked from */
         pthread_mutex_lock(&process->mutex);
-        for (struct thread **link = &process->threads; *link; link = &(*link)->next)
+        for (struct gt_block_thread **link = &process->threads; *link; link = &(*link)->next)
             if (*link == thread) {
                 *link = thread->next;
                 break;
@@ -166,22 +141,9 @@ static void leave_thread(void *argument)
     free(thread);
 }
 
-/* ---- files ---- */
+/* ---- making ---- */
 
-static const struct gt_block_writer *const writers[] = {&gt_block_csv, &gt_block_sqlite};
-
-const struct gt_block_writer *gt_block_writer_of(const char *path)
-{
-    size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
-        size_t suffix = strlen(writers[i]->suffix);
-        if (length > suffix && strcmp(path + length - suffix, writers[i]->suffix) == 0)
-            return writers[i];
-    }
-    return NULL;
-}
-
-static int absolute_path(char *ret, const char *path, struct gt_error *error)
+int gt_block_absolute_path(char *ret, const char *path, struct gt_error *error)
 {
     char folder[PATH_MAX] = "";
     if (*path != '/' && !getcwd(folder, sizeof folder))
@@ -190,13 +152,10 @@ static int absolute_path(char *ret, const char *path, struct gt_error *error)
     return length < PATH_MAX ? 0 : gt_error_set(error, ENAMETOOLONG, "%s: the path is too long", path);
 }
 
-/* ---- making ---- */
-
-/* A new file with what it begins with. -EEXIST without `replace`; -ENOTEMPTY: files of others lie beside it, see `error`. */
-static int make(const char *path, bool replace, bool may_clear, bool is_shared, struct gt_error *error)
+int gt_block_make(const char *path, const struct gt_block_writer *writer, bool replace, bool may_clear,
+                  void (*sign)(int fd), struct gt_error *error)
 {
     struct gt_new_file file;
-    const struct gt_block_writer *writer = gt_block_writer_of(path);
     int status = gt_new_file_begin(&file, path);
     if (status < 0)
         return status;
@@ -205,8 +164,8 @@ static int make(const char *path, bool replace, bool may_clear, bool is_shared, 
         gt_new_file_drop(&file);
         return status;
     }
-    if (is_shared)
-        gt_family_sign(file.fd);
+    if (sign)
+        sign(file.fd);
     if (writer->clear && (replace || access(path, F_OK) < 0) && writer->clear(path, may_clear, error) < 0) {
         gt_new_file_drop(&file);
         return -ENOTEMPTY;
@@ -218,24 +177,24 @@ static int make(const char *path, bool replace, bool may_clear, bool is_shared, 
 }
 
 /* Make "STEM.csv", or "STEM-2.csv" and so on when that is taken. */
-static int make_numbered(char *ret, const char *stem, const char *suffix, struct gt_error *error)
+static int make_numbered(char *ret, const char *stem, struct gt_error *error)
 {
+    const char *suffix = gt_block_csv.suffix;
     int status = -EEXIST;
     for (int number = 1; status == -EEXIST && number < 10000; number++) {
         int length = number == 1 ? snprintf(ret, PATH_MAX, "%s%s", stem, suffix)
                                  : snprintf(ret, PATH_MAX, "%s-%d%s", stem, number, suffix);
         status = length >= PATH_MAX       ? -ENAMETOOLONG
                  : access(ret, F_OK) == 0 ? -EEXIST
-                                          : make(ret, false, false, false, error);
+                                          : gt_block_make(ret, &gt_block_csv, false, false, NULL, error);
     }
     return status < 0 ? gt_error_system(error, -status, "%s", ret) : 0;
 }
 
 /* ---- opening ---- */
 
-/* Caller holds the mutex; the file exists. */
-static int add_file(struct gt_block_file **ret, const char *origin, const char *path, bool is_new,
-                    struct gt_error *error)
+int gt_block_add_file(struct gt_block_file **ret, const struct gt_block_writer *writer, const char *origin,
+                      const char *path, bool is_new, struct gt_error *error)
 {
     struct stat facts;
     struct gt_block_file *file = calloc(1, sizeof *file);
@@ -246,7 +205,7 @@ static int add_file(struct gt_block_file **ret, const char *origin, const char *
         file->is_new = is_new;
         file->device = facts.st_dev;
         file->inode = facts.st_ino;
-        file->writer = gt_block_writer_of(path);
+        file->writer = writer;
         snprintf(file->origin, sizeof file->origin, "%s", origin);
         snprintf(file->path, sizeof file->path, "%s", path);
         status = file->writer->open(file, error);
@@ -257,38 +216,20 @@ static int add_file(struct gt_block_file **ret, const char *origin, const char *
     }
     file->next = process->files;
     process->files = file;
-    file->older = atomic_load(&known);
-    atomic_store(&known, file);
+    file->older = atomic_load(&gt_block_known);
+    atomic_store(&gt_block_known, file);
     *ret = file;
     return 0;
 }
 
-static struct gt_block_file *find_path(struct gt_block_file *files, const char *path)
+struct gt_block_file *gt_block_find_path(struct gt_block_file *files, const char *path)
 {
     while (files && strcmp(files->path, path) != 0)
         files = files->next;
     return files;
 }
 
-/* Under another name, or through a link. */
-static struct gt_block_file *find_inode(struct gt_block_file *files, const struct stat *facts)
-{
-    while (files && (files->device != facts->st_dev || files->inode != facts->st_ino))
-        files = files->next;
-    return files;
-}
-
-/* The parents' file of this name. */
-static struct gt_block_file *find_known(const char *path)
-{
-    struct gt_block_file *file = atomic_load(&known);
-    while (file && (!file->is_shared || strcmp(file->path, path) != 0))
-        file = file->older;
-    return file;
-}
-
-/* The file that a parent has opened. */
-static int join_known(struct gt_block_file **ret, const struct gt_block_file *parents, struct gt_error *error)
+int gt_block_join(struct gt_block_file **ret, const struct gt_block_file *parents, struct gt_error *error)
 {
     struct stat facts;
     const char *path = parents->path;
@@ -296,89 +237,7 @@ static int join_known(struct gt_block_file **ret, const struct gt_block_file *pa
         return gt_error_system(error, -parents->failed, "%s", path);
     if (stat(path, &facts) < 0 || facts.st_dev != parents->device || facts.st_ino != parents->inode)
         return gt_error_system(error, ENOENT, "%s", path);
-    return add_file(ret, parents->origin, path, false, error);
-}
-
-/* A file of that name is there. It is joined when it is this run's, or replaced when that is wanted. */
-static int settle(struct gt_block_file **ret, const char *path, bool overwrite, struct gt_error *error)
-{
-    int made = gt_family_made(path);
-    if (made > 0)
-        return add_file(ret, path, path, false, error);
-    if (!overwrite)
-        return gt_error_set(error, EEXIST, "%s exists; it is replaced only when overwriting is asked for", path);
-    if (made < 0 && gt_family_is_child())
-        return gt_error_set(
-            error, EEXIST,
-            "%s exists; its file system does not tell whether this run of the program made it, so it is "
-            "not replaced by a process that another one started",
-            path);
-    int status = make(path, true, true, true, error);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", path);
-    return add_file(ret, path, path, true, error);
-}
-
-/* A lock among all who make files in the folder, without which two would replace each other's. A descriptor to close, or
- * negative: not every file system has it, and nobody waits for ever. */
-static int lock_folder(const char *path)
-{
-    char folder[PATH_MAX];
-    const struct timespec pause = {.tv_nsec = 1000000};
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path + 1), path);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int i = 0; fd >= 0 && i < 2000 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
-        nanosleep(&pause, NULL);
-    return fd;
-}
-
-static int open_anew(struct gt_block_file **ret, const char *path, bool overwrite, struct gt_error *error)
-{
-    struct stat facts;
-    if (lstat(path, &facts) == 0)
-        return settle(ret, path, overwrite, error);
-    int status = make(path, false, overwrite, true, error);
-    if (status == -EEXIST)
-        return settle(ret, path, overwrite, error);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", path);
-    return add_file(ret, path, path, true, error);
-}
-
-static int open_file(struct gt_block_file **ret, const char *path, bool overwrite, struct gt_error *error)
-{
-    struct stat facts;
-    *ret = find_path(process->files, path);
-    if (!*ret && stat(path, &facts) == 0)
-        *ret = find_inode(process->files, &facts);
-    if (*ret)
-        return 0;
-    const struct gt_block_file *parents = find_known(path);
-    if (parents)
-        return join_known(ret, parents, error);
-    int lock = lock_folder(path);
-    int status = open_anew(ret, path, overwrite, error);
-    if (lock >= 0) {
-        flock(lock, LOCK_UN); /* closing is not enough when another thread has forked meanwhile */
-        close(lock);
-    }
-    return status;
-}
-
-int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error)
-{
-    char origin[PATH_MAX];
-    if (!gt_block_writer_of(path))
-        return gt_error_set(error, EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite", path);
-    int status = absolute_path(origin, path, error);
-    if (status < 0)
-        return status;
-    if (!begin_process())
-        return gt_error_system(error, ENOMEM, "%s", path);
-    pthread_mutex_lock(&process->mutex);
-    status = open_file(ret, origin, overwrite, error);
-    pthread_mutex_unlock(&process->mutex);
-    return status;
+    return gt_block_add_file(ret, parents->writer, parents->origin, path, false, error);
 }
 
 /* ---- the process's own file ---- */
@@ -391,12 +250,12 @@ static struct gt_block_file *open_standard(void)
     bool has_folder = folder && *folder;
     int length = snprintf(name, sizeof name, "%s%s%d", has_folder ? folder : "", has_folder ? "/" : "",
                           (int)process->pid);
-    if (length >= (int)sizeof name || absolute_path(stem, name, error) < 0 ||
+    if (length >= (int)sizeof name || gt_block_absolute_path(stem, name, error) < 0 ||
         snprintf(path, sizeof path, "%s%s", stem, gt_block_csv.suffix) >= (int)sizeof path)
         return NULL;
-    struct gt_block_file *file = find_path(process->files, path); /* opened by its name before */
-    if (!file && make_numbered(path, stem, gt_block_csv.suffix, error) == 0)
-        add_file(&file, "", path, true, error);
+    struct gt_block_file *file = gt_block_find_path(process->files, path); /* opened by its name before */
+    if (!file && make_numbered(path, stem, error) == 0)
+        gt_block_add_file(&file, &gt_block_csv, "", path, true, error);
     return file;
 }
 
@@ -421,10 +280,10 @@ static struct gt_block_file *standard_file(void)
 
 static struct gt_block_file *open_child_file(struct gt_block_file *parents)
 {
-    struct gt_block_file *file = find_path(process->files, parents->path);
+    struct gt_block_file *file = gt_block_find_path(process->files, parents->path);
     int status = parents->failed; /* in this process: its parent's memory is its own */
     if (!file && !status) {
-        status = join_known(&file, parents, &process->trouble);
+        status = gt_block_join(&file, parents, &process->trouble);
         parents->failed = status < 0 ? status : 0;
     }
     return file;
@@ -449,7 +308,7 @@ static struct gt_block_file *child_file_of(struct gt_block_file *file)
 
 static const struct gt_block_file *current_of(const struct gt_block_file *file)
 {
-    if (!begin_process())
+    if (!gt_block_process_begin())
         return NULL;
     if (!file)
         return standard_file();
@@ -466,7 +325,7 @@ const char *gt_block_file_path(const struct gt_block_file *file)
 /* Asking does not make a file. */
 int gt_block_file_status(const struct gt_block_file *file, struct gt_error *error)
 {
-    begin_process();
+    gt_block_process_begin();
     const struct gt_block_file *now = file ? current_of(file) : process ? atomic_load(&process->standard) : NULL;
     now = now ? now : file;
     int status = now ? now->failed : !process || process->tried_standard ? -EIO : 0;
@@ -529,7 +388,8 @@ static void read_clocks(struct gt_block_event_row *row)
     row->real_ns = gt_clock_ns(CLOCK_REALTIME);
 }
 
-static struct gt_block begin_in(struct thread *thread, struct gt_block_file *file, const char *name, uint64_t total)
+static struct gt_block begin_in(struct gt_block_thread *thread, struct gt_block_file *file, const char *name,
+                                uint64_t total)
 {
     struct gt_block block = {.name = name && *name ? name : "(unnamed)", .thread = thread->id};
     struct gt_block_event_row row = {
@@ -557,7 +417,7 @@ struct gt_block gt_block_begin(const char *name)
 
 struct gt_block gt_block_begin_of(const char *name, uint64_t total)
 {
-    struct thread *thread = enter();
+    struct gt_block_thread *thread = enter();
     if (!thread)
         return (struct gt_block){.name = name};
     struct gt_block block = begin_in(thread, standard_file(), name, total);
@@ -567,7 +427,7 @@ struct gt_block gt_block_begin_of(const char *name, uint64_t total)
 
 struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name, uint64_t total)
 {
-    struct thread *thread = enter();
+    struct gt_block_thread *thread = enter();
     if (!thread)
         return (struct gt_block){.name = name};
     if (file->identity != thread->identity)
@@ -585,7 +445,7 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds)
         return;
     read_clocks(&row);
     row.cpu_ns += row.cpu_ns < 0 ? 0 : (int64_t)(cpu_seconds * 1e9);
-    struct thread *thread = enter();
+    struct gt_block_thread *thread = enter();
     if (!thread)
         return;
     row.process = process->pid;
@@ -602,7 +462,7 @@ void gt_block_end(struct gt_block *block)
 
 const char *gt_block_trouble(void)
 {
-    if (!begin_process())
+    if (!gt_block_process_begin())
         return "out of memory";
     pthread_mutex_lock(&process->mutex);
     const char *text = process->trouble.code ? process->trouble.text : NULL;
@@ -616,7 +476,7 @@ const char *gt_block_trouble(void)
 static bool is_quiet(void)
 {
     int64_t patience = gt_clock_ns(CLOCK_MONOTONIC) + 20000000;
-    for (struct thread *thread = process->threads; thread; thread = thread->next)
+    for (struct gt_block_thread *thread = process->threads; thread; thread = thread->next)
         while (atomic_load(&thread->busy)) {
             if (gt_clock_ns(CLOCK_MONOTONIC) > patience)
                 return false;

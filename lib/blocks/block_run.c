@@ -14,7 +14,9 @@
 #include "base/file.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
+#include "blocks/block_notes.h"
 #include "blocks/block_run.h"
+#include "blocks/hook_notes.h"
 #include "store/store.h"
 
 #define MARK ".gpu-tracker-blocks"
@@ -33,6 +35,28 @@ static bool is_named_so(const char *name)
     return digits && (is_part ? further && !strcmp(end, ".part") : !strcmp(end, gt_block_csv.suffix));
 }
 
+/* PID.notes: see block_notes.h. */
+static bool is_named_as_notes(const char *name)
+{
+    size_t digits = strspn(name, DIGITS);
+    return digits && !strcmp(name + digits, GT_BLOCK_NOTE_SUFFIX);
+}
+
+static bool holds_notes(int fd)
+{
+    char text[64] = "", source[32];
+    unsigned long long program;
+    ssize_t length = pread(fd, text, sizeof text - 1, 0);
+    return length == 0 || (length > 0 && sscanf(text, "%llu %31s", &program, source) == 2);
+}
+
+/* PID.hooks: see hook_notes.h. */
+static bool is_named_as_hooks(const char *name)
+{
+    size_t digits = strspn(name, DIGITS);
+    return digits && !strcmp(name + digits, GT_HOOK_NOTES_SUFFIX);
+}
+
 /* One that was being made may be empty. */
 static bool begins_so(int fd, bool may_be_empty)
 {
@@ -49,10 +73,14 @@ static bool begins_so(int fd, bool may_be_empty)
 static bool is_written_by_us(int folder, const char *name)
 {
     struct stat facts;
-    if (!is_named_so(name))
+    bool is_notes = is_named_as_notes(name), is_hooks = is_named_as_hooks(name);
+    if (!is_notes && !is_hooks && !is_named_so(name))
         return false;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && begins_so(fd, *name == '.');
+    bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
+              (is_notes   ? holds_notes(fd)
+               : is_hooks ? gt_hook_notes_are(fd)
+                          : begins_so(fd, *name == '.'));
     if (fd >= 0)
         close(fd);
     return is;

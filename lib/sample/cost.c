@@ -125,7 +125,7 @@ static int open_own_regions(struct gt_error *error)
 static int read_region(const char *region, const char *file, struct gt_machine *machine, struct gt_error *error)
 {
     char installed[PATH_MAX];
-    bool own = !file && gt_data_file(installed, sizeof installed, GT_CARBON_FILE) < 0;
+    bool own = !file && gt_installed_file(installed, sizeof installed, "share/gpu-tracker/" GT_CARBON_FILE) < 0;
     struct table table = {.path = own ? GT_CARBON_FILE : file ? file : installed};
     int fd = own ? open_own_regions(error) : gt_given_file_open(table.path, NULL, error);
     if (fd < 0)

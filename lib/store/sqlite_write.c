@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "store/file_locks.h"
 #include "store/sqlite.h"
+#include "store/sqlite_minutes.h"
 
 /* Make the table for the list of processes. */
 static int create_lives(sqlite3 *database, const char *path, struct gt_error *error)
@@ -55,12 +57,18 @@ struct output {
     sqlite3_stmt *insert;
 };
 
+/* How the file is shared with readers: by locks and an index in memory that all map, or not at all. */
+enum sharing { SHARED, LOCKED, WITHOUT_LOCKS };
+
 struct sqlite_writer {
+    enum sharing sharing, alone; /* now, and where sharing is not possible */
     sqlite3 *database;
     char *path;
     struct output data;
     struct output detail[GT_DETAIL_COUNT];
-    sqlite3_stmt *lives; /* with names */
+    sqlite3_stmt *lives;   /* with names */
+    sqlite3_stmt *minutes; /* NULL: no minute was over yet */
+    struct gt_minute minute;
     bool has_detail, has_names, in_transaction;
     dev_t device; /* of the file */
     ino_t inode;
@@ -112,19 +120,40 @@ static int prepare_insert(struct sqlite_writer *writer, sqlite3_stmt **ret, cons
 
 /* ---- Creating ------------------------------------------------------------------------------------------------ */
 
+static void list_columns(struct gt_buffer *sql, const struct gt_columns *columns)
+{
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
+        gt_buffer_text(sql, i ? ", " : "");
+        gt_sqlite_name(sql, column->name);
+        gt_buffer_text(sql, column->is_integer ? " INTEGER" : " FLOAT");
+    }
+}
+
 static int create_output(struct sqlite_writer *writer, struct output *output, const char *table, struct gt_error *error)
 {
     struct gt_buffer sql = {0};
     gt_buffer_printf(&sql, "CREATE TABLE %s (", table);
-    for (size_t i = 0; i < output->columns.count; i++) {
-        const struct gt_column *column = &output->columns.column[i];
-        gt_buffer_text(&sql, i ? ", " : "");
-        gt_sqlite_name(&sql, column->name);
-        gt_buffer_text(&sql, column->is_integer ? " INTEGER" : " FLOAT");
-    }
+    list_columns(&sql, &output->columns);
     gt_buffer_char(&sql, ')');
     int status = run_text(writer, &sql, error);
     gt_buffer_release(&sql);
+    return status;
+}
+
+/* A minute has the columns of samples. */
+static int create_minutes(struct sqlite_writer *writer, struct gt_error *error)
+{
+    struct gt_buffer columns = {0}, sql = {0};
+    list_columns(&columns, &writer->data.columns);
+    gt_sqlite_minutes_schema(&sql, columns.failed ? "" : columns.data);
+    if (!sql.failed)
+        sql.failed = columns.failed;
+    int status = run_text(writer, &sql, error);
+    gt_buffer_release(&columns);
+    gt_buffer_release(&sql);
+    if (!status && gt_minute_init(&writer->minute, writer->data.columns.count) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", writer->path);
     return status;
 }
 
@@ -180,6 +209,8 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
     gt_store_columns(&writer->data.columns, machine);
     if (!status)
         status = create_output(writer, &writer->data, "data", error);
+    if (!status)
+        status = create_minutes(writer, error);
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++) {
         gt_detail_columns(&writer->detail[i].columns, gt_details[i].scope);
         status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
@@ -193,17 +224,6 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
     return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
 }
 
-/* `path` is writer->path, or where the file is made. */
-static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings,
-                            struct gt_error *error)
-{
-    if (sqlite3_open_v2(path, &writer->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-        return gt_sqlite_error(writer->database, writer->path, error);
-    sqlite3_extended_result_codes(writer->database, 1);
-    sqlite3_busy_timeout(writer->database, 1000);
-    return gt_sqlite_run(writer->database, writer->path, settings, error);
-}
-
 static void close_statements(struct sqlite_writer *writer)
 {
     sqlite3_finalize(writer->data.insert);
@@ -213,7 +233,8 @@ static void close_statements(struct sqlite_writer *writer)
         writer->detail[i].insert = NULL;
     }
     sqlite3_finalize(writer->lives);
-    writer->lives = NULL;
+    sqlite3_finalize(writer->minutes);
+    writer->lives = writer->minutes = NULL;
 }
 
 static void close_database(struct sqlite_writer *writer)
@@ -223,9 +244,38 @@ static void close_database(struct sqlite_writer *writer)
     writer->database = NULL;
 }
 
+static int open_database(struct sqlite_writer *writer, const char *path, const char *settings, struct gt_error *error)
+{
+    const char *system = writer->sharing == WITHOUT_LOCKS ? "unix-none" : NULL;
+    if (sqlite3_open_v2(path, &writer->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, system) != SQLITE_OK)
+        return gt_sqlite_error(writer->database, writer->path, error);
+    sqlite3_extended_result_codes(writer->database, 1);
+    sqlite3_busy_timeout(writer->database, 1000);
+    int status = 0;
+    if (writer->sharing != SHARED)
+        status = gt_sqlite_run(writer->database, writer->path, "PRAGMA locking_mode=EXCLUSIVE", error);
+    return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, settings, error);
+}
+
+/* `path` is writer->path, or where the file is made. What keeps SQLite from sharing it shows here. */
+static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings,
+                            struct gt_error *error)
+{
+    struct gt_error problem = {0};
+    int status = open_database(writer, path, settings, &problem);
+    if (status < 0 && writer->sharing == SHARED) {
+        close_database(writer);
+        gt_sqlite_clear_index(path);
+        writer->sharing = writer->alone;
+        status = open_database(writer, path, settings, NULL);
+    }
+    return status < 0 ? gt_error_copy(error, &problem) : 0;
+}
+
 static void release(struct sqlite_writer *writer)
 {
     close_database(writer);
+    gt_minute_release(&writer->minute);
     free(writer->path);
     free(writer);
 }
@@ -293,7 +343,6 @@ static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool re
     return status;
 }
 
-/* Whoever finds the file finds its tables in it. */
 static int make(struct sqlite_writer *writer, const struct gt_store_options *options, const struct gt_machine *machine,
                 struct gt_error *error)
 {
@@ -302,6 +351,8 @@ static int make(struct sqlite_writer *writer, const struct gt_store_options *opt
     int status = gt_new_file_begin(&file, writer->path);
     if (status < 0)
         return gt_error_system(error, -status, "%s", writer->path);
+    writer->alone = gt_file_is_locked(file.fd) < 0 ? WITHOUT_LOCKS : LOCKED;
+    writer->sharing = gt_file_is_on_network(file.fd) || writer->alone == WITHOUT_LOCKS ? writer->alone : SHARED;
     snprintf(settings, sizeof settings, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA user_version=%d",
              GT_RECORDING_VERSION);
     status = connect_database(writer, file.hidden, settings, error);
@@ -358,6 +409,25 @@ static int write_detail(struct sqlite_writer *writer, size_t index, const struct
     return status;
 }
 
+static int write_minute(struct sqlite_writer *writer, struct gt_error *error)
+{
+    return gt_sqlite_minutes_write(writer->database, writer->path, &writer->minutes, &writer->minute,
+                                   &writer->data.columns, error);
+}
+
+static int write_data(struct sqlite_writer *writer, const struct gt_sample *sample, struct gt_error *error)
+{
+    const struct output *data = &writer->data;
+    gt_minute_begin_sample(&writer->minute, sample->real_ns);
+    for (size_t i = 0; i < data->columns.count; i++) {
+        const struct gt_column *column = &data->columns.column[i];
+        double value = gt_store_column_value(column, sample);
+        gt_sqlite_bind_number(data->insert, (int)i + 1, value, column->is_integer);
+        gt_minute_add(&writer->minute, i, column->is_zero ? NAN : value);
+    }
+    return step(writer, data->insert, error);
+}
+
 int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error)
 {
     struct sqlite_writer *writer = state;
@@ -369,14 +439,9 @@ int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error
         status = write_detail(writer, i, sample, error);
     if (!status && writer->lives)
         status = sqlite_lives_write(writer->lives, writer->path, sample->life, sample->life_count, error);
-    if (status < 0)
-        return status;
-    const struct output *data = &writer->data;
-    for (size_t i = 0; i < data->columns.count; i++) {
-        const struct gt_column *column = &data->columns.column[i];
-        gt_sqlite_bind_number(data->insert, (int)i + 1, gt_store_column_value(column, sample), column->is_integer);
-    }
-    return step(writer, data->insert, error);
+    if (!status && gt_minute_is_over(&writer->minute, sample->real_ns))
+        status = write_minute(writer, error);
+    return status < 0 ? status : write_data(writer, sample, error);
 }
 
 int gt_sqlite_flush(void *state, struct gt_error *error)
@@ -493,9 +558,13 @@ static int insert_provenance(struct sqlite_writer *writer, const struct gt_outco
     return status;
 }
 
-static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+/* The last minute is short. After a failed write it may have samples that are not in the recording. */
+static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *outcome, bool whole,
+                         struct gt_error *error)
 {
     int status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
+    if (!status && whole)
+        status = write_minute(writer, error);
     if (!status)
         status = insert_final(writer, outcome, error);
     if (!status)
@@ -521,7 +590,7 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
     struct sqlite_writer *writer = state;
     if (!whole)
         sqlite3_exec(writer->database, "ROLLBACK", NULL, NULL, NULL);
-    int status = outcome ? write_outcome(writer, outcome, error) : 0;
+    int status = outcome ? write_outcome(writer, outcome, whole, error) : 0;
     close_statements(writer);
     if (!status)
         sqlite3_exec(writer->database, leave_wal, NULL, NULL, NULL);

@@ -683,7 +683,8 @@ int gt_reading_sample(struct gt_reading *reading, uint32_t series, int64_t time,
     gt_trace_file_widen(file, time, time);
     if (!reading->sink || !reading->sink->sample || value != value || !filter_sample(reading->filter, time))
         return 0;
-    if (wanted && strcmp(wanted, gt_trace_text(reading->trace, about->node)) != 0)
+    bool is_of_file = about->node == file->node && !reading->is_other_node; /* it may have been asked for by its rank */
+    if (wanted && !is_of_file && strcmp(wanted, gt_trace_text(reading->trace, about->node)) != 0)
         return 0;
     return reading->sink->sample(reading->sink->context, series, time, value, reading->error);
 }

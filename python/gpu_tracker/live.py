@@ -78,6 +78,49 @@ def _raise_in(thread: int, sentence: str) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(exceeded))
 
 
+class _Process:
+    """One that gets signals, and no later one of its number: by a descriptor, or by when it began (before Linux 5.3)."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        try:
+            self._descriptor = os.pidfd_open(number)
+        except ProcessLookupError:
+            raise
+        except (OSError, AttributeError):
+            self._descriptor = -1
+        self._began = self._state()[1]
+
+    def _state(self) -> tuple[str, str]:
+        """(state, start time): fields 3 and 22 of man 5 proc_pid_stat; blank where it is gone."""
+        try:
+            with open(f"/proc/{self._number}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            return "", ""
+        return fields[0], fields[19]
+
+    def signal(self, number: int) -> bool:
+        try:
+            if self._descriptor >= 0:
+                signal.pidfd_send_signal(self._descriptor, number)
+            elif self._state()[1] == self._began != "":
+                os.kill(self._number, number)
+            else:
+                return False
+        except OSError:
+            return False
+        return True
+
+    def lives(self) -> bool:
+        return self.signal(0) and self._state()[0] != "Z"
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
 class Watch(threading.Thread):
     """Looks at the figures until `end` is called."""
 
@@ -88,15 +131,14 @@ class Watch(threading.Thread):
         self._callback, self._tell, self._process_id = callback, warn, process_id
         self._over = threading.Event()
         self._caller = threading.get_ident()
-        self._pidfd = os.pidfd_open(process_id) if action == "kill" else -1
+        self._process = _Process(process_id) if action == "kill" else None
 
     def end(self) -> None:
         self._over.set()
         if threading.current_thread() is not self:
             self.join()
-        if self._pidfd >= 0:
-            os.close(self._pidfd)
-            self._pidfd = -1
+        if self._process:
+            self._process.close()
 
     def run(self) -> None:
         while not self._over.wait(self._period):
@@ -133,23 +175,14 @@ class Watch(threading.Thread):
 
     def _kill(self) -> None:
         """By its own handlers if it has any, after some seconds by force."""
+        assert self._process
         for number in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                signal.pidfd_send_signal(self._pidfd, number)
-            except OSError:
+            if not self._process.signal(number):
                 return
             deadline = time.monotonic() + _PATIENCE
-            while time.monotonic() < deadline and not self._has_ended():
+            while time.monotonic() < deadline and self._process.lives():
                 if self._over.wait(0.05):
                     break
-
-    def _has_ended(self) -> bool:
-        try:
-            signal.pidfd_send_signal(self._pidfd, 0)
-        except OSError:
-            return True
-        with open(f"/proc/{self._process_id}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] == "Z"
 
 
 def check(action: str, limits: dict[str, Any], process_id: int | None) -> dict[str, float]:

@@ -138,6 +138,19 @@ def test_without_records_a_stream_follows_what_ended_before(report):
     assert "1 waits are taken from the last work that ended before" in found["not_known"]
 
 
+@pytest.mark.parametrize("end, expected", [(100, {"calls": 5, "compute": 95 + 89, "gaps": 1, "synchronization": 10}),
+                                           (60, {"calls": 6, "other": 1, "compute": 13 + 89, "gaps": 81, "synchronization": 10})])
+def test_a_pause_of_a_stream_while_another_computes_is_none(report, end, expected):
+    """Launched long before, with no order to wait: the third begins when stream 7 has room, or late for no reason."""
+    trace = Trace()
+    trace.add("step", "ProfilerStep#1", 1, 0, 200)
+    trace.launch(1, 0, 1, "first", 7, 5, end)
+    trace.launch(2, 2, 3, "second", 8, 7, 20)
+    trace.launch(3, 4, 5, "third", 8, 101, 190)
+    trace.add("call", "cudaDeviceSynchronize", 1, 6, 200)
+    assert parts(report(trace)["steps"][0]) == expected
+
+
 @pytest.mark.parametrize("has_flow", [False, True])
 def test_backward_goes_on_where_forward_stopped(report, has_flow):
     trace = Trace()

@@ -82,8 +82,38 @@ def test_programs_build_against_it(prefix, tmp_path, compiler, suffix, static):
     assert printed == (ROOT / "VERSION").read_text().strip() + " 1"
 
 
+CMAKE = """
+cmake_minimum_required(VERSION 3.13)
+project(tracked C)
+find_package(gpu-tracker 0.1 REQUIRED CONFIG)
+add_executable(program program.c)
+target_link_libraries(program gpu-tracker::gputracker)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
+def test_programs_build_against_it_with_cmake(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE)
+    (tmp_path / "program.c").write_text(PROGRAM)
+    output("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    output("cmake", "--build", tmp_path / "build")
+    assert output(tmp_path / "build/program") == (ROOT / "VERSION").read_text().strip() + " 1"
+
+
+def test_the_library_has_its_symbols_in_a_version_of_their_own(prefix):
+    symbols = output("nm", "-D", "--defined-only", "--with-symbol-versions", prefix / "lib/libgputracker.so").splitlines()
+    names = [line.split()[-1] for line in symbols if " A " not in line]
+    assert len(names) > 50 and all(name.startswith("gt_") and name.endswith("@@GPUTRACKER_0") for name in names), names
+
+
 def test_staged_installation(tmp_path):
     output("make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/opt/gpu-tracker", cwd=ROOT)
     text = (tmp_path / "opt/gpu-tracker/lib/pkgconfig/gpu-tracker.pc").read_text()
     assert "prefix=/opt/gpu-tracker\n" in text and str(tmp_path) not in text
     assert os.access(tmp_path / "opt/gpu-tracker/bin/gpu-tracker", os.X_OK)
+
+
+def test_the_library_of_blocks_is_found_from_the_program(prefix, tmp_path):
+    program = [prefix / "bin/gpu-tracker", "run", "--quiet", "--no-history", "--blocks-from=nvtx", "--tf=run.csv", "--"]
+    found = output(*program, "sh", "-c", "echo $NVTX_INJECTION64_PATH", cwd=tmp_path)
+    assert found == str(prefix / "lib/gpu-tracker/libgputracker-blocks.so")

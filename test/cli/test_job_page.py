@@ -8,7 +8,7 @@ import pytest
 from browser import Browser, needs_browser
 from traced_job import Job, LONG_RANK, LONG_STEP, STARVED_RANK
 
-PICTURES = ["Ranks and steps", "Where the time of each rank goes", "What GPUs do over time", "Skew of collectives",
+PICTURES = ["Ranks and steps", "Where the time of each rank goes", "What holds the steps", "What GPUs do over time", "Skew of collectives",
             "Who comes last to collectives", "Lengths of steps"]
 RANKS, STEPS = 4, 24
 
@@ -25,8 +25,8 @@ class Folder:
         self.page = self.path.read_text()
         self.report = json.loads(self.profile("--format=json"))
 
-    def profile(self, *words):
-        done = subprocess.run([self.gpu_tracker, "profile", self.folder, *words], capture_output=True, text=True, check=False)
+    def profile(self, *words, analysis=()):
+        done = subprocess.run([self.gpu_tracker, "profile", *analysis, self.folder, *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -92,6 +92,18 @@ def test_the_bars_are_the_figures_of_the_table(job):
                           ("idle: data loading", "data_loading_percent"), ("idle: host", "host_percent")):
             assert bar.get(part, 0) == pytest.approx(row[key], abs=0.1), part
     assert f"rank {STARVED_RANK} *" in bars
+
+
+def test_what_holds_the_steps_is_the_critical_path(job):
+    bars = dict(map(parts_of, job.titles("What holds the steps")))
+    rows = json.loads(job.profile("--format=json", analysis=["critical_path"]))["critical_path"]
+    assert sorted(bars) == sorted(row["node"] for row in rows) and "all ranks" in bars
+    for row in rows:
+        bar = bars[row["node"]]
+        assert sum(bar.values()) == pytest.approx(100, abs=0.3)
+        assert bar.get("compute", 0) == pytest.approx(row["compute_percent"], abs=0.1)
+        assert bar.get("data loading", 0) == pytest.approx(row["loading_percent"], abs=0.1)
+        assert bar.get("pauses between work of a GPU", 0) == pytest.approx(row["gaps_percent"], abs=0.1)
 
 
 def test_what_gpus_do_over_time_sums_to_the_same(job):

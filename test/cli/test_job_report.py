@@ -3,9 +3,11 @@ import csv
 import io
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
+TRACES = Path(__file__).parents[1] / "fixture/traces"
 BASE = 1_700_000_000_000_000
 GROUP = {"Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": "[0, 1, 2, 3]",
          "Group size": 4, "dtype": "Float"}
@@ -193,7 +195,7 @@ def test_what_all_ranks_do_is_one_finding(report, tmp_path):
     idle = 9 * 200 + 10 * 10  # the host in aten::item, and between the two collectives of a step
     assert [row["host_us"] for row in found["ranks"]] == [idle] * 4
     finding = next(row for row in found["findings"] if "waiting for the host" in row["advice"])
-    assert finding["ranks"] == 4 and finding["cost_percent"] == pytest.approx(100 * idle / 9800)
+    assert finding["ranks"] == 4 and finding["cost_percent"] == pytest.approx(100 * idle / 10_000)  # of the steps
     assert finding["advice"].startswith("4 of 4 ranks, most of all rank 0: GPU 0 idle 19 % of the time")
     assert "(95 % of that in aten::item)" in finding["advice"] and finding["see"] == "idle, operators"
 
@@ -390,3 +392,39 @@ def test_collectives_of_the_host_tell_who_comes_last(report, tmp_path):
     assert finding["cost_us"] == 4 * 600
     row, = report("collectives")["collectives"]
     assert (row["collective"], row["ranks"], row["count"]) == ("allreduce", 2, 4)
+
+
+def test_costs_have_one_base_and_data_loading_one_figure(gpu_tracker):
+    """A recorded trace, in which steps are less than half of the time."""
+    def words(*analysis):
+        path = TRACES / "torch.json.gz"
+        return subprocess.run([gpu_tracker, "profile", *analysis, path, "--format=json"], capture_output=True, check=True).stdout
+    found, advice = json.loads(words()), json.loads(words("advice"))["advice"]
+    assert [row["advice"] for row in found["findings"]] == [row["advice"] for row in advice]
+    loading = [row for row in found["findings"] if "data" in row["advice"]]
+    assert [row["cost_percent"] for row in loading] == [row["data_loading_percent"] for row in found["ranks"]]
+    for row in found["findings"]:
+        assert row["cost_percent"] == pytest.approx(100 * row["cost_us"] / found["sources"][0]["duration_us"], rel=1e-3)
+    shown = subprocess.run([gpu_tracker, "profile", TRACES / "torch.json.gz"], capture_output=True, text=True, check=True).stdout
+    assert "% of the time recorded" in shown and "GPUs;" not in shown
+
+
+def test_top_cuts_every_long_table_and_says_so(gpu_tracker, tmp_path):
+    for rank in range(2):
+        Rank(rank, steps=range(6)).write(tmp_path)
+
+    def words(analysis, *options):
+        done = subprocess.run([gpu_tracker, "profile", analysis, tmp_path, *options], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for analysis, key, rows in (("roles", "steps", 12), ("critical_path", "steps", 18), ("phases", "phases", None),
+                                ("kernels", "kernels", None), ("operators", "operators", None), ("flops", "steps", None)):
+        found = json.loads(words(analysis, "--top=1", "--format=json"))
+        nodes = [row["node"] for row in found[key]]
+        assert len(nodes) == len(set(nodes)), analysis
+        if rows:
+            assert f'{rows - len(nodes)} of {rows} rows of "Steps"' in found["not_shown"]
+            assert "Not shown: " in words(analysis, "--top=1") and "Not shown" not in words(analysis, "--all")
+        assert "not_shown" not in json.loads(words(analysis, "--all", "--format=json"))
+    assert all(len(rows) <= 3 for rows in json.loads(words("critical_path", "--top=1", "--format=json")).values() if isinstance(rows, list))

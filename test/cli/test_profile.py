@@ -176,9 +176,9 @@ def test_what_is_wrong_is_named(gpu_tracker, smdebug):
     for analysis, choices in (("phases", "phase, step"), ("utilization", "device, phase, training_phase"), (
             "functions", "function, dump, step, mode, training_phase, job_phase")):
         assert f"by 'colour': it is one of {choices}" in profile(gpu_tracker, analysis, smdebug, "--by=colour", status=2)
-    for analysis, option, taken in (("kernels", "by", ", only key, top"), ("idle", "top", ""), ("job", "device", ", only phase"),
-                                    ("steps", "key", ", only by, phase, carbon-intensity, carbon-file, price"), ("dataloader", "phase", ""),
-                                    ("devices", "by", ", only device, ranges"), ("memory", "ranges", ", only top")):
+    for analysis, option, taken in (("kernels", "by", ", only key, top"), ("breakdown", "top", ""), ("job", "device", ", only phase"),
+                                    ("steps", "key", ", only by, phase, top, carbon-intensity, carbon-file, price"), ("dataloader", "phase", ", only top"),
+                                    ("devices", "by", ", only device, ranges, top"), ("memory", "ranges", ", only top")):
         said = profile(gpu_tracker, analysis, smdebug, f"--{option}=3", status=2)
         assert f"profile {analysis} does not take '{option}'{taken}\n" in said
     for unit, start, end in (("time", 5, 4), ("step", 3, 2), ("time", "+2", "+1")):

@@ -59,11 +59,66 @@ struct gt_gain gt_gain_of(double part, double whole)
     return (struct gt_gain){isnan(percent) ? 0 : percent, part / 1e3, 0};
 }
 
-struct gt_gain gt_gain_of_gpu(double part, double whole, const struct gt_keyed_span *span)
+static double time_of_rank(const struct gt_adviser *adviser, const struct gt_rank_figures *rank)
 {
-    struct gt_gain gain = gt_gain_of(part, whole);
+    int64_t first, last;
+    if (rank->has_gpu)
+        return fmax(rank->whole / (double)rank->gpus, isnan(rank->step_total) ? 0 : rank->step_total);
+    if (!gt_node_range(adviser->input, rank->node, &first, &last))
+        return NAN;
+    return (double)gt_analysis_recorded(adviser->input, rank->node, first, last);
+}
+
+struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, double part)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < adviser->ranks; i++) {
+        if (node != GT_TRACE_NONE && adviser->rank[i].node != node)
+            continue;
+        double time = time_of_rank(adviser, &adviser->rank[i]);
+        sum += isnan(time) ? 0 : time;
+        count += !isnan(time);
+    }
+    return gt_gain_of(part, sum / (double)count);
+}
+
+struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, const struct gt_keyed_span *span)
+{
+    struct gt_gain gain = gt_gain_of_rank(adviser, span->key[GT_GPU_NODE], part);
     gain.gpu = span->key[GT_GPU_DEVICE] + 1;
     return gain;
+}
+
+bool gt_advice_tells(const struct gt_adviser *adviser, uint32_t node, const char *see)
+{
+    const char *name = gt_analysis_text(adviser->input, node);
+    size_t length = name ? strlen(name) : 0;
+    for (size_t i = 0; i < adviser->count; i++)
+        if (strcmp(adviser->advice[i].see, see) == 0 && name &&
+            strncmp(adviser->advice[i].sentence, name, length) == 0 && adviser->advice[i].sentence[length] == ':')
+            return true;
+    return false;
+}
+
+const char *gt_advice_base(const struct gt_adviser *adviser, char text[160])
+{
+    bool has_gpu = false, others = false, samples = false, functions = false;
+    for (size_t i = 0; i < adviser->ranks; i++)
+        has_gpu |= adviser->rank[i].has_gpu;
+    for (size_t i = 0; i < adviser->count; i++) {
+        bool of_samples = strncmp(adviser->advice[i].see, "utilization", strlen("utilization")) == 0;
+        bool of_functions = strcmp(adviser->advice[i].see, "functions") == 0;
+        samples |= of_samples;
+        functions |= of_functions;
+        others |= !of_samples && !of_functions;
+    }
+    snprintf(text, 160, "%s%s%s%s%s",
+             others || (!samples && !functions) ? has_gpu ? "% of the time of GPUs or steps" : "% of the time recorded"
+                                                : "",
+             samples ? others ? "; of samples " : "" : "", samples ? "% of what was sampled" : "",
+             functions ? others || samples ? "; of functions " : "" : "", functions ? "% of the time profiled" : "");
+    return text;
 }
 
 bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char *part)
@@ -171,24 +226,24 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (most >= 0)
         snprintf(workers, sizeof workers,
                  most ? " with %d workers" : " without workers, in the training process itself", most);
-    gain = gt_gain_of(waits, whole);
+    gain = gt_gain_of_rank(adviser, node, waits);
     if (next->count && !has_gpu_work(adviser->input, node))
         gt_advise(adviser, gain, "dataloader",
-                  "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name, gain.percent,
-                  GT_TIME_WORDS(next->median), next->count, workers,
+                  "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name,
+                  gt_gain_of(waits, whole).percent, GT_TIME_WORDS(next->median), next->count, workers,
                   most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
-    gain = gt_gain_of(start->total, whole);
+    gain = gt_gain_of_rank(adviser, node, start->total);
     if (start->count)
         gt_advise(
             adviser, gain, "dataloader",
             "%s: %.0f %% of the time making iterators of the data loader, %s, %s in the median: keep the workers between epochs (persistent_workers)",
-            name, gain.percent, GT_TIMES(start->count), GT_TIME_WORDS(start->median));
-    gain = gt_gain_of(next->excess, whole);
+            name, gt_gain_of(start->total, whole).percent, GT_TIMES(start->count), GT_TIME_WORDS(start->median));
+    gain = gt_gain_of_rank(adviser, node, next->excess);
     if (next->outliers)
         gt_advise(
             adviser, gain, "dataloader",
             "%s: %zu of %zu fetches take at least twice the median of %s, and %.0f %% of the time more than it: samples of uneven cost, or storage that stalls; a longer prefetch",
-            name, next->outliers, next->count, GT_TIME_WORDS(next->median), gain.percent);
+            name, next->outliers, next->count, GT_TIME_WORDS(next->median), gt_gain_of(next->excess, whole).percent);
 }
 
 static void advise_loader(struct gt_adviser *adviser)
@@ -232,39 +287,62 @@ static void write_caller(struct gt_adviser *adviser, const struct gt_function_su
     free(caller);
 }
 
+/* "0.1 s of 3 s in 40 calls", "120 of 400" samples. */
+static void write_amount(const struct gt_function_sum *sum, enum gt_profile_unit unit, double total,
+                         struct gt_buffer *out)
+{
+    double amount = sum->figure[GT_TOTAL_TIME], calls = sum->figure[GT_TOTAL_CALLS];
+    if (unit == GT_PROFILE_SECONDS)
+        gt_buffer_printf(out, "%s of %s", GT_TIME_WORDS(amount * 1e9), GT_TIME_WORDS(total * 1e9));
+    else
+        gt_buffer_printf(out, "%.0f of %.0f", amount, total);
+    if (!isnan(calls))
+        gt_buffer_printf(out, calls > 1 ? " in %.0f calls" : " in %.0f call", calls);
+}
+
 static void judge_function(struct gt_adviser *adviser, const struct gt_function_sums *sums,
-                           const struct gt_function_sum *sum, double total)
+                           const struct gt_function_sum *sum, enum gt_profile_unit unit, double total)
 {
     enum gt_trace_profiler profiler = (enum gt_trace_profiler)sum->key[1];
     bool is_python = profiler == GT_PROFILER_CPROFILE || profiler == GT_PROFILER_PYINSTRUMENT;
     const char *name = profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(profiler);
     double seconds = sum->figure[GT_TOTAL_TIME], share = gt_percent(seconds, total);
-    struct gt_buffer title = {0}, caller = {0}, calls = {0};
+    struct gt_buffer title = {0}, caller = {0}, amount = {0};
+    bool is_time = unit == GT_PROFILE_SECONDS;
     if (profiler == GT_PROFILER_CHAKRA || !(share >= HOT)) /* its GPUs and threads work at once: their sum is no time */
         return;
     write_caller(adviser, sums, sum, &caller);
-    if (!isnan(sum->figure[GT_TOTAL_CALLS]))
-        gt_buffer_printf(&calls, " in %.0f calls", sum->figure[GT_TOTAL_CALLS]);
-    gt_advise(adviser, (struct gt_gain){share, seconds * 1e6, 0}, "functions",
-              "%.0f %% of the %stime in %s itself (%.3g of %.3g s%s, by %s)%s", share, is_python ? "Python " : "",
-              gt_function_title(adviser->input, sum, &title), seconds, total, calls.length ? calls.data : "", name,
+    write_amount(sum, unit, total, &amount);
+    gt_advise(adviser, (struct gt_gain){share, is_time ? seconds * 1e6 : NAN, 0}, "functions",
+              "%.0f %% of the %s in %s itself (%s, by %s)%s", share,
+              !is_time    ? "samples"
+              : is_python ? "Python time"
+                          : "time",
+              gt_function_title(adviser->input, sum, &title), amount.data ? amount.data : "", name,
               caller.length ? caller.data : "");
     gt_buffer_release(&title);
     gt_buffer_release(&caller);
-    gt_buffer_release(&calls);
+    gt_buffer_release(&amount);
 }
 
-static void advise_functions(struct gt_adviser *adviser)
+static void judge_functions(struct gt_adviser *adviser, enum gt_profile_unit unit)
 {
     struct gt_function_sums sums = {0};
     double total[GT_PROFILERS] = {0};
-    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, GT_PROFILE_SECONDS, NULL, &sums);
+    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, unit, NULL, &sums);
     for (size_t i = 0; i < sums.count; i++)
         if (sums.sum[i].figure[GT_TOTAL_TIME] > 0)
             total[sums.sum[i].key[1]] += sums.sum[i].figure[GT_TOTAL_TIME];
     for (size_t i = 0; i < sums.count && adviser->status >= 0; i++)
-        judge_function(adviser, &sums, &sums.sum[i], total[sums.sum[i].key[1]]);
+        judge_function(adviser, &sums, &sums.sum[i], unit, total[sums.sum[i].key[1]]);
     gt_functions_release(&sums);
+}
+
+static void advise_functions(struct gt_adviser *adviser)
+{
+    judge_functions(adviser, GT_PROFILE_SECONDS);
+    if (adviser->status >= 0)
+        judge_functions(adviser, GT_PROFILE_SAMPLES);
 }
 
 /* ---- samples of SMDebug's system metrics, and of our own recordings ---- */
@@ -528,6 +606,7 @@ static int compare(const void *a, const void *b)
 
 int gt_advise_all(struct gt_adviser *adviser)
 {
+    adviser->status = gt_ranks_find(adviser->input, &adviser->rank, &adviser->ranks);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
     if (adviser->count)
@@ -541,17 +620,22 @@ void gt_adviser_release(struct gt_adviser *adviser)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
     gt_spans_release(&adviser->drained);
+    free(adviser->held);
+    free(adviser->rank);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     (void)error;
     struct gt_adviser adviser = {.input = input};
-    struct gt_table *table = gt_analysis_table(root, "advice", "Advice",
+    char title[200], base[160];
+    gt_advise_all(&adviser);
+    snprintf(title, sizeof title, "Advice (cost: %s)", gt_advice_base(&adviser, base));
+    struct gt_table *table = gt_analysis_table(root, "advice", adviser.count ? title : "Advice",
                                                "number:cost_percent number:could_win_us text:advice text:see");
     gt_table_flags(table, GT_SENTENCES);
-    gt_advise_all(&adviser);
-    for (size_t i = 0; i < adviser.count && i < gt_list_top(input, 20); i++) {
+    gt_top_shown(table, GT_LIST_SHOWN);
+    for (size_t i = 0; i < adviser.count; i++) {
         gt_table_number(table, adviser.advice[i].gain.percent);
         gt_table_number(table, adviser.advice[i].gain.us);
         gt_table_text(table, adviser.advice[i].sentence);
@@ -568,5 +652,6 @@ const struct gt_analysis gt_analysis_advice = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .of_calls = true,
     .build = build,
 };

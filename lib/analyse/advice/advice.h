@@ -7,16 +7,22 @@
 
 #include "analyse/trace/flight.h"
 #include "analyse/trace/lists.h"
+#include "analyse/trace/ranks.h"
 #include "analyse/path/path_graph.h"
 
-/* So much could be won at most: a share of the time looked at, and that time. NaN: no time, or not known. */
+/* So much could be won at most: a share of the time of a GPU, rank or job, and that time. NaN: no time, or not known. */
 struct gt_gain {
     double percent, us;
     uint32_t gpu; /* of one device: its place and 1; 0: not of one alone */
 };
 #define GT_NO_GAIN ((struct gt_gain){NAN, NAN, 0})
 struct gt_gain gt_gain_of(double part, double whole); /* of ns; no more than the whole can be won */
-struct gt_gain gt_gain_of_gpu(double part, double whole, const struct gt_keyed_span *span); /* a span of gt_gpu_spans */
+/* The time of a rank is that of its GPUs, from their first work to their last, or of its steps where that is longer, and all that was
+ * recorded where it has no GPU; of a node GT_TRACE_NONE, the mean over all ranks. */
+struct gt_adviser;
+struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, double part);
+/* Of the same, what one GPU may win; a span of gt_gpu_spans. */
+struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, const struct gt_keyed_span *span);
 
 struct gt_advice {
     struct gt_gain gain;
@@ -25,13 +31,23 @@ struct gt_advice {
     char *sentence;
 };
 
+/* What holds the steps of a rank, or (node GT_TRACE_NONE) those of all ranks: ns of their critical paths. */
+struct gt_held_steps {
+    uint32_t node;
+    double whole, part[GT_PATH_KINDS];
+};
+
 struct gt_adviser {
     const struct gt_analysis_input *input;
+    struct gt_rank_figures *rank;
+    size_t ranks;
     struct gt_advice *advice;
     size_t count, capacity;
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
     struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
-    int status;              /* negative errno of what failed; rules do nothing then */
+    struct gt_held_steps *held;
+    size_t held_count, held_capacity;
+    int status; /* negative errno of what failed; rules do nothing then */
 };
 
 /* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
@@ -53,7 +69,12 @@ enum {
 const char *gt_advice_times(size_t count, char text[32]); /* "once", "2 times" */
 #define GT_TIMES(count) gt_advice_times(count, (char[32]){0})
 
-/* Runs all rules, and sorts what they say: what could win the most time first. Returns 0 or a negative errno. */
+/* Writes what costs are a share of: "% of the time of GPUs". */
+const char *gt_advice_base(const struct gt_adviser *adviser, char text[160]);
+/* Returns true where a rule has told of the node, a place, what `see` shows. */
+bool gt_advice_tells(const struct gt_adviser *adviser, uint32_t node, const char *see);
+
+/* Finds the ranks, runs all rules, and sorts what they say: what could win the most time first. Returns 0 or a negative errno. */
 int gt_advise_all(struct gt_adviser *adviser);
 void gt_adviser_release(struct gt_adviser *adviser);
 

@@ -40,13 +40,13 @@ static void judge_calls(struct gt_adviser *adviser, uint32_t node, const struct 
     const struct calls *kind = &calls[GT_API_ALLOCATION];
     if (kind->count)
         gt_advise(
-            adviser, gt_gain_of(kind->total, host), "api",
+            adviser, gt_gain_of_rank(adviser, node, kind->total), "api",
             "%s: %zu calls that allocate or free memory take %.0f %% of the host's time, most of it %s (%s): each may wait for the GPU; allocate once, let the allocator keep what it has (no empty_cache() in the loop), sizes that repeat",
             name, kind->count, gt_percent(kind->total, host), kind->longest, GT_TIMES(kind->of_longest));
     kind = &calls[GT_API_COPY];
     if (kind->count)
         gt_advise(
-            adviser, gt_gain_of(kind->total, host), "api",
+            adviser, gt_gain_of_rank(adviser, node, kind->total), "api",
             "%s: %zu copies that hold the host until they are made (%s) take %.0f %% of its time: pinned memory and asynchronous copies (non_blocking=True)",
             name, kind->count, kind->longest, gt_percent(kind->total, host));
 }
@@ -148,7 +148,7 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
         gt_buffer_printf(&most, ", %.0f %% of it after %s",
                          gt_percent((double)drained.most, (double)drained.idle), operator);
     bool is_told = gt_advise(
-        adviser, gt_gain_of_gpu((double)drained.idle, whole, first), "api, idle",
+        adviser, gt_gain_of_gpu(adviser, (double)drained.idle, first), "api, idle",
         "%s: %s%s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
         gt_analysis_text(adviser->input, first->key[0]), gt_advice_gpu(device), device, GT_TIMES(drained.count),
         gt_percent((double)drained.idle, whole), most.data ? most.data : "");
@@ -235,7 +235,7 @@ static void judge_pageable(struct gt_adviser *adviser)
             snprintf(text, sizeof text, "%s, %.1f GB/s", gt_human_bytes(some, bytes), bytes / total);
         if (count && adviser->status >= 0)
             gt_advise(
-                adviser, gt_gain_of_gpu(total, (double)time.whole, &spans.span[from]), "api",
+                adviser, gt_gain_of_gpu(adviser, total, &spans.span[from]), "api",
                 "%s: %s%s: %zu copies from or to pageable memory take %.0f %% of the time (%s): pinned memory (pin_memory=True) is faster, and only then do they run beside computation",
                 gt_analysis_text(adviser->input, spans.span[from].key[0]),
                 gt_advice_gpu(gt_gpu_device(adviser->input, &spans.span[from])),

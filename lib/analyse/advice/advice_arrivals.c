@@ -13,7 +13,7 @@
 struct job {
     struct gt_adviser *adviser;
     struct gt_collectives collectives;
-    struct gt_rank_figures *rank;
+    const struct gt_rank_figures *rank;
     size_t ranks;
     struct gt_spans
         compute;  /* computing kernels, united; keys: node, device; of the host operators, without a device */
@@ -173,15 +173,15 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double
         return;
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
-    struct gt_gain gain = gt_gain_of(cost, whole);
+    struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, rank->node, cost) : gt_gain_of(cost, whole);
     if (is_known)
         write_cause(job, at, cause, sizeof cause);
     const char *name = gt_analysis_text(job->adviser->input, rank->node);
     gt_advise(job->adviser, gain, "collectives, stragglers",
               "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
               "behind the median of the others; %s",
-              is_rank ? "" : "rank ", name, gain.percent, has_steps ? "each step" : "the time", rank->latest,
-              rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
+              is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent, has_steps ? "each step" : "the time",
+              rank->latest, rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
 }
 
 static double time_of(const struct gt_collectives *collectives)
@@ -196,20 +196,17 @@ static double time_of(const struct gt_collectives *collectives)
 
 bool gt_advise_arrivals(struct gt_adviser *adviser)
 {
-    struct job job = {.adviser = adviser};
+    struct job job = {.adviser = adviser, .rank = adviser->rank, .ranks = adviser->ranks};
     int status = gt_collectives_find(adviser->input, GT_ADVICE_COLLECTIVES, &job.collectives);
     bool any = false;
     for (size_t i = 0; i < job.collectives.ranks; i++)
         any |= job.collectives.rank[i].latest > 0;
-    if (status >= 0 && any)
-        status = gt_ranks_find(adviser->input, &job.rank, &job.ranks);
     if (status >= 0 && any)
         status = find_costs(&job);
     adviser->status = status;
     job.whole = time_of(&job.collectives);
     for (size_t i = 0; i < job.collectives.ranks && any && status >= 0; i++)
         judge_rank(&job, &job.collectives.rank[i], job.cost[i]);
-    free(job.rank);
     free(job.cost);
     gt_spans_release(&job.compute);
     gt_collectives_release(&job.collectives);

@@ -64,16 +64,16 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     else
         owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner);
     gt_advise(
-        adviser, gt_gain_of_gpu(loading, whole, time->span), "idle, dataloader",
+        adviser, gt_gain_of_gpu(adviser, loading, time->span), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
         node, gt_advice_gpu(device), device, share, gt_percent(loading, idle));
     gt_advise(
-        adviser, gt_gain_of_gpu(host - told, whole, time->span), "idle, operators",
+        adviser, gt_gain_of_gpu(adviser, host - told, time->span), "idle, operators",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
         node, gt_advice_gpu(device), device, share, gt_percent(host - told, idle), owner,
         has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     gt_advise(
-        adviser, gt_gain_of_gpu(other, whole, time->span), "idle",
+        adviser, gt_gain_of_gpu(adviser, other, time->span), "idle",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
         node, gt_advice_gpu(device), device, share, gt_percent(other, idle));
 }
@@ -112,11 +112,11 @@ void gt_advise_uses(struct gt_adviser *adviser)
         double whole = (double)time.whole, memory = (double)time.part[MEMORY];
         double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]);
         gt_advise(
-            adviser, gt_gain_of_gpu(shown, whole, &spans.span[from]), "breakdown",
+            adviser, gt_gain_of_gpu(adviser, shown, &spans.span[from]), "breakdown",
             "%s: %s%s %.0f %% of the time in communication that no computation hides (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
             node, gt_advice_gpu(device), device, gt_percent(shown, whole),
             gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION)));
-        gt_advise(adviser, gt_gain_of_gpu(memory, whole, &spans.span[from]), "breakdown, kernels",
+        gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
                   "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
                   gt_advice_gpu(device), device, gt_percent(memory, whole),
                   is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
@@ -126,18 +126,6 @@ void gt_advise_uses(struct gt_adviser *adviser)
 }
 
 /* ---- launches ---- */
-
-/* From the first call or work of spans from..to to the end of their last work. */
-static int64_t time_of(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from, size_t to,
-                       int64_t first)
-{
-    int64_t last = INT64_MIN;
-    for (size_t i = from; i < to; i++) {
-        first = spans->span[i].start < first ? spans->span[i].start : first;
-        last = spans->span[i].end > last ? spans->span[i].end : last;
-    }
-    return gt_analysis_recorded(input, spans->span[from].key[GT_GPU_NODE], first, last);
-}
 
 /* What makes fewer launches, and is not there already. */
 static const char *fewer_launches(const struct gt_adviser *adviser, uint32_t node)
@@ -160,11 +148,9 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
     struct gt_launch *launch = NULL;
     size_t launches = 0, brief = 0;
     double calls = 0, work = 0, excess = 0;
-    int64_t first = INT64_MAX;
     adviser->status = gt_gpu_launch_list(spans, call, from, to, &launch, &launches);
     for (size_t i = 0; i < launches; i++) {
         int64_t length = gt_trace_duration(events, launch[i].call), more = length - launch[i].work;
-        first = events->start[launch[i].call] < first ? events->start[launch[i].call] : first;
         calls += (double)length;
         work += (double)launch[i].work;
         brief += more > 0;
@@ -173,7 +159,7 @@ static void judge_lengths(struct gt_adviser *adviser, const struct gt_spans *spa
     free(launch);
     if (2 * brief >= launches && launches)
         gt_advise(
-            adviser, gt_gain_of_gpu(excess, (double)time_of(adviser->input, spans, from, to, first), span), "launches",
+            adviser, gt_gain_of_gpu(adviser, excess, span), "launches",
             "%s: %s%s: %zu of %zu launches take longer on the CPU than their work on the GPU (on average %s and %s): the CPU sets the pace; %s",
             gt_analysis_text(adviser->input, span->key[GT_GPU_NODE]), gt_advice_gpu(device), device, brief, launches,
             GT_TIME_WORDS(calls / (double)launches), GT_TIME_WORDS(work / (double)launches),
@@ -193,7 +179,7 @@ static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans
     struct gt_launch_queue queue = gt_launch_queue(change, count, NULL, NULL);
     double whole = (double)gt_analysis_recorded(adviser->input, first->key[GT_GPU_NODE], queue.first, queue.last);
     gt_advise(
-        adviser, gt_gain_of_gpu((double)queue.blocked, whole, first), "launches",
+        adviser, gt_gain_of_gpu(adviser, (double)queue.blocked, first), "launches",
         "%s: %s%s, stream %s: the queue of launches was full (%d) for %.0f %% of the time, up to %lld long: the host is blocked there and feeds nothing else; launch other streams and load data from other threads",
         gt_analysis_text(adviser->input, first->key[GT_GPU_NODE]), gt_advice_gpu(device), device,
         gt_analysis_text(adviser->input, first->key[GT_GPU_STREAM]), GT_FULL_QUEUE,
@@ -418,7 +404,7 @@ static void judge_steps(struct gt_adviser *adviser)
     }
     for (size_t i = 0; i < places && adviser->status >= 0; i++)
         gt_advise(
-            adviser, gt_gain_of(rank[i].late, whole), "stragglers, steps",
+            adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
             "%s is the slowest in %zu of %zu steps, and a step of it takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
             gt_analysis_text(adviser->input, (uint32_t)i), rank[i].slowest, count,
             GT_TIME_WORDS(rank[i].late / (double)count), gt_percent(rank[i].late, whole));
@@ -431,7 +417,7 @@ static void judge_steps(struct gt_adviser *adviser)
 
 struct share {
     uint32_t node;
-    double communication, whole;
+    double communication;
 };
 
 static int by_communication(const void *a, const void *b)
@@ -440,19 +426,12 @@ static int by_communication(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(x->communication, y->communication), GT_ORDER(x->node, y->node));
 }
 
-static struct share share_of(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from,
-                             size_t to)
+static struct share share_of(const struct gt_spans *spans, size_t from, size_t to)
 {
     struct share share = {.node = spans->span[from].key[GT_GPU_NODE]};
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (size_t i = from; i < to; i++) {
-        const struct gt_keyed_span *span = &spans->span[i];
-        first = span->start < first ? span->start : first;
-        last = span->end > last ? span->end : last;
-        if (span->key[GT_GPU_USE] == GT_USE_COMMUNICATION)
-            share.communication += (double)(span->end - span->start);
-    }
-    share.whole = (double)gt_analysis_recorded(input, share.node, first, last);
+    for (size_t i = from; i < to; i++)
+        if (spans->span[i].key[GT_GPU_USE] == GT_USE_COMMUNICATION)
+            share.communication += (double)(spans->span[i].end - spans->span[i].start);
     return share;
 }
 
@@ -467,7 +446,7 @@ static void judge_communication(struct gt_adviser *adviser)
         adviser->status = -ENOMEM;
     for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
         to = gt_spans_run(&spans, from, 1);
-        struct share next = share_of(adviser->input, &spans, from, to);
+        struct share next = share_of(&spans, from, to);
         if (next.communication > 0)
             share[count++] = next;
     }
@@ -475,7 +454,7 @@ static void judge_communication(struct gt_adviser *adviser)
         qsort(share, count, sizeof *share, by_communication);
         double others = share[1 + (count - 2) / 2].communication;
         gt_advise(
-            adviser, gt_gain_of(others - share[0].communication, share[0].whole), "stragglers, breakdown",
+            adviser, gt_gain_of_rank(adviser, share[0].node, others - share[0].communication), "stragglers, breakdown",
             "%s comes last to collectives: it spends %s in communication, the median of the other %zu ranks %s, most of it waiting",
             gt_analysis_text(adviser->input, share[0].node), GT_TIME_WORDS(share[0].communication), count - 1,
             GT_TIME_WORDS(others));

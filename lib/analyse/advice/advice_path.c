@@ -5,6 +5,7 @@
 
 #include "analyse/advice/advice.h"
 #include "analyse/path/critical_path.h"
+#include "base/grow.h"
 
 /* Each is a matter of its own. The first are of ranks, the second of the job. */
 #define SENTENCES(what)                                                                                               \
@@ -21,7 +22,7 @@ static const char *const sentences[GT_PATH_KINDS][2] = {
     [GT_PATH_COMMUNICATION] = SENTENCES("communication"),
     [GT_PATH_COPIES] = SENTENCES("copies and fills of memory"),
     [GT_PATH_WAITING] = SENTENCES("waiting for other ranks"),
-    [GT_PATH_GAPS] = SENTENCES("the pauses between work of GPUs"),
+    [GT_PATH_GAPS] = SENTENCES("the pauses of streams between work that follows each other"),
     [GT_PATH_OTHER] = SENTENCES("what the host does outside of operators and calls"),
 };
 
@@ -111,16 +112,35 @@ static void tell(struct gt_adviser *adviser, const struct search *search, size_t
     const struct best *best = &search->best[from];
     double whole = (double)whole_of(path, from, to), share = gt_percent((double)best->on_path, whole);
     bool of_job = from >= path->ranks;
-    struct gt_gain gain = gt_gain_of(whole - (double)best->length, whole);
-    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(gain.percent >= 5))
+    double shorter = gt_gain_of(whole - (double)best->length, whole).percent;
+    uint32_t node = path->step[from].span.key[0];
+    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(shorter >= 5) ||
+        (best->kind == GT_PATH_LOADING && gt_advice_tells(adviser, node, "dataloader")))
         return;
+    struct gt_gain gain = gt_gain_of_rank(adviser, node, whole - (double)best->length);
     const char *const *sentence = best->kind == GT_PATH_COMMUNICATION && path->graph.incomplete ? incomplete
                                                                                                 : sentences[best->kind];
     if (of_job)
-        gt_advise(adviser, gain, "critical_path", sentence[1], gain.percent, share);
+        gt_advise(adviser, gain, "critical_path", sentence[1], shorter, share);
     else
-        gt_advise(adviser, gain, "critical_path", sentence[0],
-                  gt_analysis_text(adviser->input, path->step[from].span.key[0]), gain.percent, share);
+        gt_advise(adviser, gain, "critical_path", sentence[0], gt_analysis_text(adviser->input, node), shorter, share);
+}
+
+static int keep_held(struct gt_adviser *adviser, const struct search *search)
+{
+    const struct gt_critical_path *path = search->path;
+    for (size_t from = 0, to; from < path->steps; from = to) {
+        to = run_of_node(path, from);
+        if (path->step[from].is_whole_node)
+            continue;
+        struct gt_held_steps *held = GT_GROW(adviser, held);
+        if (!held)
+            return -ENOMEM;
+        *held = (struct gt_held_steps){path->step[from].span.key[0], (double)whole_of(path, from, to), {0}};
+        for (int kind = 0; kind < GT_PATH_KINDS; kind++)
+            held->part[kind] = (double)on_path(search, from, to, (enum gt_path_kind)kind);
+    }
+    return 0;
 }
 
 /* Ranks that have steps in common are told as one. */
@@ -129,10 +149,10 @@ static int judge(struct gt_adviser *adviser, struct search *search)
     const struct gt_critical_path *path = search->path;
     bool has_job = path->steps > path->ranks;
     size_t first = has_job ? path->ranks : 0, last = has_job ? path->steps : path->ranks;
-    int status = 0;
     for (size_t i = 0; i < path->steps; i++)
         for (size_t j = path->step[i].piece; j < path->step[i].piece_end; j++)
             search->part[i][path->piece[j].kind] += path->piece[j].end - path->piece[j].start;
+    int status = keep_held(adviser, search);
     for (size_t i = first; i < last; i++)
         search->best[i] = (struct best){GT_PATH_KINDS, INT64_MAX, 0};
     for (int kind = 0; kind < GT_PATH_KINDS && status >= 0; kind++)

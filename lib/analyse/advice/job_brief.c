@@ -11,9 +11,9 @@
 static const char *part_of(const struct gt_job_brief *job, const char *see)
 {
     static const char *const parts[][2] = {
-        {"collectives", GT_JOB_LAST}, {"stragglers", GT_JOB_STEPS}, {"breakdown", GT_JOB_TIME},
-        {"idle", GT_JOB_COURSE},      {"api", GT_JOB_COURSE},       {"launches", GT_JOB_COURSE},
-        {"dataloader", GT_JOB_TIME},
+        {"collectives", GT_JOB_LAST}, {"stragglers", GT_JOB_STEPS},   {"breakdown", GT_JOB_TIME},
+        {"idle", GT_JOB_COURSE},      {"api", GT_JOB_COURSE},         {"launches", GT_JOB_COURSE},
+        {"dataloader", GT_JOB_TIME},  {"critical_path", GT_JOB_PATH},
     };
     size_t length = strcspn(see, ",");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

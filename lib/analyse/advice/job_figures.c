@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/advice/advice.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/steps.h"
 #include "analyse/trace/time_words.h"
@@ -20,6 +19,7 @@ static const char *const part_title[PARTS] = {
 
 struct job {
     const struct gt_analysis_input *input;
+    const struct gt_adviser *adviser;
     struct gt_node *root;
     const struct gt_rank_figures *rank;
     size_t ranks;
@@ -319,6 +319,51 @@ static void add_time_of_ranks(struct job *job)
                    &job->rank[job->row[row]]);
 }
 
+/* ---- what holds the steps of each rank ---- */
+
+/* The parts have the colours of the picture above. */
+static void put_held(struct gt_node *series, const char *name, const struct gt_held_steps *held)
+{
+    static const char *const title[PARTS] = {"compute",      "communication, waiting for ranks", "copies",
+                                             "data loading", "pauses between work of a GPU",     "host"};
+    static const enum part part_of[GT_PATH_KINDS] = {
+        [GT_PATH_LOADING] = LOADING,      [GT_PATH_OPERATORS] = HOST,  [GT_PATH_CALLS] = HOST,
+        [GT_PATH_SYNCHRONIZATION] = HOST, [GT_PATH_COMPUTE] = COMPUTE, [GT_PATH_COMMUNICATION] = COMMUNICATION,
+        [GT_PATH_COPIES] = COPIES,        [GT_PATH_GAPS] = OTHER,      [GT_PATH_WAITING] = COMMUNICATION,
+        [GT_PATH_OTHER] = HOST,
+    };
+    double sum[PARTS] = {0};
+    for (int kind = 0; kind < GT_PATH_KINDS; kind++)
+        sum[part_of[kind]] += held->part[kind];
+    for (int part = 0; part < PARTS; part++)
+        gt_series_point(series, gt_series_line(series, name, title[part]), 0, gt_percent(sum[part], held->whole));
+}
+
+/* That of all ranks stands above those of ranks. */
+static void add_held_steps(struct job *job)
+{
+    const struct gt_adviser *adviser = job->adviser;
+    char note[300], which[80];
+    choose_rows(job, step_of);
+    if (!job->rows || !adviser->held_count)
+        return;
+    write_rows(job, "with the longest steps", which, sizeof which);
+    snprintf(
+        note, sizeof note,
+        "The critical path: what each moment of a step waited for in the end, in percent of the steps of a rank; of "
+        "all ranks it leads through collectives to the rank that came last%s.",
+        which);
+    struct gt_node *series = picture(job, GT_JOB_PATH, "What holds the steps", "", "%", GT_STACKS);
+    gt_series_note(series, note);
+    gt_series_band(series, "", 0, 100);
+    for (size_t i = adviser->held_count; i-- > 0;)
+        if (adviser->held[i].node == GT_TRACE_NONE)
+            put_held(series, "all ranks", &adviser->held[i]);
+    for (size_t i = 0; i < adviser->held_count; i++)
+        if (adviser->held[i].node != GT_TRACE_NONE && row_of(job, adviser->held[i].node) < job->rows)
+            put_held(series, gt_analysis_text(job->input, adviser->held[i].node), &adviser->held[i]);
+}
+
 /* ---- the same over time ---- */
 
 struct course {
@@ -566,16 +611,17 @@ static int add_collectives(struct job *job)
 
 /* ---- the whole ---- */
 
-int gt_job_figures(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_rank_figures *rank,
+int gt_job_figures(const struct gt_adviser *adviser, struct gt_node *root, const struct gt_rank_figures *rank,
                    size_t ranks)
 {
-    struct job job = {.input = input, .root = root, .rank = rank, .ranks = ranks};
+    struct job job = {.input = adviser->input, .adviser = adviser, .root = root, .rank = rank, .ranks = ranks};
     struct steps steps = {0};
     int status = find_steps(&job, &steps);
     if (status >= 0 && steps.numbers)
         status = add_ranks_and_steps(&job, &steps);
     if (status >= 0) {
         add_time_of_ranks(&job);
+        add_held_steps(&job);
         status = add_course(&job);
     }
     status = status < 0 ? status : add_collectives(&job);

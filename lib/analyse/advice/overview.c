@@ -20,7 +20,7 @@
 struct job {
     const struct gt_analysis_input *input;
     struct gt_node *root;
-    struct gt_rank_figures *rank;
+    const struct gt_rank_figures *rank;
     size_t ranks;
     struct gt_job_brief brief;
 };
@@ -100,6 +100,7 @@ static void add_sources(const struct job *job)
 {
     const struct gt_trace *trace = job->input->trace;
     struct gt_table *table = gt_report_table(job->root, "sources", "Sources");
+    gt_top_left_out(table, 0);
     char text[200];
     gt_table_column(table, "file", "file", GT_CELL_TEXT, NULL);
     gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
@@ -145,6 +146,21 @@ static const struct {
     [GT_RANK_HOST] = {"host_percent", "host_us", "host", "host"},
     [GT_RANK_KERNEL] = {NULL, NULL, NULL, "kernels"},
 };
+
+/* Is it of profiles alone, which tell of functions? */
+static bool is_profile(const struct job *job)
+{
+    return !job->ranks && job->input->trace->profile_count;
+}
+
+/* A rank alone of which nothing is known is no table. */
+static bool has_figures(const struct job *job)
+{
+    bool found = job->ranks > 1;
+    for (size_t i = 0; i < job->ranks; i++)
+        found |= job->rank[i].steps || !isnan(job->rank[i].whole);
+    return found;
+}
 
 static struct gt_table *make_rank_table(const struct job *job)
 {
@@ -220,8 +236,8 @@ static void add_ranks(const struct job *job)
         gt_table_text(table, words.length ? words.data : NULL);
         gt_buffer_release(&words);
     }
-    gt_table_flags(table, GT_PAGE_FIRST);
-    gt_analysis_empty(job->root, table, "none: no events that last, and no steps");
+    gt_table_flags(table, has_figures(job) ? GT_PAGE_FIRST : GT_ONLY_DATA);
+    gt_analysis_empty(job->root, table, is_profile(job) ? NULL : "none: no events that last, and no steps");
 }
 
 /* ---- steps ---- */
@@ -295,6 +311,7 @@ static int add_steps(const struct job *job)
 {
     struct gt_spans steps = {0};
     struct gt_table *table = gt_report_table(job->root, "steps", "Steps of the slowest rank");
+    gt_top_left_out(table, 0);
     gt_table_column(table, "mode", "mode", GT_CELL_TEXT, NULL);
     gt_table_column(table, "steps", "steps", GT_CELL_INTEGER, NULL);
     time_column(table, "median", "median_us", "median");
@@ -309,7 +326,8 @@ static int add_steps(const struct job *job)
         to = gt_spans_run(&steps, from, 1);
         status = add_mode(job, table, &steps, from, to);
     }
-    gt_analysis_empty(job->root, table, "none: no ProfilerStep, no step numbers, and no range \"step N\"");
+    gt_analysis_empty(job->root, table,
+                      is_profile(job) ? NULL : "none: no ProfilerStep, no step numbers, and no range \"step N\"");
     gt_spans_release(&steps);
     return status;
 }
@@ -372,7 +390,7 @@ static struct gt_gain gain_of_node(const struct job *job, const struct gt_advise
     }
     if (!rank || rank->gpus < 2)
         return of->gain;
-    return (struct gt_gain){gt_percent(us * 1e3, rank->whole), us / (double)rank->gpus, 0};
+    return gt_gain_of_rank(adviser, rank->node, us * 1e3 / (double)rank->gpus);
 }
 
 /* Advice is sorted, the greatest first: the first of a node is its worst, the first of all is the worst. */
@@ -462,7 +480,9 @@ enum { SHOWN = 12 };
 
 static size_t add_findings(const struct job *job, const struct gt_adviser *adviser, const struct findings *findings)
 {
-    struct gt_table *table = gt_report_table(job->root, "findings", "Findings, by what they cost the job");
+    char title[240], base[160];
+    snprintf(title, sizeof title, "Findings, by what they cost the job (%s)", gt_advice_base(adviser, base));
+    struct gt_table *table = gt_report_table(job->root, "findings", title);
     size_t shown = gt_list_top(job->input, SHOWN);
     gt_table_column(table, "cost_percent", "cost", GT_CELL_NUMBER, "%");
     time_column(table, "cost_time", "cost_us", "time");
@@ -470,6 +490,7 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
     gt_table_column(table, "advice", "finding", GT_CELL_TEXT, NULL);
     gt_table_column(table, "see", "see profile", GT_CELL_TEXT, NULL);
     gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE);
+    gt_top_left_out(table, 0); /* which is told with those below 5 % */
     for (size_t i = 0; i < findings->count && i < shown; i++) {
         const struct finding *finding = &findings->finding[i];
         struct gt_buffer sentence = {0};
@@ -522,6 +543,14 @@ static bool has_calls(const struct job *job)
     return false;
 }
 
+static bool tells_time(const struct gt_trace *trace)
+{
+    bool found = false;
+    for (size_t i = 0; i < trace->profile_count; i++)
+        found |= trace->profile[i].unit == GT_PROFILE_SECONDS || trace->profile[i].unit == GT_PROFILE_SAMPLES;
+    return found;
+}
+
 /* Findings rest on GPUs' work: where there is none, a report without findings says nothing good. */
 static void write_limits(const struct job *job, struct gt_buffer *out)
 {
@@ -546,9 +575,20 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
                          example);
     if (job->ranks && !steps)
         gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
-    if (!job->ranks)
+    if (is_profile(job)) {
+        if (!tells_time(job->input->trace))
+            gt_buffer_text(out, "a profile of memory: profile functions and profile allocations tell who holds it");
+    } else if (!job->ranks) {
         gt_buffer_text(out, is_empty(job->input->trace) ? "there are no events in what was read"
                                                         : "no events that last, and no steps: ranks are not compared");
+    }
+}
+
+static const char *no_findings(const struct job *job, bool has_limits)
+{
+    return has_limits        ? "none, in what the traces tell"
+           : is_profile(job) ? "no function takes 25 % of the time itself: profile functions lists them"
+                             : "nothing that costs 5 % or more was found";
 }
 
 static void add_verdict(const struct job *job, const struct findings *findings)
@@ -559,8 +599,7 @@ static void add_verdict(const struct job *job, const struct findings *findings)
         gt_report_text(job->root, "not_known", "Not known", limits.data);
     gt_job_brief_limits(&job->brief, limits.length ? limits.data : NULL, findings->count);
     if (!findings->count)
-        gt_report_text(job->root, "reason", "Findings",
-                       limits.length ? "none, in what the traces tell" : "nothing that costs 5 % or more was found");
+        gt_report_text(job->root, "reason", "Findings", no_findings(job, limits.length > 0));
     gt_buffer_release(&limits);
 }
 
@@ -572,18 +611,18 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct job job = {.input = input, .root = root};
     struct gt_adviser adviser = {.input = input};
     struct findings findings = {0};
-    int status = gt_ranks_find(input, &job.rank, &job.ranks);
-    if (status >= 0) {
+    int status = gt_advise_all(&adviser);
+    job.rank = adviser.rank;
+    job.ranks = adviser.ranks;
+    if (status >= 0)
         gt_job_brief_begin(&job.brief, input, root, job.rank, job.ranks);
-        status = gt_job_figures(input, root, job.rank, job.ranks);
-    }
+    status = status < 0 ? status : gt_job_figures(&adviser, root, job.rank, job.ranks);
     if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
         status = add_steps(&job);
         gt_job_brief_end(&job.brief);
     }
-    status = status < 0 ? status : gt_advise_all(&adviser);
     status = status < 0 ? status : find(&job, &adviser, &findings);
     if (status >= 0) {
         size_t not_shown = add_findings(&job, &adviser, &findings);
@@ -592,7 +631,6 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     }
     free(findings.finding);
     gt_adviser_release(&adviser);
-    free(job.rank);
     return status;
 }
 
@@ -605,5 +643,6 @@ const struct gt_analysis gt_analysis_overview = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .of_calls = true,
     .build = build,
 };

@@ -94,6 +94,7 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
             gt_table_number(table, (double)sum_of(times[j], spans, &row[i]) / 1e3);
         gt_numbers_cells(table, &lengths);
     }
+    gt_top_shown(table, GT_LIST_SHOWN);
     gt_numbers_release(&lengths);
     free(row);
     return status;
@@ -350,8 +351,10 @@ static int add_holders(const struct gt_analysis_input *input, struct gt_table *t
     struct gt_memory_holder *holder = NULL;
     size_t count = 0;
     int status = gt_memory_holders(change, from, to, &holder, &count);
-    for (size_t i = 0, shown = 0; i < count && shown < gt_list_top(input, 20); i++) {
-        if (holder[i].is_hidden)
+    for (size_t i = 0, shown = 0; i < count; i++) {
+        bool is_shown = !holder[i].is_hidden && shown < gt_list_top(input, GT_LIST_SHOWN);
+        gt_top_left_out(table, !holder[i].is_hidden && !is_shown);
+        if (!is_shown)
             continue;
         shown++;
         gt_table_text(table, gt_analysis_text(input, change[from].node));

@@ -1,48 +1,15 @@
 #include "analyse/job/job.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/summary.h"
 #include "base/clock.h"
 #include "base/grow.h"
-#include "store/store.h"
-#include "store/type.h"
 
 /* ---- One recording ----------------------------------------------------------------------------------------------- */
-
-/* A tracker that was killed left samples alone. */
-static int summarize(struct gt_recording *recording, struct gt_job_rank *rank, struct gt_outcome *ret,
-                     struct gt_error *error)
-{
-    const struct gt_sample *sample;
-    struct gt_summary *summary = malloc(sizeof *summary);
-    if (!summary)
-        return gt_error_system(error, ENOMEM, "%s", rank->path);
-    gt_summary_init(summary);
-    int status;
-    while ((status = gt_recording_next(recording, &sample, error)) > 0)
-        if (gt_summary_add(summary, sample) < 0) {
-            status = gt_error_system(error, ENOMEM, "%s", rank->path);
-            break;
-        }
-    gt_summary_outcome(summary, ret);
-    if (!rank->machine.start_real_ns)
-        rank->machine.start_real_ns = summary->first_real_ns;
-    else if (summary->samples)
-        ret->elapsed = gt_seconds(summary->last_real_ns - rank->machine.start_real_ns);
-    if (isnan(ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK]))
-        ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = summary->of[GT_SCOPE_COMBINED][GT_RAM].max;
-    if (!status && !summary->samples)
-        status = gt_error_set(error, EINVAL, "%s: it has no samples", rank->path);
-    gt_summary_release(summary);
-    free(summary);
-    return status;
-}
 
 static double known(double value)
 {
@@ -56,6 +23,7 @@ static void take_outcome(struct gt_job_rank *rank, const struct gt_outcome *outc
     rank->complete = outcome->complete;
     rank->exit_status = outcome->exit_status;
     rank->samples = (double)outcome->samples;
+    rank->missed = (double)outcome->missed;
     rank->begin = gt_seconds(rank->machine.start_real_ns);
     rank->end = rank->begin + known(outcome->elapsed);
     rank->ram.least = outcome->peak[GT_SCOPE_COMBINED].least;
@@ -67,27 +35,15 @@ static void take_outcome(struct gt_job_rank *rank, const struct gt_outcome *outc
                                   known(rank->own[GT_CPU_ENERGY_PLACEMENT_ERROR]);
 }
 
-static int copy_machine(struct gt_job_rank *rank, const struct gt_machine *machine, struct gt_error *error)
+static int copy_machine(struct gt_job_rank *rank, const struct gt_machine *machine)
 {
     rank->machine = *machine;
     rank->machine.gpu = calloc(machine->gpu_length + 1, sizeof *rank->machine.gpu);
     if (!rank->machine.gpu)
-        return gt_error_system(error, ENOMEM, "%s", rank->path);
+        return -ENOMEM;
     if (machine->gpu_length)
         memcpy(rank->machine.gpu, machine->gpu, machine->gpu_length * sizeof *machine->gpu);
     return 0;
-}
-
-static int read_recording(struct gt_job_rank *rank, struct gt_recording *recording, struct gt_error *error)
-{
-    struct gt_outcome outcome;
-    const struct gt_outcome *recorded = gt_recording_outcome(recording);
-    int status = copy_machine(rank, gt_recording_machine(recording), error);
-    if (status >= 0 && !recorded)
-        status = summarize(recording, rank, &outcome, error);
-    if (status >= 0)
-        take_outcome(rank, recorded ? recorded : &outcome);
-    return status;
 }
 
 static void release_rank(struct gt_job_rank *rank)
@@ -96,27 +52,19 @@ static void release_rank(struct gt_job_rank *rank)
     free(rank->path);
 }
 
-int gt_job_add_recording(struct gt_job *job, const char *path, struct gt_error *error)
+int gt_job_add_rank(struct gt_job *job, const char *path, const struct gt_machine *machine,
+                    const struct gt_outcome *outcome)
 {
-    struct gt_recording *recording = NULL;
-    struct gt_job_rank rank = {.path = strdup(path)};
-    struct gt_error problem = {0};
-    int status = rank.path ? gt_recording_open(&recording, path, &problem) : -ENOMEM;
-    if (status >= 0)
-        status = read_recording(&rank, recording, &problem);
-    gt_recording_close(recording);
-    struct gt_job_rank *place = NULL;
-    if (status >= 0)
+    struct gt_job_rank rank = {.path = strdup(path)}, *place = NULL;
+    if (rank.path && copy_machine(&rank, machine) >= 0)
         place = GT_GROW_LIST(job, rank);
-    if (place) {
-        *place = rank;
-        return 0;
+    if (!place) {
+        release_rank(&rank);
+        return -ENOMEM;
     }
-    release_rank(&rank);
-    status = status < 0 ? status : -ENOMEM;
-    if (status != -ENOMEM) /* one file among a thousand: the others still tell */
-        status = gt_job_leave_out(job, path, problem.text);
-    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+    take_outcome(&rank, outcome);
+    *place = rank;
+    return 0;
 }
 
 int gt_job_leave_out(struct gt_job *job, const char *path, const char *why)
@@ -269,67 +217,7 @@ size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
     return missing;
 }
 
-/* ---- The folder -------------------------------------------------------------------------------------------------- */
-
-static bool ends_in(const char *name, size_t length, const char *end)
-{
-    size_t size = strlen(end);
-    return length > size && !memcmp(name + length - size, end, size);
-}
-
-/* Not the files beside a recording, nor its journal. */
-static bool is_recording_name(const char *name)
-{
-    const char *suffix = strrchr(name, '.');
-    const char *part;
-    if (!suffix || *name == '.' || !gt_store_type_of(name, NULL))
-        return false;
-    for (size_t i = 0; (part = gt_store_part(i)); i++)
-        if (ends_in(name, (size_t)(suffix - name), part))
-            return false;
-    return true;
-}
-
-static int is_listed(const struct dirent *entry)
-{
-    return is_recording_name(entry->d_name);
-}
-
-int gt_job_each_file(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
-                     void *context, struct gt_error *error)
-{
-    struct dirent **names = NULL;
-    size_t length = strlen(folder);
-    int count = scandir(folder, &names, is_listed, versionsort), status = 0;
-    if (count < 0)
-        return gt_error_system(error, errno, "%s", folder);
-    for (int i = 0; i < count; i++) {
-        char *path = NULL;
-        bool has_slash = length && folder[length - 1] == '/';
-        if (status >= 0 && asprintf(&path, "%s%s%s", folder, has_slash ? "" : "/", names[i]->d_name) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", folder);
-        else if (status >= 0)
-            status = use(context, path, error);
-        free(path);
-        free(names[i]);
-    }
-    free(names);
-    return status < 0 ? status : count;
-}
-
-static int add_file(void *job, const char *path, struct gt_error *error)
-{
-    return gt_job_add_recording(job, path, error);
-}
-
-static int list_and_read(struct gt_job *job, const char *folder, struct gt_error *error)
-{
-    int status = gt_job_each_file(folder, add_file, job, error);
-    if (status >= 0 && !job->count)
-        status = gt_error_set(error, EINVAL, "%s: there is no recording in this folder%s%s", folder,
-                              job->left_out_count ? ": " : "", job->left_out_count ? job->left_out[0].why : "");
-    return status;
-}
+/* ---- All of it ---------------------------------------------------------------------------------------------------- */
 
 /* "alps:42" of "alps:42.0+1": steps and restarts are parts of one job. */
 static size_t job_length(const char *job)
@@ -337,7 +225,7 @@ static size_t job_length(const char *job)
     return strcspn(job, ".+");
 }
 
-static int check_one_job(const struct gt_job *job, const char *folder, struct gt_error *error)
+static int check_one_job(const struct gt_job *job, struct gt_error *error)
 {
     const char *first = NULL;
     for (size_t i = 0; i < job->count; i++) {
@@ -350,24 +238,59 @@ static int check_one_job(const struct gt_job *job, const char *folder, struct gt
         if (length != job_length(first) || memcmp(name, first, length) != 0)
             return gt_error_set(error, EINVAL,
                                 "%s has recordings of several jobs, %.*s and %.*s: each needs a folder of its own",
-                                folder, (int)job_length(first), first, (int)length, name);
+                                job->source->name, (int)job_length(first), first, (int)length, name);
     }
     return 0;
 }
 
-int gt_job_read(struct gt_job *ret, const char *folder, struct gt_error *error)
+int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)
 {
-    *ret = (struct gt_job){0};
-    int status = list_and_read(ret, folder, error);
+    *ret = (struct gt_job){.source = source};
+    int status = source->ranks(source->state, ret, error);
     if (status >= 0)
-        status = check_one_job(ret, folder, error);
+        status = check_one_job(ret, error);
     if (status >= 0)
         status = gt_job_sort(ret, error);
-    if (status >= 0)
-        status = gt_job_read_memory(ret, error);
+    if (status < 0)
+        gt_job_release(ret);
+    return status;
+}
+
+int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)
+{
+    int status = gt_job_read_ranks(ret, source, error);
+    if (status < 0)
+        return status;
+    status = gt_job_read_memory(ret, error);
     if (status >= 0)
         status = gt_job_count_once(ret, error);
     if (status < 0)
         gt_job_release(ret);
     return status;
+}
+
+/* ---- Questions --------------------------------------------------------------------------------------------------- */
+
+void gt_job_question_init(struct gt_job_question *ret, const struct gt_job *job, size_t most)
+{
+    static const double MINUTE = 60, HOUR = 3600;
+    double time = job->end - job->begin;
+    *ret = (struct gt_job_question){.begin = job->begin, .width = fmax(time, 1e-3) / (double)most, .buckets = most};
+    if (time < HOUR)
+        return;
+    ret->begin = floor(job->begin / MINUTE) * MINUTE;
+    ret->width = MINUTE * ceil((job->end - ret->begin) / MINUTE / (double)most);
+    ret->buckets = (size_t)ceil((job->end - ret->begin) / ret->width);
+}
+
+void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject)
+{
+    if (question->subjects < GT_JOB_SUBJECTS)
+        question->subject[question->subjects++] = subject;
+}
+
+const struct gt_job_bucket *gt_job_bucket(const struct gt_job_question *question, const struct gt_job_series *series,
+                                          size_t subject, size_t bucket)
+{
+    return &series->bucket[subject * question->buckets + bucket];
 }

@@ -6,6 +6,7 @@
 #ifndef GT_ANALYSE_JOB_JOB_H
 #define GT_ANALYSE_JOB_JOB_H
 
+#include "analyse/job/job_source.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "sample/machine.h"
@@ -17,13 +18,13 @@ struct gt_job_bounds {
 };
 
 struct gt_job_rank {
-    char *path;
+    char *path; /* what its tracker wrote */
     struct gt_machine machine;
     size_t node; /* index into gt_job.node */
     bool complete;
     int exit_status;
-    double begin, end; /* seconds since the epoch */
-    double samples;
+    double begin, end;               /* seconds since the epoch */
+    double samples, missed;          /* taken; ticks of the schedule that were missed */
     double own[GT_METRIC_COUNT];     /* final values of the rank's tree */
     double system[GT_METRIC_COUNT];  /* final values of its machine, as this tracker saw it */
     struct gt_job_bounds ram;        /* the peak */
@@ -55,6 +56,7 @@ struct gt_job_left_out {
 };
 
 struct gt_job {
+    const struct gt_job_source *source;
     struct gt_job_rank *rank; /* by node, then by number */
     size_t count, capacity;
     struct gt_job_node *node;
@@ -68,17 +70,18 @@ struct gt_job {
     double received, sent;
 };
 
-/* The recordings in a folder, whatever their kind. -EINVAL: there is none, or there are recordings of several jobs. */
-int gt_job_read(struct gt_job *ret, const char *folder, struct gt_error *error);
+/* -EINVAL: there is no recording, or there are those of several jobs. The source outlives the job. */
+int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
+/* The same without totals: its ranks and nodes alone, with the figures that trackers wrote at the end. */
+int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
 void gt_job_release(struct gt_job *job);
 
-/* Use each file of a folder that is a recording by its name, in the order of numbers in the names. Returns how many there are. */
-int gt_job_each_file(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
-                     void *context, struct gt_error *error);
-
-/* The steps of gt_job_read, behind each other. Recordings are read one at a time. */
-int gt_job_add_recording(struct gt_job *job, const char *path, struct gt_error *error);
+/* For sources. What is given is copied. */
+int gt_job_add_rank(struct gt_job *job, const char *path, const struct gt_machine *machine,
+                    const struct gt_outcome *outcome);
 int gt_job_leave_out(struct gt_job *job, const char *path, const char *why);
+
+/* The steps of gt_job_read, behind each other. */
 int gt_job_sort(struct gt_job *job, struct gt_error *error);
 int gt_job_read_memory(struct gt_job *job, struct gt_error *error);
 int gt_job_count_once(struct gt_job *job, struct gt_error *error);

@@ -7,25 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "store/store.h"
+enum { MOMENTS = 1024 };
+enum { PRIVATE, SHARED, RAM, GPU_RAM, GPU_USE }; /* what is asked */
 
-enum { MOMENTS = 4096 };
-
-struct moments {
-    double begin, step;
-    double own[MOMENTS], shared[MOMENTS], gpu[MOMENTS]; /* of the ranks of one node */
+struct memory {
+    struct gt_job *job;
+    struct gt_job_question question;
+    size_t node;                                        /* the one whose ranks are read */
+    double own[MOMENTS], shared[MOMENTS], gpu[MOMENTS]; /* of the ranks of that node */
     double ram_sum[MOMENTS], gpu_sum[MOMENTS];          /* of all nodes so far */
 };
 
 struct look {
-    double time, own, shared, gpu, gpu_use;
-};
-
-struct reading {
-    struct look last;
-    bool has_last;
-    double ram_peak, gpu_peak, gpu_use, gpu_uses;
+    double own, shared, gpu;
 };
 
 static double known(double value)
@@ -33,86 +27,68 @@ static double known(double value)
     return isnan(value) ? 0 : value;
 }
 
-static struct look look_of(const struct gt_sample *sample)
+static double value_of(const struct gt_job_bucket *bucket, bool is_first)
 {
-    const double *value = sample->row[GT_SCOPE_COMBINED].value;
-    struct look look = {gt_seconds(sample->real_ns), value[GT_RAM_PRIVATE], value[GT_RAM_SHARED], value[GT_GPU_RAM],
-                        value[GT_GPU_UTILIZATION]};
-    if (isnan(look.own) || isnan(look.shared)) { /* not told apart: all of it may be shared */
-        look.own = 0;
-        look.shared = value[GT_RAM];
-    }
-    return look;
+    return !bucket->count ? NAN : is_first ? bucket->first : bucket->last;
 }
 
-static void add_stretch(struct moments *moments, const struct look *from, const struct look *to)
+/* The first or the last sample of a stretch; false where there is none. */
+static bool look_at(struct look *ret, const struct gt_job_question *question, const struct gt_job_series *series,
+                    size_t place, bool is_first)
 {
-    double first = ceil((from->time - moments->begin) / moments->step);
+    double value[GPU_USE + 1];
+    for (size_t i = 0; i <= GPU_USE; i++)
+        value[i] = value_of(gt_job_bucket(question, series, i, place), is_first);
+    *ret = (struct look){value[PRIVATE], value[SHARED], value[GPU_RAM]};
+    if (isnan(ret->own) || isnan(ret->shared)) { /* not told apart: all of it may be shared */
+        ret->own = 0;
+        ret->shared = value[RAM];
+    }
+    return !isnan(ret->shared) || !isnan(ret->gpu);
+}
+
+static void add_stretch(struct memory *memory, const struct look *from, const struct look *to, size_t first,
+                        size_t last)
+{
     double own = fmin(known(from->own), known(to->own)), shared = fmin(known(from->shared), known(to->shared));
     double gpu = fmin(known(from->gpu), known(to->gpu));
-    for (double at = fmax(first, 0); at < MOMENTS && moments->begin + at * moments->step < to->time; at++) {
-        size_t i = (size_t)at;
-        moments->own[i] += own;
-        moments->shared[i] = fmax(moments->shared[i], shared);
-        moments->gpu[i] += gpu;
+    for (size_t i = first; i <= last; i++) {
+        memory->own[i] += own;
+        memory->shared[i] = fmax(memory->shared[i], shared);
+        memory->gpu[i] += gpu;
     }
 }
 
-static void take_look(struct reading *reading, struct moments *moments, const struct gt_sample *sample)
+/* Moment i is the begin of stretch i. */
+static void add_moments(struct memory *memory, const struct gt_job_series *series)
 {
-    struct look look = look_of(sample);
-    reading->ram_peak = fmax(reading->ram_peak, sample->row[GT_SCOPE_COMBINED].value[GT_RAM]);
-    reading->gpu_peak = fmax(reading->gpu_peak, look.gpu);
-    if (!isnan(look.gpu_use)) {
-        reading->gpu_use += look.gpu_use;
-        reading->gpu_uses++;
+    struct look last, next;
+    size_t first = 0; /* the moment behind the last sample; 0: there is none yet */
+    for (size_t i = 0; i < memory->question.buckets; i++) {
+        if (!look_at(&next, &memory->question, series, i, true))
+            continue;
+        if (first)
+            add_stretch(memory, &last, &next, first, i);
+        look_at(&last, &memory->question, series, i, false);
+        first = i + 1;
     }
-    if (reading->has_last)
-        add_stretch(moments, &reading->last, &look);
-    reading->last = look;
-    reading->has_last = true;
 }
 
-static int choose_columns(struct gt_recording *recording, struct gt_error *error)
+static void take_peaks(struct gt_job_rank *rank, const struct memory *memory, const struct gt_job_series *series)
 {
-    struct gt_columns columns;
-    const char *name[16];
-    size_t count = 0;
-    gt_store_columns(&columns, gt_recording_machine(recording));
-    for (size_t i = 0; i < columns.count && count < sizeof name / sizeof *name; i++) {
-        const struct gt_column *column = &columns.column[i];
-        bool is_wanted = column->metric == GT_RAM || column->metric == GT_RAM_PRIVATE ||
-                         column->metric == GT_RAM_SHARED || column->metric == GT_GPU_RAM ||
-                         column->metric == GT_GPU_UTILIZATION;
-        if (column->scope == GT_SCOPE_COMBINED && is_wanted && gt_recording_has(recording, column->name))
-            name[count++] = column->name;
+    const struct gt_job_question *question = &memory->question;
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < question->buckets; i++) {
+        const struct gt_job_bucket *ram = gt_job_bucket(question, series, RAM, i);
+        const struct gt_job_bucket *gpu = gt_job_bucket(question, series, GPU_RAM, i);
+        const struct gt_job_bucket *use = gt_job_bucket(question, series, GPU_USE, i);
+        rank->ram.least = ram->count ? fmax(rank->ram.least, ram->most) : rank->ram.least;
+        rank->gpu_ram = gpu->count ? fmax(rank->gpu_ram, gpu->most) : rank->gpu_ram;
+        sum += use->count ? use->sum : 0;
+        count += use->count;
     }
-    return gt_recording_columns(recording, name, count, error);
-}
-
-/* A row that cannot be read is left out here, as it was when the recording was read first. */
-static int read_samples(struct reading *reading, struct moments *moments, const char *path, struct gt_error *error)
-{
-    struct gt_recording *recording = NULL;
-    const struct gt_sample *sample;
-    int status = gt_recording_open(&recording, path, error);
-    if (status >= 0)
-        status = choose_columns(recording, error);
-    while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0)
-        take_look(reading, moments, sample);
-    gt_recording_close(recording);
-    return status;
-}
-
-static int read_rank(struct gt_job_rank *rank, struct moments *moments, struct gt_error *error)
-{
-    struct reading reading = {.ram_peak = NAN, .gpu_peak = NAN};
-    int status = read_samples(&reading, moments, rank->path, error);
-    rank->ram.least = fmax(rank->ram.least, reading.ram_peak);
     rank->ram.most = fmax(rank->ram.most, rank->ram.least);
-    rank->gpu_ram = reading.gpu_peak;
-    rank->gpu_use = reading.gpu_uses ? reading.gpu_use / reading.gpu_uses : NAN;
-    return status;
+    rank->gpu_use = count ? sum / count : NAN;
 }
 
 /* No less than each of its parts alone, and no more than they together. */
@@ -124,52 +100,80 @@ static void add_bounds(struct gt_job_bounds *whole, double least, double most)
     whole->most = known(whole->most) + most;
 }
 
-static int read_node(struct gt_job *job, struct gt_job_node *node, struct moments *moments, struct gt_error *error)
+static void take_bounds(struct gt_job_node *node, const struct gt_job *job)
 {
-    int status = 0;
-    memset(moments->own, 0, sizeof moments->own);
-    memset(moments->shared, 0, sizeof moments->shared);
-    memset(moments->gpu, 0, sizeof moments->gpu);
     node->ram = node->gpu_ram = (struct gt_job_bounds){NAN, NAN};
-    for (size_t i = node->first; i < node->first + node->count && status >= 0; i++) {
-        struct gt_job_rank *rank = &job->rank[i];
-        status = read_rank(rank, moments, error);
+    for (size_t i = node->first; i < node->first + node->count; i++) {
+        const struct gt_job_rank *rank = &job->rank[i];
         add_bounds(&node->ram, rank->ram.least, rank->ram.most);
         add_bounds(&node->gpu_ram, rank->gpu_ram, rank->gpu_ram);
     }
-    for (size_t i = 0; i < MOMENTS; i++) {
-        double ram = moments->own[i] + moments->shared[i];
+}
+
+/* All ranks of the node have been read. */
+static void end_node(struct memory *memory)
+{
+    struct gt_job_node *node = &memory->job->node[memory->node];
+    take_bounds(node, memory->job);
+    for (size_t i = 0; i < memory->question.buckets; i++) {
+        double ram = memory->own[i] + memory->shared[i];
         if (ram > node->ram.least)
             node->ram.least = ram;
-        if (moments->gpu[i] > node->gpu_ram.least)
-            node->gpu_ram.least = moments->gpu[i];
-        moments->ram_sum[i] += ram;
-        moments->gpu_sum[i] += moments->gpu[i];
+        if (memory->gpu[i] > node->gpu_ram.least)
+            node->gpu_ram.least = memory->gpu[i];
+        memory->ram_sum[i] += ram;
+        memory->gpu_sum[i] += memory->gpu[i];
     }
-    return status;
+    memset(memory->own, 0, sizeof memory->own);
+    memset(memory->shared, 0, sizeof memory->shared);
+    memset(memory->gpu, 0, sizeof memory->gpu);
+    memory->node++;
+}
+
+static int take_rank(void *context, const struct gt_job_series *series)
+{
+    struct memory *memory = context;
+    struct gt_job_rank *rank = &memory->job->rank[series->rank];
+    while (memory->node < rank->node)
+        end_node(memory);
+    take_peaks(rank, memory, series);
+    add_moments(memory, series);
+    return 0;
+}
+
+static void take_job(struct gt_job *job, const struct memory *memory)
+{
+    job->ram = job->gpu_ram = (struct gt_job_bounds){NAN, NAN};
+    for (size_t i = 0; i < job->nodes; i++) {
+        add_bounds(&job->ram, job->node[i].ram.least, job->node[i].ram.most);
+        add_bounds(&job->gpu_ram, job->node[i].gpu_ram.least, job->node[i].gpu_ram.most);
+    }
+    for (size_t i = 0; i < memory->question.buckets; i++) {
+        if (memory->ram_sum[i] > job->ram.least)
+            job->ram.least = memory->ram_sum[i];
+        if (memory->gpu_sum[i] > job->gpu_ram.least)
+            job->gpu_ram.least = memory->gpu_sum[i];
+    }
 }
 
 int gt_job_read_memory(struct gt_job *job, struct gt_error *error)
 {
-    struct moments *moments = calloc(1, sizeof *moments);
-    if (!moments)
+    static const enum gt_metric_id asked[] = {[PRIVATE] = GT_RAM_PRIVATE,
+                                              [SHARED] = GT_RAM_SHARED,
+                                              [RAM] = GT_RAM,
+                                              [GPU_RAM] = GT_GPU_RAM,
+                                              [GPU_USE] = GT_GPU_UTILIZATION};
+    struct memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
         return gt_error_system(error, ENOMEM, "job");
-    moments->begin = job->begin;
-    moments->step = fmax((job->end - job->begin) / MOMENTS, 1e-4);
-    job->ram = job->gpu_ram = (struct gt_job_bounds){NAN, NAN};
-    int status = 0;
-    for (size_t i = 0; i < job->nodes && status >= 0; i++) {
-        struct gt_job_node *node = &job->node[i];
-        status = read_node(job, node, moments, error);
-        add_bounds(&job->ram, node->ram.least, node->ram.most);
-        add_bounds(&job->gpu_ram, node->gpu_ram.least, node->gpu_ram.most);
-    }
-    for (size_t i = 0; i < MOMENTS; i++) {
-        if (moments->ram_sum[i] > job->ram.least)
-            job->ram.least = moments->ram_sum[i];
-        if (moments->gpu_sum[i] > job->gpu_ram.least)
-            job->gpu_ram.least = moments->gpu_sum[i];
-    }
-    free(moments);
+    memory->job = job;
+    gt_job_question_init(&memory->question, job, MOMENTS);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        gt_job_ask(&memory->question, (struct gt_job_subject){GT_SCOPE_COMBINED, asked[i], 0});
+    int status = job->source->series(job->source->state, job, &memory->question, take_rank, memory, error);
+    while (memory->node < job->nodes)
+        end_node(memory);
+    take_job(job, memory);
+    free(memory);
     return status;
 }

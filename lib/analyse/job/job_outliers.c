@@ -13,10 +13,6 @@ static const struct {
     [GT_JOB_TIME] = {"elapsed", "Time", "seconds", "time"},
 };
 
-/* Among a thousand healthy ranks one is 3.5 deviations off by chance; and what differs by less than a twentieth hardly matters. */
-static const double DEVIATIONS = 5 * 1.4826, LEAST_DIFFERENCE = 0.05;
-enum { LEAST_RANKS = 5 };
-
 const char *gt_job_figure_key(enum gt_job_figure figure)
 {
     return figures[figure].key;
@@ -45,70 +41,19 @@ double gt_job_figure(const struct gt_job_rank *rank, enum gt_job_figure figure)
     return NAN;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Of sorted values. */
-static double quantile(const double *values, size_t count, double part)
-{
-    double place = part * (double)(count - 1);
-    size_t below = (size_t)place;
-    size_t above = below + 1 < count ? below + 1 : below;
-    return values[below] + (place - (double)below) * (values[above] - values[below]);
-}
-
-static void find_spread(struct gt_job_spread *ret, double *values, size_t count)
-{
-    double sum = 0;
-    *ret = (struct gt_job_spread){count, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    if (!count)
-        return;
-    qsort(values, count, sizeof *values, compare);
-    for (size_t i = 0; i < count; i++)
-        sum += values[i];
-    *ret = (struct gt_job_spread){.count = count,
-                                  .least = values[0],
-                                  .quarter = quantile(values, count, 0.25),
-                                  .median = quantile(values, count, 0.5),
-                                  .three_quarters = quantile(values, count, 0.75),
-                                  .most = values[count - 1],
-                                  .mean = sum / (double)count};
-    for (size_t i = 0; i < count; i++)
-        values[i] = fabs(values[i] - ret->median);
-    qsort(values, count, sizeof *values, compare);
-    ret->deviation = quantile(values, count, 0.5);
-}
-
 int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
 {
     double *values = calloc(job->count + 1, sizeof *values);
     if (!values)
         return -ENOMEM;
-    for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        size_t count = 0;
-        for (size_t i = 0; i < job->count; i++) {
-            double value = gt_job_figure(&job->rank[i], (enum gt_job_figure)figure);
-            if (!isnan(value))
-                values[count++] = value;
-        }
-        find_spread(&ret->spread[figure], values, count);
+    int status = 0;
+    for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
+        for (size_t i = 0; i < job->count; i++)
+            values[i] = gt_job_figure(&job->rank[i], (enum gt_job_figure)figure);
+        status = gt_spread_of(&ret->spread[figure], values, job->count);
     }
     free(values);
-    return 0;
-}
-
-static bool differs(const struct gt_job_spread *spread, double value)
-{
-    return spread->count > 1 && fabs(value - spread->median) > LEAST_DIFFERENCE * fabs(spread->median);
-}
-
-static bool is_outlier(const struct gt_job_spread *spread, double value)
-{
-    return spread->count >= LEAST_RANKS && differs(spread, value) &&
-           fabs(value - spread->median) > DEVIATIONS * spread->deviation;
+    return status;
 }
 
 static void put_semicolon(struct gt_buffer *out, size_t begin)
@@ -116,11 +61,11 @@ static void put_semicolon(struct gt_buffer *out, size_t begin)
     gt_buffer_text(out, out->length > begin ? "; " : "");
 }
 
-static bool remark_figure(struct gt_buffer *out, size_t begin, const struct gt_job_spread *spread, double value,
+static bool remark_figure(struct gt_buffer *out, size_t begin, const struct gt_spread *spread, double value,
                           const char *name)
 {
-    bool is_end = value <= spread->least || value >= spread->most, is_odd = is_outlier(spread, value);
-    if (isnan(value) || !differs(spread, value) || (!is_end && !is_odd))
+    bool is_end = value <= spread->least || value >= spread->most, is_odd = gt_spread_is_off(spread, value);
+    if (isnan(value) || !gt_spread_differs(spread, value) || (!is_end && !is_odd))
         return false;
     put_semicolon(out, begin);
     gt_buffer_printf(out, "%s%s", is_end ? value > spread->median ? "most " : "least " : "", name);

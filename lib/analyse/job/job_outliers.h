@@ -3,19 +3,13 @@
 #define GT_ANALYSE_JOB_JOB_OUTLIERS_H
 
 #include "analyse/job/job.h"
+#include "analyse/job/rank_scores.h"
 #include "base/buffer.h"
 
-/* A figure of each rank, and its spread over them. */
 enum gt_job_figure { GT_JOB_CORES, GT_JOB_MEMORY, GT_JOB_GPU_USE, GT_JOB_TIME, GT_JOB_FIGURES };
 
-struct gt_job_spread {
-    size_t count; /* ranks that have it */
-    double least, quarter, median, three_quarters, most, mean;
-    double deviation; /* the median distance from the median */
-};
-
 struct gt_job_outliers {
-    struct gt_job_spread spread[GT_JOB_FIGURES];
+    struct gt_spread spread[GT_JOB_FIGURES];
 };
 
 const char *gt_job_figure_key(enum gt_job_figure figure);

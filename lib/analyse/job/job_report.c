@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/job/job_analysis.h"
+#include "analyse/job/job_heat.h"
 #include "analyse/job/job_outliers.h"
 #include "analyse/job/ranks_brief.h"
 #include "analyse/usage/next_time.h"
@@ -80,12 +82,12 @@ static void add_bounds(struct gt_node *root, const char *key, const char *title,
 static void add_totals(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     struct gt_node *section = gt_report_section(root, "totals", "Totals");
-    const struct gt_job_spread *cores = &outliers->spread[GT_JOB_CORES];
+    const struct gt_spread *cores = &outliers->spread[GT_JOB_CORES];
     double cpu_time = gt_job_sum(job, GT_CPU_TIME);
     gt_report_number(section, "cpu_time", "CPU time", cpu_time, "seconds");
     gt_report_number(section, "cores", "Cores busy", cpu_time / (job->end - job->begin), NULL);
     gt_report_number(section, "imbalance", "Imbalance: the busiest rank over the mean, less 1",
-                     cores->count > 1 && cores->mean > 0 ? cores->most / cores->mean - 1 : NAN, NULL);
+                     gt_spread_imbalance(cores), NULL);
     add_bounds(section, "memory_peak", "Memory peak", job->ram);
     gt_report_number(section, "control_groups_peak", "Charged to control groups, at most", job->group_ram, "bytes");
     gt_report_integer(section, "gpus", "GPUs", (int64_t)job->gpus, NULL);
@@ -250,9 +252,10 @@ static void add_remarkable(struct gt_table *table, const struct gt_job *job, con
 }
 
 /* All ranks for programs and pages; a terminal has those of a small job, else those of which there is something to remark. */
-static void add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
+static void add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
+                      bool are_all)
 {
-    bool is_small = job->count <= RANKS_IN_TEXT;
+    bool is_small = are_all || job->count <= RANKS_IN_TEXT;
     struct gt_table *all = begin_ranks(root, "ranks", "Ranks", is_small ? 0 : GT_NOT_IN_TEXT), *few = NULL;
     if (!is_small)
         few = begin_ranks(root, "remarkable_ranks", "Ranks to look at", GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
@@ -279,7 +282,7 @@ static void add_spread(struct gt_node *root, const struct gt_job_outliers *outli
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        const struct gt_job_spread *spread = &outliers->spread[figure];
+        const struct gt_spread *spread = &outliers->spread[figure];
         if (!spread->count)
             continue;
         gt_table_text(table, gt_job_figure_key(figure));
@@ -319,8 +322,17 @@ static void add_next_time(struct gt_node *root, const struct gt_job *job)
     gt_buffer_release(&line);
 }
 
-int gt_job_report(struct gt_report **ret, const struct gt_job *job, struct gt_error *error)
+static int add_heat(struct gt_node *root, const struct gt_job *job, const struct gt_job_report_options *options,
+                    struct gt_error *error)
 {
+    struct gt_job_heat_options heat = {options->heat, options->all, !options->heat};
+    return options->heat || options->page ? gt_job_heat(root, job, &heat, error) : 0;
+}
+
+int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct gt_job_report_options *options,
+                  struct gt_error *error)
+{
+    static const struct gt_job_report_options usual = {0};
     struct gt_job_outliers outliers;
     struct gt_report *report;
     int status = gt_report_new(&report, "job", error);
@@ -331,18 +343,23 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, struct gt_er
     if (status >= 0) {
         gt_job_brief(root, job, &outliers);
         add_job(root, job);
+        status = add_heat(root, job, options ? options : &usual, error);
         add_totals(root, job, &outliers);
         add_energy(root, job);
         add_nodes(root, job);
         add_spread(root, &outliers);
-        add_ranks(root, job, &outliers);
+        add_ranks(root, job, &outliers, options && options->all);
         add_left_out(root, job);
         add_metrics(root, job);
         add_next_time(root, job);
     }
-    if (status < 0 || gt_report_failed(report)) {
+    if (status >= 0 && gt_report_failed(report))
+        status = -ENOMEM;
+    if (status == -ENOMEM)
+        gt_error_system(error, ENOMEM, "%s", job->source->name);
+    if (status < 0) {
         gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "job");
+        return status;
     }
     *ret = report;
     return 0;

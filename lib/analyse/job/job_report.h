@@ -6,6 +6,13 @@
 #include "analyse/job/job.h"
 #include "report/report.h"
 
-int gt_job_report(struct gt_report **ret, const struct gt_job *job, struct gt_error *error);
+struct gt_job_report_options {
+    const char *heat; /* a metric that is told over time; NULL: none but a picture on pages */
+    bool page, all;   /* it is for a page; people see each rank */
+};
+
+/* `options` may be NULL. */
+int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct gt_job_report_options *options,
+                  struct gt_error *error);
 
 #endif

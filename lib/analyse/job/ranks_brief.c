@@ -48,7 +48,7 @@ static void add_bounds(struct gt_node *brief, const char *title, const struct gt
 
 static void add_cpu(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
-    const struct gt_job_spread *cores = &outliers->spread[GT_JOB_CORES];
+    const struct gt_spread *cores = &outliers->spread[GT_JOB_CORES];
     char value[GT_HUMAN_SIZE], time[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE], words[TEXT];
     double cpu_time = gt_job_sum(job, GT_CPU_TIME);
     if (isnan(cpu_time))

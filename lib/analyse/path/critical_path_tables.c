@@ -191,12 +191,9 @@ static void add_names(const struct tables *tables, struct gt_node *root, const s
     struct gt_table *table = gt_analysis_table(
         root, "names", "Names on the path",
         "text:node kernel:name text:kind integer:pieces number:total_us number:percent");
-    size_t shown = gt_list_top(tables->input, SHOWN_NAMES), rank = 0;
+    gt_top_shown(table, SHOWN_NAMES);
     for (size_t i = 0; i < entries->count; i++) {
         const struct entry *entry = &entries->entry[i];
-        rank = i && entry->owner == entry[-1].owner ? rank + 1 : 0;
-        if (rank >= shown)
-            continue;
         gt_table_text(table, name_of(tables, entry->owner));
         gt_table_text(table, gt_trace_text(tables->input->trace, entry->name));
         gt_table_text(table, gt_path_kind_name(entry->kind));
@@ -393,10 +390,11 @@ static void add_notes(const struct tables *tables, struct gt_node *root)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%sno steps%s: the whole trace is one interval",
                  *text ? "; " : "", whole < path->ranks ? " of some nodes" : "");
     if (path->graph.inferred)
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "%swhich streams wait for which was not recorded (cuda_sync): %zu waits are taken from the last work "
-                 "that ended before",
-                 *text ? "; " : "", path->graph.inferred);
+        snprintf(
+            text + strlen(text), sizeof text - strlen(text),
+            "%swhich streams wait for which was not recorded (cuda_sync), or not for all work: %zu waits are taken from the last work "
+            "that ended before",
+            *text ? "; " : "", path->graph.inferred);
     if (path->graph.incomplete)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "%sin %zu collectives other ranks took part whose traces are not here: waiting for these counts as "

@@ -379,6 +379,24 @@ static struct delay *least_delays(const struct told *told)
     return least;
 }
 
+/* Work that begins long after all that it is known to wait for, and right behind work of another stream, waited for that:
+ * there was no room beside it, or the trace does not tell why. */
+static uint32_t find_room_maker(const struct told *told, const struct gt_path_lane *lane,
+                                const struct gt_path_work *work, const struct holds *holds, const struct delay *least)
+{
+    enum { LONG = 10000 };
+    const int64_t *time = told->graph->time;
+    int64_t start = time[work->start], ready = INT64_MIN;
+    if (holds->call != GT_TRACE_NONE)
+        ready = time[holds->call] + least_weight(told, work, least, INT64_MAX);
+    if (holds->before != GT_TRACE_NONE && time[holds->before] > ready)
+        ready = time[holds->before];
+    if (ready == INT64_MIN || start - ready < LONG)
+        return GT_TRACE_NONE;
+    uint32_t end = find_last_end(told, lane, work->start, ready);
+    return end != GT_TRACE_NONE && start - time[end] <= (start - ready) / 2 ? end : GT_TRACE_NONE;
+}
+
 static int hold_stream(struct told *told, uint32_t number, const struct delay *least, size_t *wait)
 {
     struct gt_path_graph *graph = told->graph;
@@ -401,6 +419,9 @@ static int hold_stream(struct told *told, uint32_t number, const struct delay *l
         }
         if (after < start && may_wait(told, lane, work)) {
             holds.other = find_last_end(told, lane, work->start, after);
+            holds.is_inferred = true;
+        } else if (holds.other == GT_TRACE_NONE) {
+            holds.other = find_room_maker(told, lane, work, &holds, least);
             holds.is_inferred = true;
         }
         status = hold_start(told, work, holds, least);

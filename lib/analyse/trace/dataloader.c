@@ -275,6 +275,7 @@ const struct gt_analysis gt_analysis_dataloader = {
     .name = "dataloader",
     .help = "initialization, workers, fetching and batches of the data loader, and outliers",
     .arguments = arguments,
+    .takes = GT_TAKES_TOP,
     .build = build,
 };
 

@@ -243,6 +243,13 @@ static int count_some(struct pass *pass, const struct mapping *mapping, uint64_t
     return result;
 }
 
+/* One of no size is refused, as wrong or as unknown. */
+bool gt_pagemap_can_scan(int pagemap)
+{
+    struct scan nothing = {0};
+    return ioctl(pagemap, SCAN, &nothing) >= 0 || errno != ENOTTY;
+}
+
 /* The next ranges with pages from `*address` on, at most REGIONS; `*address` moves behind what was searched. */
 static int find_regions(struct pass *pass, uint64_t *address, uint64_t end, struct scan_region *region)
 {

@@ -64,6 +64,8 @@ struct gt_pagemap_count {
 /* Returns true where page frame numbers can be read (CAP_SYS_ADMIN in the initial user namespace), and on a stored machine. It also
  * learns the numbers of the zero pages, so it is called once, before any count. */
 bool gt_pagemap_walk_probe(struct gt_pagemap_walk *walk);
+/* Returns true where the kernel knows PAGEMAP_SCAN; `pagemap` is the open file of a process. */
+bool gt_pagemap_can_scan(int pagemap);
 /* Returns how often this thread had to wait so far, for locks or of its own will. */
 long gt_pagemap_walk_switches(void);
 /* Call this before a row of counts. */

@@ -65,6 +65,15 @@ static int take_row(struct gt_reading *reading, const struct gt_row *row, int64_
     return 0;
 }
 
+/* "n0-3": each rank of a job is a node of its own, as several of them may run on one machine. */
+static void name_node(char *ret, size_t size, const struct gt_machine *machine)
+{
+    if (*machine->launcher && machine->rank > 0)
+        snprintf(ret, size, "%s-%d", *machine->node_name ? machine->node_name : machine->host, machine->rank - 1);
+    else
+        snprintf(ret, size, "%s", machine->host);
+}
+
 static int read_samples(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_trace_file *file = gt_reading_file(reading);
@@ -73,9 +82,14 @@ static int read_samples(struct gt_reading *reading, const char *path, struct gt_
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
         status = gt_recording_detail(recording, true);
-    const char *host = status < 0 ? "" : gt_recording_machine(recording)->host;
+    char host[160] = "";
+    if (status >= 0)
+        name_node(host, sizeof host, gt_recording_machine(recording));
     if (status >= 0 && *host)
         status = gt_reading_node(reading, host, strlen(host));
+    if (status >= 0 && gt_recording_machine(recording)->rank > 0)
+        status = gt_reading_rank(reading, gt_recording_machine(recording)->rank - 1);
+    gt_reading_judge_node(reading); /* by its rank, too */
     for (bool more = status >= 0; more;) {
         struct gt_error trouble = {0};
         status = gt_recording_next(recording, &sample, &trouble);

@@ -1,0 +1,65 @@
+/* What the library keeps in each process. A child made by fork finds it all zero, and begins its own. */
+#ifndef INJECT_PROCESS_H
+#define INJECT_PROCESS_H
+
+#include <pthread.h>
+#include <regex.h>
+#include <stdatomic.h>
+
+#include "gpu_tracker.h"
+#include "ranges.h"
+
+enum { NAME_SLOTS = 16384 }; /* a power of two */
+
+struct gt_range_domain {
+    struct gt_range_domain *next;
+    enum gt_block_source_id source;
+    bool is_off;
+    atomic_bool has_ended;
+    char name[]; /* "" for the default one */
+};
+
+struct gt_range_name {
+    struct gt_range_domain *domain;
+    uint64_t hash;
+    bool is_off;
+    size_t length; /* of what the program gave, without what is cut off */
+    const char *given;
+    char text[]; /* as it is written */
+};
+
+struct gt_open_range {
+    uint32_t generation, next_free;
+    bool is_open;
+    struct gt_block block;
+};
+
+/* Why ranges were not kept. */
+enum gt_range_limit { LIMIT_CALLS, LIMIT_NAMES, LIMIT_LEVELS, LIMITS };
+
+struct gt_range_process {
+    atomic_uint_fast64_t identity; /* 0: not begun; else the moment of its beginning */
+    bool can_write;
+    unsigned sources;      /* asked for: bits */
+    pthread_mutex_t mutex; /* domains, new names, open ranges, notes */
+    regex_t domains, names;
+    bool selects_domains, selects_names;
+    uint64_t most;
+    atomic_uint_fast64_t calls, dropped[LIMITS];
+    atomic_uint_fast64_t seen[GT_BLOCK_SOURCES];
+    atomic_uint_fast32_t name_count;
+    _Atomic(struct gt_range_name *) *name; /* NAME_SLOTS */
+    struct gt_open_range *open;
+    uint32_t open_count, open_capacity, first_free; /* number + 1, 0: none */
+};
+
+/* This process, begun; NULL when nothing can be written. */
+struct gt_range_process *gt_range_process(void);
+/* Leave in the folder how many ranges there were, and how many were not kept. */
+void gt_range_note(struct gt_range_process *process);
+/* May one more range of this source be kept? */
+bool gt_range_admit(struct gt_range_process *process, enum gt_block_source_id source);
+/* Count one that is not. */
+void gt_range_drop(struct gt_range_process *process, enum gt_block_source_id source, enum gt_range_limit limit);
+
+#endif

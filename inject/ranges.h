@@ -1,0 +1,50 @@
+/* Ranges that a program marks for other tools, written as code blocks of ours. Each interface (NVTX and so on) has a file that takes its
+ * calls to these functions.
+ *
+ * This lives in programs that know nothing of it: it prints nothing, handles no signals, starts no threads, needs the C library alone,
+ * and does nothing until an interface calls. After fork the child begins anew: what its parent has open is the parent's. */
+#ifndef INJECT_RANGES_H
+#define INJECT_RANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blocks/block_source.h"
+
+/* Where names are in force, and pushes and pops belong together. They are never freed, for programs use them after their end. */
+struct gt_range_domain;
+/* A name as the program gives it, and as it is written; kept for good as well. */
+struct gt_range_name;
+
+enum {
+    GT_RANGE_NAMES = 10000,
+    GT_RANGE_LEVELS = 256,
+    GT_RANGE_MOST = 1000000, /* calls of a process, unless told */
+    GT_RANGE_NO_LEVEL = -2,  /* of a domain that is off */
+};
+
+/* Is this source asked for, and is there a folder to write to? What is set up here is set up once, in each process. */
+bool gt_ranges_begin(enum gt_block_source_id source);
+/* The domain of that name, NULL for the default one of a source; the same for the same name. One that is off, where there
+ * are too many; NULL where nothing can be written. */
+struct gt_range_domain *gt_range_domain(enum gt_block_source_id source, const char *name);
+struct gt_range_domain *gt_range_domain_wide(enum gt_block_source_id source, const wchar_t *name);
+/* No range of it is kept from now on. */
+void gt_range_domain_end(struct gt_range_domain *domain);
+bool gt_range_domain_is_on(const struct gt_range_domain *domain);
+
+/* A name of a domain; NULL for a domain that is off, or when there are too many names. */
+struct gt_range_name *gt_range_name(struct gt_range_domain *domain, const char *text);
+struct gt_range_name *gt_range_name_wide(struct gt_range_domain *domain, const wchar_t *text);
+/* The name in another domain than the one it was made for. */
+struct gt_range_name *gt_range_name_in(struct gt_range_domain *domain, struct gt_range_name *name);
+
+/* Ranges that nest on their thread and in their domain: the level that begins or ends, from 0, or a negative number. */
+int gt_range_push(struct gt_range_domain *domain, struct gt_range_name *name);
+int gt_range_pop(struct gt_range_domain *domain);
+/* Ranges that end anywhere: a number that is not 0, or 0 when none began. What is unknown or has ended is left alone. */
+uint64_t gt_range_start(struct gt_range_domain *domain, struct gt_range_name *name);
+void gt_range_end(uint64_t id);
+
+#endif

@@ -1,0 +1,158 @@
+#include "analyse/job/job_course.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int gt_job_subject_named(struct gt_job_subject *ret, const char *name, struct gt_error *error)
+{
+    static const enum gt_scope scopes[] = {GT_SCOPE_COMBINED, GT_SCOPE_SYSTEM};
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
+        const char *scope = gt_scope_name(scopes[i]);
+        size_t length = strlen(scope);
+        bool has_scope = !strncmp(name, scope, length) && name[length] == '_';
+        int metric = gt_metric_find(name + (has_scope ? length + 1 : 0));
+        if (metric < 0 || !gt_metric_has((enum gt_metric_id)metric, scopes[i]))
+            continue;
+        *ret = (struct gt_job_subject){scopes[i], (enum gt_metric_id)metric, 0};
+        return 0;
+    }
+    return gt_error_set(error, EINVAL, "\"%s\" is no metric of a rank or a machine: gpu-tracker schema lists them",
+                        name);
+}
+
+bool gt_job_tells_of_node(const struct gt_job *job, size_t rank)
+{
+    const struct gt_job_node *node = &job->node[job->rank[rank].node];
+    for (size_t i = node->first; i < node->first + node->count; i++)
+        if (job->rank[i].samples > job->rank[rank].samples ||
+            (i < rank && job->rank[i].samples >= job->rank[rank].samples))
+            return false;
+    return true;
+}
+
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
+
+struct reading {
+    struct gt_job_course *course;
+    size_t count;
+    const struct gt_job_question *question;
+};
+
+static void take_gauge(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < columns; i++) {
+        row->column[i] = bucket[i].count ? bucket[i].sum / bucket[i].count : NAN;
+        sum += bucket[i].count ? bucket[i].sum : 0;
+        count += bucket[i].count;
+        row->least = bucket[i].count ? fmin(row->least, bucket[i].least) : row->least;
+        row->most = bucket[i].count ? fmax(row->most, bucket[i].most) : row->most;
+    }
+    row->mean = sum / count;
+}
+
+/* What it rose between the last samples of two stretches is spread over the stretches between them. */
+static void take_counter(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns,
+                         double width)
+{
+    double before = NAN, sum = 0, count = 0;
+    size_t from = 0;
+    for (size_t i = 0; i < columns; i++)
+        row->column[i] = NAN;
+    for (size_t i = 0; i < columns; i++) {
+        if (!bucket[i].count)
+            continue;
+        double rate = (bucket[i].last - before) / ((double)(i + 1 - from) * width);
+        for (size_t k = from; k <= i && !isnan(before); k++) {
+            row->column[k] = rate;
+            sum += rate;
+            count++;
+        }
+        row->least = fmin(row->least, rate);
+        row->most = fmax(row->most, rate);
+        before = bucket[i].last;
+        from = i + 1;
+    }
+    row->mean = sum / count;
+}
+
+static void take_row(struct gt_job_course *course, size_t rank, const struct gt_job_bucket *bucket)
+{
+    double known = 0;
+    for (size_t i = 0; i < course->columns; i++)
+        known += bucket[i].count;
+    if (known < 1 || (course->subject.scope == GT_SCOPE_SYSTEM && !gt_job_tells_of_node(course->job, rank)))
+        return;
+    struct gt_job_course_row *row = &course->row[course->count];
+    *row = (struct gt_job_course_row){rank, NAN, NAN, NAN, course->columns_of_all + course->count * course->columns};
+    course->count++;
+    if (gt_metrics[course->subject.metric].kind == GT_COUNTER)
+        take_counter(row, bucket, course->columns, course->width);
+    else
+        take_gauge(row, bucket, course->columns);
+}
+
+static int take_rank(void *context, const struct gt_job_series *series)
+{
+    const struct reading *reading = context;
+    for (size_t i = 0; i < reading->count; i++)
+        take_row(&reading->course[i], series->rank, gt_job_bucket(reading->question, series, i, 0));
+    return 0;
+}
+
+/* As many as the tracker with the fewest looks in a second has. */
+static size_t columns_for(const struct gt_job *job, size_t most)
+{
+    double period = 0;
+    for (size_t i = 0; i < job->count; i++)
+        period = fmax(period, job->rank[i].machine.period);
+    double looks = period > 0 ? floor((job->end - job->begin) / period) : (double)most;
+    return (size_t)fmin(fmax(looks, 1), (double)most);
+}
+
+static int begin(struct gt_job_course *course, const struct gt_job *job, const struct gt_job_question *question,
+                 struct gt_job_subject subject)
+{
+    *course = (struct gt_job_course){.job = job,
+                                     .subject = subject,
+                                     .name = gt_metrics[subject.metric].name,
+                                     .columns = question->buckets,
+                                     .begin = question->begin,
+                                     .width = question->width};
+    course->row = calloc(job->count + 1, sizeof *course->row);
+    course->columns_of_all = calloc(job->count * question->buckets + 1, sizeof *course->columns_of_all);
+    return course->row && course->columns_of_all ? 0 : -ENOMEM;
+}
+
+int gt_job_courses_read(struct gt_job_course *ret, size_t count, const struct gt_job *job,
+                        const struct gt_job_subject *subjects, size_t most, struct gt_error *error)
+{
+    struct gt_job_question question;
+    struct reading reading = {ret, count, &question};
+    int status = 0;
+    gt_job_question_init(&question, job, columns_for(job, most));
+    for (size_t i = 0; i < count; i++) {
+        gt_job_ask(&question, subjects[i]);
+        if (begin(&ret[i], job, &question, subjects[i]) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", job->source->name);
+    }
+    return status < 0 ? status : job->source->series(job->source->state, job, &question, take_rank, &reading, error);
+}
+
+void gt_job_course_release(struct gt_job_course *course)
+{
+    free(course->row);
+    free(course->columns_of_all);
+    *course = (struct gt_job_course){0};
+}
+
+const char *gt_job_course_unit(const struct gt_job_course *course)
+{
+    const struct gt_metric *metric = &gt_metrics[course->subject.metric];
+    if (metric->kind == GT_COUNTER)
+        return metric->unit == GT_BYTES ? "bytes/s" : metric->unit == GT_JOULES ? "watts" : "";
+    return metric->unit == GT_RATIO || metric->unit == GT_COUNT || metric->unit == GT_BITS ? ""
+                                                                                           : gt_unit_name(metric->unit);
+}

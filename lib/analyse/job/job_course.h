@@ -1,0 +1,34 @@
+/* One metric of each rank over the time of a job, for pictures and scores. Figures of the machine are those of one tracker of each node,
+ * the one with the most samples: its rank stands for the node. */
+#ifndef GT_ANALYSE_JOB_JOB_COURSE_H
+#define GT_ANALYSE_JOB_JOB_COURSE_H
+
+#include "analyse/job/job.h"
+
+struct gt_job_course {
+    const struct gt_job *job;
+    struct gt_job_subject subject;
+    const char *name; /* "cpu_utilization" */
+    size_t columns;
+    double begin, width; /* of a column */
+    size_t count;        /* rows */
+    struct gt_job_course_row {
+        size_t rank;
+        double mean, least, most;
+        double *column; /* the mean in each, of counters what they rose in a second; NaN: not known */
+    } * row;            /* in the order of the ranks */
+    double *columns_of_all;
+};
+
+/* "cpu_utilization", "combined_ram", "system_ram": of a rank where it has it, else of the machine. -EINVAL names what is no metric. */
+int gt_job_subject_named(struct gt_job_subject *ret, const char *name, struct gt_error *error);
+/* Read some at once, in so many columns at most, and no more than there are samples. Release each of them in any case. */
+int gt_job_courses_read(struct gt_job_course *ret, size_t count, const struct gt_job *job,
+                        const struct gt_job_subject *subjects, size_t most, struct gt_error *error);
+void gt_job_course_release(struct gt_job_course *course);
+/* The unit of its values, "" where they have none. */
+const char *gt_job_course_unit(const struct gt_job_course *course);
+/* Returns true where the tracker of a rank is the one of its node that counts for the machine. */
+bool gt_job_tells_of_node(const struct gt_job *job, size_t rank);
+
+#endif

@@ -1,0 +1,338 @@
+/* A folder as the source of a job. Recordings are read one at a time. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "aggregate/summary.h"
+#include "analyse/job/job.h"
+#include "analyse/job/job_folder.h"
+#include "base/clock.h"
+#include "store/store.h"
+#include "store/type.h"
+
+/* ---- The files --------------------------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, size_t length, const char *end)
+{
+    size_t size = strlen(end);
+    return length > size && !memcmp(name + length - size, end, size);
+}
+
+/* Not the files beside a recording, nor its journal. */
+static bool is_recording_name(const char *name)
+{
+    const char *suffix = strrchr(name, '.');
+    const char *part;
+    if (!suffix || *name == '.' || !gt_store_type_of(name, NULL))
+        return false;
+    for (size_t i = 0; (part = gt_store_part(i)); i++)
+        if (ends_in(name, (size_t)(suffix - name), part))
+            return false;
+    return true;
+}
+
+static int is_listed(const struct dirent *entry)
+{
+    return is_recording_name(entry->d_name);
+}
+
+int gt_job_each_file(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                     void *context, struct gt_error *error)
+{
+    struct dirent **names = NULL;
+    size_t length = strlen(folder);
+    int count = scandir(folder, &names, is_listed, versionsort), status = 0;
+    if (count < 0)
+        return gt_error_system(error, errno, "%s", folder);
+    for (int i = 0; i < count; i++) {
+        char *path = NULL;
+        bool has_slash = length && folder[length - 1] == '/';
+        if (status >= 0 && asprintf(&path, "%s%s%s", folder, has_slash ? "" : "/", names[i]->d_name) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", folder);
+        else if (status >= 0)
+            status = use(context, path, error);
+        free(path);
+        free(names[i]);
+    }
+    free(names);
+    return status < 0 ? status : count;
+}
+
+/* Traces come as these, or in folders. */
+static bool may_be_trace(const struct dirent *entry)
+{
+    static const char *const suffixes[] = {".json", ".gz", ".pb", ".trace", ".pftrace", ".nsys-rep", ".prof", ".zst"};
+    if (entry->d_type == DT_DIR)
+        return *entry->d_name != '.' && !ends_in(entry->d_name, strlen(entry->d_name), ".blocks");
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (ends_in(entry->d_name, strlen(entry->d_name), suffixes[i]))
+            return true;
+    return false;
+}
+
+bool gt_job_is_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    size_t recordings = 0, traces = 0;
+    if (!folder)
+        return false;
+    while ((entry = readdir(folder))) {
+        recordings += is_recording_name(entry->d_name);
+        traces += may_be_trace(entry);
+    }
+    closedir(folder);
+    return recordings && !traces;
+}
+
+/* ---- Ranks ------------------------------------------------------------------------------------------------------- */
+
+/* A tracker that was killed left samples alone. */
+static int summarize(struct gt_recording *recording, const char *path, struct gt_machine *machine,
+                     struct gt_outcome *ret, struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    struct gt_summary *summary = malloc(sizeof *summary);
+    if (!summary)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    gt_summary_init(summary);
+    int status;
+    while ((status = gt_recording_next(recording, &sample, error)) > 0)
+        if (gt_summary_add(summary, sample) < 0) {
+            status = gt_error_system(error, ENOMEM, "%s", path);
+            break;
+        }
+    gt_summary_outcome(summary, ret);
+    if (!machine->start_real_ns)
+        machine->start_real_ns = summary->first_real_ns;
+    else if (summary->samples)
+        ret->elapsed = gt_seconds(summary->last_real_ns - machine->start_real_ns);
+    if (isnan(ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK]))
+        ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = summary->of[GT_SCOPE_COMBINED][GT_RAM].max;
+    if (!status && !summary->samples)
+        status = gt_error_set(error, EINVAL, "%s: it has no samples", path);
+    gt_summary_release(summary);
+    free(summary);
+    return status;
+}
+
+static int add_recording(struct gt_job *job, const char *path, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    struct gt_outcome outcome;
+    int status = gt_recording_open(&recording, path, error);
+    if (status >= 0) {
+        struct gt_machine machine = *gt_recording_machine(recording);
+        const struct gt_outcome *recorded = gt_recording_outcome(recording);
+        if (!recorded)
+            status = summarize(recording, path, &machine, &outcome, error);
+        if (status >= 0)
+            status = gt_job_add_rank(job, path, &machine, recorded ? recorded : &outcome);
+    }
+    gt_recording_close(recording);
+    return status;
+}
+
+static int add_file(void *job, const char *path, struct gt_error *error)
+{
+    struct gt_error problem = {0};
+    int status = add_recording(job, path, &problem);
+    if (status < 0 && status != -ENOMEM) /* one file among a thousand: the others still tell */
+        status = gt_job_leave_out(job, path, problem.text);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
+static int read_ranks(void *folder, struct gt_job *job, struct gt_error *error)
+{
+    int status = gt_job_each_file(folder, add_file, job, error);
+    if (status >= 0 && !job->count)
+        status = gt_error_set(error, EINVAL, "%s: there is no recording in this folder%s%s", (const char *)folder,
+                              job->left_out_count ? ": " : "", job->left_out_count ? job->left_out[0].why : "");
+    return status;
+}
+
+/* ---- Series ------------------------------------------------------------------------------------------------------ */
+
+struct answer {
+    const struct gt_job_question *question;
+    size_t devices;               /* 0: none is asked */
+    struct gt_job_bucket *bucket; /* [devices or 1][subjects][buckets] */
+    bool *has_device;
+};
+
+static bool is_of_gpus(const struct gt_job_question *question)
+{
+    return question->subject[0].scope == GT_SCOPE_GPU;
+}
+
+/* Two columns tell one metric, of which either is enough. */
+static int choose_columns(struct gt_recording *recording, const struct gt_job_question *question,
+                          struct gt_error *error)
+{
+    struct gt_columns columns;
+    const char *name[4 * GT_JOB_SUBJECTS];
+    size_t count = 0;
+    if (is_of_gpus(question))
+        gt_recording_detail(recording, true);
+    gt_store_columns(&columns, gt_recording_machine(recording));
+    for (size_t i = 0; i < columns.count; i++)
+        for (size_t k = 0; k < question->subjects && count < sizeof name / sizeof *name; k++)
+            if (columns.column[i].scope == (int)question->subject[k].scope &&
+                columns.column[i].metric == question->subject[k].metric &&
+                gt_recording_has(recording, columns.column[i].name))
+                name[count++] = columns.column[i].name;
+    return gt_recording_columns(recording, name, count, error);
+}
+
+static void take_value(struct gt_job_bucket *bucket, double value)
+{
+    if (isnan(value))
+        return;
+    if (!bucket->count)
+        *bucket = (struct gt_job_bucket){0, 0, value, value, value, value};
+    bucket->count++;
+    bucket->sum += value;
+    bucket->least = fmin(bucket->least, value);
+    bucket->most = fmax(bucket->most, value);
+    bucket->last = value;
+}
+
+static double value_of(const struct gt_job_subject *subject, const double *values)
+{
+    double value = values[subject->metric];
+    if (!subject->bits || isnan(value))
+        return value;
+    return ((unsigned)value & subject->bits) != 0;
+}
+
+/* `row`: the row of a GPU; NULL: each subject is of the row of its scope. */
+static void take_values(struct answer *answer, const struct gt_sample *sample, const struct gt_row *row, size_t place)
+{
+    const struct gt_job_question *question = answer->question;
+    size_t device = row ? (size_t)row->device : 0;
+    struct gt_job_bucket *bucket = answer->bucket + device * question->subjects * question->buckets + place;
+    for (size_t i = 0; i < question->subjects; i++) {
+        const struct gt_job_subject *subject = &question->subject[i];
+        const struct gt_row *of = row ? row : &sample->row[subject->scope];
+        take_value(&bucket[i * question->buckets], value_of(subject, of->value));
+    }
+}
+
+static void take_sample(struct answer *answer, const struct gt_sample *sample)
+{
+    const struct gt_job_question *question = answer->question;
+    double at = (gt_seconds(sample->real_ns) - question->begin) / question->width;
+    size_t place = (size_t)fmin(fmax(at, 0), (double)question->buckets - 1);
+    if (!answer->devices)
+        take_values(answer, sample, NULL, place);
+    for (size_t i = GT_FIXED_ROWS; i < sample->row_count && answer->devices; i++) {
+        const struct gt_row *row = &sample->row[i];
+        if (row->scope != GT_SCOPE_GPU || row->device < 0 || (size_t)row->device >= answer->devices)
+            continue;
+        answer->has_device[row->device] = true;
+        take_values(answer, sample, row, place);
+    }
+}
+
+/* A row that cannot be read is left out. */
+static int read_samples(struct answer *answer, const char *path, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    const struct gt_sample *sample;
+    int status = gt_recording_open(&recording, path, error);
+    if (status >= 0)
+        status = choose_columns(recording, answer->question, error);
+    for (bool more = status >= 0; more;) {
+        struct gt_error problem = {0};
+        int next = gt_recording_next(recording, &sample, &problem);
+        if (next > 0)
+            take_sample(answer, sample);
+        more = next > 0 || next == -EBADMSG;
+        if (!more && next < 0)
+            status = gt_error_copy(error, &problem);
+    }
+    gt_recording_close(recording);
+    return status;
+}
+
+static int hand_on(const struct answer *answer, size_t rank,
+                   int (*take)(void *context, const struct gt_job_series *series), void *context)
+{
+    const struct gt_job_question *question = answer->question;
+    int status = 0;
+    for (size_t i = 0; i < (answer->devices ? answer->devices : 1) && status >= 0; i++)
+        if (!answer->devices || answer->has_device[i])
+            status = take(context, &(struct gt_job_series){.rank = rank,
+                                                           .device = answer->devices ? (int)i : -1,
+                                                           .bucket = answer->bucket +
+                                                                     i * question->subjects * question->buckets});
+    return status;
+}
+
+static size_t most_devices(const struct gt_job *job)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < job->count; i++)
+        if (job->rank[i].machine.gpu_length > most)
+            most = job->rank[i].machine.gpu_length;
+    return most;
+}
+
+static int read_each(const struct gt_job *job, struct answer *answer,
+                     int (*take)(void *context, const struct gt_job_series *series), void *context,
+                     struct gt_error *error)
+{
+    size_t each = answer->question->subjects * answer->question->buckets;
+    bool of_gpus = is_of_gpus(answer->question);
+    int status = 0;
+    for (size_t i = 0; i < job->count && status >= 0; i++) {
+        answer->devices = of_gpus ? job->rank[i].machine.gpu_length : 0;
+        if (of_gpus && !answer->devices)
+            continue;
+        for (size_t k = 0; k < each * (of_gpus ? answer->devices : 1); k++)
+            answer->bucket[k].count = 0;
+        memset(answer->has_device, 0, answer->devices);
+        status = read_samples(answer, job->rank[i].path, error);
+        if (status >= 0)
+            status = hand_on(answer, i, take, context);
+    }
+    return status;
+}
+
+static int read_series(void *folder, const struct gt_job *job, const struct gt_job_question *question,
+                       int (*take)(void *context, const struct gt_job_series *series), void *context,
+                       struct gt_error *error)
+{
+    size_t devices = is_of_gpus(question) ? most_devices(job) : 1;
+    struct answer answer = {.question = question};
+    answer.bucket = calloc(devices * question->subjects * question->buckets + 1, sizeof *answer.bucket);
+    answer.has_device = calloc(devices + 1, sizeof *answer.has_device);
+    int status = answer.bucket && answer.has_device ? read_each(job, &answer, take, context, error) : -ENOMEM;
+    free(answer.bucket);
+    free(answer.has_device);
+    return status == -ENOMEM ? gt_error_system(error, ENOMEM, "%s", (const char *)folder) : status;
+}
+
+static void close_folder(void *folder)
+{
+    free(folder);
+}
+
+int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_error *error)
+{
+    struct stat found;
+    if (stat(folder, &found) < 0)
+        return gt_error_system(error, errno, "%s", folder);
+    *ret = (struct gt_job_source){.name = folder,
+                                  .state = strdup(folder),
+                                  .ranks = read_ranks,
+                                  .series = read_series,
+                                  .calls = gt_job_folder_calls,
+                                  .steps = gt_job_folder_steps,
+                                  .close = close_folder};
+    return ret->state ? 0 : gt_error_system(error, ENOMEM, "%s", folder);
+}

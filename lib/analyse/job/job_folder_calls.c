@@ -1,0 +1,270 @@
+/* Code blocks of the recordings in a folder: the calls of each rank by name, and the calls of one number over all ranks. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/job/job.h"
+#include "analyse/job/job_folder.h"
+#include "base/grow.h"
+#include "blocks/block_event.h"
+#include "blocks/distribution.h"
+
+/* The calls of a rank, by name, then by process, then by their beginnings. */
+struct rank_calls {
+    size_t rank;
+    struct gt_block_event_list events;
+    struct gt_intervals intervals;
+};
+
+static int compare_calls(const void *left, const void *right)
+{
+    const struct gt_interval *a = left, *b = right;
+    if (a->name != b->name)
+        return a->name < b->name ? -1 : 1;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    double x = gt_interval_begin(a), y = gt_interval_begin(b);
+    return (x > y) - (x < y);
+}
+
+/* What a killed process tore is left out: the rest still tells. */
+static int read_calls(struct rank_calls *calls, const char *path, struct gt_error *error)
+{
+    char place[PATH_MAX];
+    struct gt_open_calls open = {0};
+    calls->events.calls = &open;
+    calls->events.skip_bad = calls->events.skip_foreign = true;
+    int status = gt_block_event_list_add(&calls->events,
+                                         gt_block_event_collected(place, sizeof place, path) ? path : place, error);
+    if (status >= 0)
+        status = gt_block_event_list_pair(&calls->events, &calls->intervals);
+    gt_open_calls_release(&open);
+    calls->events.calls = NULL;
+    if (status >= 0)
+        status = gt_intervals_close(&calls->intervals, calls->events.last, calls->events.last_monotonic);
+    if (status >= 0)
+        qsort(calls->intervals.interval, calls->intervals.count, sizeof *calls->intervals.interval, compare_calls);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
+static bool has_calls(const char *path)
+{
+    char place[PATH_MAX];
+    return gt_block_event_collected(place, sizeof place, path) == 0;
+}
+
+static int each_rank(const struct gt_job *job, int (*use)(void *context, const struct rank_calls *calls), void *context,
+                     struct gt_error *error)
+{
+    int status = 0;
+    for (size_t i = 0; i < job->count && status >= 0; i++) {
+        struct rank_calls calls = {.rank = i};
+        if (!has_calls(job->rank[i].path))
+            continue;
+        status = read_calls(&calls, job->rank[i].path, error);
+        if (status >= 0 && (status = use(context, &calls)) < 0)
+            gt_error_system(error, -status, "%s", job->rank[i].path);
+        gt_intervals_release(&calls.intervals);
+        gt_block_event_list_release(&calls.events);
+    }
+    return status;
+}
+
+/* ---- By name and rank -------------------------------------------------------------------------------------------- */
+
+struct all_calls {
+    struct gt_job_calls *calls; /* their names are those of `names`, set at the end */
+    size_t calls_count, calls_capacity;
+    uint32_t *name;
+    size_t name_capacity;
+    struct gt_strings names;
+};
+
+static double add_known(double sum, double value)
+{
+    return isnan(value) ? sum : isnan(sum) ? value : sum + value;
+}
+
+static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size_t count)
+{
+    struct gt_distribution lengths = {0};
+    int status = 0;
+    ret->total = ret->self = ret->cpu_time = NAN;
+    for (size_t i = 0; i < count && status == 0; i++) {
+        ret->unfinished += call[i].unfinished;
+        if (call[i].unfinished)
+            continue;
+        ret->count++;
+        ret->total = add_known(ret->total, call[i].elapsed);
+        ret->self = add_known(ret->self, call[i].self);
+        ret->cpu_time = add_known(ret->cpu_time, call[i].cpu_stop - call[i].cpu_start);
+        status = gt_distribution_add(&lengths, call[i].elapsed);
+    }
+    ret->p50 = gt_distribution_percentile(&lengths, 50);
+    ret->p95 = gt_distribution_percentile(&lengths, 95);
+    ret->longest = gt_distribution_max(&lengths);
+    gt_distribution_release(&lengths);
+    return status;
+}
+
+/* How many calls from `first` on have its name. */
+static size_t run_of_name(const struct gt_intervals *intervals, size_t first)
+{
+    size_t end = first;
+    while (end < intervals->count && intervals->interval[end].name == intervals->interval[first].name)
+        end++;
+    return end - first;
+}
+
+static int add_rank_calls(void *context, const struct rank_calls *rank)
+{
+    struct all_calls *all = context;
+    const struct gt_intervals *intervals = &rank->intervals;
+    for (size_t first = 0, count; first < intervals->count; first += count) {
+        const char *name = gt_strings_text(&rank->events.names, intervals->interval[first].name);
+        int64_t number = gt_strings_add(&all->names, name, strlen(name));
+        struct gt_job_calls *calls = number < 0 ? NULL : GT_GROW(all, calls);
+        if (!calls || GT_GROW_TO(all->name, all->name_capacity, all->calls_count) < 0)
+            return -ENOMEM;
+        count = run_of_name(intervals, first);
+        *calls = (struct gt_job_calls){.rank = rank->rank};
+        all->name[all->calls_count - 1] = (uint32_t)number;
+        if (sum_up(calls, &intervals->interval[first], count) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int compare_rank_calls(const void *left, const void *right)
+{
+    const struct gt_job_calls *a = left, *b = right;
+    int order = strcmp(a->name, b->name);
+    return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+int gt_job_folder_calls(void *folder, const struct gt_job *job,
+                        int (*take)(void *context, const struct gt_job_calls *calls), void *context,
+                        struct gt_error *error)
+{
+    (void)folder;
+    struct all_calls all = {0};
+    int status = each_rank(job, add_rank_calls, &all, error);
+    for (size_t i = 0; i < all.calls_count; i++)
+        all.calls[i].name = gt_strings_text(&all.names, all.name[i]);
+    if (all.calls_count)
+        qsort(all.calls, all.calls_count, sizeof *all.calls, compare_rank_calls);
+    for (size_t i = 0; i < all.calls_count && status >= 0; i++)
+        status = take(context, &all.calls[i]);
+    free(all.calls);
+    free(all.name);
+    gt_strings_release(&all.names);
+    return status;
+}
+
+/* ---- By name and number ------------------------------------------------------------------------------------------ */
+
+struct steps_of_name {
+    struct step {
+        double longest, shortest;
+        uint32_t slowest, last, ranks;
+    } * step;
+    size_t step_count, step_capacity;
+};
+
+struct all_steps {
+    struct steps_of_name *name; /* by its number in `names` */
+    size_t name_capacity, name_count;
+    struct gt_strings names;
+};
+
+static int add_step(struct steps_of_name *steps, size_t number, size_t rank, double length)
+{
+    while (steps->step_count <= number) {
+        struct step *step = GT_GROW(steps, step);
+        if (!step)
+            return -ENOMEM;
+        *step = (struct step){-INFINITY, INFINITY, 0, UINT32_MAX, 0};
+    }
+    struct step *step = &steps->step[number];
+    step->ranks += step->last != rank;
+    step->last = (uint32_t)rank;
+    if (length > step->longest)
+        step->slowest = (uint32_t)rank;
+    step->longest = fmax(step->longest, length);
+    step->shortest = fmin(step->shortest, length);
+    return 0;
+}
+
+static struct steps_of_name *steps_named(struct all_steps *all, const char *name)
+{
+    int64_t number = gt_strings_add(&all->names, name, strlen(name));
+    if (number < 0)
+        return NULL;
+    while (all->name_count <= (size_t)number) {
+        struct steps_of_name *steps = GT_GROW(all, name);
+        if (!steps)
+            return NULL;
+        *steps = (struct steps_of_name){0};
+    }
+    return &all->name[number];
+}
+
+static int add_rank_steps(void *context, const struct rank_calls *rank)
+{
+    struct steps_of_name *steps = NULL;
+    size_t number = 0;
+    for (size_t i = 0; i < rank->intervals.count; i++) {
+        const struct gt_interval *call = &rank->intervals.interval[i];
+        if (!i || call->name != call[-1].name)
+            steps = steps_named(context, gt_strings_text(&rank->events.names, call->name));
+        number = i && call->name == call[-1].name && call->process == call[-1].process ? number + 1 : 0;
+        if (!steps)
+            return -ENOMEM;
+        if (!call->unfinished && !isnan(call->elapsed) && add_step(steps, number, rank->rank, call->elapsed) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static int hand_steps_on(const struct all_steps *all, const char *name,
+                         int (*take)(void *context, const struct gt_job_step *step), void *context)
+{
+    const struct steps_of_name *steps = &all->name[gt_strings_find(&all->names, name, strlen(name))];
+    int status = 0;
+    for (size_t i = 0; i < steps->step_count && status >= 0; i++)
+        if (steps->step[i].ranks)
+            status = take(context, &(struct gt_job_step){name, i, steps->step[i].ranks, steps->step[i].slowest,
+                                                         steps->step[i].longest, steps->step[i].shortest});
+    return status;
+}
+
+int gt_job_folder_steps(void *folder, const struct gt_job *job,
+                        int (*take)(void *context, const struct gt_job_step *step), void *context,
+                        struct gt_error *error)
+{
+    (void)folder;
+    struct all_steps all = {0};
+    int status = each_rank(job, add_rank_steps, &all, error);
+    const char **names = calloc(all.name_count + 1, sizeof *names);
+    if (status >= 0 && !names)
+        status = gt_error_system(error, ENOMEM, "%s", (const char *)folder);
+    for (size_t i = 0; i < all.name_count && names; i++)
+        names[i] = gt_strings_text(&all.names, i);
+    if (names)
+        qsort(names, all.name_count, sizeof *names, compare_texts);
+    for (size_t i = 0; i < all.name_count && status >= 0; i++)
+        status = hand_steps_on(&all, names[i], take, context);
+    for (size_t i = 0; i < all.name_count; i++)
+        free(all.name[i].step);
+    free(names);
+    free(all.name);
+    gt_strings_release(&all.names);
+    return status;
+}

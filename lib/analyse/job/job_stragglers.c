@@ -1,0 +1,326 @@
+/* Who is slow: by the calls of blocks, step by step, and by what each rank used. */
+#include <errno.h>
+#include <math.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/job/job_analysis.h"
+#include "analyse/job/job_course.h"
+#include "base/grow.h"
+#include "base/strings.h"
+
+enum { COLUMNS = 240, BLOCKS = 20 };
+
+struct stragglers {
+    const struct gt_job *job;
+    struct gt_table *found; /* the ranks that are off, and in what */
+    size_t *node;           /* of each rank */
+    const struct gt_job_options *options;
+    regex_t select;
+};
+
+/* ---- Ranks that are off ------------------------------------------------------------------------------------------ */
+
+static struct gt_table *begin_found(struct gt_node *root)
+{
+    struct gt_table *table = gt_report_table(root, "stragglers", "Ranks that are off");
+    gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
+    gt_job_rank_columns(table);
+    gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "ratio", "Of the median", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "deviations", "Deviations", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "share_off", "Of its time", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "since_start", "Later than at first, less 1", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "with_node", "Who else", GT_CELL_TEXT, NULL);
+    return table;
+}
+
+/* `rank`: of each figure; NULL: they are those of all ranks. */
+static int add_found(const struct stragglers *stragglers, const char *name, const struct gt_rank_figures *figures,
+                     const size_t *rank)
+{
+    struct gt_spread spread;
+    struct gt_rank_score *score = calloc(figures->ranks + 1, sizeof *score);
+    int status = score ? gt_rank_scores(figures, &spread, score, NULL) : -ENOMEM;
+    for (size_t i = 0; i < figures->ranks && !status; i++) {
+        if (!score[i].is_off)
+            continue;
+        gt_job_rank_cells(stragglers->found, stragglers->job, rank ? rank[i] : i);
+        gt_table_text(stragglers->found, name);
+        gt_table_number(stragglers->found, figures->value[i]);
+        gt_table_number(stragglers->found, score[i].ratio);
+        gt_table_number(stragglers->found, score[i].deviations);
+        gt_table_number(stragglers->found, score[i].share_off);
+        gt_table_number(stragglers->found, score[i].since_start);
+        gt_table_text(stragglers->found, score[i].with_node ? "its node is" : "it is alone");
+    }
+    free(score);
+    return status;
+}
+
+static int add_course(const struct stragglers *stragglers, const struct gt_job_course *course)
+{
+    double *value = calloc(course->count + 1, sizeof *value);
+    size_t *node = calloc(course->count + 1, sizeof *node), *rank = calloc(course->count + 1, sizeof *rank);
+    int status = value && node && rank ? 0 : -ENOMEM;
+    for (size_t i = 0; i < course->count && !status; i++) {
+        value[i] = course->row[i].mean;
+        rank[i] = course->row[i].rank;
+        node[i] = stragglers->node[rank[i]];
+    }
+    const struct gt_rank_figures figures = {course->count, course->columns,        course->job->nodes,
+                                            value,         course->columns_of_all, node};
+    if (!status)
+        status = add_found(stragglers, course->name, &figures, rank);
+    free(value);
+    free(node);
+    free(rank);
+    return status;
+}
+
+static int add_courses(const struct stragglers *stragglers, struct gt_error *error)
+{
+    static const struct gt_job_subject subjects[] = {{GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, 0},
+                                                     {GT_SCOPE_COMBINED, GT_GPU_UTILIZATION, 0}};
+    enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+    struct gt_job_course course[SUBJECTS] = {0};
+    int status = gt_job_courses_read(course, SUBJECTS, stragglers->job, subjects, COLUMNS, error);
+    for (size_t i = 0; i < SUBJECTS; i++) {
+        if (status >= 0)
+            status = add_course(stragglers, &course[i]);
+        gt_job_course_release(&course[i]);
+    }
+    return status;
+}
+
+/* ---- Blocks by rank ---------------------------------------------------------------------------------------------- */
+
+struct block_ranks {
+    struct stragglers *stragglers;
+    struct gt_table *table;
+    char *name;    /* whose ranks come; NULL: none yet */
+    double *total; /* of each rank, NaN: it has none */
+    double *mean;
+    double calls;
+};
+
+static bool is_wanted(const struct stragglers *stragglers, const char *name)
+{
+    return !stragglers->options->select || !regexec(&stragglers->select, name, 0, NULL, 0);
+}
+
+static void clear_block(struct block_ranks *block)
+{
+    free(block->name);
+    block->name = NULL;
+    block->calls = 0;
+    for (size_t i = 0; i < block->stragglers->job->count; i++)
+        block->total[i] = block->mean[i] = NAN;
+}
+
+/* The time that the slowest rank has more than the mean is what the others may wait for it. */
+static int end_block(struct block_ranks *block)
+{
+    const struct gt_job *job = block->stragglers->job;
+    struct gt_spread total, mean;
+    size_t slowest = 0;
+    if (!block->name)
+        return 0;
+    int status = gt_spread_of(&total, block->total, job->count);
+    if (!status)
+        status = gt_spread_of(&mean, block->mean, job->count);
+    if (status || !total.count)
+        return status;
+    for (size_t i = 0; i < job->count; i++)
+        slowest = block->total[i] >= total.most ? i : slowest;
+    gt_table_text(block->table, block->name);
+    gt_table_integer(block->table, (int64_t)total.count);
+    gt_table_number(block->table, block->calls);
+    gt_table_number(block->table, mean.median);
+    gt_table_number(block->table, total.median);
+    gt_table_number(block->table, total.most);
+    gt_job_rank_cells(block->table, job, slowest);
+    gt_table_number(block->table, gt_spread_imbalance(&total));
+    gt_table_number(block->table, total.most - total.mean);
+    return add_found(
+        block->stragglers, block->name,
+        &(struct gt_rank_figures){
+            .ranks = job->count, .nodes = job->nodes, .value = block->mean, .node = block->stragglers->node},
+        NULL);
+}
+
+static int take_calls(void *context, const struct gt_job_calls *calls)
+{
+    struct block_ranks *block = context;
+    if (!is_wanted(block->stragglers, calls->name) || !calls->count)
+        return 0;
+    if (!block->name || strcmp(block->name, calls->name) != 0) {
+        int status = end_block(block);
+        clear_block(block);
+        block->name = strdup(calls->name);
+        if (status < 0 || !block->name)
+            return -ENOMEM;
+    }
+    block->total[calls->rank] = calls->total;
+    block->mean[calls->rank] = calls->total / (double)calls->count;
+    block->calls += (double)calls->count;
+    return 0;
+}
+
+static struct gt_table *begin_blocks(struct gt_node *root)
+{
+    struct gt_table *table = gt_report_table(root, "blocks", "Blocks over the ranks");
+    gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
+    gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "calls", "Calls", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "call", "A call of the median rank", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "median", "Median rank", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "most", "Slowest rank", GT_CELL_NUMBER, "seconds");
+    gt_job_rank_columns(table);
+    gt_table_column(table, "imbalance", "Slowest over mean, less 1", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "cost", "Slowest less mean", GT_CELL_NUMBER, "seconds");
+    return table;
+}
+
+static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
+{
+    const struct gt_job *job = stragglers->job;
+    struct block_ranks block = {.stragglers = stragglers, .table = begin_blocks(root)};
+    block.total = calloc(job->count + 1, sizeof *block.total);
+    block.mean = calloc(job->count + 1, sizeof *block.mean);
+    int status = block.total && block.mean ? 0 : -ENOMEM;
+    if (!status)
+        status = job->source->calls(job->source->state, job, take_calls, &block, error);
+    if (status >= 0)
+        status = end_block(&block);
+    gt_job_hide_empty(block.table);
+    free(block.name);
+    free(block.total);
+    free(block.mean);
+    return status;
+}
+
+/* ---- Step by step ------------------------------------------------------------------------------------------------ */
+
+/* How often each rank was the slowest, and what that cost. */
+struct step_ranks {
+    struct stragglers *stragglers;
+    struct gt_table *table;
+    char *name;
+    uint64_t steps, *times;
+    double *lost;
+};
+
+static void clear_steps(struct step_ranks *steps)
+{
+    free(steps->name);
+    steps->name = NULL;
+    steps->steps = 0;
+    memset(steps->times, 0, steps->stragglers->job->count * sizeof *steps->times);
+    memset(steps->lost, 0, steps->stragglers->job->count * sizeof *steps->lost);
+}
+
+/* The ranks that cost most, the worst first. */
+static void end_steps(struct step_ranks *steps)
+{
+    const struct gt_job *job = steps->stragglers->job;
+    int top = steps->stragglers->options->top ? steps->stragglers->options->top : 10;
+    for (size_t row = 0; steps->name && row < (top < 0 ? job->count : (size_t)top); row++) {
+        size_t worst = 0;
+        for (size_t i = 1; i < job->count; i++)
+            worst = steps->lost[i] > steps->lost[worst] ? i : worst;
+        if (!steps->times[worst])
+            break;
+        gt_table_text(steps->table, steps->name);
+        gt_job_rank_cells(steps->table, job, worst);
+        gt_table_integer(steps->table, (int64_t)steps->times[worst]);
+        gt_table_integer(steps->table, (int64_t)steps->steps);
+        gt_table_number(steps->table, steps->lost[worst]);
+        steps->times[worst] = 0;
+        steps->lost[worst] = -1;
+    }
+}
+
+static int take_step(void *context, const struct gt_job_step *step)
+{
+    struct step_ranks *steps = context;
+    if (!is_wanted(steps->stragglers, step->name) || step->ranks < 2)
+        return 0;
+    if (!steps->name || strcmp(steps->name, step->name) != 0) {
+        end_steps(steps);
+        clear_steps(steps);
+        if (!(steps->name = strdup(step->name)))
+            return -ENOMEM;
+    }
+    steps->steps++;
+    steps->times[step->slowest]++;
+    steps->lost[step->slowest] += step->longest - step->shortest;
+    return 0;
+}
+
+static int add_steps(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
+{
+    const struct gt_job *job = stragglers->job;
+    struct step_ranks steps = {.stragglers = stragglers};
+    steps.table = gt_report_table(root, "slowest", "The slowest rank of each step");
+    gt_table_flags(steps.table, GT_BRIEF | GT_FEWER_COLUMNS);
+    gt_table_column(steps.table, "name", "Block", GT_CELL_TEXT, NULL);
+    gt_job_rank_columns(steps.table);
+    gt_table_column(steps.table, "times", "Times slowest", GT_CELL_INTEGER, NULL);
+    gt_table_column(steps.table, "steps", "Of steps", GT_CELL_INTEGER, NULL);
+    gt_table_column(steps.table, "lost", "Longest less shortest, together", GT_CELL_NUMBER, "seconds");
+    steps.times = calloc(job->count + 1, sizeof *steps.times);
+    steps.lost = calloc(job->count + 1, sizeof *steps.lost);
+    int status = steps.times && steps.lost ? 0 : -ENOMEM;
+    if (!status)
+        status = job->source->steps(job->source->state, job, take_step, &steps, error);
+    if (status >= 0)
+        end_steps(&steps);
+    gt_job_hide_empty(steps.table);
+    free(steps.name);
+    free(steps.times);
+    free(steps.lost);
+    return status;
+}
+
+/* ---- The report -------------------------------------------------------------------------------------------------- */
+
+static int build_with(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
+{
+    const struct gt_job *job = stragglers->job;
+    stragglers->node = calloc(job->count + 1, sizeof *stragglers->node);
+    if (!stragglers->node)
+        return -ENOMEM;
+    for (size_t i = 0; i < job->count; i++)
+        stragglers->node[i] = job->rank[i].node;
+    stragglers->found = begin_found(root);
+    int status = add_courses(stragglers, error);
+    if (status >= 0)
+        status = add_blocks(root, stragglers, error);
+    if (status >= 0)
+        status = add_steps(root, stragglers, error);
+    if (status >= 0)
+        gt_job_verdict(root, stragglers->found,
+                       job->count < 5 ? "Of fewer than five ranks none can be told to be off."
+                                      : "No rank is off by five deviations and a twentieth.");
+    free(stragglers->node);
+    return status;
+}
+
+static int build(struct gt_node *root, const struct gt_job *job, const struct gt_job_options *options,
+                 struct gt_error *error)
+{
+    struct stragglers stragglers = {.job = job, .options = options};
+    if (options->select && regcomp(&stragglers.select, options->select, REG_EXTENDED | REG_NOSUB))
+        return gt_error_set(error, EINVAL, "select: \"%s\" is no regular expression", options->select);
+    int status = build_with(root, &stragglers, error);
+    if (options->select)
+        regfree(&stragglers.select);
+    return status;
+}
+
+const struct gt_job_analysis gt_job_stragglers = {
+    .name = "stragglers", .type = "profile_stragglers", .has_blocks = true, .build = build};

@@ -1,0 +1,220 @@
+#include "analyse/job/rank_scores.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const double DEVIATION = 1.4826, DEVIATIONS = 5, LEAST_DIFFERENCE = 0.05;
+enum { LEAST_RANKS = 5, LEAST_PARTS = 2 };
+
+/* ---- Spread ------------------------------------------------------------------------------------------------------ */
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Of sorted values. */
+static double quantile(const double *values, size_t count, double part)
+{
+    double place = part * (double)(count - 1);
+    size_t below = (size_t)place;
+    size_t above = below + 1 < count ? below + 1 : below;
+    return values[below] + (place - (double)below) * (values[above] - values[below]);
+}
+
+/* Of the values that are known, which it changes. */
+static void find_spread(struct gt_spread *ret, double *values, size_t count)
+{
+    double sum = 0;
+    *ret = (struct gt_spread){count, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (!count)
+        return;
+    qsort(values, count, sizeof *values, compare);
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    *ret = (struct gt_spread){.count = count,
+                              .least = values[0],
+                              .quarter = quantile(values, count, 0.25),
+                              .median = quantile(values, count, 0.5),
+                              .three_quarters = quantile(values, count, 0.75),
+                              .most = values[count - 1],
+                              .mean = sum / (double)count};
+    for (size_t i = 0; i < count; i++)
+        values[i] = fabs(values[i] - ret->median);
+    qsort(values, count, sizeof *values, compare);
+    ret->deviation = quantile(values, count, 0.5);
+}
+
+/* Copies what is known of every `step`th value; returns how many. */
+static size_t copy_known(double *to, const double *from, size_t count, size_t step)
+{
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(from[i * step]))
+            to[known++] = from[i * step];
+    return known;
+}
+
+int gt_spread_of(struct gt_spread *ret, const double *values, size_t count)
+{
+    double *known = calloc(count + 1, sizeof *known);
+    if (!known)
+        return -ENOMEM;
+    find_spread(ret, known, copy_known(known, values, count, 1));
+    free(known);
+    return 0;
+}
+
+double gt_spread_imbalance(const struct gt_spread *spread)
+{
+    return spread->count > 1 && spread->mean > 0 ? spread->most / spread->mean - 1 : NAN;
+}
+
+bool gt_spread_differs(const struct gt_spread *spread, double value)
+{
+    return spread->count > 1 && fabs(value - spread->median) > LEAST_DIFFERENCE * fabs(spread->median);
+}
+
+bool gt_spread_is_off(const struct gt_spread *spread, double value)
+{
+    return spread->count >= LEAST_RANKS && gt_spread_differs(spread, value) &&
+           fabs(value - spread->median) > DEVIATIONS * DEVIATION * spread->deviation;
+}
+
+double gt_spread_deviations(const struct gt_spread *spread, double value)
+{
+    return spread->deviation > 0 ? (value - spread->median) / (DEVIATION * spread->deviation) : NAN;
+}
+
+/* ---- Scores ------------------------------------------------------------------------------------------------------ */
+
+/* The mean of the parts from `first` on, up to `end`. */
+static double mean_of(const double *part, size_t first, size_t end)
+{
+    double sum = 0, count = 0;
+    for (size_t i = first; i < end; i++)
+        if (!isnan(part[i])) {
+            sum += part[i];
+            count++;
+        }
+    return count ? sum / count : NAN;
+}
+
+static void score(struct gt_rank_score *ret, const struct gt_spread *spread, double value)
+{
+    *ret = (struct gt_rank_score){.deviations = gt_spread_deviations(spread, value),
+                                  .ratio = spread->median != 0 ? value / spread->median : NAN,
+                                  .share_off = NAN,
+                                  .since_start = NAN,
+                                  .is_off = !isnan(value) && gt_spread_is_off(spread, value)};
+}
+
+/* Medians of the stretches are found only when a rank is looked at: usually none is. */
+struct medians {
+    const struct gt_rank_figures *figures;
+    double *median; /* of each part; NaN: not yet */
+    double *scratch;
+};
+
+static double median_of(struct medians *medians, size_t part)
+{
+    const struct gt_rank_figures *figures = medians->figures;
+    if (isnan(medians->median[part])) {
+        size_t count = copy_known(medians->scratch, figures->part + part, figures->ranks, figures->parts);
+        qsort(medians->scratch, count, sizeof *medians->scratch, compare);
+        medians->median[part] = count ? quantile(medians->scratch, count, 0.5) : 0;
+    }
+    return medians->median[part];
+}
+
+/* Is it as much as a twentieth off, on the side where its whole figure is, in half of its stretches? */
+static void look_at_parts(struct gt_rank_score *rank, struct medians *medians, const double *part)
+{
+    size_t known = 0, off = 0;
+    for (size_t i = 0; i < medians->figures->parts; i++) {
+        if (isnan(part[i]))
+            continue;
+        double median = median_of(medians, i), distance = part[i] - median;
+        known++;
+        off += fabs(distance) > LEAST_DIFFERENCE * fabs(median) && (distance > 0) == (rank->ratio > 1);
+    }
+    if (known < LEAST_PARTS)
+        return;
+    rank->share_off = (double)off / (double)known;
+    rank->is_off = 2 * off >= known;
+}
+
+static void score_ranks(const struct gt_rank_figures *figures, const struct gt_spread *spread,
+                        struct gt_rank_score *ranks, struct medians *medians)
+{
+    for (size_t i = 0; i < figures->parts; i++)
+        medians->median[i] = NAN;
+    for (size_t i = 0; i < figures->ranks; i++) {
+        const double *part = figures->part + i * figures->parts;
+        score(&ranks[i], spread, figures->value[i]);
+        if (!figures->part || figures->parts < LEAST_PARTS)
+            continue;
+        size_t first = figures->parts / 10 + 1;
+        ranks[i].since_start = mean_of(part, first, figures->parts) / mean_of(part, 0, first) - 1;
+        if (ranks[i].is_off)
+            look_at_parts(&ranks[i], medians, part);
+    }
+}
+
+/* Ranks of a node need not stand together. */
+static double median_of_node(const struct gt_rank_figures *figures, size_t node, double *scratch, size_t *ret_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < figures->ranks; i++)
+        if (figures->node[i] == node && !isnan(figures->value[i]))
+            scratch[count++] = figures->value[i];
+    qsort(scratch, count, sizeof *scratch, compare);
+    *ret_count = count;
+    return count ? quantile(scratch, count, 0.5) : NAN;
+}
+
+static int score_nodes(const struct gt_rank_figures *figures, struct gt_rank_score *ranks, struct gt_rank_score *nodes,
+                       double *scratch)
+{
+    struct gt_spread spread;
+    double *median = calloc(figures->nodes + 1, sizeof *median);
+    size_t *count = calloc(figures->nodes + 1, sizeof *count);
+    int status = median && count ? 0 : -ENOMEM;
+    for (size_t i = 0; i < figures->nodes && !status; i++)
+        median[i] = median_of_node(figures, i, scratch, &count[i]);
+    if (!status)
+        status = gt_spread_of(&spread, median, figures->nodes);
+    for (size_t i = 0; i < figures->nodes && !status; i++)
+        score(&nodes[i], &spread, median[i]);
+    for (size_t i = 0; i < figures->ranks && !status; i++) {
+        const struct gt_rank_score *node = &nodes[figures->node[i]];
+        ranks[i].with_node = ranks[i].is_off && node->is_off && count[figures->node[i]] > 1 &&
+                             (node->ratio > 1) == (ranks[i].ratio > 1);
+    }
+    free(median);
+    free(count);
+    return status;
+}
+
+int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spread, struct gt_rank_score *ranks,
+                   struct gt_rank_score *nodes)
+{
+    struct medians medians = {.figures = figures};
+    medians.median = calloc(figures->parts + 1, sizeof *medians.median);
+    medians.scratch = calloc(figures->ranks + 1, sizeof *medians.scratch);
+    struct gt_rank_score *of_nodes = nodes ? nodes : calloc(figures->nodes + 1, sizeof *of_nodes);
+    int status = medians.median && medians.scratch && of_nodes ? 0 : -ENOMEM;
+    if (!status)
+        status = gt_spread_of(spread, figures->value, figures->ranks);
+    if (!status) {
+        score_ranks(figures, spread, ranks, &medians);
+        status = figures->node ? score_nodes(figures, ranks, of_nodes, medians.scratch) : 0;
+    }
+    free(medians.median);
+    free(medians.scratch);
+    if (!nodes)
+        free(of_nodes);
+    return status;
+}

@@ -1,0 +1,146 @@
+#include "blocks/block_injection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "blocks/block_notes.h"
+#include "blocks/name_pattern.h"
+
+#define LIBRARY "lib/gpu-tracker/libgputracker-blocks.so"
+
+int gt_block_library(char *ret, size_t size, struct gt_error *error)
+{
+    char own[PATH_MAX] = "?";
+    if (gt_installed_file(ret, size, LIBRARY) == 0)
+        return 0;
+    gt_own_path(own);
+    return gt_error_set(error, ENOENT, LIBRARY " is in no folder above %s: the installation is not whole", own);
+}
+
+static int check_regex(const char *option, const char *text, struct gt_error *error)
+{
+    struct gt_error wrong = {0};
+    regex_t regex;
+    int status = text ? gt_name_pattern_compile(&regex, text, true, &wrong) : -ENOENT;
+    if (status == 0)
+        regfree(&regex);
+    return text && status < 0 ? gt_error_set(error, -status, "%s: %s", option, wrong.text) : 0;
+}
+
+int gt_block_injection_check(struct gt_block_injection *injection, struct gt_error *error)
+{
+    if (!injection->sources)
+        return 0;
+    int status = check_regex("--blocks-domains", injection->domains, error);
+    if (status >= 0)
+        status = check_regex("--blocks-names", injection->names, error);
+    return status < 0 ? status : gt_block_library(injection->library, sizeof injection->library, error);
+}
+
+static const char *taken(const char *variable, const char *library)
+{
+    const char *value = variable ? getenv(variable) : NULL;
+    return value && *value && strcmp(value, library) != 0 ? variable : NULL;
+}
+
+const char *gt_block_source_taken(enum gt_block_source_id id, const char *library)
+{
+    const struct gt_block_source *source = &gt_block_sources[id];
+    if (source->way != GT_BLOCK_WAY_LIBRARY)
+        return NULL;
+    const char *variable = taken(source->variable, library);
+    return variable ? variable : taken(source->older, library);
+}
+
+static void set_source(enum gt_block_source_id id, const char *library,
+                       void (*warn)(void *context, const char *sentence), void *context)
+{
+    const struct gt_block_source *source = &gt_block_sources[id];
+    const char *variable = gt_block_source_taken(id, library);
+    char sentence[200];
+    if (source->way == GT_BLOCK_WAY_PYTHON)
+        return;
+    if (variable) {
+        snprintf(sentence, sizeof sentence, "%s is set already (by another tool?): %ss are not recorded", variable,
+                 source->what);
+        warn(context, sentence);
+        return;
+    }
+    setenv(source->variable, library, 1);
+    if (source->older)
+        setenv(source->older, library, 1);
+}
+
+static void set_list(unsigned sources)
+{
+    char list[200] = "";
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+        if (sources >> i & 1)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "",
+                     gt_block_sources[i].name);
+    setenv(GT_BLOCKS_SOURCES_ENVIRONMENT, list, 1);
+}
+
+void gt_block_injection_set(const struct gt_block_injection *injection,
+                            void (*warn)(void *context, const char *sentence), void *context)
+{
+    char most[16];
+    if (!injection->sources)
+        return;
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+        if (injection->sources >> i & 1)
+            set_source(i, injection->library, warn, context);
+    set_list(injection->sources);
+    if (injection->domains)
+        setenv(GT_BLOCKS_DOMAINS_ENVIRONMENT, injection->domains, 1);
+    if (injection->names)
+        setenv(GT_BLOCKS_NAMES_ENVIRONMENT, injection->names, 1);
+    snprintf(most, sizeof most, "%d", injection->most);
+    if (injection->most)
+        setenv(GT_BLOCKS_MOST_ENVIRONMENT, most, 1);
+}
+
+static void unset_if_ours(const char *variable, const char *library)
+{
+    const char *value = variable ? getenv(variable) : NULL;
+    if (value && strcmp(value, library) == 0)
+        unsetenv(variable);
+}
+
+void gt_block_injection_unset(const struct gt_block_injection *injection)
+{
+    if (!injection->sources)
+        return;
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
+        unset_if_ours(gt_block_sources[i].variable, injection->library);
+        unset_if_ours(gt_block_sources[i].older, injection->library);
+    }
+    unsetenv(GT_BLOCKS_SOURCES_ENVIRONMENT);
+}
+
+void gt_block_injection_end(const struct gt_block_injection *injection, const char *folder,
+                            void (*warn)(void *context, const char *sentence), void *context)
+{
+    struct gt_block_notes notes;
+    char sentence[200];
+    if (!injection->sources)
+        return;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    gt_block_notes_take(&notes, fd, warn, context);
+    if (fd >= 0)
+        close(fd);
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
+        if (!(injection->sources >> i & 1) || notes.seen[i] || gt_block_sources[i].way == GT_BLOCK_WAY_PYTHON ||
+            gt_block_source_taken(i, injection->library))
+            continue;
+        snprintf(sentence, sizeof sentence, "no %s%s was seen (gpu-tracker run --help tells why that may be)",
+                 gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "");
+        warn(context, sentence);
+    }
+}

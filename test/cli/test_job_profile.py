@@ -1,0 +1,207 @@
+"""profile, heat map and blocks of a folder with a recording of each rank: how they were used, who is slow, which node is sick."""
+import json
+import subprocess
+
+import pytest
+from job_folder import JobFolder
+
+RANKS = 40
+
+
+@pytest.fixture
+def profile(cli):
+    def make(analysis, folder="job", *words):
+        done = cli("profile", analysis, folder, "-f", "json", *words)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    return make
+
+
+@pytest.fixture
+def job(gpu_tracker, tmp_path):
+    return JobFolder(gpu_tracker, tmp_path / "job", RANKS)
+
+
+def test_the_spread_of_a_metric_over_the_ranks(job, profile, cli):
+    job.slow(11, 0.8)
+    report = profile("utilization")
+    spread = report["spread"]["cpu_utilization"]
+    assert spread["ranks"] == RANKS and spread["median"] == pytest.approx(1, abs=0.02)
+    assert spread["least"] == pytest.approx(0.8, abs=0.02)
+    ranks = {row["rank"]: row for row in report["ranks"]}
+    assert len(ranks) == RANKS and [rank for rank, row in ranks.items() if row["off"]] == [11]
+    assert ranks[11]["off"] == "alone" and ranks[11]["node"] == "n1"
+    assert ranks[5]["p50"] == pytest.approx(1, abs=0.03) and ranks[5]["p95"] == pytest.approx(1.05, abs=0.03)
+    assert ranks[5]["p95"] <= ranks[5]["most"]
+    text = cli("profile", "utilization", "job").stdout
+    assert len(text.splitlines()) < RANKS and len(cli("profile", "utilization", "job", "--all").stdout.splitlines()) > RANKS
+    assert "ram" in report["spread"] and list(profile("utilization", "job", "--metric", "ram")["spread"]) == ["ram"]
+
+
+def test_a_counter_is_told_as_what_it_rises_in_a_second(job, profile):
+    for rank in range(RANKS):
+        job.run(rank, f"UPDATE data SET combined_read_bytes = {rank + 1} * 1000 * (timestamp - 1790000000)")
+    report = profile("utilization", "job", "--metric", "read_bytes")
+    assert [row["mean"] for row in report["ranks"]] == pytest.approx([1000 * (rank + 1) for rank in range(RANKS)])
+
+
+def test_a_metric_of_the_machine_is_told_once_a_node(job, profile):
+    for rank in range(RANKS):
+        job.run(rank, "UPDATE data SET system_ram = 2")
+    job.run(9, "UPDATE outcome SET value = value + 1 WHERE key = 'samples'")
+    report = profile("utilization", "job", "--metric", "system_ram")
+    assert [row["node"] for row in report["ranks"]] == [f"n{node}" for node in range(RANKS // 8)]
+    assert report["ranks"][1]["rank"] == 9  # the one with the most samples
+
+
+def test_the_slow_rank_is_named_and_nobody_else(job, profile, cli):
+    assert profile("stragglers")["stragglers"] == []
+    assert "No rank is off" in cli("profile", "stragglers", "job").stdout
+    job.slow(11, 0.8)
+    found, = profile("stragglers")["stragglers"]
+    assert (found["rank"], found["figure"], found["with_node"]) == (11, "cpu_utilization", "it is alone")
+    assert found["ratio"] == pytest.approx(0.8, abs=0.02) and found["share_off"] > 0.9
+    for rank in range(8, 16):
+        if rank != 11:
+            job.slow(rank, 0.8)
+    assert {row["with_node"] for row in profile("stragglers")["stragglers"]} == {"its node is"}
+
+
+def test_steps_are_compared_over_the_ranks(job, profile):
+    for rank in range(RANKS):
+        job.blocks(rank, [0.6 if rank == 3 and i != 2 else 0.9 if rank == 7 and i == 2 else 0.4 + 0.0001 * rank for i in range(10)])
+    report = profile("stragglers")
+    block, = report["blocks"]
+    assert (block["name"], block["ranks"], block["calls"], block["rank"]) == ("step", RANKS, 10 * RANKS, 3)
+    assert block["most"] == pytest.approx(9 * 0.6 + 0.4003, abs=1e-3) and block["cost"] == pytest.approx(1.71, abs=0.05)
+    slowest = {row["rank"]: row for row in report["slowest"]}
+    assert set(slowest) == {3, 7} and report["slowest"][0]["rank"] == 3
+    assert (slowest[3]["times"], slowest[3]["steps"], slowest[7]["times"]) == (9, 10, 1)
+    assert slowest[3]["lost"] == pytest.approx(9 * 0.2, abs=1e-3) and slowest[7]["lost"] == pytest.approx(0.5, abs=1e-3)
+    assert {(row["rank"], row["figure"]) for row in report["stragglers"]} == {(3, "step"), (7, "step")}
+    assert profile("stragglers", "job", "--select", "nothing")["blocks"] == []
+
+
+def test_sick_nodes_and_gpus_are_named(job, profile, cli):
+    assert profile("health")["findings"] == [] and "No check" in cli("profile", "health", "job").stdout
+
+    def healthy(sample):
+        return {"gpu_clock": 1.8e9 if sample % 2 else 0.3e9, "gpu_utilization": sample % 2, "gpu_throttle": 1, "gpu_temperature": 60}
+
+    for rank in range(0, RANKS, 8):
+        job.gpus(rank, healthy, healthy)
+    job.run(8, "UPDATE gpu_data SET gpu_throttle = 4 WHERE device = 1 AND timestamp < 1790000003")
+    job.run(16, "UPDATE gpu_data SET gpu_clock = gpu_clock * 0.9 WHERE device = 0")
+    for rank in range(RANKS):
+        job.run(rank, f"UPDATE data SET system_pressure_io = {0.4 if rank // 8 == 3 else 0.01} * (timestamp - 1790000000)")
+    job.run(33, "UPDATE outcome SET value = 20 WHERE key = 'missed'")
+    job.run(33, "UPDATE outcome SET value = 100 WHERE key = 'samples'")
+    job.run(2, "UPDATE static_data SET clock_error = 0.5")
+    report = profile("health")
+    found = {(row["node"], row["gpu"], row["check"]): row for row in report["findings"]}
+    assert set(found) == {("n1", 1, "throttled"), ("n2", 0, "clock_under_load"), ("n3", None, "pressure_io"), ("n4", None, "missed"),
+                          ("n0", None, "clock_error")}
+    assert found["n1", 1, "throttled"]["value"] == pytest.approx(3 / 60) and found["n1", 1, "throttled"]["uuid"] == "GPU-8-1"
+    assert found["n2", 0, "clock_under_load"]["value"] == pytest.approx(1.62e9)
+    assert found["n2", 0, "clock_under_load"]["peers"] == pytest.approx(1.8e9)
+    assert found["n4", None, "missed"]["value"] == pytest.approx(20 / 120)
+    assert len(report["gpus"]) == 2 * RANKS // 8 and len(report["nodes"]) == RANKS // 8
+
+
+def test_a_folder_with_traces_is_looked_at_as_before(job, cli, refused, tmp_path):
+    assert cli("profile", "health", "job/0.sqlite").returncode == 2
+    refused(2, "metric", "profile", "stragglers", "job", "--metric", "ram")
+    assert cli("profile", "utilization", "job", "--by", "device").returncode == 0
+    refused(2, "--metric", "profile", "utilization", "job", "--by", "device", "--metric", "ram")
+    refused(2, "no metric", "profile", "utilization", "job", "--metric", "wonder")
+    refused(2, "--metric", "profile", "utilization", "job/0.sqlite", "--metric", "ram")
+    (tmp_path / "job" / "trace.json").write_text('[{"name": "a", "ph": "X", "ts": 1, "dur": 2, "pid": 1, "tid": 1}]')
+    done = cli("profile", "utilization", "job", "-f", "json")
+    assert done.returncode == 0 and "spread" not in json.loads(done.stdout)
+
+
+def test_blocks_of_all_ranks(job, cli, refused):
+    for rank in range(RANKS):
+        job.blocks(rank, [0.5 + (0.1 if rank == 3 else 0)] * 10)
+    done = cli("sub-track", "analyze", "--tf", "job", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    block, = report["blocks"]
+    assert (block["name"], block["ranks"], block["num_calls"]) == ("step", RANKS, 10 * RANKS)
+    assert block["total"] == pytest.approx(10 * (0.5 * RANKS + 0.1)) and block["median_rank"] == pytest.approx(0.5)
+    assert block["slowest_rank"] == pytest.approx(0.6) and block["imbalance"] == pytest.approx(0.6 / (0.5 + 0.1 / RANKS) - 1)
+    assert [row["rank"] for row in report["ranks"]] == list(range(RANKS)) and report["ranks"][3]["p95"] == pytest.approx(0.6)
+    assert len(cli("analyze", "job").stdout.splitlines()) < RANKS < len(cli("analyze", "job", "--calls").stdout.splitlines())
+    refused(2, "folder", "analyze", "job", "--price", "1")
+
+
+def test_blocks_of_all_ranks_where_there_are_none(job, cli):
+    done = cli("analyze", "job")
+    assert done.returncode == 1 and "no recording holds code blocks" in done.stderr
+
+
+def test_a_merged_timeline_keeps_the_ranks_of_a_machine_apart(gpu_tracker, cli, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 3, seconds=5)
+    for rank in range(3):
+        job.run(rank, f"UPDATE data SET combined_ram = {rank + 1}")
+        job.blocks(rank, [0.5, 0.5])
+
+    def merged(*words):
+        assert cli("timeline", "merge", "job", "-o", "m.json", "--overwrite", *words).returncode == 0
+        return json.loads((tmp_path / "m.json").read_text())
+
+    events = merged()
+    for rank in range(3):
+        values = {event["args"]["value"] for event in events if event["name"] == f"combined_ram_n0-{rank}"}
+        assert values == {(rank + 1) * 1e9}
+    assert {event["args"]["node"] for event in events if event["name"] == "process_name" and "node" in event["args"]} == \
+        {"n0-0", "n0-1", "n0-2"}
+    of_one = merged("--node", "1")
+    assert {event["name"] for event in of_one if event["ph"] == "C" and "combined_ram" in event["name"]} == {"combined_ram_n0-1"}
+    assert len([event for event in of_one if event["ph"] == "X"]) == 2
+
+
+def heat(cli, *words):
+    done = cli("report", "job", "--heat", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_ranks_over_time(job, cli, refused, tmp_path):
+    job.run(5, "UPDATE data SET cpu_combined_sum_utilization_percent = 30 WHERE timestamp > 1790000030")
+    cells = json.loads(heat(cli, "cpu_utilization", "-f", "json"))["heat"]
+    assert len(cells) == RANKS * 60
+    of_five = [cell["cpu_utilization"] for cell in cells if cell["rank"] == 5]
+    assert of_five[30:] == pytest.approx([0.3] * 30) and min(of_five[:30]) > 0.8
+    assert [cell["time"] for cell in cells[:3]] == pytest.approx([0, 1, 2])
+    drawn = next(line for line in heat(cli, "cpu_utilization").splitlines() if line.split()[:2] == ["5", "n0"]).split()[-1]
+    assert len(drawn) == 60 and set(drawn[30:]) == {"."} and "." not in drawn[:30]
+    assert cli("report", "job", "-o", "job.html").returncode == 0
+    page = (tmp_path / "job.html").read_text()
+    assert "Ranks over time" in page and page.count("<title>rank 5 on n0, ") == 60
+    refused(2, "no metric", "report", "job", "--heat", "wonder")
+    refused(2, "no folder", "report", "job/0.sqlite", "--heat", "ram")
+
+
+def test_a_large_job_has_fewer_rows_than_ranks(gpu_tracker, cli, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 130, seconds=3)
+    job.slow(77, 0.5)
+    assert cli("report", "job", "-o", "job.html").returncode == 0
+    page = (tmp_path / "job.html").read_text()
+    assert page.count("<title>rank ") == 3 * 65 and page.count("<title>rank 77 on n9, ") == 3 and "the furthest" in heat(cli, "ram")
+    assert len(heat(cli, "cpu_utilization").splitlines()) < 130 < len(heat(cli, "cpu_utilization", "--all").splitlines())
+
+
+def test_a_job_is_watched_until_it_is_finished(job, gpu_tracker, cli, refused, tmp_path):
+    assert cli("report", "job", "--watch", "0.1").stdout.count("Recordings: 40") == 1
+    job.run(3, "UPDATE outcome SET value = 0 WHERE key = 'complete'")
+    watching = subprocess.Popen([gpu_tracker, "report", "job", "--watch", "0.1"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    line = ""
+    for _ in range(2):
+        while not line.strip().startswith("Recordings not finished: 1"):
+            line = watching.stdout.readline()
+            assert line, "it ended"
+        line = ""
+    job.run(3, "UPDATE outcome SET value = 1 WHERE key = 'complete'")
+    assert "Recordings not finished: 0" in watching.communicate(timeout=120)[0] and watching.returncode == 0
+    refused(2, "no folder", "report", "job/0.sqlite", "--watch", "1")
