@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/program.h"
 #include "config.h"
+#include "gpu_tracker.h"
 #include "help.h"
 #include "option.h"
 

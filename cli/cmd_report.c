@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/program.h"
+#include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"

@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include "api/program.h"
+#include "gpu_tracker.h"
 #include "option.h"
 #include "output.h"
 

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/program.h"
 #include "base/buffer.h"
 #include "base/grow.h"
 #include "base/json.h"

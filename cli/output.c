@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api/program.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "message.h"

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api/program.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/root.h"

@@ -198,6 +198,9 @@ size_t gt_tracker_processes(const struct gt_tracker *tracker, pid_t *pids, size_
 /* Get the path of the tracking file, its placeholders filled in; NULL without one. The file is there from the first sample on. */
 const char *gt_tracker_recording_path(const struct gt_tracker *tracker);
 
+/* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
+int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
+
 /* End the measurement: the final figures, and the recording closed with them. Afterwards only values, report, close. */
 int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error);
 /* Make the report of the run so far, or of the finished run. Free with gt_report_free. */
@@ -221,6 +224,9 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
 /* Make the report of a parallel job, of which a folder has a recording for each rank: what it used with machines, GPUs and networks counted
  * once, its nodes, and its ranks. Files that cannot be read are named in it. -EINVAL: there is no recording, or those of several jobs. */
 int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error);
+/* Use each file of a folder that is a recording by its name. Returns how many there are, or what `use` returned where that is negative. */
+int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
+                         void *context, struct gt_error *error);
 /* Rules say when a run fails: FIGURE>LIMIT or FIGURE<LIMIT, where a figure is memory, time, energy or cpu (cores busy in the mean) and a
  * limit has a unit ("memory>2GB"). NULL-terminated. gt_rules_check reads them only; the others return how many are broken, each told to
  * `warn`, also by what was not measured. The tracker is finished. */
@@ -229,6 +235,15 @@ int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);
 int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
                        void *context, struct gt_error *error);
+/* Say what to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is "slurm", "k8s", "pbs", "lsf"
+ * or "docker". *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
+int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
+                         struct gt_error *error);
+/* Report how memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
+ * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a static
+ * field of the recording that is a number. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
+int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
+                         struct gt_report **ret, struct gt_error *error);
 /* Join a CSV file of moments, one in each row, with what a recording has at them, interpolated: accuracy of each epoch against
  * joules. Times are in the column "timestamp", "time", "wall time" or "seconds", else in the first: seconds since the epoch, ISO
  * 8601, or seconds since the recording began. `columns`: of the recording, with commas, sums as in
@@ -244,11 +259,15 @@ int gt_recording_interpolate(const char *path, const char *column, const double 
                              struct gt_error *error);
 /* Report every metric, where it comes from here, and what would enable the rest. */
 int gt_doctor_report(const struct gt_tracker_options *options, struct gt_report **ret, struct gt_error *error);
+/* Report the metrics and the columns of tracking files. */
+int gt_schema_report(struct gt_report **ret, struct gt_error *error);
 
 /* Write a text from outside as people may see it: what a terminal would obey, and bytes that are not UTF-8, become \n, \xNN or \uNNNN.
  * Free with free(); NULL without memory. */
 char *gt_text_show(const char *text);
 
+/* Describe output format number `index`. 0, or -ENOENT past the last. */
+int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
 /* Make one report of several, which JSON writes as a list, each object with a key "recording" in front, pages as a section each, and
  * CSV as a row or a key of each. Names are what people see. What the reports held goes to the new one; they are still to be freed. */
 int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], const char *const names[], size_t count,

@@ -6,6 +6,7 @@
 #include "analyse/job/job_report.h"
 #include "api/caller_struct.h"
 #include "api/program.h"
+#include "gpu_tracker.h"
 
 int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error)

@@ -45,24 +45,6 @@ int gt_folder_blocks(const char *folder, const struct gt_folder_options *options
                      struct gt_error *error);
 /* Tell whether a file holds a recording or code blocks: 1 or 0, which a file that is not there gets. */
 int gt_recording_is_at(const char *path);
-/* Use each file of a folder that is a recording by its name. Returns how many there are, or what `use` returned where that is negative. */
-int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
-                         void *context, struct gt_error *error);
-/* 1: `pid` is a process of the job, also when no sample has seen it yet; 0: it is not, or it has ended. */
-int gt_tracker_contains(const struct gt_tracker *tracker, pid_t pid);
-/* Say what to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is "slurm", "k8s", "pbs", "lsf"
- * or "docker". *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
-int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
-                         struct gt_error *error);
-/* Report how memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the
- * file's name), "name:TEXT", "command:WORD" (the number behind it), "size" (of the files that the command names), or a static
- * field of the recording that is a number. With a `size` that is not NaN also what is to be expected there, and what to ask for. */
-int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
-                         struct gt_report **ret, struct gt_error *error);
-/* Report the metrics and the columns of tracking files. */
-int gt_schema_report(struct gt_report **ret, struct gt_error *error);
-/* Describe output format number `index`. 0, or -ENOENT past the last. */
-int gt_format_info(size_t index, const char **name, const char **suffix, const char **help);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Keep one table at the top of a report, by its key, or the first where `name` is NULL; unless it is to be alone, why it is empty, too.

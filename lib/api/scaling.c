@@ -1,6 +1,5 @@
 #include "analyse/usage/scaling_report.h"
 
-#include "api/program.h"
 #include "api/recorded.h"
 
 struct run {

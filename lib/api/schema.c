@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/program.h"
+#include "gpu_tracker.h"
 #include "report/report.h"
 #include "schema/metric.h"
 #include "schema/unit.h"

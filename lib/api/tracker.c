@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "analyse/usage/usage.h"
-#include "api/program.h"
 #include "base/grow.h"
 #include "collect/process/kernel.h"
 #include "collect/process/process.h"

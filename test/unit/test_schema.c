@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "api/program.h"
 #include "report/report.h"
 #include "schema/metric.h"
 #include "schema/unit.h"
