@@ -7,6 +7,11 @@
 
 static const struct gt_job_analysis *const analyses[] = {&gt_job_utilization, &gt_job_stragglers, &gt_job_health};
 
+const struct gt_job_analysis *gt_job_analysis_number(size_t index)
+{
+    return index < sizeof analyses / sizeof *analyses ? analyses[index] : NULL;
+}
+
 const struct gt_job_analysis *gt_job_analysis_find(const char *name)
 {
     for (size_t i = 0; i < sizeof analyses / sizeof *analyses; i++)
