@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 import subprocess
 
-BEGIN = 1790000000
+BEGIN = 1790000040  # the begin of a minute
 
 
 class JobFolder:
