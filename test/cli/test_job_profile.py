@@ -183,6 +183,19 @@ def test_ranks_over_time(job, cli, refused, tmp_path):
     refused(2, "no folder", "report", "job/0.sqlite", "--heat", "ram")
 
 
+def test_a_large_report_tells_both_ends_and_who_failed(job, cli):
+    for rank in range(RANKS):
+        job.run(rank, "DELETE FROM final WHERE metric = 'cpu_time'")
+        job.run(rank, "INSERT INTO final VALUES ('combined', 'cpu_time', ?)", [(60 + 0.01 * rank,)])
+    job.run(17, "UPDATE outcome SET value = 9 WHERE key = 'exit_status'")
+    job.run(19, "DELETE FROM final WHERE metric = 'cpu_time'")
+    job.run(19, "UPDATE outcome SET value = 0 WHERE key = 'complete'")
+    lines = cli("report", "job").stdout.split("Ranks to look at")[1].splitlines()[2:25]
+    ranks = [int(line.split()[0]) for line in lines if line.split()[0].isdigit()]
+    assert ranks == [*range(10), 17, *range(30, 40), 19]
+    assert len(cli("report", "job", "--all").stdout.splitlines()) > len(cli("report", "job").stdout.splitlines()) + 15
+
+
 def test_a_long_job_is_read_by_its_minutes(gpu_tracker, cli, tmp_path):
     """Of two hours, a sample each ten seconds."""
     job, samples = JobFolder(gpu_tracker, tmp_path / "job", 2, seconds=720), range(720)
