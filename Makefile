@@ -39,9 +39,9 @@ FUZZ_MAIN := $(if $(findstring fuzzer,$(CFLAGS)),-fsanitize=fuzzer,$(BUILD)/test
 
 # Loaded into programs that nobody changed: of the library only what it calls, and nothing but the C library.
 INJECT   := $(BUILD)/lib/gpu-tracker/libgputracker-blocks.so
-INJECT_SOURCES := $(wildcard inject/*.c) $(addprefix lib/,$(addsuffix .c,blocks/block blocks/block_csv blocks/block_source \
-    base/buffer base/clock base/error base/file base/fork base/grow base/number base/utf8))
-INJECT_OBJ := $(INJECT_SOURCES:%.c=$(BUILD)/inject/%.o)
+HOOK     := $(BUILD)/lib/gpu-tracker/gpu_tracker_hook.abi3.so
+HOOK_SOURCES := python/hook/hook.c python/entries.c lib/base/map.c lib/base/grow.c
+INJECT_OBJ := $(patsubst %.c,$(BUILD)/inject/%.o,$(wildcard inject/*.c) $(file <inject/sources))
 
 # Everything is built again when the compiler, the flags or the list of files change.
 SIGNATURE := $(CC) $(NCURSES) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
@@ -49,7 +49,7 @@ ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))
 $(shell mkdir -p $(BUILD))$(file >$(BUILD)/signature,$(SIGNATURE))
 endif
 
-all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)/gpu-tracker) $(INJECT)
+all: $(BUILD)/libgputracker.a $(BUILD)/libgputracker.so $(if $(CLI_OBJ),$(BUILD)/gpu-tracker) $(INJECT) $(HOOK)
 objects: $(LIB_OBJ) $(CLI_OBJ)
 unit: $(UNIT) $(FAKES)
 test-programs: unit $(TRUTH) $(EXAMPLES)
@@ -79,6 +79,12 @@ $(BUILD)/inject/%.o: %.c $(BUILD)/signature
 $(INJECT): $(INJECT_OBJ) inject/exports.map
 	@mkdir -p $(@D) && $(SAY) "LD $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
+
+# For Python, where its header is; without, Python loads the library above by ctypes.
+$(HOOK): $(HOOK_SOURCES) $(wildcard python/*.h inject/*.h lib/base/*.h) $(INJECT)
+	@$(SAY) "LD $@"
+	$(Q)include=$$(tools/python-include) || { rm -f $@; exit 0; }; \
+	    $(CC) $(CPPFLAGS) -Iinject -isystem "$$include" $(filter-out -MMD -MP,$(CFLAGS)) $(LDFLAGS) -shared -Wl,-s,-rpath,'$$ORIGIN' -o $@ $(HOOK_SOURCES) -L$(@D) -l:$(notdir $(INJECT))
 
 $(BUILD)/cli/screen.o: CPPFLAGS += $(if $(NCURSES),-DGT_HAVE_NCURSES)
 $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
@@ -129,10 +135,10 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv, of the objects that are there already.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* include/*.h include/*/*.h python/*.[ch] python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* inject/* include/*.h include/*/*.h python/*.[ch] python/hook/*.c share/gpu-tracker/python/*.py python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: build-dependencies
-	@$(MAKE) -s test-dependencies objects
+	@$(MAKE) -s test-dependencies objects $(INJECT) $(HOOK)
 	@$(MAKE) -s .venv/installed
 
 .venv/installed: $(PYTHON_SOURCES) setup.py pyproject.toml VERSION
@@ -180,6 +186,18 @@ test-frameworks: python
 	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
 	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py
 
+# What examples/ has for other tools, with those: Snakemake, pytest-benchmark.
+test-examples: python
+	@$(MAKE) -s build/examples/bin/installed
+	$(Q)build/examples/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall .
+	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/cli/test_examples.py
+
+build/examples/bin/installed: tools/requirements-examples.txt
+	@$(SAY) "PIP $(<F)"
+	$(Q).venv/bin/python -m venv build/examples
+	$(Q)build/examples/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
 build/frameworks/installed: tools/requirements-frameworks.txt
 	@$(SAY) "PIP $(<F)"
 	$(Q).venv/bin/python -m venv build/frameworks
@@ -210,6 +228,12 @@ test-prometheus: test-dependencies
 	@tools/install-dependencies prometheus
 	@$(MAKE) -s all
 	@$(PYTHON) -m pytest -q -p no:cacheprovider test/cli/test_prometheus.py
+
+# With a real ClickHouse server, which make test does only where one is installed.
+test-clickhouse: test-dependencies
+	@tools/install-dependencies clickhouse
+	@$(MAKE) -s all
+	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/cli/test_push.py
 
 # In a job of a real Slurm, which make test does only where root has one installed.
 test-slurm: test-dependencies
@@ -252,7 +276,7 @@ lint: lint-dependencies
 	@+tools/lint
 
 format:
-	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] inject/*.[ch] python/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
+	clang-format -i $(wildcard include/*.h include/*/*.h lib/*/*.[ch] lib/*/*/*.[ch] cli/*.[ch] inject/*.[ch] python/*.[ch] python/*/*.[ch] test/*/*.[ch] examples/*.c bench/*.c)
 
 # The program for machines whose C library is 2.28 or later, with everything but that library inside. MACHINE=aarch64 is another's.
 MACHINE  := $(shell uname -m)
@@ -269,6 +293,17 @@ wheels: build-dependencies
 	@if python3.10 -c '' 2>/dev/null; then for machine in x86_64 aarch64; do tools/build-wheel $$machine python3.10 || exit 1; done; \
 	else echo "make wheels: there is no python3.10 here, so none was made for it" >&2; fi
 
+# The files of a release, of what is committed: dist/VERSION. DIST="source sdist" makes these parts alone. See docs/releasing.md.
+dist: build-dependencies
+	@+tools/make-dist $(DIST)
+
+# Packages of what is committed, into dist/deb and dist/rpm.
+deb: build-dependencies
+	@tools/make-deb
+
+rpm: build-dependencies
+	@tools/make-rpm
+
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
 
@@ -277,5 +312,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-frameworks static wheels check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
+        run python ready-for-tests test soak python-sanitize original test-original test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

@@ -17,6 +17,9 @@ from distutils.command.build_scripts import build_scripts  # setuptools' own cop
 
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
+BLOCKS = "lib/gpu-tracker/libgputracker-blocks.so"
+HOOK = "lib/gpu-tracker/gpu_tracker_hook.abi3.so"
+HOOK_SOURCES = ["python/hook/hook.c", "python/entries.c", "lib/base/map.c", "lib/base/grow.c"]
 SYSTEM_LIBRARIES = ["sqlite3", "jansson", "utf8proc", "z", "m", "dl", "pthread"]
 STATIC_WHERE_POSSIBLE = ["-Wl,-Bstatic", "-lsqlite3", "-ljansson", "-lutf8proc", "-lz", "-Wl,-Bdynamic", "-lm", "-ldl", "-lpthread"]
 DYNAMIC = [f"-l{name}" for name in SYSTEM_LIBRARIES]
@@ -35,19 +38,27 @@ HEADERS = {  # and the packages of them, of each of the systems
 }
 
 
-def check_headers(compiler):
-    """Fail with what to install rather than with what the compiler says of each file."""
+def missing_headers(compiler):
     asked = "".join(f"#if !__has_include(<{header}>)\nmissing {header}\n#endif\n" for header in HEADERS)
     words = [*compiler.compiler_so, f"-I{sysconfig.get_path('include')}", "-E", "-P", "-xc", "-"]
     try:
         done = subprocess.run(words, input=asked, stdout=subprocess.PIPE, text=True, check=False)
     except FileNotFoundError:
         raise PlatformError(f"there is no C compiler {words[0]}: install gcc (Debian, RHEL) or c-compiler (conda-forge)") from None
-    missing = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("missing ")]
-    if missing:
-        lines = [f"{tool} install {' '.join(HEADERS[header][column] for header in missing)} ({system})"
-                 for column, (system, tool) in enumerate(SYSTEMS.items())]
-        raise PlatformError(f"missing {', '.join(missing)}: {', '.join(lines)}")
+    return [line.split()[1] for line in done.stdout.splitlines() if line.startswith("missing ")]
+
+
+def complain(missing):
+    """Say what to install rather than what the compiler says of each file."""
+    lines = [f"{tool} install {' '.join(HEADERS[header][column] for header in missing)} ({system})"
+             for column, (system, tool) in enumerate(SYSTEMS.items())]
+    raise PlatformError(f"missing {', '.join(missing)}: {', '.join(lines)}")
+
+
+def brought(header):
+    """The folder with the sources of a header's library, which a source distribution of `make dist` has, or None."""
+    folder = HERE / "libraries" / {"zlib.h": "z"}.get(header, header.removesuffix(".h"))
+    return folder if (folder / "build").exists() else None
 
 
 def ncurses(compiler):
@@ -89,12 +100,51 @@ def compile_all(compiler, files, folder, macros=()):
 
 class BuildLibrary(build_clib):
     def build_libraries(self, libraries):
-        check_headers(self.compiler)
+        missing = missing_headers(self.compiler)
+        if unknown := [header for header in missing if not brought(header)]:
+            complain(unknown)
+        for header in missing:
+            self.build_brought(brought(header))
+        blocks = self.build_blocks()
+        loaded = [blocks, *([self.build_hook(blocks)] if LIMITED else [])]
+        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), loaded),
+                                        ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
             archive = pathlib.Path(self.build_clib, self.compiler.library_filename(name))
             archive.unlink(missing_ok=True)  # or objects of files that are gone would stay in it
             self.compiler.create_static_lib(objects, name, self.build_clib)
+
+    def build_blocks(self):
+        """The library that programs load for run --blocks-from, as in the Makefile: it goes below the prefix, where the program looks."""
+        made = os.path.join(os.environ.get("GPU_TRACKER_OBJECTS", ""), BLOCKS)
+        if os.path.exists(made):
+            return made
+        files = [*sources("inject/*.c"), *(HERE / "inject/sources").read_text().split()]
+        folder = os.path.join(self.build_temp, "blocks")
+        objects = self.compiler.compile(files, folder, MACROS, INCLUDE, extra_postargs=[*COMPILE, "-ffunction-sections", "-fdata-sections"])
+        self.compiler.link_shared_object(objects, os.path.basename(BLOCKS), folder, extra_postargs=[
+            "-Wl,--gc-sections,-z,nodelete,--as-needed,--strip-debug,--version-script=inject/exports.map", "-ldl", "-lpthread"])
+        return os.path.join(folder, os.path.basename(BLOCKS))
+
+    def build_hook(self, blocks):
+        """The module beside it by which functions of Python programs become blocks: run --python-blocks."""
+        folder = os.path.join(self.build_temp, "hook")
+        include = [*INCLUDE, "inject", sysconfig.get_path("include")]
+        objects = self.compiler.compile(HOOK_SOURCES, folder, MACROS, include, extra_postargs=COMPILE)
+        self.compiler.link_shared_object(objects, os.path.basename(HOOK), folder, extra_postargs=[
+            "-Wl,--strip-debug,-rpath,$ORIGIN", f"-L{os.path.dirname(blocks)}", f"-l:{os.path.basename(BLOCKS)}"])
+        return os.path.join(folder, os.path.basename(HOOK))
+
+    def build_brought(self, folder):
+        """Where a library is not installed, its sources beside ours are compiled: the program and the module have it inside."""
+        words = (folder / "build").read_text().split()
+        files = [str((folder / word).relative_to(HERE)) for word in words if word.endswith(".c")]
+        options = [word for word in words if word.startswith("-D")]
+        INCLUDE.append(str(folder.relative_to(HERE)))
+        objects = self.compiler.compile(files, self.build_temp, MACROS, INCLUDE, extra_postargs=[*COMPILE, "-w", *options])
+        self.compiler.create_static_lib(objects, folder.name, self.build_clib)
+        self.compiler.add_library_dir(self.build_clib)
 
 
 class BuildProgram(build_scripts):

@@ -2,8 +2,13 @@
 
 It runs alone and under each tracker in turns of a few seconds, and each turn is compared with those alone before and after it, so
 other work on the machine weighs on both.
+
+--pairs N: one load and one gpu-tracker, which is stopped and goes on in turns of --seconds, so that neither begins anew: means of
+N pairs with their standard errors, for each second and for each second of CPU time that the load was given. Its walks have a share of
+all time, so that twice as many fall into the turns in which it goes on.
 """
 import argparse
+import math
 import os
 import signal
 import statistics
@@ -65,6 +70,45 @@ def trackers(arguments):
         yield "gpu_tracker 5.0.1", lambda pid: [str(ORIGINAL / "python"), f"{HERE}/original_attach.py", str(pid), period, "r.csv"]
 
 
+def turn(load, process, goes_on):
+    process.send_signal(signal.SIGCONT if goes_on else signal.SIGSTOP)
+    time.sleep(0.05)
+    return load.measure()
+
+
+def change(pairs, figure):
+    """Mean of the logarithms of tracked over stopped, and its standard error, as ratios beyond 1."""
+    logarithms = [math.log(figure(tracked) / figure(stopped)) for tracked, stopped in pairs]
+    error = statistics.stdev(logarithms) / math.sqrt(len(logarithms))
+    return math.expm1(statistics.mean(logarithms)), error
+
+
+def in_pairs(arguments):
+    load = Load(arguments.threads, arguments.megabytes, arguments.seconds)
+    pairs = []
+    with tempfile.TemporaryDirectory() as folder:
+        line = [arguments.program, "attach", "--disable-logs", "--sleep-time", str(arguments.period), "--tracking-file", "r.csv"]
+        process = subprocess.Popen([*line, str(load.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+        try:
+            time.sleep(arguments.settle)
+            for number in range(arguments.pairs):
+                order = (True, False) if number % 2 else (False, True)
+                turns = {goes_on: turn(load, process, goes_on) for goes_on in order}
+                pairs.append((turns[True], turns[False]))
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.send_signal(signal.SIGINT)
+            load.close()
+            process.wait(20)
+    figures = {"operations a second": lambda turn: turn[0], "operations a CPU second": lambda turn: turn[0] / turn[4],
+               "median latency": lambda turn: turn[1], "99th percentile": lambda turn: turn[2]}
+    rows = []
+    for name, figure in figures.items():
+        mean, error = change(pairs, figure)
+        rows.append([name, f"{mean:+.1%}", f"{error:.1%}", f"{mean - 2 * error:+.1%} to {mean + 2 * error:+.1%}"])
+    table([f"of {len(pairs)} pairs of {arguments.seconds} s", "tracked", "standard error", "two of them"], rows)
+
+
 def median_of(results, column):
     return statistics.median(result[column] for result in results)
 
@@ -77,10 +121,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--settle", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--pairs", type=int, help="of turns with one tracker that is stopped and goes on")
     parser.add_argument("--only", nargs="+", help="names of trackers")
     parser.add_argument("--program", default=GPU_TRACKER)
     arguments = parser.parse_args()
     print(f"{arguments.threads} threads, {arguments.megabytes} MB resident, tracked every {arguments.period} s. {machine()}\n")
+    if arguments.pairs:
+        in_pairs(arguments)
+        return
     contestants = [(name, line) for name, line in trackers(arguments) if not arguments.only or name in arguments.only]
     alone, tracked, lost = [run_once(arguments, None)], {}, {}
     for _ in range(arguments.rounds):

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/own_name.h"
+#include "heap.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
@@ -348,6 +349,7 @@ int agent_main(int count, char **words)
     if (child)
         return child < 0 ? tell_failure(&agent, errno, "the sampler cannot be forked") : 0;
     outlive(parent, number);
+    heap_keep_small();
     prctl(PR_SET_TIMERSLACK, 1ul);
     if (!count || strcmp(words[0], AGENT_VERSION) != 0)
         return refuse(&agent, count ? words[0] : "none");

@@ -14,6 +14,7 @@
 #include "api/program.h"
 #include "base/rank.h"
 #include "base/root.h"
+#include "heap.h"
 #include "jobs.h"
 #include "launch.h"
 #include "message.h"
@@ -82,6 +83,7 @@ struct track {
     char mark[48];         /* see leave_mark */
     char blocks[PATH_MAX]; /* where the command's processes leave their code blocks, "" when not asked for */
     struct gt_block_injection injection;
+    struct gt_python_hooks hooks;
     struct gt_group *group;
     bool is_strict; /* what could not be recorded or reported makes the exit status */
 };
@@ -101,6 +103,7 @@ static void do_without_recording(struct track *track, const struct gt_error *err
     *track->blocks = '\0';
     unsetenv(GT_BLOCKS_ENVIRONMENT);
     gt_block_injection_unset(&track->injection);
+    gt_python_hooks_unset();
 }
 
 static int check_tracker(struct track *track, struct gt_error *error)
@@ -136,6 +139,7 @@ static void tell_of_folder(struct track *track)
 static int prepare(struct track *track, const struct options *options, bool as_original)
 {
     struct gt_error error = {0};
+    heap_keep_small();
     *track = (struct track){.settings = settings_tracker(options)};
     track->is_strict = options->strict_recording;
     track->watch.is_quiet = options->disable_logs;
@@ -191,6 +195,7 @@ static int collect_blocks(struct track *track, const struct options *options)
     if (!*track->blocks)
         return 0;
     gt_block_injection_end(&track->injection, track->blocks, watch_warn, &track->watch);
+    gt_python_hooks_end(&track->hooks, track->blocks, watch_warn, &track->watch);
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
     return status < 0 ? say_failure(status, &error) : 0;
@@ -256,18 +261,39 @@ static int prepare_injection(struct track *track, const struct options *options)
     return status == -EINVAL ? say_usage("%s", error.text) : status < 0 ? say_failure(status, &error) : 0;
 }
 
+static int prepare_hooks(struct track *track, const struct options *options)
+{
+    struct gt_error error = {0};
+    track->hooks.patterns = options->python_blocks.value;
+    gt_python_hooks_sources(&track->hooks, track->injection.sources);
+    int status = gt_python_hooks_check(&track->hooks, &error);
+    return status == -EINVAL ? say_usage("--python-blocks: %s", error.text)
+           : status < 0      ? say_failure(status, &error)
+                             : 0;
+}
+
+/* The option that makes code blocks be collected, or NULL. */
+static const char *wish_for_blocks(const struct options *options)
+{
+    bool is_default = options->blocks_from && !options->typed[OPTION_NUMBER_blocks_from];
+    if (options->blocks || options->python_blocks.count)
+        return options->blocks ? "blocks" : "python-blocks";
+    return options->blocks_from && (!is_default || options->tracking_file) ? "blocks-from" : NULL;
+}
+
 static int prepare_blocks(struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
-    bool is_default = options->blocks_from && !options->typed[OPTION_NUMBER_blocks_from];
-    if (!options->blocks && (!options->blocks_from || (is_default && !options->tracking_file)))
+    const char *wish = wish_for_blocks(options);
+    if (!wish)
         return 0;
     if (!options->tracking_file)
-        return say_usage("--%s: the blocks are kept with a tracking file: give --tracking-file",
-                         options->blocks ? "blocks" : "blocks-from");
+        return say_usage("--%s: the blocks are kept with a tracking file: give --tracking-file", wish);
     if (!track->settings.tracking_file)
         return 0; /* which was told */
     int status = prepare_injection(track, options);
+    if (!status)
+        status = prepare_hooks(track, options);
     if (status)
         return status;
     status = gt_blocks_prepare(track->blocks, sizeof track->blocks, options->tracking_file, options->overwrite, &error);
@@ -281,6 +307,7 @@ static int prepare_blocks(struct track *track, const struct options *options)
     if (options->blocks_cpu)
         setenv(GT_BLOCKS_CPU_ENVIRONMENT, options->blocks_cpu, 1);
     gt_block_injection_set(&track->injection, watch_warn, &track->watch);
+    gt_python_hooks_set(&track->hooks);
     return 0;
 }
 
@@ -338,6 +365,7 @@ static int run_instead(struct track *track, char **words, int code)
         gt_blocks_cancel(track->blocks);
     unsetenv(GT_BLOCKS_ENVIRONMENT);
     gt_block_injection_unset(&track->injection);
+    gt_python_hooks_unset();
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
 }

@@ -197,9 +197,9 @@ static struct gt_range_name *add_name(struct gt_range_process *process, struct g
 
 static struct gt_range_name *name_of(struct gt_range_domain *domain, const char *text, size_t length)
 {
-    struct gt_range_process *process = gt_range_process();
+    struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
     struct gt_range_name *name;
-    if (!process || !gt_range_domain_is_on(domain))
+    if (!process)
         return NULL;
     length = without_tail(text, length);
     uint64_t hash = hash_of(domain, text, length);

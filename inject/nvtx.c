@@ -57,6 +57,8 @@ static struct gt_range_domain *default_domain(void)
 
 static struct gt_range_name *message_of(struct gt_range_domain *domain, const struct attributes *attributes)
 {
+    if (!gt_range_domain_is_on(domain))
+        return NULL;
     if (!attributes || attributes->size < sizeof *attributes || !attributes->message)
         return gt_range_name(domain, NULL);
     switch (attributes->message_type) {

@@ -78,14 +78,22 @@ struct entry *entries_add(struct entries *entries, const void *frame, unsigned l
     return entry;
 }
 
+struct entry *entries_find_frame(const struct entries *entries, const void *frame)
+{
+    for (int32_t i = *list_of(entries, frame); i != NONE; i = entries->entry[i].older_in_list)
+        if (entries->entry[i].frame == frame)
+            return &entries->entry[i];
+    return NULL;
+}
+
 struct entry *entries_find(const struct entries *entries, const void *frame, unsigned long thread)
 {
     struct entry *entry = entries->entry;
     if (entries->count == 1)
         return &entry[entries->newest];
-    for (int32_t i = *list_of(entries, frame); i != NONE; i = entry[i].older_in_list)
-        if (entry[i].frame == frame)
-            return &entry[i];
+    struct entry *found = entries_find_frame(entries, frame);
+    if (found)
+        return found;
     for (int32_t i = entries->newest; i != NONE; i = entry[i].older)
         if (entry[i].thread == thread)
             return &entry[i];

@@ -32,6 +32,8 @@ struct entry *entries_add(struct entries *entries, const void *frame, unsigned l
 /* The entry to leave, of one at least: the latest of this frame; else (entered through an ExitStack) of this thread; else
  * (a generator that another thread closes) of all. */
 struct entry *entries_find(const struct entries *entries, const void *frame, unsigned long thread);
+/* The latest entry of this frame, or NULL. */
+struct entry *entries_find_frame(const struct entries *entries, const void *frame);
 void entries_remove(struct entries *entries, struct entry *entry);
 
 #endif

@@ -1,5 +1,6 @@
 /* Every metric, where it comes from on this machine, and what would enable the rest. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES };
+enum { OTHER_SOURCES = 6 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
 
 struct doctor {
     struct source *source;
@@ -79,12 +80,14 @@ static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
     add_source(doctor, "rapl: perf against powercap", NULL, 0, &both);
 }
 
-/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on. */
-static void add_accounting(struct doctor *doctor, const struct gt_sampler_source *source)
+/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on, and what it counts of errors. */
+static void add_nvml(struct doctor *doctor, const struct gt_sampler_source *source)
 {
     struct gt_availability availability;
     gt_nvml_survey_marks(source->state, &availability);
     add_source(doctor, "nvml: accounting", NULL, 0, &availability);
+    gt_nvml_survey_health(source->state, &availability);
+    add_source(doctor, "nvml: health", NULL, 0, &availability);
 }
 
 /* What older kernels lack; of a stored machine's nothing is known. */
@@ -98,6 +101,24 @@ static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
     }
 }
 
+/* Whether blocks can be had of programs that nobody changed. */
+static void add_block_sources(struct doctor *doctor)
+{
+    struct gt_error missing = {0};
+    char library[PATH_MAX];
+    bool has_library = gt_block_library(library, sizeof library, &missing) == 0;
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
+        struct gt_availability availability = {0};
+        const char *taken = gt_block_source_taken(i, has_library ? library : "");
+        snprintf(availability.source, sizeof availability.source, "%s", gt_block_sources[i].variable);
+        if (!has_library)
+            gt_unavailable(&availability, GT_BROKEN, "", "%s", missing.text);
+        else if (taken)
+            gt_unavailable(&availability, GT_ABSENT, "", "%s is set already, to another tool", taken);
+        add_source(doctor, gt_block_sources[i].row, NULL, 0, &availability);
+    }
+}
+
 static void gather(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
 {
     for (size_t i = 0; i < sampler->source_count; i++) {
@@ -108,11 +129,12 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
         if (source->type == &gt_collector_rapl)
             add_rapl(doctor, sampler);
         if (source->type == &gt_collector_nvml)
-            add_accounting(doctor, source);
+            add_nvml(doctor, source);
     }
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);
     add_kernel(doctor, sampler);
+    add_block_sources(doctor);
 }
 
 /* A figure that several could give comes from the one that claimed it. */

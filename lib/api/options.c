@@ -207,6 +207,20 @@ int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_
     return status;
 }
 
+static int check_recording(const struct gt_tracker_options *options, struct gt_error *error)
+{
+    char path[4096];
+    struct gt_store_options store = {.path = path, .overwrite = options->overwrite, .detail = options->detail};
+    int status = gt_recorder_path(options, 0, path, sizeof path, error);
+    return status < 0 ? status : gt_store_check(&store, error);
+}
+
+int gt_tracker_check_copy(const struct gt_tracker_options *options, struct gt_error *error)
+{
+    int status = check_values(options, error);
+    return status < 0 || !options->tracking_file ? status : check_recording(options, error);
+}
+
 int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *error)
 {
     struct gt_tracker_options copy;
@@ -216,13 +230,8 @@ int gt_tracker_check(const struct gt_tracker_options *options, struct gt_error *
     status = check_values(&copy, error);
     if (status >= 0)
         status = check_machine(&copy, error);
-    if (status >= 0 && copy.tracking_file) {
-        char path[4096];
-        struct gt_store_options store = {.path = path, .overwrite = copy.overwrite, .detail = copy.detail};
-        status = gt_recorder_path(&copy, 0, path, sizeof path, error);
-        if (status >= 0)
-            status = gt_store_check(&store, error);
-    }
+    if (status >= 0 && copy.tracking_file)
+        status = check_recording(&copy, error);
     gt_tracker_options_release(&copy);
     return status;
 }

@@ -129,16 +129,15 @@ int gt_tracker_open(struct gt_tracker **ret, pid_t pid, const struct gt_tracker_
                     struct gt_error *error)
 {
     bool is_own = pid == 0 || pid == getpid();
-    int status = gt_tracker_check(options, error);
-    if (status < 0)
-        return status;
     struct gt_tracker *tracker = calloc(1, sizeof *tracker);
     if (!tracker)
         return gt_error_system(error, ENOMEM, "tracker");
     pthread_mutex_init(&tracker->mutex, NULL);
     tracker->pidfd = tracker->stop_fd = -1;
     tracker->recorder.sampler.root.fd = -1;
-    status = gt_tracker_options_copy(&tracker->options, options, error);
+    int status = gt_tracker_options_copy(&tracker->options, options, error);
+    if (status >= 0)
+        status = gt_tracker_check_copy(&tracker->options, error);
     if (status >= 0)
         status = open_recorder(tracker, pid ? pid : getpid(), is_own, error);
     if (status < 0) {

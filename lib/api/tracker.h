@@ -27,6 +27,8 @@ struct gt_tracker {
 /* Options: defaults filled in, strings copied. */
 int gt_tracker_options_copy(struct gt_tracker_options *ret, const struct gt_tracker_options *options,
                             struct gt_error *error);
+/* Check all but the machine, of options that are copied; what opening the sampler finds wrong with that is told then. */
+int gt_tracker_check_copy(const struct gt_tracker_options *options, struct gt_error *error);
 /* Check all but the machine and the tracking file's place. */
 int gt_tracker_check_values(const struct gt_tracker_options *options, struct gt_error *error);
 void gt_tracker_options_release(struct gt_tracker_options *options);

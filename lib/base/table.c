@@ -331,6 +331,54 @@ size_t gt_table_rows(const struct gt_table *table)
     return table && table->columns ? table->column[table->columns - 1].count : 0;
 }
 
+static void keep_texts(struct gt_table_column *column, const bool *is_wanted)
+{
+    size_t kept = 0;
+    int64_t end = 0;
+    for (size_t row = 0; row < column->count; row++) {
+        int64_t begin = column->begin[row], length = column->begin[row + 1] - begin;
+        if (!is_wanted[row])
+            continue;
+        memmove(column->text + end, column->text + begin, (size_t)length);
+        column->begin[kept++] = end;
+        end += length;
+    }
+    column->begin[kept] = end;
+    column->texts = kept;
+}
+
+static void keep_cells(struct gt_table_column *column, const bool *is_wanted)
+{
+    size_t size = cell_size(column), kept = 0;
+    char *cell = column->cell;
+    column->missing = 0;
+    for (size_t row = 0; row < column->count; row++) {
+        bool is_there = !column->validity || (column->validity[row / 8] >> row % 8 & 1);
+        if (!is_wanted[row])
+            continue;
+        if (size)
+            memmove(cell + kept * size, cell + row * size, size);
+        if (column->validity)
+            column->validity[kept / 8] = (uint8_t)((column->validity[kept / 8] & ~(1U << kept % 8)) | (unsigned)is_there
+                                                                                                          << kept % 8);
+        column->missing += !is_there;
+        kept++;
+    }
+    if (column->validity) /* of cells to come it is set */
+        for (size_t row = kept; row < column->count; row++)
+            column->validity[row / 8] |= (uint8_t)(1U << row % 8);
+    column->count = kept;
+}
+
+void gt_table_keep_rows(struct gt_table *table, const bool *is_wanted)
+{
+    for (size_t i = 0; table && !table->failed && i < table->columns; i++) {
+        if (table->column[i].kind == GT_CELL_PLAIN_TEXT)
+            keep_texts(&table->column[i], is_wanted);
+        keep_cells(&table->column[i], is_wanted);
+    }
+}
+
 bool gt_table_is_missing(const struct gt_table *table, size_t row, size_t column)
 {
     const uint8_t *validity = table->column[column].validity;

@@ -49,6 +49,8 @@ struct gt_table {
     int failed;  /* 0, or the negative errno of the first failure */
     int owners;
     unsigned flags; /* for whoever shows the table */
+    size_t shown;   /* likewise: how many rows at most, and how many were left out for that */
+    size_t left_out;
 };
 
 /* NULL without memory. */
@@ -91,6 +93,8 @@ int gt_table_finish_columns(struct gt_table **ret, struct gt_table *table, const
                             size_t count, const char *subject, struct gt_error *error);
 
 size_t gt_table_rows(const struct gt_table *table); /* complete ones */
+/* Takes out the rows that are not wanted, of a table that nobody else owns yet. */
+void gt_table_keep_rows(struct gt_table *table, const bool *is_wanted);
 bool gt_table_is_missing(const struct gt_table *table, size_t row, size_t column);
 /* Returns a number or an integer; NaN when it is missing or of another kind. */
 double gt_table_cell_number(const struct gt_table *table, size_t row, size_t column);

@@ -16,6 +16,7 @@
 #include "blocks/block_event.h"
 #include "blocks/block_notes.h"
 #include "blocks/block_run.h"
+#include "blocks/hook_notes.h"
 #include "store/store.h"
 
 #define MARK ".gpu-tracker-blocks"
@@ -49,6 +50,13 @@ static bool holds_notes(int fd)
     return length == 0 || (length > 0 && sscanf(text, "%llu %31s", &program, source) == 2);
 }
 
+/* PID.hooks: see hook_notes.h. */
+static bool is_named_as_hooks(const char *name)
+{
+    size_t digits = strspn(name, DIGITS);
+    return digits && !strcmp(name + digits, GT_HOOK_NOTES_SUFFIX);
+}
+
 /* One that was being made may be empty. */
 static bool begins_so(int fd, bool may_be_empty)
 {
@@ -65,12 +73,14 @@ static bool begins_so(int fd, bool may_be_empty)
 static bool is_written_by_us(int folder, const char *name)
 {
     struct stat facts;
-    bool is_notes = is_named_as_notes(name);
-    if (!is_notes && !is_named_so(name))
+    bool is_notes = is_named_as_notes(name), is_hooks = is_named_as_hooks(name);
+    if (!is_notes && !is_hooks && !is_named_so(name))
         return false;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     bool is = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) &&
-              (is_notes ? holds_notes(fd) : begins_so(fd, *name == '.'));
+              (is_notes   ? holds_notes(fd)
+               : is_hooks ? gt_hook_notes_are(fd)
+                          : begins_so(fd, *name == '.'));
     if (fd >= 0)
         close(fd);
     return is;

@@ -18,12 +18,13 @@ enum gt_block_source_id {
 enum gt_block_way {
     GT_BLOCK_WAY_LIBRARY, /* the variable is the path of the library */
     GT_BLOCK_WAY_PRELOAD, /* the path is added to a list */
+    GT_BLOCK_WAY_PYTHON,  /* by python_hooks.h */
 };
 
 struct gt_block_source {
-    const char *name;
+    const char *name, *row; /* "blocks: nvtx" in doctor */
     enum gt_block_way way;
-    const char *variable, *older, *what, *help;
+    const char *variable, *what;
 };
 extern const struct gt_block_source gt_block_sources[GT_BLOCK_SOURCES];
 

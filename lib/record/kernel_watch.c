@@ -6,8 +6,13 @@
 
 void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root)
 {
-    gt_made_groups_begin(&watch->made, watch->groups);
+    gt_made_groups_begin(&watch->made, watch->groups, watch->lines_hash);
     gt_group_events_read(watch->groups, root, &watch->begin);
+}
+
+void gt_kernel_watch_release(struct gt_kernel_watch *watch)
+{
+    gt_made_groups_release(&watch->made);
 }
 
 static void read_name(struct gt_kernel_watch *watch, const struct gt_root *root)

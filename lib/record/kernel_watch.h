@@ -10,6 +10,7 @@
 
 struct gt_kernel_watch {
     struct gt_control_group groups[GT_CONTROLLERS];
+    uint64_t lines_hash; /* what finding them returned; 0: they are not those of the main process */
     struct gt_group_events begin;
     struct gt_made_groups made;
     pid_t largest_pid;
@@ -19,6 +20,7 @@ struct gt_kernel_watch {
 
 /* Count from now on; `groups` have been found. */
 void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root);
+void gt_kernel_watch_release(struct gt_kernel_watch *watch);
 /* Find the largest process; called after each look at the processes. */
 void gt_kernel_watch_look(struct gt_kernel_watch *watch, const struct gt_tree *tree);
 /* Fill *ret with what has happened since the begin. */

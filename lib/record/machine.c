@@ -94,7 +94,8 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->ram_unit, sizeof machine->ram_unit, "%s", gt_unit_full_name(options->ram_unit));
     snprintf(machine->gpu_ram_unit, sizeof machine->gpu_ram_unit, "%s", gt_unit_full_name(options->gpu_ram_unit));
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", gt_unit_full_name(options->time_unit));
-    gt_control_groups_find(&recorder->sampler.root, machine->pid, recorder->kernel.groups);
+    recorder->kernel.lines_hash = gt_control_groups_find(&recorder->sampler.root, machine->pid,
+                                                         recorder->kernel.groups);
     machine->ram_capacity = gt_limit_capacity(&recorder->sampler.root, recorder->kernel.groups);
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);

@@ -2,9 +2,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/grow.h"
 #include "collect/process/process.h"
 
 static const double LEAST_RAM = 0x1p20; /* below this a process is not asked again */
@@ -29,9 +30,18 @@ static void remember(struct gt_made_groups *groups, uint64_t hash, int group)
     groups->membership[groups->memberships++].group = group;
 }
 
-void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_control_group own[GT_CONTROLLERS])
+void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_control_group own[GT_CONTROLLERS],
+                          uint64_t lines_hash)
 {
     *groups = (struct gt_made_groups){.own = own[GT_CONTROLLER_MEMORY]};
+    if (lines_hash)
+        remember(groups, lines_hash, NOT_WATCHED);
+}
+
+void gt_made_groups_release(struct gt_made_groups *groups)
+{
+    free(groups->made);
+    *groups = (struct gt_made_groups){0};
 }
 
 static void read_limit(const struct gt_made_groups *groups, struct gt_made_group *made, const struct gt_root *root)
@@ -59,7 +69,9 @@ static int watch(struct gt_made_groups *groups, const struct gt_root *root, cons
     bool is_own = gt_control_group_holds(group, &groups->own);
     if (group->version != groups->own.version || is_own || groups->count == GT_MADE_GROUPS)
         return NOT_WATCHED;
-    struct gt_made_group *made = &groups->made[groups->count];
+    struct gt_made_group *made = GT_GROW_BY_ONE(groups->made, groups->count);
+    if (!made)
+        return NOT_WATCHED;
     *made = (struct gt_made_group){.group = *group, .begin = gt_group_oom_kills(root, group), .limit = NAN};
     made->is_below = group->version == 2 && gt_control_group_holds(&groups->own, group);
     made->oom_kills = made->begin - made->begin;
@@ -74,7 +86,7 @@ static int group_of(struct gt_made_groups *groups, const struct gt_process *proc
     ssize_t length = gt_process_read_text(process, "cgroup", text, sizeof text);
     if (length <= 0)
         return UNKNOWN;
-    uint64_t hash = gt_hash(text, (size_t)length);
+    uint64_t hash = gt_control_groups_hash(text);
     int found = known(groups, hash);
     if (found != UNKNOWN && (found < 0 || !groups->made[found].is_gone))
         return found;

@@ -24,8 +24,8 @@ struct gt_made_group {
 
 struct gt_made_groups {
     struct gt_control_group own; /* that in which the main process was found */
-    size_t count;
-    struct gt_made_group made[GT_MADE_GROUPS]; /* those after the first so many are not watched */
+    size_t count; /* at most GT_MADE_GROUPS: later ones are not watched */
+    struct gt_made_group *made;
     /* /proc/PID/cgroup was found to say this: a hash, and the group, -1 where it is the job's own or one that is not watched. */
     size_t memberships;
     struct {
@@ -34,8 +34,10 @@ struct gt_made_groups {
     } membership[GT_MADE_MEMBERSHIPS];
 };
 
-/* The main process may have gone elsewhere since its groups were found. */
-void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_control_group own[GT_CONTROLLERS]);
+/* The main process may have gone elsewhere since its groups were found. `lines_hash` is what finding them returned, or 0. */
+void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_control_group own[GT_CONTROLLERS],
+                          uint64_t lines_hash);
+void gt_made_groups_release(struct gt_made_groups *groups);
 /* After each look at the processes. A process is asked for its group when it is met, when it has become another program, and whenever
  * its memory has doubled. */
 void gt_made_groups_look(struct gt_made_groups *groups, const struct gt_tree *tree);

@@ -91,8 +91,10 @@ static void begin(struct gt_recorder *recorder)
     gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
     recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
     gt_allocation_read(&recorder->machine, &recorder->sampler.root, recorder->kernel.groups);
-    if (recorder->options.cgroup)
+    if (recorder->options.cgroup) {
         gt_place_take_group(&recorder->machine, gt_cgroup_place(recorder->options.cgroup), recorder->kernel.groups);
+        recorder->kernel.lines_hash = 0;
+    }
     gt_kernel_watch_begin(&recorder->kernel, &recorder->sampler.root);
     gt_summary_init(&recorder->summary);
     gt_energy_curve_follow(&recorder->energy, &recorder->machine, 0);
@@ -146,6 +148,7 @@ void gt_recorder_close(struct gt_recorder *recorder)
     if (recorder->own_window > 0)
         gt_own_peak_end(recorder->own_window);
     gt_sampler_close(&recorder->sampler);
+    gt_kernel_watch_release(&recorder->kernel);
     gt_combine_release(&recorder->combiner);
     gt_energy_curve_release(&recorder->energy);
     gt_summary_release(&recorder->summary);

@@ -81,11 +81,24 @@ static int open_roster(struct gt_sampler *sampler, const struct gt_sampler_optio
 /* Descriptors for the processes and the recording, which all else may not take. */
 enum { RESERVED = 10 };
 
+/* Their collector has found out whether /proc shows the processes that this one knows. */
+static int check_processes(const struct gt_sampler *sampler, struct gt_error *error)
+{
+    for (size_t i = 0; i < sampler->source_count; i++)
+        if (!strcmp(sampler->source[i].type->name, "proc") && !sampler->source[i].state)
+            return gt_pid_namespace_check(&sampler->root, error);
+    return 0;
+}
+
 static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
     int status = gt_sampler_probe(sampler, options, error);
     if (status < 0)
         return status;
+    if ((status = check_processes(sampler, error)) < 0) {
+        gt_sampler_close(sampler);
+        return status;
+    }
     gt_account_init(&sampler->account, options->launched ? 0 : now_in_ticks());
     status = gt_walker_open(&sampler->walker, &sampler->root, &sampler->clock, options->memory,
                             &sampler->walker_availability, error);
@@ -151,8 +164,7 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
     int status = gt_sampler_probe(sampler, &machine, error);
     if (status < 0)
         return status;
-    status = gt_pid_namespace_check(&sampler->root, error);
-    if (status < 0) {
+    if ((status = check_processes(sampler, error)) < 0) {
         gt_sampler_close(sampler);
         return status;
     }

@@ -6,7 +6,9 @@
  *   gpu(device, uuid, name, brand, memory, selected)
  *   gpu_data, process_data                              the detail rows; they carry their sample's timestamp
  *   process(number, pid, parent, start, name, command, began, ended, ram_peak, cpu_time)    with detail: each process
- * While it is written the database is in WAL mode; a finished one is a single file. user_version is the layout. */
+ * While it is written the database is in WAL mode; a finished one is a single file. user_version is the layout. On file systems of a
+ * network, and where there are no locks, the writer locks the file once for as long as it writes, if it can, and has no index of the
+ * log beside it. */
 #ifndef GT_STORE_SQLITE_H
 #define GT_STORE_SQLITE_H
 
@@ -39,8 +41,15 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
  * `may_remove` it is refused, and so is always what is no regular file. `check` removes nothing. */
 int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *error);
 
+/* Remove the index of its log, of which nobody knows. */
+void gt_sqlite_clear_index(const char *path);
+
 /* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
+/* Open one whose writer is dead, or a copy; `name` is what errors call it. */
+int gt_sqlite_open_without_index(sqlite3 **ret, const char *path, const char *name, struct gt_error *error);
+/* Open a copy, in $TMPDIR, of one whose writer may be at work and keeps the index of the log to itself. */
+int gt_sqlite_open_copy(sqlite3 **ret, const char *path, struct gt_error *error);
 bool gt_sqlite_has_table(sqlite3 *database, const char *table);
 
 int gt_sqlite_read_open(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "store/file_locks.h"
 #include "store/sqlite.h"
 #include "store/sqlite_minutes.h"
 
@@ -56,7 +57,11 @@ struct output {
     sqlite3_stmt *insert;
 };
 
+/* How the file is shared with readers: by locks and an index in memory that all map, or not at all. */
+enum sharing { SHARED, LOCKED, WITHOUT_LOCKS };
+
 struct sqlite_writer {
+    enum sharing sharing, alone; /* now, and where sharing is not possible */
     sqlite3 *database;
     char *path;
     struct output data;
@@ -219,17 +224,6 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
     return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
 }
 
-/* `path` is writer->path, or where the file is made. */
-static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings,
-                            struct gt_error *error)
-{
-    if (sqlite3_open_v2(path, &writer->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-        return gt_sqlite_error(writer->database, writer->path, error);
-    sqlite3_extended_result_codes(writer->database, 1);
-    sqlite3_busy_timeout(writer->database, 1000);
-    return gt_sqlite_run(writer->database, writer->path, settings, error);
-}
-
 static void close_statements(struct sqlite_writer *writer)
 {
     sqlite3_finalize(writer->data.insert);
@@ -248,6 +242,34 @@ static void close_database(struct sqlite_writer *writer)
     close_statements(writer);
     sqlite3_close(writer->database);
     writer->database = NULL;
+}
+
+static int open_database(struct sqlite_writer *writer, const char *path, const char *settings, struct gt_error *error)
+{
+    const char *system = writer->sharing == WITHOUT_LOCKS ? "unix-none" : NULL;
+    if (sqlite3_open_v2(path, &writer->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, system) != SQLITE_OK)
+        return gt_sqlite_error(writer->database, writer->path, error);
+    sqlite3_extended_result_codes(writer->database, 1);
+    sqlite3_busy_timeout(writer->database, 1000);
+    int status = 0;
+    if (writer->sharing != SHARED)
+        status = gt_sqlite_run(writer->database, writer->path, "PRAGMA locking_mode=EXCLUSIVE", error);
+    return status < 0 ? status : gt_sqlite_run(writer->database, writer->path, settings, error);
+}
+
+/* `path` is writer->path, or where the file is made. What keeps SQLite from sharing it shows here. */
+static int connect_database(struct sqlite_writer *writer, const char *path, const char *settings,
+                            struct gt_error *error)
+{
+    struct gt_error problem = {0};
+    int status = open_database(writer, path, settings, &problem);
+    if (status < 0 && writer->sharing == SHARED) {
+        close_database(writer);
+        gt_sqlite_clear_index(path);
+        writer->sharing = writer->alone;
+        status = open_database(writer, path, settings, NULL);
+    }
+    return status < 0 ? gt_error_copy(error, &problem) : 0;
 }
 
 static void release(struct sqlite_writer *writer)
@@ -321,7 +343,6 @@ static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool re
     return status;
 }
 
-/* Whoever finds the file finds its tables in it. */
 static int make(struct sqlite_writer *writer, const struct gt_store_options *options, const struct gt_machine *machine,
                 struct gt_error *error)
 {
@@ -330,6 +351,8 @@ static int make(struct sqlite_writer *writer, const struct gt_store_options *opt
     int status = gt_new_file_begin(&file, writer->path);
     if (status < 0)
         return gt_error_system(error, -status, "%s", writer->path);
+    writer->alone = gt_file_is_locked(file.fd) < 0 ? WITHOUT_LOCKS : LOCKED;
+    writer->sharing = gt_file_is_on_network(file.fd) || writer->alone == WITHOUT_LOCKS ? writer->alone : SHARED;
     snprintf(settings, sizeof settings, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA user_version=%d",
              GT_RECORDING_VERSION);
     status = connect_database(writer, file.hidden, settings, error);

@@ -151,3 +151,12 @@ int gt_call_profiles(struct gt_trace *trace, enum gt_calls calls)
     free(event);
     return status;
 }
+
+bool gt_calls_alone(const struct gt_trace *trace)
+{
+    static const char *const tools[] = {"fee", "FEE", "py-spy"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        found |= gt_trace_find(trace, tools[i]) != GT_TRACE_NONE;
+    return found && gt_trace_find(trace, "cpu_op") == GT_TRACE_NONE;
+}

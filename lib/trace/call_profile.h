@@ -11,5 +11,7 @@ enum gt_calls {
 
 /* Adds a profile for each thread that has any. Returns 0 or -ENOMEM. */
 int gt_call_profiles(struct gt_trace *trace, enum gt_calls calls);
+/* Returns true for traces of tools that record Python functions alone: viztracer, py-spy. */
+bool gt_calls_alone(const struct gt_trace *trace);
 
 #endif

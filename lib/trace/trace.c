@@ -24,7 +24,14 @@ const char *gt_trace_profiler_name(enum gt_trace_profiler profiler)
 
 const char *gt_trace_unit_name(enum gt_profile_unit unit)
 {
-    static const char *const names[] = {"seconds", "samples", "bytes"};
+    static const char *const names[] = {"seconds", "samples", "bytes", "bytes", "bytes", "allocations"};
+    return names[unit];
+}
+
+const char *gt_trace_measure_name(enum gt_profile_unit unit)
+{
+    static const char *const names[] = {
+        "seconds", "samples", "bytes", "bytes held at the peak", "bytes allocated in total", "allocations"};
     return names[unit];
 }
 

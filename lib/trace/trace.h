@@ -163,7 +163,15 @@ enum gt_trace_profiler {
 };
 
 /* The times of a profile are one of these. */
-enum gt_profile_unit { GT_PROFILE_SECONDS, GT_PROFILE_SAMPLES, GT_PROFILE_BYTES, GT_PROFILE_UNITS };
+enum gt_profile_unit {
+    GT_PROFILE_SECONDS,
+    GT_PROFILE_SAMPLES,
+    GT_PROFILE_BYTES,       /* it is not told of what */
+    GT_PROFILE_HELD,        /* bytes at the peak */
+    GT_PROFILE_ALLOCATED,   /* bytes in total, freed or not */
+    GT_PROFILE_ALLOCATIONS, /* how many */
+    GT_PROFILE_UNITS
+};
 
 /* One function of a Python profile. One that is only named as a caller has calls of -1 and times of NaN. */
 struct gt_trace_function {
@@ -262,6 +270,7 @@ const char *gt_trace_text(const struct gt_trace *trace, uint32_t string);
 /* Return the names of a profiler and a unit. */
 const char *gt_trace_profiler_name(enum gt_trace_profiler profiler);
 const char *gt_trace_unit_name(enum gt_profile_unit unit);
+const char *gt_trace_measure_name(enum gt_profile_unit unit); /* "bytes held at the peak" */
 /* Returns the number of a text, GT_TRACE_NONE when no event has it. */
 uint32_t gt_trace_find(const struct gt_trace *trace, const char *text);
 /* Return the process and the file that an event belongs to. */

@@ -111,3 +111,9 @@ def test_staged_installation(tmp_path):
     text = (tmp_path / "opt/gpu-tracker/lib/pkgconfig/gpu-tracker.pc").read_text()
     assert "prefix=/opt/gpu-tracker\n" in text and str(tmp_path) not in text
     assert os.access(tmp_path / "opt/gpu-tracker/bin/gpu-tracker", os.X_OK)
+
+
+def test_the_library_of_blocks_is_found_from_the_program(prefix, tmp_path):
+    program = [prefix / "bin/gpu-tracker", "run", "--quiet", "--no-history", "--blocks-from=nvtx", "--tf=run.csv", "--"]
+    found = output(*program, "sh", "-c", "echo $NVTX_INJECTION64_PATH", cwd=tmp_path)
+    assert found == str(prefix / "lib/gpu-tracker/libgputracker-blocks.so")

@@ -52,6 +52,30 @@ def test_the_largest_allocations(analyse):
     assert figures(analyse(STATS)) == {"/job/data.py:12(load)": (1500, None), "{native}": (100, None), "other places": (400, None)}
 
 
+def test_what_is_counted_is_said_and_not_mixed(gpu_tracker, analyse, tmp_path):
+    frames = {"frames": [{"name": "load", "file": "data.py", "line": 12}, {"name": "main", "file": "train.py", "line": 40}]}
+    both = {"$schema": "https://www.speedscope.app/file-format-schema.json", "exporter": "memray@1.20.0", "shared": frames,
+            "profiles": [{"type": "sampled", "name": "Memory", "unit": "bytes", "startValue": 0, "endValue": 5000,
+                          "samples": [[1], [1, 0]], "weights": [1000, 4000]},
+                         {"type": "sampled", "name": "Allocations", "unit": "none", "startValue": 0, "endValue": 7,
+                          "samples": [[1], [1, 0]], "weights": [5, 2]}]}
+    rows = analyse(both, name="both.json")["sampled"]
+    assert [(row["measure"], row["self"]) for row in rows] == [("bytes held at the peak", 4000), ("bytes held at the peak", 1000),
+                                                               ("allocations", 5), ("allocations", 2)]
+    assert {row["measure"] for row in analyse(CSV)["sampled"]} == {"bytes held at the peak"}
+    assert {row["measure"] for row in analyse(STATS)["sampled"]} == {"bytes allocated in total"}
+    shown = {}
+    for name, content in (("both.json", both), ("stats.json", STATS)):
+        (tmp_path / name).write_text(json.dumps(content))
+        for analysis in ("functions", "allocations"):
+            shown[name, analysis] = subprocess.run([gpu_tracker, "profile", analysis, tmp_path / name], capture_output=True, text=True,
+                                                   check=True).stdout
+    peak, number = shown["both.json", "functions"].split("Functions by number of allocations:")
+    assert "held at the peak" in peak and "4.0" in peak and "self (kB)" in peak and "kB" not in number
+    assert "allocated in total" in shown["stats.json", "functions"]
+    assert "Allocated at the peak" in shown["both.json", "allocations"]
+
+
 def test_damage_costs_itself(gpu_tracker, tmp_path):
     for name, content, lost in (("a.csv", CSV + "no row\nMALLOC,1,x,1,0x1,f;a.py;1\nMALLOC,1,5,1,0x1,f;a.py;1\n", 2),
                                 ("a.json", json.dumps({

@@ -257,3 +257,11 @@ def test_the_page_in_a_browser(export, width, dark):
         assert page.value("document.querySelectorAll('#graph .found').length") > 0
         assert "found" in page.value("document.getElementById('about').textContent")
         assert not page.said
+
+
+@pytest.mark.parametrize("name, words", [("py-spy.collapsed", "88 % of the samples in "), ("viztracer.json", "33 % of the time in ")])
+def test_the_report_tells_what_costs_most(gpu_tracker, name, words):
+    found = json.loads(subprocess.run([gpu_tracker, "profile", "-f", "json", FIXTURE / name], check=True, stdout=subprocess.PIPE).stdout)
+    assert found["findings"][0]["advice"].startswith(words) and found["findings"][0]["see"] == "functions"
+    shown = subprocess.run([gpu_tracker, "profile", FIXTURE / name], check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert "% of the time profiled" in shown and "Ranks" not in shown

@@ -63,6 +63,7 @@ def test_the_wheel_has_everything(archives):
     wanted = {f"gpu_tracker/{path.name}" for path in (ROOT / "python" / "gpu_tracker").glob("*.py*")}
     assert wanted | {"ipygpulogger.py", "gpu_tracker/_core.abi3.so", "gpu_tracker/py.typed", "gpu_tracker/_core.pyi"} <= set(names)
     assert any(name.endswith(".data/scripts/gpu-tracker") for name in names)
+    assert any(name.endswith(".data/data/lib/gpu-tracker/libgputracker-blocks.so") for name in names)
     assert any(name.endswith("entry_points.txt") for name in names)
 
 
@@ -84,7 +85,7 @@ def test_the_source_archive_has_everything(archives):
     with tarfile.open(archives[1]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {"VERSION", "LICENSE", "README.md", "setup.py", "pyproject.toml"}
-    for pattern in ("lib/*/*.[chd]*", "cli/*.[chd]*", "include/*.h", "include/*/*.h", "python/*.[ch]", "python/gpu_tracker/*.p*"):
+    for pattern in ("lib/*/*.[chd]*", "cli/*.[chd]*", "inject/*", "include/*.h", "include/*/*.h", "python/*.[ch]", "python/gpu_tracker/*.p*"):
         wanted.update(os.path.relpath(path, ROOT) for path in ROOT.glob(pattern))
     assert wanted <= names
 

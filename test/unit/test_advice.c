@@ -524,7 +524,7 @@ static void hot_functions_are_named(void **state)
     struct gt_report *report = advise(profiled(6));
     assert_says(
         report,
-        "60 % of the Python time in m.py:14(load) itself (6 of 10 s in 3 calls, by cProfile), mostly for m.py:13(main)",
+        "60 % of the Python time in m.py:14(load) itself (6.00 s of 10.0 s in 3 calls, by cProfile), mostly for m.py:13(main)",
         6e6, "functions");
     assert_int_equal(traces_rows(report, "advice"), 1);
     gt_report_free(report);

@@ -78,7 +78,7 @@ static void watch(struct machine *machine)
     assert_int_equal(gt_tree_open(&machine->tree, &machine->root, MAIN, false, &error), 0);
     assert_int_equal(gt_tree_add(&machine->tree, CHILD), 1);
     assert_int_equal(gt_tree_add(&machine->tree, OTHER), 1);
-    gt_control_groups_find(&machine->root, MAIN, machine->watch.groups);
+    machine->watch.lines_hash = gt_control_groups_find(&machine->root, MAIN, machine->watch.groups);
     gt_kernel_watch_begin(&machine->watch, &machine->root);
 }
 
@@ -105,6 +105,7 @@ static const struct gt_kernel_events *told(struct machine *machine)
 
 static void end(struct machine *machine)
 {
+    gt_kernel_watch_release(&machine->watch);
     gt_tree_close(&machine->tree);
     fake_proc_destroy(machine->folder, &machine->root);
 }

@@ -37,6 +37,35 @@ static struct gt_table *sample(void)
     return table;
 }
 
+static void some_rows_are_kept(void **state)
+{
+    (void)state;
+    static const bool wanted[10] = {[1] = true, [3] = true, [5] = true, [8] = true, [9] = true};
+    static const char *const plain[] = {"bc", NULL, "", NULL, "a", "bc"};
+    struct gt_table *table = sample();
+    struct gt_buffer text = {0};
+    gt_table_keep_rows(table, wanted);
+    gt_table_number(table, 7); /* rows may follow */
+    gt_table_integer(table, 7);
+    gt_table_choice(table, 1000, "bc");
+    gt_table_text(table, "bc");
+    gt_table_time(table, 7);
+    assert_int_equal(gt_table_finish(&table, table, "sample", NULL), 0);
+    assert_int_equal(gt_table_rows(table), 6);
+    assert_true(gt_table_cell_number(table, 0, 0) == 0.5 && isnan(gt_table_cell_number(table, 2, 0)));
+    assert_true(isnan(gt_table_cell_number(table, 0, 1)) && gt_table_cell_integer(table, 1, 1) == 3);
+    for (size_t row = 0; row < 6; row++)
+        if (plain[row])
+            assert_string_equal(gt_table_cell_text(table, row, 3, &text), plain[row]);
+        else
+            assert_null(gt_table_cell_text(table, row, 3, &text));
+    assert_string_equal(gt_table_cell_text(table, 5, 2, &text), "bc");
+    assert_int_equal(gt_table_cell_integer(table, 3, 4), 8);
+    assert_true(gt_table_is_missing(table, 4, 4) && !gt_table_is_missing(table, 5, 4));
+    gt_buffer_release(&text);
+    gt_table_free(table);
+}
+
 static void cells_come_back(void **state)
 {
     (void)state;
@@ -169,6 +198,7 @@ static void streams_are_of_arrow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(some_rows_are_kept),
         cmocka_unit_test(cells_come_back),
         cmocka_unit_test(cells_of_another_kind_fail),
         cmocka_unit_test(whole_numbers_become_integers),

@@ -287,39 +287,62 @@ static void write_caller(struct gt_adviser *adviser, const struct gt_function_su
     free(caller);
 }
 
+/* "0.1 s of 3 s in 40 calls", "120 of 400" samples. */
+static void write_amount(const struct gt_function_sum *sum, enum gt_profile_unit unit, double total,
+                         struct gt_buffer *out)
+{
+    double amount = sum->figure[GT_TOTAL_TIME], calls = sum->figure[GT_TOTAL_CALLS];
+    if (unit == GT_PROFILE_SECONDS)
+        gt_buffer_printf(out, "%s of %s", GT_TIME_WORDS(amount * 1e9), GT_TIME_WORDS(total * 1e9));
+    else
+        gt_buffer_printf(out, "%.0f of %.0f", amount, total);
+    if (!isnan(calls))
+        gt_buffer_printf(out, calls > 1 ? " in %.0f calls" : " in %.0f call", calls);
+}
+
 static void judge_function(struct gt_adviser *adviser, const struct gt_function_sums *sums,
-                           const struct gt_function_sum *sum, double total)
+                           const struct gt_function_sum *sum, enum gt_profile_unit unit, double total)
 {
     enum gt_trace_profiler profiler = (enum gt_trace_profiler)sum->key[1];
     bool is_python = profiler == GT_PROFILER_CPROFILE || profiler == GT_PROFILER_PYINSTRUMENT;
     const char *name = profiler == GT_PROFILER_CPROFILE ? "cProfile" : gt_trace_profiler_name(profiler);
     double seconds = sum->figure[GT_TOTAL_TIME], share = gt_percent(seconds, total);
-    struct gt_buffer title = {0}, caller = {0}, calls = {0};
+    struct gt_buffer title = {0}, caller = {0}, amount = {0};
+    bool is_time = unit == GT_PROFILE_SECONDS;
     if (profiler == GT_PROFILER_CHAKRA || !(share >= HOT)) /* its GPUs and threads work at once: their sum is no time */
         return;
     write_caller(adviser, sums, sum, &caller);
-    if (!isnan(sum->figure[GT_TOTAL_CALLS]))
-        gt_buffer_printf(&calls, " in %.0f calls", sum->figure[GT_TOTAL_CALLS]);
-    gt_advise(adviser, (struct gt_gain){share, seconds * 1e6, 0}, "functions",
-              "%.0f %% of the %stime in %s itself (%.3g of %.3g s%s, by %s)%s", share, is_python ? "Python " : "",
-              gt_function_title(adviser->input, sum, &title), seconds, total, calls.length ? calls.data : "", name,
+    write_amount(sum, unit, total, &amount);
+    gt_advise(adviser, (struct gt_gain){share, is_time ? seconds * 1e6 : NAN, 0}, "functions",
+              "%.0f %% of the %s in %s itself (%s, by %s)%s", share,
+              !is_time    ? "samples"
+              : is_python ? "Python time"
+                          : "time",
+              gt_function_title(adviser->input, sum, &title), amount.data ? amount.data : "", name,
               caller.length ? caller.data : "");
     gt_buffer_release(&title);
     gt_buffer_release(&caller);
-    gt_buffer_release(&calls);
+    gt_buffer_release(&amount);
 }
 
-static void advise_functions(struct gt_adviser *adviser)
+static void judge_functions(struct gt_adviser *adviser, enum gt_profile_unit unit)
 {
     struct gt_function_sums sums = {0};
     double total[GT_PROFILERS] = {0};
-    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, GT_PROFILE_SECONDS, NULL, &sums);
+    adviser->status = gt_functions_sum(adviser->input, GT_DUMPS_ALL, unit, NULL, &sums);
     for (size_t i = 0; i < sums.count; i++)
         if (sums.sum[i].figure[GT_TOTAL_TIME] > 0)
             total[sums.sum[i].key[1]] += sums.sum[i].figure[GT_TOTAL_TIME];
     for (size_t i = 0; i < sums.count && adviser->status >= 0; i++)
-        judge_function(adviser, &sums, &sums.sum[i], total[sums.sum[i].key[1]]);
+        judge_function(adviser, &sums, &sums.sum[i], unit, total[sums.sum[i].key[1]]);
     gt_functions_release(&sums);
+}
+
+static void advise_functions(struct gt_adviser *adviser)
+{
+    judge_functions(adviser, GT_PROFILE_SECONDS);
+    if (adviser->status >= 0)
+        judge_functions(adviser, GT_PROFILE_SAMPLES);
 }
 
 /* ---- samples of SMDebug's system metrics, and of our own recordings ---- */
@@ -611,7 +634,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_table *table = gt_analysis_table(root, "advice", adviser.count ? title : "Advice",
                                                "number:cost_percent number:could_win_us text:advice text:see");
     gt_table_flags(table, GT_SENTENCES);
-    for (size_t i = 0; i < adviser.count && i < gt_list_top(input, 20); i++) {
+    gt_top_shown(table, GT_LIST_SHOWN);
+    for (size_t i = 0; i < adviser.count; i++) {
         gt_table_number(table, adviser.advice[i].gain.percent);
         gt_table_number(table, adviser.advice[i].gain.us);
         gt_table_text(table, adviser.advice[i].sentence);
@@ -628,5 +652,6 @@ const struct gt_analysis gt_analysis_advice = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .of_calls = true,
     .build = build,
 };

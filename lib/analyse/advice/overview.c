@@ -100,6 +100,7 @@ static void add_sources(const struct job *job)
 {
     const struct gt_trace *trace = job->input->trace;
     struct gt_table *table = gt_report_table(job->root, "sources", "Sources");
+    gt_top_left_out(table, 0);
     char text[200];
     gt_table_column(table, "file", "file", GT_CELL_TEXT, NULL);
     gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
@@ -145,6 +146,21 @@ static const struct {
     [GT_RANK_HOST] = {"host_percent", "host_us", "host", "host"},
     [GT_RANK_KERNEL] = {NULL, NULL, NULL, "kernels"},
 };
+
+/* Is it of profiles alone, which tell of functions? */
+static bool is_profile(const struct job *job)
+{
+    return !job->ranks && job->input->trace->profile_count;
+}
+
+/* Ranks of which nothing is known are no table. */
+static bool has_figures(const struct job *job)
+{
+    bool found = false;
+    for (size_t i = 0; i < job->ranks; i++)
+        found |= job->rank[i].steps || !isnan(job->rank[i].whole);
+    return found;
+}
 
 static struct gt_table *make_rank_table(const struct job *job)
 {
@@ -220,8 +236,8 @@ static void add_ranks(const struct job *job)
         gt_table_text(table, words.length ? words.data : NULL);
         gt_buffer_release(&words);
     }
-    gt_table_flags(table, GT_PAGE_FIRST);
-    gt_analysis_empty(job->root, table, "none: no events that last, and no steps");
+    gt_table_flags(table, has_figures(job) ? GT_PAGE_FIRST : GT_ONLY_DATA);
+    gt_analysis_empty(job->root, table, is_profile(job) ? NULL : "none: no events that last, and no steps");
 }
 
 /* ---- steps ---- */
@@ -295,6 +311,7 @@ static int add_steps(const struct job *job)
 {
     struct gt_spans steps = {0};
     struct gt_table *table = gt_report_table(job->root, "steps", "Steps of the slowest rank");
+    gt_top_left_out(table, 0);
     gt_table_column(table, "mode", "mode", GT_CELL_TEXT, NULL);
     gt_table_column(table, "steps", "steps", GT_CELL_INTEGER, NULL);
     time_column(table, "median", "median_us", "median");
@@ -309,7 +326,8 @@ static int add_steps(const struct job *job)
         to = gt_spans_run(&steps, from, 1);
         status = add_mode(job, table, &steps, from, to);
     }
-    gt_analysis_empty(job->root, table, "none: no ProfilerStep, no step numbers, and no range \"step N\"");
+    gt_analysis_empty(job->root, table,
+                      is_profile(job) ? NULL : "none: no ProfilerStep, no step numbers, and no range \"step N\"");
     gt_spans_release(&steps);
     return status;
 }
@@ -472,6 +490,7 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
     gt_table_column(table, "advice", "finding", GT_CELL_TEXT, NULL);
     gt_table_column(table, "see", "see profile", GT_CELL_TEXT, NULL);
     gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE);
+    gt_top_left_out(table, 0); /* which is told with those below 5 % */
     for (size_t i = 0; i < findings->count && i < shown; i++) {
         const struct finding *finding = &findings->finding[i];
         struct gt_buffer sentence = {0};
@@ -524,6 +543,14 @@ static bool has_calls(const struct job *job)
     return false;
 }
 
+static bool tells_time(const struct gt_trace *trace)
+{
+    bool found = false;
+    for (size_t i = 0; i < trace->profile_count; i++)
+        found |= trace->profile[i].unit == GT_PROFILE_SECONDS || trace->profile[i].unit == GT_PROFILE_SAMPLES;
+    return found;
+}
+
 /* Findings rest on GPUs' work: where there is none, a report without findings says nothing good. */
 static void write_limits(const struct job *job, struct gt_buffer *out)
 {
@@ -548,9 +575,20 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
                          example);
     if (job->ranks && !steps)
         gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
-    if (!job->ranks)
+    if (is_profile(job)) {
+        if (!tells_time(job->input->trace))
+            gt_buffer_text(out, "a profile of memory: profile functions and profile allocations tell who holds it");
+    } else if (!job->ranks) {
         gt_buffer_text(out, is_empty(job->input->trace) ? "there are no events in what was read"
                                                         : "no events that last, and no steps: ranks are not compared");
+    }
+}
+
+static const char *no_findings(const struct job *job, bool has_limits)
+{
+    return has_limits        ? "none, in what the traces tell"
+           : is_profile(job) ? "no function takes 25 % of the time itself: profile functions lists them"
+                             : "nothing that costs 5 % or more was found";
 }
 
 static void add_verdict(const struct job *job, const struct findings *findings)
@@ -561,8 +599,7 @@ static void add_verdict(const struct job *job, const struct findings *findings)
         gt_report_text(job->root, "not_known", "Not known", limits.data);
     gt_job_brief_limits(&job->brief, limits.length ? limits.data : NULL, findings->count);
     if (!findings->count)
-        gt_report_text(job->root, "reason", "Findings",
-                       limits.length ? "none, in what the traces tell" : "nothing that costs 5 % or more was found");
+        gt_report_text(job->root, "reason", "Findings", no_findings(job, limits.length > 0));
     gt_buffer_release(&limits);
 }
 
@@ -606,5 +643,6 @@ const struct gt_analysis gt_analysis_overview = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .of_calls = true,
     .build = build,
 };

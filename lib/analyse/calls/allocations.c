@@ -178,12 +178,13 @@ static void write_stack(const struct gt_trace *trace, const struct holder *holde
     }
 }
 
-static void add_peak(const struct gt_analysis_input *input, struct gt_node *root, struct holders *holders)
+static void add_peak(const struct gt_analysis_input *input, struct gt_node *root, struct holders *holders,
+                     const char *title)
 {
     const struct gt_trace *trace = input->trace;
     struct gt_buffer text = {0};
     double total = 0;
-    struct gt_table *table = gt_analysis_table(root, "peak", "Allocated at the peak",
+    struct gt_table *table = gt_analysis_table(root, "peak", title,
                                                "text:device number:allocated_bytes number:share_percent text:function");
     struct gt_table *stacks = gt_analysis_table(root, "stacks", "Stacks",
                                                 "text:file text:device number:allocated_bytes text:stack");
@@ -191,7 +192,10 @@ static void add_peak(const struct gt_analysis_input *input, struct gt_node *root
         total += holders->holder[i].bytes;
     if (holders->count)
         qsort(holders->holder, holders->count, sizeof *holders->holder, more_bytes);
-    for (size_t i = 0; i < holders->count && i < gt_list_top(input, 20); i++) {
+    size_t most = gt_list_top(input, GT_LIST_SHOWN);
+    gt_top_left_out(table, holders->count > most ? holders->count - most : 0);
+    gt_top_left_out(stacks, holders->count > most ? holders->count - most : 0);
+    for (size_t i = 0; i < holders->count && i < most; i++) {
         const struct holder *holder = &holders->holder[i];
         gt_buffer_clear(&text);
         write_function(trace, shown(trace, holder), &text);
@@ -217,11 +221,15 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     int status = find_devices(input->trace, &devices);
     (void)error;
     for (size_t i = 0; i < input->trace->profile_count && status >= 0; i++)
-        if (input->trace->profile[i].unit == GT_PROFILE_BYTES)
+        if (input->trace->profile[i].unit == GT_PROFILE_BYTES || input->trace->profile[i].unit == GT_PROFILE_HELD)
+            status = add_holders(&input->trace->profile[i], &holders);
+    bool of_peak = holders.count > 0;
+    for (size_t i = 0; i < input->trace->profile_count && !of_peak && status >= 0; i++)
+        if (input->trace->profile[i].unit == GT_PROFILE_ALLOCATED)
             status = add_holders(&input->trace->profile[i], &holders);
     if (status >= 0) {
         add_devices(input, root, &devices, holders.count);
-        add_peak(input, root, &holders);
+        add_peak(input, root, &holders, of_peak || !holders.count ? "Allocated at the peak" : "Allocated in total");
     }
     free(devices.device);
     free(holders.holder);

@@ -101,6 +101,7 @@ static int add_calls(const struct gt_analysis_input *input, struct gt_table *tab
         gt_table_number(table, gt_percent(row[i].total, (double)host));
         gt_numbers_cells(table, &lengths);
     }
+    gt_top_shown(table, GT_LIST_SHOWN);
     gt_numbers_release(&lengths);
     free(row);
     return status;

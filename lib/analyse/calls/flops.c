@@ -347,6 +347,7 @@ static int add_operators(const struct flops *flops, struct gt_node *root, int by
         gt_table_number(table, rate);
         gt_table_number(table, gt_percent(rate * 1e12, flops->peak));
     }
+    gt_top_shown(table, GT_LIST_SHOWN);
     gt_analysis_empty(root, table, NULL);
     free(row);
     gt_spans_release(&spans);
@@ -426,6 +427,7 @@ static int add_uncounted(const struct flops *flops, struct gt_node *root, struct
         gt_table_number(table, row[i].total / 1e3);
         gt_table_number(table, gt_percent(row[i].total, time_of(&flops->node[span->key[0]])));
     }
+    gt_top_shown(table, GT_LIST_SHOWN);
     gt_analysis_empty(root, table, NULL);
     free(row);
     gt_spans_release(&spans);

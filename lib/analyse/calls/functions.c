@@ -361,7 +361,9 @@ static int add_sums(const struct gt_analysis_input *input, const struct tables *
     for (size_t i = 0; i < sums->count && status >= 0; i++) {
         const struct gt_function_sum *sum = &sums->sum[i];
         of_profiler = i && memcmp(sum->key, sum[-1].key, 2 * sizeof *sum->key) == 0 ? of_profiler + 1 : 0;
-        if (of_profiler >= gt_list_top(input, 20))
+        bool is_shown = of_profiler < gt_list_top(input, GT_LIST_SHOWN);
+        gt_top_left_out(tables->functions, !is_shown);
+        if (!is_shown)
             continue;
         add_function(input, tables, sums, sum);
         status = add_callers(input, tables, sums, sum);
@@ -369,29 +371,90 @@ static int add_sums(const struct gt_analysis_input *input, const struct tables *
     return status;
 }
 
-/* Samplers that know no times count samples, or bytes. */
-static int add_weights(const struct gt_analysis_input *input, struct gt_table *table, enum gt_dump_group by, int key,
-                       enum gt_profile_unit unit)
+/* Samplers that know no times count samples, bytes or allocations: people see a table of each. */
+struct weights {
+    struct gt_table *all, *shown;
+    enum gt_profile_unit unit;
+    bool grouped;
+    double total;
+};
+
+static const char *const weight_titles[GT_PROFILE_UNITS] = {
+    [GT_PROFILE_SAMPLES] = "Sampled functions (samples)",
+    [GT_PROFILE_BYTES] = "Functions by memory",
+    [GT_PROFILE_HELD] = "Functions by memory held at the peak",
+    [GT_PROFILE_ALLOCATED] = "Functions by memory allocated in total",
+    [GT_PROFILE_ALLOCATIONS] = "Functions by number of allocations",
+};
+
+static struct gt_table *make_weights(struct gt_node *root, const struct weights *weights)
+{
+    char columns[200], key[40];
+    bool is_count = weights->unit == GT_PROFILE_SAMPLES || weights->unit == GT_PROFILE_ALLOCATIONS;
+    const char *kind = is_count ? "integer" : "number", *unit = is_count ? "" : "_bytes";
+    snprintf(key, sizeof key, "sampled_%d", (int)weights->unit);
+    snprintf(columns, sizeof columns, "%stext:profiler text:function %s:self%s %s:total%s number:self_percent",
+             weights->grouped ? "text:group " : "", kind, unit, kind, unit);
+    struct gt_table *table = gt_analysis_table(root, key, weight_titles[weights->unit], columns);
+    gt_table_flags(table, GT_ONLY_PEOPLE);
+    gt_top_left_out(table, 0);
+    return table;
+}
+
+static void put_weight(const struct weights *weights, struct gt_table *table, double value)
+{
+    if (weights->unit == GT_PROFILE_SAMPLES || weights->unit == GT_PROFILE_ALLOCATIONS) {
+        if (isnan(value))
+            gt_table_missing(table);
+        else
+            gt_table_integer(table, llround(value));
+    } else {
+        gt_table_number(table, value);
+    }
+}
+
+static void add_weight(const struct gt_analysis_input *input, const struct weights *weights,
+                       const struct gt_function_sums *sums, const struct gt_function_sum *sum)
+{
+    struct gt_buffer title = {0};
+    const char *group = weights->grouped ? sums->group[sum->key[0]] : NULL;
+    const char *profiler = gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]);
+    gt_function_title(input, sum, &title);
+    gt_table_text(weights->all, group);
+    gt_table_text(weights->all, profiler);
+    gt_table_text(weights->all, title.data);
+    gt_table_number(weights->all, sum->figure[GT_TOTAL_TIME]);
+    gt_table_number(weights->all, sum->figure[GT_CUMULATIVE_TIME]);
+    gt_table_number(weights->all, gt_percent(sum->figure[GT_TOTAL_TIME], weights->total));
+    gt_table_text(weights->all, gt_trace_unit_name(weights->unit));
+    gt_table_text(weights->all, gt_trace_measure_name(weights->unit));
+    if (group)
+        gt_table_text(weights->shown, group);
+    gt_table_text(weights->shown, profiler);
+    gt_table_text(weights->shown, title.data);
+    put_weight(weights, weights->shown, sum->figure[GT_TOTAL_TIME]);
+    put_weight(weights, weights->shown, sum->figure[GT_CUMULATIVE_TIME]);
+    gt_table_number(weights->shown, gt_percent(sum->figure[GT_TOTAL_TIME], weights->total));
+    gt_buffer_release(&title);
+}
+
+static int add_weights(const struct gt_analysis_input *input, struct gt_node *root, struct weights *weights,
+                       enum gt_dump_group by, int key)
 {
     struct gt_function_sums sums = {0};
-    struct gt_buffer title = {0};
-    double total = 0;
-    int status = gt_functions_sum(input, by, unit, NULL, &sums);
+    int status = gt_functions_sum(input, by, weights->unit, NULL, &sums);
+    size_t shown = gt_list_top(input, GT_LIST_SHOWN);
     if (status >= 0)
         qsort_r(sums.sum, sums.count, sizeof *sums.sum, by_figure, &key);
+    weights->grouped = by != GT_DUMPS_ALL;
+    weights->shown = sums.count ? make_weights(root, weights) : NULL;
+    weights->total = 0;
     for (size_t i = 0; i < sums.count; i++)
-        total += sums.sum[i].figure[GT_TOTAL_TIME];
-    for (size_t i = 0; i < sums.count && i < gt_list_top(input, 20); i++) {
-        const struct gt_function_sum *sum = &sums.sum[i];
-        gt_table_text(table, by == GT_DUMPS_ALL ? NULL : sums.group[sum->key[0]]);
-        gt_table_text(table, gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]));
-        gt_table_text(table, gt_function_title(input, sum, &title));
-        gt_table_number(table, sum->figure[GT_TOTAL_TIME]);
-        gt_table_number(table, sum->figure[GT_CUMULATIVE_TIME]);
-        gt_table_number(table, gt_percent(sum->figure[GT_TOTAL_TIME], total));
-        gt_table_text(table, gt_trace_unit_name(unit));
-    }
-    gt_buffer_release(&title);
+        weights->total += isnan(sums.sum[i].figure[GT_TOTAL_TIME]) ? 0 : sums.sum[i].figure[GT_TOTAL_TIME];
+    for (size_t i = 0; i < sums.count && i < shown; i++)
+        add_weight(input, weights, &sums, &sums.sum[i]);
+    if (sums.count > shown)
+        gt_top_left_out(weights->shown, sums.count - shown);
     gt_functions_release(&sums);
     return status;
 }
@@ -401,15 +464,19 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
 {
     struct tables tables = make_tables(root, by);
     int status = add_sums(input, &tables, key, sums);
-    struct gt_table *weights = gt_analysis_table(root, "sampled", "Sampled functions",
-                                                 "text:group text:profiler text:function number:self number:total "
-                                                 "number:self_percent text:unit");
-    for (int unit = GT_PROFILE_SAMPLES; unit < GT_PROFILE_UNITS && status >= 0; unit++)
-        status = add_weights(input, weights, by, key, (enum gt_profile_unit)unit);
-    bool has_weights = gt_table_rows(weights) > 0;
-    gt_analysis_empty(root, weights, NULL);
+    struct weights weights = {
+        .all = gt_analysis_table(root, "sampled", "Sampled functions",
+                                 "text:group text:profiler text:function number:self number:total "
+                                 "number:self_percent text:unit text:measure")};
+    for (int unit = GT_PROFILE_SAMPLES; unit < GT_PROFILE_UNITS && status >= 0; unit++) {
+        weights.unit = (enum gt_profile_unit)unit;
+        status = add_weights(input, root, &weights, by, key);
+    }
+    gt_table_flags(weights.all, GT_ONLY_DATA);
+    gt_top_left_out(weights.all, 0);
+    gt_top_left_out(tables.callers, 0);
     gt_analysis_empty(root, tables.functions,
-                      has_weights                   ? NULL
+                      gt_table_rows(weights.all)    ? NULL
                       : input->trace->profile_count ? "no function in the Python profiles of that phase, step or name"
                                                     : "no Python profiles");
     gt_table_flags(tables.callers, GT_ONLY_DATA);

@@ -262,7 +262,7 @@ static int add_tables(const struct finding *finding, struct gt_node *root)
         "number:mean_us number:gpu_time_percent number:operator_us");
     struct gt_table *kernels = gt_analysis_table(root, "kernels", "Kernels of each",
                                                  "text:node integer:sequence kernel:name number:mean_us");
-    size_t count = 0, top = gt_list_top(finding->input, 20);
+    size_t count = 0, top = gt_list_top(finding->input, GT_LIST_SHOWN);
     int64_t number = 0;
     double whole = 0;
     struct kind *kind = find_kinds(finding, &count);
@@ -270,6 +270,8 @@ static int add_tables(const struct finding *finding, struct gt_node *root)
         bool is_next = !i || kind[i].first->node != kind[i - 1].first->node;
         number = is_next ? 1 : number + 1;
         whole = is_next ? whole_of(finding, kind[i].first->node) : whole;
+        gt_top_left_out(table, (size_t)number > top);
+        gt_top_left_out(kernels, 0);
         if ((size_t)number > top)
             continue;
         add_kind(finding, table, &kind[i], number, whole);

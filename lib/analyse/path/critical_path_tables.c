@@ -191,12 +191,9 @@ static void add_names(const struct tables *tables, struct gt_node *root, const s
     struct gt_table *table = gt_analysis_table(
         root, "names", "Names on the path",
         "text:node kernel:name text:kind integer:pieces number:total_us number:percent");
-    size_t shown = gt_list_top(tables->input, SHOWN_NAMES), rank = 0;
+    gt_top_shown(table, SHOWN_NAMES);
     for (size_t i = 0; i < entries->count; i++) {
         const struct entry *entry = &entries->entry[i];
-        rank = i && entry->owner == entry[-1].owner ? rank + 1 : 0;
-        if (rank >= shown)
-            continue;
         gt_table_text(table, name_of(tables, entry->owner));
         gt_table_text(table, gt_trace_text(tables->input->trace, entry->name));
         gt_table_text(table, gt_path_kind_name(entry->kind));

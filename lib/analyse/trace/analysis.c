@@ -9,6 +9,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/inputs.h"
+#include "analyse/trace/top.h"
 #include "base/number.h"
 #include "trace/call_profile.h"
 
@@ -230,6 +231,8 @@ int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *t
         status = gt_report_new(&report, type, error);
     if (status >= 0)
         status = analysis->build(&input, gt_report_root(report), error);
+    if (status >= 0)
+        status = gt_top_cut(gt_report_root(report), input.options->top);
     if (status >= 0 && gt_report_failed(report))
         status = -ENOMEM;
     gt_analysis_close(&input);
@@ -487,7 +490,8 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
         return status;
-    if (analysis->of_profiles && gt_call_profiles(*ret, GT_CALLS_PYTHON) < 0)
+    bool of_calls = analysis->of_profiles || (analysis->of_calls && gt_calls_alone(*ret));
+    if (of_calls && gt_call_profiles(*ret, GT_CALLS_PYTHON) < 0)
         return gt_error_system(error, ENOMEM, "profile %s", analysis->name);
     keep_bounds(*ret, options);
     return select_functions(*ret, options->select, error);

@@ -62,6 +62,7 @@ struct gt_analysis {
     const char *const *arguments_by; /* those to keep where options->by is given; NULL: the same */
     int inputs;                      /* traces it looks at; 0 counts as 1: all paths are one trace */
     bool of_profiles;                /* it looks at Python profiles, not at events */
+    bool of_calls;                   /* at both, of tools that record nothing but calls of Python functions */
     bool joins;                      /* it joins events with others, which need not be selected */
     int (*build)(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error);
 };

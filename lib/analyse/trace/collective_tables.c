@@ -201,5 +201,6 @@ const struct gt_analysis gt_analysis_collectives = {
         "collectives matched over ranks: who comes last, how long others wait, transfer apart from waiting, bandwidth",
     .arguments = arguments,
     .joins = true,
+    .takes = GT_TAKES_TOP,
     .build = build,
 };

@@ -156,10 +156,10 @@ static void add_chance(struct gt_table *table, double chance)
     gt_table_text(table, isnan(chance) ? NULL : text);
 }
 
-static void add_rows(const struct gt_analysis_input *input, struct gt_table *table, const struct pair *pair,
-                     size_t count)
+static void add_rows(struct gt_table *table, const struct pair *pair, size_t count)
 {
-    for (size_t i = 0; i < count && i < gt_list_top(input, 20); i++) {
+    gt_top_shown(table, GT_LIST_SHOWN);
+    for (size_t i = 0; i < count; i++) {
         size_t calls[2] = {pair[i].to[0] - pair[i].from[0], pair[i].to[1] - pair[i].from[1]};
         bool equal = calls[0] == calls[1] && pair[i].total[0] == pair[i].total[1];
         gt_table_text(table, pair[i].name);
@@ -265,7 +265,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
         gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
         status = status < 0 ? status : test(side, pair, count);
-        add_rows(input, table, pair, count);
+        add_rows(table, pair, count);
     }
     gt_analysis_empty(root, table, "no events with durations");
     for (int i = 0; i < 2; i++) {

@@ -313,5 +313,6 @@ const struct gt_analysis gt_analysis_flight = {
     .help =
         "dumps of NCCL's flight recorder: collectives that ranks have not called, begun or finished, or that differ",
     .arguments = arguments,
+    .takes = GT_TAKES_TOP,
     .build = build,
 };

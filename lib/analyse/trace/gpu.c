@@ -423,6 +423,7 @@ const struct gt_analysis gt_analysis_idle = {
     .name = "idle",
     .help = "why GPUs stood still: waiting for the host (and its data loader), between kernels, other",
     .joins = true,
+    .takes = GT_TAKES_TOP,
     .build = build_idle,
 };
 
@@ -602,5 +603,6 @@ const struct gt_analysis gt_analysis_launches = {
     .name = "launches",
     .help = "launch delay of GPU work, length of the queues, time blocked on a full queue",
     .joins = true,
+    .takes = GT_TAKES_TOP,
     .build = build_launches,
 };

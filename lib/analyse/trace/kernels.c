@@ -52,6 +52,7 @@ static int add_kernels(const struct gt_analysis_input *input, struct gt_table *t
         gt_numbers_cells(table, &lengths);
     }
     gt_numbers_release(&lengths);
+    gt_top_shown(table, GT_LIST_SHOWN);
     free(row);
     return status;
 }
@@ -98,6 +99,7 @@ static void add_types(const struct gt_analysis_input *input, struct gt_node *roo
         root, "types", "Types over ranks",
         "text:type integer:ranks integer:count number:total_us number:percent number:mean_us number:min_us "
         "text:min_node number:max_us text:max_node number:spread_percent");
+    gt_top_left_out(table, 0); /* there are three at most */
     struct kind kind[GT_USES] = {0};
     size_t nodes = sum_kinds(spans, kind);
     double whole = kind[GT_USE_COMPUTE].total + kind[GT_USE_COMMUNICATION].total + kind[GT_USE_MEMORY].total;

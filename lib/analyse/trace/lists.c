@@ -300,7 +300,7 @@ static int find_order(const struct gt_analysis_input *input, struct gt_error *er
 struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
                                  size_t *count, int *status, struct gt_error *error)
 {
-    size_t rows = 0, kept = 0, in_group = 0;
+    size_t rows = 0;
     int order = find_order(input, error);
     struct weighed *row = malloc((spans->count + 1) * sizeof *row);
     struct gt_list_row *ret = order < 0 || !row ? NULL : malloc((spans->count + 1) * sizeof *ret);
@@ -312,13 +312,10 @@ struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const st
     }
     if (ret)
         qsort(row, rows, sizeof *row, compare_rows);
-    for (size_t i = 0; ret && i < rows; i++) {
-        in_group = i && row[i].group == row[i - 1].group ? in_group + 1 : 0;
-        if (in_group < gt_list_top(input, 20))
-            ret[kept++] = row[i].row;
-    }
+    for (size_t i = 0; ret && i < rows; i++)
+        ret[i] = row[i].row;
     free(row);
-    *count = kept;
+    *count = rows;
     return ret;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "analyse/trace/analysis.h"
+#include "analyse/trace/top.h"
 
 /* A list of numbers has a total, a mean and percentiles. Percentiles are exact, with linear interpolation between
  * the closest ranks (numpy's and pandas' default; type 7 of Hyndman and Fan, The American Statistician 50, 1996).
@@ -89,11 +90,12 @@ struct gt_list_row {
     double total;
 };
 
-/* Makes *count rows of sorted spans by their first `keys` keys, no more than options->top for each value of key 0.
+/* Makes *count rows of sorted spans by their first `keys` keys, by the values of key 0.
  * options->key is their order: "total" (where it is NULL), "count", "mean", "max" or "name". The caller frees them.
  * Returns NULL on failure: *status is -ENOMEM, or -EINVAL for an unknown order. */
 struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
                                  size_t *count, int *status, struct gt_error *error);
+enum { GT_LIST_SHOWN = 20 }; /* rows of lists that people see unless they ask for more */
 /* Returns options->top, `standard` where it is 0, SIZE_MAX where it is negative. */
 size_t gt_list_top(const struct gt_analysis_input *input, size_t standard);
 /* Replaces the values by the lengths of spans from..to in microseconds. */

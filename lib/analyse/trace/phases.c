@@ -232,7 +232,7 @@ static int build_phases(const struct gt_analysis_input *input, struct gt_node *r
 const struct gt_analysis gt_analysis_phases = {
     .name = "phases",
     .help = "intervals before, in, between and after training phases, node by node; --by step: every step alone",
-    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST,
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST | GT_TAKES_TOP,
     .build = build_phases,
 };
 

@@ -345,7 +345,7 @@ const struct gt_analysis gt_analysis_roles = {
     .name = "roles",
     .help =
         "what each step's time went to (kernels, copies, calls, data loader, CPU), SM efficiency, occupancy, tensor cores",
-    .takes = GT_TAKES_PHASES,
+    .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .arguments = arguments,
     .joins = true,
     .build = build,

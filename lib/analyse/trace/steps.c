@@ -214,7 +214,7 @@ static int build_steps(const struct gt_analysis_input *input, struct gt_node *ro
 const struct gt_analysis gt_analysis_steps = {
     .name = "steps",
     .help = "length of steps by node: --by training_phase, framework_metric or process; skew between nodes",
-    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST,
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST | GT_TAKES_TOP,
     .build = build_steps,
 };
 
@@ -375,6 +375,6 @@ const struct gt_analysis gt_analysis_stragglers = {
     .name = "stragglers",
     .help = "which rank is the slowest in how many steps, comes last to collectives, and how much others wait for it",
     .arguments = straggler_arguments,
-    .takes = GT_TAKES_PHASES,
+    .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .build = build_stragglers,
 };

@@ -248,7 +248,7 @@ static int build_utilization(const struct gt_analysis_input *input, struct gt_no
 const struct gt_analysis gt_analysis_utilization = {
     .name = "utilization",
     .help = "use of CPUs, GPUs, GPU memory and others by node; --device gpu; --by phase with --phase NAME",
-    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_DEVICE,
+    .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_DEVICE | GT_TAKES_TOP,
     .build = build_utilization,
 };
 
@@ -425,6 +425,6 @@ static int build_devices(const struct gt_analysis_input *input, struct gt_node *
 const struct gt_analysis gt_analysis_devices = {
     .name = "devices",
     .help = "how many samples of each device lie in which --ranges of use, and spans of idle GPUs",
-    .takes = GT_TAKES_DEVICE | GT_TAKES_RANGES,
+    .takes = GT_TAKES_DEVICE | GT_TAKES_RANGES | GT_TAKES_TOP,
     .build = build_devices,
 };

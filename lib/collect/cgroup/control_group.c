@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "collect/cgroup/cgroup_place.h"
 #include "collect/process/process_file.h"
 
@@ -75,18 +76,36 @@ static void find_places(const struct gt_root *root, pid_t pid, struct gt_control
         close(reader.fd);
 }
 
-void gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS])
+static uint64_t add_to_hash(uint64_t hash, const char *line)
+{
+    return hash * 31 + gt_hash(line, strlen(line));
+}
+
+uint64_t gt_control_groups_hash(char *text)
+{
+    uint64_t hash = 0;
+    char *save;
+    for (const char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        hash = add_to_hash(hash, line);
+    return hash;
+}
+
+uint64_t gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS])
 {
     char buffer[8192], *line;
+    uint64_t hash = 0;
     memset(ret, 0, GT_CONTROLLERS * sizeof *ret);
     struct gt_line_reader reader = {
         .fd = pid > 0 ? gt_process_file_open(root, pid, "cgroup") : -ENOENT, .buffer = buffer, .size = sizeof buffer};
     if (reader.fd < 0)
-        return;
-    while (gt_line_reader_next(&reader, &line) > 0)
+        return 0;
+    while (gt_line_reader_next(&reader, &line) > 0) {
+        hash = add_to_hash(hash, line);
         take_line(ret, line);
+    }
     close(reader.fd);
     find_places(root, pid, ret);
+    return hash;
 }
 
 bool gt_control_group_up(struct gt_control_group *group)

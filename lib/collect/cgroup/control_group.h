@@ -14,8 +14,10 @@ struct gt_control_group {
 enum { GT_CONTROLLER_MEMORY, GT_CONTROLLER_CPU, GT_CONTROLLERS };
 
 /* Find the groups of `pid` through which these controllers act: version 1 where it is mounted so, else version 2. Version 0: none
- * is mounted or visible, or `pid` is 0. */
-void gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS]);
+ * is mounted or visible, or `pid` is 0. Returns the hash of the lines of /proc/PID/cgroup, 0 where they cannot be read. */
+uint64_t gt_control_groups_find(const struct gt_root *root, pid_t pid, struct gt_control_group ret[GT_CONTROLLERS]);
+/* Returns the hash of the lines of this text, which it takes apart. */
+uint64_t gt_control_groups_hash(char *text);
 /* Go to the group above. Returns false at the top. */
 bool gt_control_group_up(struct gt_control_group *group);
 /* `below` is `group` or lies below it; both are of one hierarchy. */

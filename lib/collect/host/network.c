@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/number.h"
 #include "collect/collector.h"
 
 static const enum gt_metric_id metrics[] = {GT_NETWORK_NAMESPACE_RECEIVED, GT_NETWORK_NAMESPACE_SENT};
@@ -53,6 +54,22 @@ static double advance(unsigned long long *last, unsigned long long now)
     return (double)more;
 }
 
+static bool read_bytes(const char *fields, unsigned long long *received, unsigned long long *sent)
+{
+    enum { RECEIVED, SENT = 8, FIELDS };
+    unsigned long long field[FIELDS];
+    for (int i = 0; i < FIELDS; i++) {
+        const char *end = fields;
+        field[i] = gt_number_next(&end);
+        if (end == fields)
+            return false;
+        fields = end;
+    }
+    *received = field[RECEIVED];
+    *sent = field[SENT];
+    return true;
+}
+
 /* Lines "  eth0: BYTES PACKETS ... (8 of receiving) BYTES ..." after two lines of headings. */
 static void add_line(struct state *state, const char *line)
 {
@@ -61,7 +78,7 @@ static void add_line(struct state *state, const char *line)
     size_t length = colon ? (size_t)(colon - line) : 0;
     unsigned long long received, sent;
     if (!length || length >= NAME_BYTES || (length == 2 && !memcmp(line, "lo", 2)) ||
-        sscanf(colon + 1, "%llu %*u %*u %*u %*u %*u %*u %*u %llu", &received, &sent) != 2)
+        !read_bytes(colon + 1, &received, &sent))
         return;
     struct interface *interface = find(state, line, length);
     if (!interface)

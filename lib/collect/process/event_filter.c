@@ -81,23 +81,16 @@ _Static_assert(offsetof(struct proc_event, event_data.fork.parent_tgid) ==
                        offsetof(struct proc_event, event_data.exit.process_tgid),
                "forks, execs and exits have the process at the same place");
 
-static int load(const struct bpf_insn *code, size_t count)
+/* One program for both sockets, which the kernel checks and compiles once: events of forks come as NLMSG_DONE, records never do. */
+static int load_program(int map)
 {
-    union bpf_attr attributes;
-    memset(&attributes, 0, sizeof attributes);
-    attributes.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-    attributes.insns = (uint64_t)(uintptr_t)code;
-    attributes.insn_cnt = (uint32_t)count;
-    attributes.license = (uint64_t)(uintptr_t) "";
-    return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof attributes);
-}
-
-static int load_for_forks(int map)
-{
+    enum { FORK_CODE = 41 };
     const struct bpf_insn code[] = {
         MOVE(DATAGRAM, BPF_REG_1),
         SET(PASSES, 0),
         SET_MARKS(map),
+        READ(BPF_H, offsetof(struct nlmsghdr, nlmsg_type)),
+        SKIP_UNLESS(NUMBER, htons(NLMSG_DONE), FORK_CODE),
         READ(BPF_W, KIND_AT),
         MOVE(KIND, NUMBER),
         SKIP_IF(KIND, htonl(PROC_EVENT_FORK), 4),
@@ -115,16 +108,7 @@ static int load_for_forks(int map)
         LOOK_UP,
         MARK_IF_PASSES,
         END_OF_PROGRAM,
-    };
-    return load(code, sizeof code / sizeof *code);
-}
-
-static int load_for_records(int map)
-{
-    const struct bpf_insn code[] = {
-        MOVE(DATAGRAM, BPF_REG_1),
         SET(PASSES, 1), /* whatever else it is */
-        SET_MARKS(map),
         READ(BPF_H, OUTER_AT + offsetof(struct nlattr, nla_type)),
         SKIP_UNLESS(NUMBER, htons(TASKSTATS_TYPE_AGGR_PID), 10),
         READ(BPF_H, INNER_AT + offsetof(struct nlattr, nla_type)),
@@ -134,7 +118,13 @@ static int load_for_records(int map)
         LOOK_UP,
         END_OF_PROGRAM,
     };
-    return load(code, sizeof code / sizeof *code);
+    union bpf_attr attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
+    attributes.insns = (uint64_t)(uintptr_t)code;
+    attributes.insn_cnt = sizeof code / sizeof *code;
+    attributes.license = (uint64_t)(uintptr_t) "";
+    return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof attributes);
 }
 
 /* ---- The filter -------------------------------------------------------------------------------------------------- */
@@ -154,9 +144,18 @@ static int make_map(void)
 /* A program replaces the filter that a socket has. */
 static bool attach(int fd, int program)
 {
-    bool is_attached = program >= 0 && setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof program) == 0;
-    if (program >= 0)
-        close(program);
+    return fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof program) == 0;
+}
+
+static bool load(int map, int forks, int records)
+{
+    int program = load_program(map);
+    if (program < 0)
+        return false;
+    bool is_attached = attach(forks, program);
+    if (is_attached)
+        attach(records, program);
+    close(program);
     return is_attached;
 }
 
@@ -173,9 +172,7 @@ struct gt_event_filter *gt_event_filter_new(int forks, int records)
     bool is_attached = false;
     if (filter->marks) {
         gt_event_filter_narrow(filter, false); /* the kernel made the marks, all of them unset */
-        is_attached = attach(forks, load_for_forks(map));
-        if (is_attached && records >= 0)
-            attach(records, load_for_records(map));
+        is_attached = load(map, forks, records);
     }
     close(map);
     if (is_attached)

@@ -525,7 +525,7 @@ static int put_profile(struct device *device, const struct gt_pickle_value *segm
     struct gt_trace_profile *profile = thread < 0 ? NULL : gt_reading_profile(device->reading);
     if (profile) {
         profile->profiler = GT_PROFILER_SNAPSHOT;
-        profile->unit = GT_PROFILE_BYTES;
+        profile->unit = GT_PROFILE_HELD;
         profile->thread = (uint32_t)thread;
         status = gt_profile_finish(&maker, profile);
     } else {

@@ -32,6 +32,7 @@ struct memray {
     size_t stack_count, stack_capacity;
     uint32_t *function; /* of the file's numbers */
     size_t function_count, function_capacity;
+    bool has_totals; /* of `stats`: of all allocations, not of those at the peak */
 };
 
 static void note_bad(struct memray *memray, const char *what)
@@ -269,6 +270,7 @@ static int read_document(struct memray *memray, struct gt_span text)
         largest = gt_span_is(key, "top_allocations_by_size") ? value : largest;
         total = gt_span_is(key, "total_bytes_allocated") ? value : total;
     }
+    memray->has_totals = largest.text != NULL;
     int status = take_functions(memray, functions, &is_cut);
     if (status >= 0)
         status = take_chains(memray, events, &is_cut);
@@ -305,7 +307,7 @@ static int finish(struct memray *memray)
     if (!profile)
         return status < 0 ? status : -ENOMEM;
     profile->profiler = GT_PROFILER_MEMRAY;
-    profile->unit = GT_PROFILE_BYTES;
+    profile->unit = memray->has_totals ? GT_PROFILE_ALLOCATED : GT_PROFILE_HELD;
     profile->thread = (uint32_t)thread;
     return gt_profile_finish(&memray->maker, profile);
 }

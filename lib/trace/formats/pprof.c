@@ -305,7 +305,9 @@ static int finish(struct pprof *pprof, struct gt_span name, enum gt_profile_unit
     if (!profile)
         return thread < 0 ? (int)thread : -ENOMEM;
     profile->profiler = GT_PROFILER_PPROF;
-    profile->unit = unit;
+    profile->unit = gt_span_is(name, "alloc_space")     ? GT_PROFILE_ALLOCATED
+                    : gt_span_is(name, "alloc_objects") ? GT_PROFILE_ALLOCATIONS
+                                                        : unit;
     profile->thread = (uint32_t)thread;
     if (pprof->duration > 0)
         profile->duration = (double)pprof->duration / 1e9;

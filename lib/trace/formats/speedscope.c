@@ -22,6 +22,7 @@ struct file {
     size_t frame_count, frame_capacity;
     uint32_t *stack; /* of the sample */
     size_t stack_count, stack_capacity;
+    bool is_memray; /* its peak, once in bytes and once in allocations */
 };
 
 static int probe_speedscope(const struct gt_trace_probe *probe)
@@ -241,7 +242,7 @@ static int read_profile(struct file *file, struct gt_span about)
     struct gt_trace_profile *profile = status < 0 || thread < 0 ? NULL : gt_reading_profile(file->reading);
     if (profile) {
         profile->profiler = GT_PROFILER_SPEEDSCOPE;
-        profile->unit = kind;
+        profile->unit = !file->is_memray ? kind : kind == GT_PROFILE_BYTES ? GT_PROFILE_HELD : GT_PROFILE_ALLOCATIONS;
         profile->thread = (uint32_t)thread;
         status = gt_profile_finish(&maker, profile);
     } else if (status >= 0) {
@@ -255,13 +256,15 @@ static int read_profile(struct file *file, struct gt_span about)
 static int read_document(struct file *file, struct gt_span text)
 {
     struct gt_trace_damage *damage = &gt_reading_file(file->reading)->damage;
-    struct gt_span shared = {0}, frames = {0}, profiles = {0}, key, value, about;
+    struct gt_span shared = {0}, frames = {0}, profiles = {0}, exporter = {0}, key, value, about;
     struct gt_walk walk, list;
     int more = gt_walk_open(&walk, text);
     while (more >= 0 && (more = gt_walk_member(&walk, &key, &value)) > 0) {
         shared = gt_span_is(key, "shared") ? value : shared;
         profiles = gt_span_is(key, "profiles") ? value : profiles;
+        exporter = gt_span_is(key, "exporter") ? value : exporter;
     }
+    file->is_memray = exporter.length > 7 && strncmp(exporter.text, "\"memray", 7) == 0;
     if (more < 0) {
         damage->cut_off = true;
         damage->lost_bytes = text.length - (size_t)(walk.at - text.text);

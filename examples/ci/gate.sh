@@ -1,0 +1,19 @@
+#!/bin/sh
+# gate.sh BEFORE AFTER COMMAND...: run COMMAND four times in the folder BEFORE and four times in AFTER (two checkouts that are built), in turn.
+# comment.md is the comparison, for a comment on the change; the exit status is 3 where a rule of RULES is broken.
+set -eu
+before=$1 after=$2
+shift 2
+rules=${RULES:-memory>+10% cpu_time.total>+20%}
+here=$PWD
+mkdir -p measured
+for run in 1 2 3 4; do
+    (cd "$before" && gpu-tracker run -q --blocks --overwrite --tf "$here/measured/before-$run.sqlite" -- "$@")
+    (cd "$after" && gpu-tracker run -q --blocks --overwrite --tf "$here/measured/after-$run.sqlite" -- "$@")
+done
+options=
+for rule in $rules; do options="$options --fail-if $rule"; done
+sessions=
+for run in 1 2 3 4; do sessions="$sessions before=measured/before-$run.sqlite after=measured/after-$run.sqlite"; done
+# shellcheck disable=SC2086  # words
+gpu-tracker compare $options -f markdown -o comment.md $sessions

@@ -1,0 +1,260 @@
+#include "functions.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/map.h"
+#include "blocks/block.h"
+#include "blocks/hook_notes.h"
+#include "blocks/name_pattern.h"
+
+enum { MOST_NAMES = 10000, MOST_COMPARED = 20000, NEAREST = 3, LENGTH = 1000, COMPARED_LENGTH = 100 };
+
+struct near_name {
+    char *name; /* NULL: none */
+    unsigned distance;
+};
+
+struct pattern {
+    regex_t regex;
+    char *text; /* without backslashes, for comparing */
+    bool is_matched;
+    unsigned compared;
+    struct near_name near[NEAREST]; /* the nearest first */
+};
+
+/* Interpreters have one set of hooks in a process, and their callbacks no object to hand over. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct pattern *pattern;
+static size_t pattern_count;
+static char **names;
+static size_t name_count, name_capacity;
+static struct gt_map numbers; /* of names, by hash */
+
+/* ---- names that stay ---- */
+
+static bool is_name(const void *context, uint32_t number)
+{
+    return strcmp(names[number], context) == 0;
+}
+
+static const char *keep_name(const char *name)
+{
+    uint32_t hash = (uint32_t)gt_hash(name, strlen(name)), number = gt_map_find(&numbers, hash, is_name, name);
+    if (number != GT_MAP_ABSENT)
+        return names[number];
+    if (name_count == MOST_NAMES)
+        return NULL;
+    char *copy = GT_GROW_TO(names, name_capacity, name_count + 1) < 0 ? NULL : strdup(name);
+    if (!copy || gt_map_add(&numbers, hash, (uint32_t)name_count) < 0) {
+        free(copy);
+        return NULL;
+    }
+    names[name_count++] = copy;
+    if (name_count == MOST_NAMES)
+        gt_hook_notes_add("names %d", MOST_NAMES);
+    return copy;
+}
+
+const char *gt_hook_name(const char *name)
+{
+    pthread_mutex_lock(&mutex);
+    const char *kept = keep_name(name);
+    pthread_mutex_unlock(&mutex);
+    return kept;
+}
+
+/* ---- patterns ---- */
+
+static char *without_backslashes(const char *text)
+{
+    char *ret = strdup(text), *at = ret;
+    for (; ret && *text; text++)
+        if (*text != '\\')
+            *at++ = *text;
+    if (ret)
+        *at = '\0';
+    return ret;
+}
+
+static void add_pattern(const char *text, size_t length)
+{
+    char *line = strndup(text, length);
+    regex_t regex;
+    if (line && gt_name_pattern_compile(&regex, line, false, NULL) == 0) {
+        struct pattern *place = GT_GROW_BY_ONE(pattern, pattern_count);
+        if (place)
+            pattern[pattern_count++] = (struct pattern){.regex = regex, .text = without_backslashes(line)};
+        else
+            regfree(&regex);
+    }
+    free(line);
+}
+
+int gt_hook_patterns(const char *patterns)
+{
+    pthread_mutex_lock(&mutex);
+    for (const char *line = pattern_count ? "" : patterns; *line;) {
+        size_t length = strcspn(line, "\n");
+        if (length)
+            add_pattern(line, length);
+        line += length + (line[length] == '\n');
+    }
+    int count = (int)pattern_count;
+    pthread_mutex_unlock(&mutex);
+    return count;
+}
+
+/* ---- what a pattern that matches nothing was near to ---- */
+
+/* How many letters have to be changed, added or left out. */
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned row[COMPARED_LENGTH + 1], width = (unsigned)strnlen(b, COMPARED_LENGTH);
+    for (unsigned i = 0; i <= width; i++)
+        row[i] = i;
+    for (unsigned i = 0; a[i] && i < COMPARED_LENGTH; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i + 1;
+        for (unsigned j = 1; j <= width; j++) {
+            unsigned best = diagonal + (a[i] != b[j - 1]);
+            diagonal = row[j];
+            best = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
+            row[j] = best < diagonal + 1 ? best : diagonal + 1;
+        }
+    }
+    return row[width];
+}
+
+static void compare(struct pattern *with, const char *full, const char *qualified)
+{
+    if (!with->text || with->compared++ >= MOST_COMPARED)
+        return;
+    unsigned by_full = distance(with->text, full), by_qualified = distance(with->text, qualified);
+    struct near_name found = {.distance = by_full < by_qualified ? by_full : by_qualified};
+    size_t at = NEAREST;
+    for (size_t i = 0; i < NEAREST; i++)
+        if (with->near[i].name && strcmp(with->near[i].name, full) == 0)
+            return;
+    while (at && (!with->near[at - 1].name || with->near[at - 1].distance > found.distance))
+        at--;
+    if (at == NEAREST || !(found.name = strdup(full)))
+        return;
+    free(with->near[NEAREST - 1].name);
+    memmove(&with->near[at + 1], &with->near[at], (NEAREST - 1 - at) * sizeof found);
+    with->near[at] = found;
+}
+
+/* At a normal end of the process. */
+__attribute__((destructor)) static void tell_nearest(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < pattern_count; i++)
+        for (size_t j = 0; j < NEAREST && !pattern[i].is_matched && pattern[i].near[j].name; j++)
+            gt_hook_notes_add("near %zu %u %s", i, pattern[i].near[j].distance, pattern[i].near[j].name);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* ---- functions ---- */
+
+/* The name is "outer.inner" for a function "outer.<locals>.inner". */
+static void put_without_locals(char *at, const char *name)
+{
+    static const char locals[] = ".<locals>";
+    for (const char *found; (found = strstr(name, locals)); name = found + strlen(locals)) {
+        memcpy(at, name, (size_t)(found - name));
+        at += found - name;
+    }
+    strcpy(at, name);
+}
+
+/* Bodies of modules and what comprehensions are made of, before 3.12, are no functions to those who wrote them. */
+static bool is_part_of_function(const char *name)
+{
+    static const char *const parts[] = {"<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"};
+    const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(last, parts[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What runs while hooks begin. */
+static bool is_of_start(const char *module)
+{
+    return strcmp(module, "sitecustomize") == 0 ||
+           strncmp(module, "_frozen_importlib", strlen("_frozen_importlib")) == 0;
+}
+
+static bool is_chosen(const char *full, const char *qualified)
+{
+    bool is = false;
+    for (size_t i = 0; i < pattern_count; i++) {
+        struct pattern *one = &pattern[i];
+        if (gt_name_pattern_matches(&one->regex, full) || gt_name_pattern_matches(&one->regex, qualified)) {
+            if (!one->is_matched)
+                gt_hook_notes_add("matched %zu", i);
+            one->is_matched = is = true;
+        } else if (!one->is_matched) {
+            compare(one, full, qualified);
+        }
+    }
+    return is;
+}
+
+const char *gt_hook_function(const char *module, const char *qualified_name)
+{
+    char full[2 * LENGTH + 2];
+    size_t length = strlen(module);
+    if (length > LENGTH || strlen(qualified_name) > LENGTH || is_part_of_function(qualified_name) ||
+        is_of_start(module))
+        return NULL;
+    memcpy(full, module, length);
+    full[length] = '.';
+    const char *qualified = full + length + (length > 0);
+    put_without_locals(full + length + (length > 0), qualified_name);
+    pthread_mutex_lock(&mutex);
+    const char *name = is_chosen(full, qualified) ? keep_name(full) : NULL;
+    pthread_mutex_unlock(&mutex);
+    return name;
+}
+
+/* ---- calls ---- */
+
+void *gt_hook_enter(const char *name)
+{
+    struct gt_block block = gt_block_begin(name), *call = block.file ? malloc(sizeof block) : NULL;
+    if (call)
+        *call = block;
+    else
+        gt_block_end(&block);
+    return call;
+}
+
+void gt_hook_leave(void *call)
+{
+    if (!call)
+        return;
+    gt_block_end(call);
+    free(call);
+}
+
+struct gt_block gt_hook_begin(const char *name)
+{
+    return gt_block_begin(name);
+}
+
+void gt_hook_end(struct gt_block *block)
+{
+    gt_block_end(block);
+}
+
+void gt_hook_note(const char *line)
+{
+    gt_hook_notes_add("%s", line);
+}

@@ -1,0 +1,27 @@
+/* What hooks in interpreters call, from a library of their own or by ctypes: which functions are blocks, and the marks of their calls.
+ * Nothing here ends or disturbs the program, whatever is missing. */
+#ifndef INJECT_FUNCTIONS_H
+#define INJECT_FUNCTIONS_H
+
+#include "gpu_tracker.h"
+
+#pragma GCC visibility push(default)
+
+/* Regular expressions, one in each line (see name_pattern.h). Returns how many there are. */
+int gt_hook_patterns(const char *patterns);
+/* Returns the name of the block, which stays, when a pattern matches the function's names; else NULL. ".<locals>" is left out. */
+const char *gt_hook_function(const char *module, const char *qualified_name);
+/* Returns a name that stays; NULL beyond 10,000 of them. */
+const char *gt_hook_name(const char *name);
+/* A call of a block, whose name stays. NULL is one that is not recorded. */
+void *gt_hook_enter(const char *name);
+void gt_hook_leave(void *call);
+/* The same where the caller keeps the block: gt_block_begin and gt_block_end, under names that stand before no program's own. */
+struct gt_block gt_hook_begin(const char *name);
+void gt_hook_end(struct gt_block *block);
+/* A line for the run to tell at its end. */
+void gt_hook_note(const char *line);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,217 @@
+#include "blocks/python_hooks.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "blocks/hook_notes.h"
+#include "blocks/name_pattern.h"
+
+#define HELPER "lib/gpu-tracker/libgputracker-blocks.so"
+#define HOOKS "share/gpu-tracker/python/sitecustomize.py"
+
+enum { NEAREST = 3, NAME = 200, MOST_TOLD = 3 };
+
+/* ---- before the command ---- */
+
+static bool is_wanted(const struct gt_python_hooks *hooks)
+{
+    return (hooks->patterns && hooks->patterns[0]) || hooks->sources[0];
+}
+
+static int find_folder(char ret[PATH_MAX], const char *name, struct gt_error *error)
+{
+    char own[PATH_MAX] = "?";
+    if (gt_installed_file(ret, PATH_MAX, name) < 0) {
+        gt_own_path(own);
+        return gt_error_set(error, ENOENT, "%s is in no folder above %s: the installation is not whole", name, own);
+    }
+    *strrchr(ret, '/') = '\0';
+    return 0;
+}
+
+int gt_python_hooks_check(struct gt_python_hooks *hooks, struct gt_error *error)
+{
+    int status = 0;
+    if (!is_wanted(hooks))
+        return 0;
+    for (size_t i = 0; status == 0 && hooks->patterns && hooks->patterns[i]; i++) {
+        regex_t regex;
+        if ((status = gt_name_pattern_compile(&regex, hooks->patterns[i], false, error)) == 0)
+            regfree(&regex);
+    }
+    if (status == 0)
+        status = find_folder(hooks->libraries, HELPER, error);
+    return status < 0 ? status : find_folder(hooks->folder, HOOKS, error);
+}
+
+void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < GT_BLOCK_SOURCES; i++)
+        if (sources >> i & 1 && gt_block_sources[i].way == GT_BLOCK_WAY_PYTHON)
+            hooks->sources[count++] = gt_block_sources[i].name;
+    hooks->sources[count] = NULL;
+}
+
+static void set_list(const char *variable, const char *const *words, char between)
+{
+    struct gt_buffer text = {0};
+    for (size_t i = 0; words && words[i]; i++)
+        gt_buffer_printf(&text, "%.*s%s", i > 0, &between, words[i]);
+    setenv(variable, text.data && !text.failed ? text.data : "", 1);
+    gt_buffer_release(&text);
+}
+
+/* Before what is there; a run in the command of another finds it there already. */
+static void set_path(const char *folder)
+{
+    const char *path = getenv("PYTHONPATH"), *const both[] = {folder, path && *path ? path : NULL, NULL};
+    size_t length = strlen(folder);
+    bool has = path && strncmp(path, folder, length) == 0 && (path[length] == ':' || !path[length]);
+    if (!has)
+        set_list("PYTHONPATH", both, ':');
+}
+
+void gt_python_hooks_set(const struct gt_python_hooks *hooks)
+{
+    if (!is_wanted(hooks))
+        return;
+    set_list(GT_HOOKS_FUNCTIONS_ENVIRONMENT, hooks->patterns, '\n');
+    set_list(GT_HOOKS_SOURCES_ENVIRONMENT, hooks->sources, ',');
+    set_path(hooks->folder);
+    setenv(GT_HOOKS_ENVIRONMENT, hooks->libraries, 1);
+}
+
+/* The path of Python stays: what is on it does nothing without the others. */
+void gt_python_hooks_unset(void)
+{
+    unsetenv(GT_HOOKS_ENVIRONMENT);
+    unsetenv(GT_HOOKS_FUNCTIONS_ENVIRONMENT);
+    unsetenv(GT_HOOKS_SOURCES_ENVIRONMENT);
+}
+
+/* ---- after it ---- */
+
+struct near_name {
+    unsigned distance;
+    char name[NAME];
+};
+
+/* Of all processes. */
+struct tally {
+    const struct gt_python_hooks *hooks;
+    size_t patterns;
+    bool has_python, has_profile, *is_matched;
+    struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
+    unsigned seen;                     /* bits: sources */
+    unsigned told;
+    void (*warn)(void *context, const char *sentence);
+    void *context;
+};
+
+static void add_near(struct near_name near[NEAREST], unsigned distance, const char *name)
+{
+    size_t at = NEAREST;
+    for (size_t i = 0; i < NEAREST; i++)
+        if (strcmp(near[i].name, name) == 0)
+            return;
+    while (at && (!*near[at - 1].name || near[at - 1].distance > distance))
+        at--;
+    if (at == NEAREST)
+        return;
+    memmove(&near[at + 1], &near[at], (NEAREST - 1 - at) * sizeof *near);
+    near[at].distance = distance;
+    snprintf(near[at].name, NAME, "%s", name);
+}
+
+static void take_source(struct tally *tally, const char *name)
+{
+    for (unsigned i = 0; tally->hooks->sources[i]; i++)
+        if (strcmp(tally->hooks->sources[i], name) == 0)
+            tally->seen |= 1u << i;
+}
+
+static void take_note(void *context, pid_t process, const char *line)
+{
+    struct tally *tally = context;
+    size_t number;
+    unsigned distance;
+    int end = 0;
+    if (strncmp(line, "python ", 7) == 0)
+        tally->has_python = true;
+    else if (strcmp(line, "profile") == 0)
+        tally->has_profile = true;
+    else if (strncmp(line, "source ", 7) == 0)
+        take_source(tally, line + 7);
+    else if (sscanf(line, "matched %zu", &number) == 1 && number < tally->patterns)
+        tally->is_matched[number] = true;
+    else if (sscanf(line, "near %zu %u %n", &number, &distance, &end) == 2 && end && number < tally->patterns)
+        add_near(tally->near[number], distance, line + end);
+    else if (strncmp(line, "names ", 6) == 0)
+        gt_warn(tally->warn, tally->context,
+                "process %d has more than %s names of blocks: calls of further ones were not kept", (int)process,
+                line + 6);
+    else if (strncmp(line, "off ", 4) == 0 && tally->told++ < MOST_TOLD)
+        gt_warn(tally->warn, tally->context, "functions of process %d were not all recorded: %s", (int)process,
+                line + 4);
+}
+
+static void tell_pattern(const struct tally *tally, size_t i)
+{
+    char nearest[NEAREST * (NAME + 2)] = "";
+    for (size_t j = 0; j < NEAREST && *tally->near[i][j].name; j++)
+        snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s", j ? ", " : "; the nearest are ",
+                 tally->near[i][j].name);
+    gt_warn(tally->warn, tally->context, "no function that was called matches --python-blocks '%s'%s",
+            tally->hooks->patterns[i], nearest);
+}
+
+static void tell_sources(const struct tally *tally)
+{
+    char list[200] = "";
+    for (unsigned i = 0; tally->hooks->sources[i]; i++)
+        if (!(tally->seen >> i & 1))
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
+                     tally->hooks->sources[i]);
+    if (*list)
+        gt_warn(tally->warn, tally->context, "no Python process imported what --blocks-from asks for: %s", list);
+}
+
+static void tell(const struct tally *tally)
+{
+    if (!tally->has_python) {
+        gt_warn(tally->warn, tally->context,
+                "no Python process took part (python -I, -E, -S or a frozen program?): it has no code blocks");
+        return;
+    }
+    if (tally->has_profile)
+        gt_warn(tally->warn, tally->context,
+                "before Python 3.12 --python-blocks makes each call of a function 0.1 us slower");
+    for (size_t i = 0; i < tally->patterns; i++)
+        if (!tally->is_matched[i])
+            tell_pattern(tally, i);
+    tell_sources(tally);
+}
+
+void gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
+                         void (*warn)(void *context, const char *sentence), void *context)
+{
+    struct tally tally = {.hooks = hooks, .warn = warn, .context = context};
+    if (!is_wanted(hooks))
+        return;
+    while (hooks->patterns && hooks->patterns[tally.patterns])
+        tally.patterns++;
+    tally.is_matched = calloc(tally.patterns + 1, sizeof *tally.is_matched);
+    tally.near = calloc(tally.patterns + 1, sizeof *tally.near);
+    if (tally.is_matched && tally.near && gt_hook_notes_read(folder, take_note, &tally) == 0)
+        tell(&tally);
+    free(tally.is_matched);
+    free(tally.near);
+    gt_hook_notes_remove(folder);
+}

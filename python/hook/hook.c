@@ -1,0 +1,418 @@
+/* The extension module by which functions of a Python program that nobody changed become blocks. It is loaded by
+ * share/gpu-tracker/python/sitecustomize.py into any CPython from 3.11 on, and never raises into the program: what goes wrong turns it off.
+ *
+ * From 3.12 on sys.monitoring asks once for each function whether it is a block, and never again about one that is not. Before, every
+ * call is looked at (sys.setprofile). The calls that are open are found by their frames, which generators keep. */
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../entries.h"
+#include "base/grow.h"
+#include "base/map.h"
+#include "functions.h"
+
+enum {
+    IS_OPTIMIZED = 0x1,                 /* co_flags: functions, not bodies of modules and classes */
+    IS_GENERATOR = 0x20 | 0x80 | 0x200, /* also coroutines and asynchronous generators */
+    MOST_FUNCTIONS = 100000,            /* kept: a program may make new ones all the time */
+};
+
+/* A code object that was asked about: kept, so that no other can come to lie where it was. */
+struct function {
+    PyObject *code;
+    const char *name; /* of the block; NULL: it is none */
+    bool is_generator;
+};
+
+/* Python has one set of hooks, and its callbacks get no object of ours. The interpreter's lock guards it. */
+static struct {
+    struct function *function;
+    size_t function_count, function_capacity;
+    struct gt_map numbers; /* of functions, by the address of their code */
+    struct entries open;
+    PyObject *monitoring, *tool, *disable, *local_events; /* from 3.12 on */
+    bool is_off;
+} hook;
+
+/* ---- what fails ---- */
+
+/* The program shall not see it; the run tells. */
+static void turn_off(const char *where)
+{
+    char line[300];
+    PyObject *type = NULL, *value = NULL, *trace = NULL, *text = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    text = value ? PyObject_Str(value) : NULL;
+    const char *cause = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    snprintf(line, sizeof line, "off %s: %s", where, cause ? cause : "it failed");
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    if (!hook.is_off)
+        gt_hook_note(line);
+    hook.is_off = true;
+}
+
+/* ---- names ---- */
+
+/* A member that is a text, in UTF-8: borrowed from *keep, which the caller drops. NULL when there is none, without an exception. */
+static const char *text_of(PyObject *object, const char *member, PyObject **keep)
+{
+    *keep = object ? PyObject_GetAttrString(object, member) : NULL;
+    const char *text = *keep && PyUnicode_Check(*keep) ? PyUnicode_AsUTF8AndSize(*keep, NULL) : NULL;
+    PyErr_Clear();
+    return text;
+}
+
+static const char *text_in(PyObject *globals, const char *key)
+{
+    PyObject *value = PyDict_GetItemString(globals, key);
+    const char *text = value && PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
+    PyErr_Clear();
+    return text;
+}
+
+static void put(char *ret, size_t size, const char *text, size_t length)
+{
+    snprintf(ret, size, "%.*s", (int)(length < size ? length : size - 1), text);
+}
+
+/* "train" for "/home/me/train.py", "package" for "/home/me/package/__main__.py". */
+static void put_stem(char *ret, size_t size, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    size_t length = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+    if (slash && length == 8 && strncmp(name, "__main__", length) == 0) {
+        const char *end = slash;
+        for (name = end; name > path && name[-1] != '/';)
+            name--;
+        length = (size_t)(end - name);
+    }
+    put(ret, size, name, length);
+}
+
+/* The module that is executed as a program is called after its own name (python -m), or its file's. */
+static void put_module(char *ret, size_t size, PyObject *globals)
+{
+    const char *name = text_in(globals, "__name__"), *file = text_in(globals, "__file__");
+    PyObject *spec = PyDict_GetItemString(globals, "__spec__"), *keep = NULL;
+    put(ret, size, name ? name : "", name ? strlen(name) : 0);
+    if (!name || (strcmp(name, "__main__") != 0 && strcmp(name, "__mp_main__") != 0))
+        return;
+    const char *own = spec && spec != Py_None ? text_of(spec, "name", &keep) : NULL;
+    size_t length = own && strcmp(own, "__main__") != 0 ? strlen(own) : 0, tail = strlen(".__main__");
+    if (length > tail && strcmp(own + length - tail, ".__main__") == 0)
+        length -= tail;
+    if (length)
+        put(ret, size, own, length);
+    else if (file)
+        put_stem(ret, size, file);
+    Py_XDECREF(keep);
+}
+
+/* ---- functions ---- */
+
+static bool is_function(const void *code, uint32_t number)
+{
+    return hook.function[number].code == code;
+}
+
+static uint32_t key_of(const PyObject *code)
+{
+    return (uint32_t)((uintptr_t)code >> 4) ^ (uint32_t)((uintptr_t)code >> 36);
+}
+
+static struct function *known(const PyObject *code)
+{
+    uint32_t number = gt_map_find(&hook.numbers, key_of(code), is_function, code);
+    return number == GT_MAP_ABSENT ? NULL : &hook.function[number];
+}
+
+static long flags_of(PyObject *code)
+{
+    PyObject *flags = PyObject_GetAttrString(code, "co_flags");
+    long bits = flags ? PyLong_AsLong(flags) : 0;
+    Py_XDECREF(flags);
+    PyErr_Clear();
+    return bits;
+}
+
+static struct function *keep(PyObject *code, const char *name)
+{
+    struct function *function = GT_GROW(&hook, function);
+    if (!function)
+        return NULL;
+    *function = (struct function){.name = name, .is_generator = flags_of(code) & IS_GENERATOR};
+    if (gt_map_add(&hook.numbers, key_of(code), (uint32_t)(hook.function_count - 1)) < 0) {
+        hook.function_count--;
+        return NULL;
+    }
+    function->code = Py_NewRef(code);
+    return function;
+}
+
+/* The name of the block, or NULL. */
+static const char *name_of(PyObject *code, PyObject *globals)
+{
+    char module[1001] = "";
+    PyObject *qualified;
+    if (!(flags_of(code) & IS_OPTIMIZED))
+        return NULL;
+    const char *text = text_of(code, "co_qualname", &qualified), *name = NULL;
+    if (text && globals && PyDict_Check(globals)) {
+        put_module(module, sizeof module, globals);
+        name = gt_hook_function(module, text);
+    }
+    Py_XDECREF(qualified);
+    return name;
+}
+
+/* ---- calls ---- */
+
+static void begin_call(const struct function *function, const void *frame)
+{
+    struct entry *entry = hook.open.count ? entries_find_frame(&hook.open, frame) : NULL;
+    if (entry) /* of a generator that was dropped: its frame's place is used again */
+        entries_remove(&hook.open, entry);
+    entry = entries_add(&hook.open, frame, 0);
+    if (entry)
+        entry->block = gt_hook_begin(function->name);
+}
+
+static void end_call(const void *frame)
+{
+    struct entry *entry = entries_find_frame(&hook.open, frame);
+    if (!entry)
+        return;
+    gt_hook_end(&entry->block);
+    entries_remove(&hook.open, entry);
+}
+
+/* ---- sys.monitoring ---- */
+
+static PyObject *disable(void)
+{
+    return Py_NewRef(hook.disable);
+}
+
+/* PY_START: (code, offset). For a function that is a block its ends are told from now on. */
+static PyObject *on_start(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)self;
+    if (hook.is_off || count < 1)
+        return disable();
+    PyObject *code = arguments[0];
+    const struct function *function = known(code);
+    if (!function) {
+        const char *name = name_of(code, PyEval_GetGlobals());
+        if (!name)
+            return disable();
+        PyObject *done = PyObject_CallMethod(hook.monitoring, "set_local_events", "OOO", hook.tool, code,
+                                             hook.local_events);
+        Py_XDECREF(done);
+        if (!done || !(function = keep(code, name))) {
+            turn_off("sys.monitoring.set_local_events");
+            return disable();
+        }
+    }
+    begin_call(function, PyEval_GetFrame());
+    Py_RETURN_NONE;
+}
+
+/* PY_RETURN of blocks, and PY_UNWIND of everything. */
+static PyObject *on_end(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)self, (void)arguments, (void)count;
+    if (hook.open.count)
+        end_call(PyEval_GetFrame());
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef start_method = {"on_start", (PyCFunction)(void (*)(void))on_start, METH_FASTCALL, NULL};
+static PyMethodDef end_method = {"on_end", (PyCFunction)(void (*)(void))on_end, METH_FASTCALL, NULL};
+
+static long event(PyObject *events, const char *name)
+{
+    PyObject *number = PyObject_GetAttrString(events, name);
+    long value = number ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(number);
+    return value;
+}
+
+static int call_back(long number, PyMethodDef *method)
+{
+    PyObject *function = PyCFunction_New(method, NULL);
+    PyObject *former = function ? PyObject_CallMethod(hook.monitoring, "register_callback", "OlO", hook.tool, number,
+                                                      function)
+                                : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(former);
+    return former ? 0 : -1;
+}
+
+/* The first of the two numbers that are nobody's. */
+static int take_tool(void)
+{
+    for (long number = 3; number <= 4; number++) {
+        PyObject *taken = PyObject_CallMethod(hook.monitoring, "use_tool_id", "ls", number, "gpu-tracker");
+        Py_XDECREF(taken);
+        if (taken)
+            return (hook.tool = PyLong_FromLong(number)) ? 0 : -1;
+        if (number == 3)
+            PyErr_Clear();
+    }
+    return -1;
+}
+
+static int begin_monitoring(void)
+{
+    PyObject *events = PyObject_GetAttrString(hook.monitoring, "events");
+    if (!events || !(hook.disable = PyObject_GetAttrString(hook.monitoring, "DISABLE")) || take_tool() < 0) {
+        Py_XDECREF(events);
+        return -1;
+    }
+    long start = event(events, "PY_START"), end = event(events, "PY_RETURN"), unwind = event(events, "PY_UNWIND");
+    Py_DECREF(events);
+    hook.local_events = PyLong_FromLong(end);
+    if (PyErr_Occurred() || call_back(start, &start_method) < 0 || call_back(end, &end_method) < 0 ||
+        call_back(unwind, &end_method) < 0)
+        return -1;
+    PyObject *done = PyObject_CallMethod(hook.monitoring, "set_events", "Ol", hook.tool, start | unwind);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* ---- sys.setprofile ---- */
+
+/* Of 3.11, the only version that comes here. */
+enum { YIELD_VALUE = 86, RESUME = 151 };
+
+/* Is the frame of a generator at this instruction, with `argument` unless that is negative? */
+static bool is_at(PyObject *frame, PyObject *code, int instruction, int argument)
+{
+    PyObject *last = PyObject_GetAttrString(frame, "f_lasti"), *bytes = PyObject_GetAttrString(code, "co_code");
+    Py_ssize_t at = last ? PyLong_AsSsize_t(last) : -1;
+    bool is = false;
+    if (bytes && PyBytes_Check(bytes) && at >= 0 && at + 1 < PyBytes_Size(bytes)) {
+        const unsigned char *place = (const unsigned char *)PyBytes_AsString(bytes) + at;
+        is = place[0] == instruction && (argument < 0 || place[1] == argument);
+    }
+    Py_XDECREF(last);
+    Py_XDECREF(bytes);
+    PyErr_Clear();
+    return is;
+}
+
+static const struct function *look_up(PyObject *frame, PyObject *code)
+{
+    const struct function *function = known(code);
+    if (function || hook.function_count >= MOST_FUNCTIONS)
+        return function;
+    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
+    function = keep(code, name_of(code, globals));
+    Py_XDECREF(globals);
+    if (!function)
+        turn_off("sys.setprofile");
+    return function;
+}
+
+static void profile(PyObject *frame, bool is_call)
+{
+    PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
+    const struct function *function = is_call ? look_up(frame, code) : known(code);
+    bool goes_on = function && function->is_generator &&
+                   (is_call ? !is_at(frame, code, RESUME, 0) : is_at(frame, code, YIELD_VALUE, -1));
+    if (function && function->name && !goes_on && is_call)
+        begin_call(function, frame);
+    else if (function && function->name && !goes_on)
+        end_call(frame);
+    Py_DECREF(code);
+}
+
+/* (frame, event, argument), where events of C functions are of no interest. */
+static PyObject *on_profile(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)self;
+    if (hook.is_off || count < 3)
+        Py_RETURN_NONE;
+    bool is_call = PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0;
+    if (is_call || PyUnicode_CompareWithASCIIString(arguments[1], "return") == 0)
+        profile(arguments[0], is_call);
+    Py_RETURN_NONE;
+}
+
+/* ---- the module ---- */
+
+/* start(patterns): returns None, or what sys.setprofile and threading.setprofile are to be given. */
+static PyObject *start(PyObject *self, PyObject *patterns)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(patterns, NULL);
+    (void)self;
+    if (!text)
+        return NULL;
+    if (gt_hook_patterns(text) < 1)
+        Py_RETURN_NONE;
+    static PyMethodDef profile_method = {"on_profile", (PyCFunction)(void (*)(void))on_profile, METH_FASTCALL, NULL};
+    entries_init(&hook.open);
+    hook.monitoring = PySys_GetObject("monitoring"); /* borrowed from sys, which stays */
+    if (!hook.monitoring)
+        return PyCFunction_New(&profile_method, NULL);
+    if (begin_monitoring() < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *note(PyObject *self, PyObject *line)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(line, NULL);
+    (void)self;
+    if (!text)
+        return NULL;
+    gt_hook_note(text);
+    Py_RETURN_NONE;
+}
+
+/* enter(name): a number for leave. */
+static PyObject *enter(PyObject *self, PyObject *name)
+{
+    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char *kept = text ? gt_hook_name(text) : NULL;
+    (void)self;
+    if (!kept) {
+        PyErr_Clear();
+        return PyLong_FromLong(0);
+    }
+    return PyLong_FromVoidPtr(gt_hook_enter(kept));
+}
+
+static PyObject *leave(PyObject *self, PyObject *call)
+{
+    (void)self;
+    gt_hook_leave(PyLong_AsVoidPtr(call));
+    PyErr_Clear();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"start", start, METH_O, NULL}, {"note", note, METH_O, NULL}, {"enter", enter, METH_O, NULL},
+    {"leave", leave, METH_O, NULL}, {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {{0, NULL}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "gpu_tracker_hook", .m_methods = methods,
+                                        .m_slots = slots};
+
+PyMODINIT_FUNC PyInit_gpu_tracker_hook(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,108 @@
+"""Frameworks that name what they do by themselves: their names become blocks when their modules are imported."""
+from _thread import get_ident
+
+
+def _like(function, other):
+    """What looks at a function finds the one that it stands for; TorchScript reads its source."""
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(function, attribute, getattr(other, attribute, None))
+    function.__wrapped__ = other
+    return function
+
+
+class _Calls:
+    """The calls that are open of one kind of object, which may be entered again before it is left."""
+
+    def __init__(self, hook):
+        self.hook, self.open = hook, {}
+
+    def begin(self, owner, name):
+        try:
+            self.open.setdefault(id(owner), []).append((get_ident(), self.hook.enter(str(name))))
+        except Exception as error:
+            self.hook.note(f"off {type(error).__name__}: {error}")
+
+    def end(self, owner):
+        try:
+            calls, thread = self.open[id(owner)], get_ident()
+            at = next((i for i in reversed(range(len(calls))) if calls[i][0] == thread), -1)
+            self.hook.leave(calls.pop(at)[1])
+            if not calls:
+                del self.open[id(owner)]
+        except KeyError:
+            pass
+        except Exception as error:
+            self.hook.note(f"off {type(error).__name__}: {error}")
+
+
+def _marks(kind, calls, name):
+    enter, leave = kind.__enter__, kind.__exit__
+
+    def begin(self):
+        entered = enter(self)
+        calls.begin(self, name(self))
+        return entered
+
+    def end(self, *reason):
+        calls.end(self)
+        return leave(self, *reason)
+
+    kind.__enter__, kind.__exit__ = _like(begin, enter), _like(end, leave)
+
+
+def named(kind, calls):
+    """A context manager that has its name in the attribute `name`."""
+    _marks(kind, calls, lambda mark: mark.name)
+
+
+def called(kind, calls):
+    """A context manager that is made with its name and does not keep it."""
+    make = kind.__init__
+
+    def remember(self, name, *arguments, **keywords):
+        make(self, name, *arguments, **keywords)
+        self._gpu_tracker_name = name
+
+    kind.__init__ = _like(remember, make)
+    _marks(kind, calls, lambda mark: mark._gpu_tracker_name)
+
+
+class _Both:
+    def __init__(self, manager, calls, name):
+        self.manager, self.calls, self.name = manager, calls, name
+
+    def __enter__(self):
+        entered = self.manager.__enter__()
+        self.calls.begin(self, self.name)
+        return entered
+
+    def __exit__(self, *reason):
+        self.calls.end(self)
+        return self.manager.__exit__(*reason)
+
+
+def profiler(kind, calls):
+    """A method `profile` that gives a context manager for a name."""
+    profile = kind.profile
+    kind.profile = _like(lambda self, name: _Both(profile(self, name), calls, name), profile)
+
+
+# The source, the module, its class, and how that is marked.
+SOURCES = [
+    ("torch", "torch.autograd.profiler", "record_function", named),
+    ("jax", "jax._src.profiler", "TraceAnnotation", called),
+    ("tensorflow", "tensorflow.python.profiler.trace", "Trace", called),
+    ("lightning", "lightning.pytorch.profilers.profiler", "Profiler", profiler),
+    ("lightning", "pytorch_lightning.profilers.profiler", "Profiler", profiler),
+]
+
+
+def actions(hook, wanted):
+    """What is to be done when a module has been imported: {module: [function]}."""
+    def action(source, kind, mark):
+        def do(module):
+            mark(getattr(module, kind), _Calls(hook))
+            hook.note(f"source {source}")
+        return do
+
+    return {module: [action(source, kind, mark)] for source, module, kind, mark in SOURCES if source in wanted}

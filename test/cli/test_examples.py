@@ -1,0 +1,106 @@
+"""What lies in examples/ for workflow systems, CI and notebooks does what it says, with what `make test-examples` installs where that is."""
+import csv
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+INSTALLED = ROOT / "build/examples/bin"
+
+needs = pytest.mark.skipif(not (INSTALLED / "installed").exists(), reason="what it needs is not installed: make test-examples")
+
+
+@pytest.fixture
+def run(gpu_tracker, tmp_path):
+    """run(word, ...): the completed process in tmp_path, where the program is on the path."""
+    path = os.pathsep.join([os.path.dirname(gpu_tracker), str(INSTALLED), os.environ["PATH"]])
+
+    def start(*words, status=0, **keywords):
+        environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), **keywords.pop("env", {})}
+        done = subprocess.run(list(map(str, words)), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+                              check=False)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout
+
+    return start
+
+
+def rows(text):
+    return list(csv.DictReader(text.splitlines(), delimiter="\t"))
+
+
+def test_fields_of_a_report(run, truth):
+    run("gpu-tracker", "run", "-q", "-o", "report.json", "--", *truth("burn", 0.3, 1, 100))
+    [row] = rows(run(sys.executable, EXAMPLES / "pipelines/fields.py", "snakemake", "report.json"))
+    assert list(row) == ["s", "h:m:s", "max_rss", "max_vms", "max_uss", "max_pss", "io_in", "io_out", "mean_load", "cpu_time"]
+    assert 0.3 <= float(row["s"]) < 60 and row["max_vms"] == "NA" and re.fullmatch(r"0:00:\d\d", row["h:m:s"])
+    assert float(row["mean_load"]) == pytest.approx(100 * float(row["cpu_time"]) / float(row["s"]), rel=0.01)
+    [trace] = rows(run(sys.executable, EXAMPLES / "pipelines/fields.py", "nextflow", "report.json"))
+    assert float(trace["realtime"]) == pytest.approx(1000 * float(row["s"]), abs=1)
+    assert float(trace["peak_rss"]) == pytest.approx(float(row["max_rss"]) * 2**20, rel=0.001)
+
+
+def test_nextflow_runs_tasks_with_the_shell_of_the_configuration(run, tmp_path):
+    """As Nextflow does: the words of `shell`, and then the task's script."""
+    words = re.search(r"shell = \[(.*)\]", (EXAMPLES / "pipelines/nextflow.config").read_text())[1]
+    (tmp_path / ".command.sh").write_text("#!/bin/bash -ue\nsort /etc/passwd > sorted\nexit 7\n")
+    run(*re.findall("'([^']*)'", words), ".command.sh", status=7)
+    assert (tmp_path / "sorted").exists()
+    assert json.loads((tmp_path / "gpu-tracker.json").read_text())["processes"]["started"] == 2
+    assert rows(run(sys.executable, EXAMPLES / "pipelines/fields.py", "nextflow", "gpu-tracker.json"))
+
+
+@pytest.mark.parametrize("size, status", [(60_000_000, 3), (1_000, 0)])
+def test_the_gate_compares_two_folders(run, tmp_path, size, status):
+    for name, held in (("before", 1_000), ("after", size)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "job.py").write_text(f"held = b'x' * {held}\n")
+    run(EXAMPLES / "ci/gate.sh", "before", "after", sys.executable, "job.py", status=status, env={"RULES": "memory>+50%"})
+    comment = (tmp_path / "comment.md").read_text()
+    assert "memory>+50%" in comment and ("broken" in comment) == (status == 3) and "| " in comment
+
+
+@pytest.mark.parametrize("name", ["github.yml", "gitlab.yml"])
+def test_ci_files_call_the_gate_and_send_its_comment(name):
+    text = (EXAMPLES / "ci" / name).read_text()
+    assert re.search(r"ci/gate\.sh \S+ \S+ \./job\.sh", text) and "comment.md" in text and "pip install libgputracker" in text
+    if (INSTALLED / "installed").exists():
+        code = "import sys, yaml; assert yaml.safe_load(open(sys.argv[1]))"
+        subprocess.run([INSTALLED / "python", "-c", code, EXAMPLES / "ci" / name], check=True)
+
+
+def test_the_extension_is_there_without_asking(run, tmp_path):
+    profile = tmp_path / "profile"
+    profile.mkdir()
+    shutil.copy(EXAMPLES / "jupyter/ipython_config.py", profile)
+    printed = run(pathlib.Path(sys.executable).parent / "ipython", "--profile-dir", profile, "--no-banner", "-c",
+                  "print('track' in get_ipython().magics_manager.magics['cell'])")
+    assert printed.splitlines()[-1] == "True"
+
+
+@needs
+def test_snakemake_has_benchmark_files_and_asks_for_what_they_tell(run, tmp_path):
+    shutil.copytree(EXAMPLES / "pipelines", tmp_path, dirs_exist_ok=True)
+    run("snakemake", "--cores", "1", "--quiet", "all")
+    [row] = rows((tmp_path / "benchmarks/sort.tsv").read_text())
+    assert 1 < float(row["max_rss"]) < 1000 and float(row["s"]) > 0
+    assert sorted((tmp_path / "sorted.txt").read_text().split(), key=int) == (tmp_path / "sorted.txt").read_text().split()
+    plan = run("snakemake", "--cores", "1", "--dry-run", "--forcerun", "sort", "--printshellcmds")
+    asked = int(re.search(r"rule sort:.*?resources:[^\n]*mem_mb=(\d+)", plan, re.DOTALL)[1])
+    assert asked == int(float(row["max_rss"]) * 1.048576 * 1.2) + 1
+
+
+@needs
+def test_pytest_benchmark_and_the_plugin_go_together(run, tmp_path):
+    printed = run(INSTALLED / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--gpu-tracker", "--benchmark-json", "b.json",
+                  EXAMPLES / "pytest/test_sorting.py")
+    assert "2 passed" in printed and "RAM" in printed
+    marks = {item["name"]: item for item in json.loads((tmp_path / "b.json").read_text())["benchmarks"]}
+    assert marks["test_memory_of_one_call_stands_beside_its_time"]["extra_info"]["memory_mb"] > 1

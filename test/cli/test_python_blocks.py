@@ -1,0 +1,330 @@
+"""Functions of Python programs as code blocks, and marks of frameworks: programs that nobody has changed, in each Python there is."""
+import glob
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+BUILD = pathlib.Path(__file__).parents[2] / "build"
+HELPER = BUILD / "lib" / "gpu-tracker" / "gpu_tracker_hook.abi3.so"
+VERSIONS = "3.8", "3.11", "3.12", "3.13"
+
+PROGRAM = """
+import asyncio, multiprocessing, os, subprocess, sys, threading
+
+class Model:
+    def forward(self, x): return self.inner(x)
+    def inner(self, x): return x + 1
+    def other(self): pass
+    @classmethod
+    def make(cls): return cls()
+
+def nested():
+    def within(): return [x for x in range(2)]
+    return within()
+
+def recurse(n): return n and recurse(n - 1)
+
+def raises(): raise ValueError("x")
+
+def numbers():
+    yield 1
+    yield None
+
+async def steps(n):
+    for _ in range(n): await asyncio.sleep(0)
+
+async def both(): await asyncio.gather(steps(2), steps(3))
+
+def work(n): return n
+
+def main():
+    model = Model.make()
+    for i in range(5): model.forward(i)
+    model.other()
+    nested()
+    recurse(3)
+    try: raises()
+    except ValueError as error: trace = error.__traceback__
+    assert trace.tb_next.tb_next is None
+    assert [x for pair in zip(numbers(), numbers()) for x in pair] == [1, 1, None, None]
+    list(numbers())
+    asyncio.run(both())
+    threads = [threading.Thread(target=recurse, args=(1,)) for _ in range(2)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    for method in "fork", "spawn":
+        process = multiprocessing.get_context(method).Process(target=work, args=(1,))
+        process.start()
+        process.join()
+    if os.fork() == 0:
+        work(2)
+        os._exit(0)
+    os.wait()
+    subprocess.run([sys.executable, __file__, "child"], check=True)
+
+if __name__ == "__main__" and len(sys.argv) > 1:
+    work(3)
+elif __name__ == "__main__":
+    main()
+    print(sorted(name for name in sys.modules if "gpu" in name or "hook" in name), sys.path[0] == os.path.dirname(__file__))
+"""
+FOUND = {"Model.forward": 5, "Model.inner": 5, "Model.make": 1, "nested": 1, "nested.within": 1, "recurse": 8, "raises": 1, "numbers": 3,
+         "steps": 2, "both": 1, "work": 4, "main": 1}
+PATTERN = r"train\.(Model\.(forward|inner|make)|nested.*|recurse|raises|numbers|steps|both|work|main)"
+
+
+def interpreter(version):
+    places = [f"/usr/bin/python{version}", *glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python"))]
+    return next((path for path in places if os.path.exists(path)), None)
+
+
+def ways():
+    """Each Python by each way that it has: python, environment."""
+    for version in VERSIONS:
+        for by in ("helper", "ctypes"):
+            if by == "ctypes" or version != "3.8":
+                yield pytest.param((version, by), id=f"{version}-{by}")
+
+
+@pytest.fixture(params=ways())
+def python(request, monkeypatch):
+    version, by = request.param
+    path = interpreter(version)
+    if not path:
+        pytest.skip(f"there is no Python {version}")
+    if by == "helper" and not HELPER.exists():
+        pytest.skip("the helper was not built: no Python.h")
+    if by == "ctypes":
+        monkeypatch.setenv("GPU_TRACKER_CTYPES", "1")
+    return path
+
+
+@pytest.fixture
+def blocks(cli, tmp_path):
+    """blocks([python, "train.py"], "--python-blocks=..."): the completed run, and (begun, ended) by name."""
+
+    def run(command, *options, **keywords):
+        done = cli("run", "--quiet", "--no-history", "--overwrite", "--st=1", "--tf=run.sqlite", *options, "--", *command, **keywords)
+        with sqlite3.connect(tmp_path / "run.sqlite") as file:
+            is_any = file.execute("SELECT 1 FROM sqlite_master WHERE name = 'blocks'").fetchone()
+            counted = "SELECT code_block_name, sum(position = 0), sum(position = 1) FROM blocks GROUP BY 1"
+            rows = file.execute(counted).fetchall() if is_any else []
+        assert not list(tmp_path.glob("*.blocks"))
+        return done, {name: counts for name, *counts in rows}
+
+    return run
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def warnings(done):
+    """What the run says of blocks: spawned processes may outlive the program, and the machine be busy."""
+    others = "0.1 us slower", "still running", "  ! "
+    return [line for line in done.stderr.splitlines() if not any(other in line for other in others)]
+
+
+def test_functions_are_blocks(python, blocks, tmp_path):
+    """Where generators are dropped in their middle, as zip does, only 3.12 tells their end."""
+    program = write(tmp_path / "train.py", PROGRAM)
+    done, found = blocks([python, program], "--python-blocks", PATTERN)
+    assert done.returncode == 0 and warnings(done) == [], done.stderr
+    assert done.stdout == "[] True\n"
+    begun = {name.replace("train.", "", 1): counts[0] for name, counts in found.items()}
+    if "/3.8" in python:  # whose code objects do not know in what they are nested
+        begun["nested.within"] = begun.pop("within", 0) or 1
+    assert begun == FOUND
+    assert all(ended == started for name, (started, ended) in found.items() if name != "train.numbers")
+    has_monitoring = "3.12" in python or "3.13" in python
+    assert ("0.1 us slower" in done.stderr) == (not has_monitoring)
+
+
+def test_a_pattern_that_matched_nothing(python, blocks, tmp_path):
+    program = write(tmp_path / "train.py", "def step(): pass\nclass Net:\n    def walk(self): pass\nstep()\nNet().walk()\n")
+    done, found = blocks([python, program], "--python-blocks", "train.steps", "--python-blocks", "Net.walk")
+    assert found == {"train.Net.walk": [1, 1]}
+    [line] = warnings(done)
+    assert "'train.steps'; the nearest are train.step, " in line
+
+
+@pytest.mark.parametrize("pattern, place", [("a(b", 2), ("ab[c", 3), ("ok|*(", 4), ("a\\", 2)])
+def test_a_pattern_that_is_none(refused, pattern, place):
+    line = refused(2, pattern, "run", "--tf=run.csv", "--python-blocks=f", "--python-blocks", pattern, "--", "touch", "started")
+    assert line.endswith(f"at character {place}")
+
+
+def test_blocks_are_kept_with_a_file(refused):
+    refused(2, "--python-blocks: the blocks are kept with a tracking file", "run", "--python-blocks=f", "--", "touch", "started")
+
+
+@pytest.mark.parametrize("command", [["true"], [sys.executable, "-I", "-c", "def f(): pass\nf()"], [sys.executable, "-E", "-c", ""]])
+def test_no_python_took_part(blocks, command):
+    done, found = blocks(command, "--python-blocks=f")
+    assert not found and "no Python process took part" in done.stderr
+
+
+def test_the_next_sitecustomize_runs(python, blocks, tmp_path):
+    write(tmp_path / "own" / "sitecustomize.py", "import sys\nsys.own = 'theirs'\n")
+    own = {**os.environ, "PYTHONPATH": str(tmp_path / "own")}
+    asked = "import sys, sitecustomize; print(sys.own, sitecustomize.__file__.split('/')[-2], len(sys.path))"
+    done, _ = blocks([python, "-c", asked], "--python-blocks=f", env=own)
+    alone = subprocess.run([python, "-c", asked], env=own, capture_output=True, text=True, check=True)
+    assert done.stdout == alone.stdout and "theirs own" in done.stdout
+
+
+def test_one_that_fails_is_told_as_ever(blocks, tmp_path):
+    write(tmp_path / "own" / "sitecustomize.py", "raise ValueError('theirs')\n")
+    own = {**os.environ, "PYTHONPATH": str(tmp_path / "own")}
+    done, found = blocks([sys.executable, "-c", "def f(): pass\nf()"], "--python-blocks=f", env=own)
+    assert done.returncode == 0 and "ValueError: theirs" in done.stderr and found == {"__main__.f": [1, 1]}
+
+
+def test_profilers_and_debuggers_inside(python, blocks, tmp_path):
+    program = write(tmp_path / "train.py", """
+        import cProfile, sys
+        def step(): return 1
+        def traced(frame, event, argument):
+            seen.append(event)
+            return traced
+        seen = []
+        step()
+        profile = cProfile.Profile()
+        profile.runcall(step)
+        sys.settrace(traced)
+        step()
+        sys.settrace(None)
+        print(sum(entry.callcount for entry in profile.getstats() if "step" in str(entry.code)), "call" in seen, "return" in seen)
+        """)
+    done, found = blocks([python, program], "--python-blocks=step")
+    assert done.returncode == 0 and done.stdout == "1 True True\n"
+    assert found["train.step"][0] == found["train.step"][1] >= 1
+    if "3.12" in python or "3.13" in python:
+        assert found == {"train.step": [3, 3]}
+
+
+def test_hostile_modules(python, blocks, tmp_path):
+    """No name, a name that is no text, characters that UTF-8 does not have: none of it reaches the program."""
+    program = write(tmp_path / "train.py", r"""
+        import types
+        text = "def f(): return 1"
+        for name in (None, 3, "", "a\udcffb", "n" * 5000):
+            made = {"__name__": name}
+            exec(text, made)
+            assert made["f"]() == 1
+        del made["__name__"]
+        made["f"]()
+        def f(): return 2
+        assert f() == 2
+        """)
+    done, found = blocks([python, program], "--python-blocks=f")
+    assert done.returncode == 0 and warnings(done) == [], done.stderr
+    assert found["train.f"] == [1, 1]
+
+
+def test_a_module_as_a_program(python, blocks, tmp_path):
+    write(tmp_path / "package" / "__main__.py", "def f(): pass\nf()\n")
+    write(tmp_path / "package" / "sub.py", "def f(): pass\nf()\n")
+    write(tmp_path / "package" / "__init__.py", "")
+    for words, name in ((["-m", "package"], "package.f"), (["-m", "package.sub"], "package.sub.f"), (["package"], "package.f")):
+        done, found = blocks([python, *words], "--python-blocks", name.replace(".", r"\."))
+        assert warnings(done) == [] and found == {name: [1, 1]}
+
+
+TORCH = """
+class record_function:
+    def __init__(self, name, args=None): self.name = name
+    def __enter__(self):
+        entered.append(self.name)
+        return self
+    def __exit__(self, *reason):
+        return None
+entered = []
+"""
+
+
+def test_marks_of_torch(python, blocks, tmp_path):
+    write(tmp_path / "torch" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "profiler.py", TORCH)
+    program = write(tmp_path / "train.py", """
+        import importlib.util, threading
+        importlib.util.find_spec("torch.autograd.profiler")
+        from torch.autograd import profiler
+        def train(n):
+            for _ in range(n):
+                with profiler.record_function("enumerate(DataLoader)#_Single.__next__"): pass
+                with profiler.record_function("Optimizer.step#Adam.step") as mark:
+                    with mark: pass
+            try:
+                with profiler.record_function("fails"): raise ValueError
+            except ValueError: pass
+        threads = [threading.Thread(target=train, args=(3,)) for _ in range(3)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print(len(profiler.entered), type(profiler.__loader__).__name__, type(profiler.__spec__.loader).__name__,
+              profiler.record_function.__enter__.__qualname__)
+        """)
+    done, found = blocks([python, program], "--blocks-from=torch")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert done.stdout == "30 SourceFileLoader SourceFileLoader record_function.__enter__\n"
+    assert found == {"enumerate(DataLoader)#_Single.__next__": [9, 9], "Optimizer.step#Adam.step": [18, 18], "fails": [3, 3]}
+
+
+def test_marks_of_other_frameworks(blocks, tmp_path):
+    for package in ("jax", "jax/_src", "tensorflow", "tensorflow/python", "tensorflow/python/profiler", "lightning", "lightning/pytorch",
+                    "lightning/pytorch/profilers"):
+        write(tmp_path / package / "__init__.py", "")
+    write(tmp_path / "jax/_src/profiler.py", """
+        class TraceMe:
+            def __init__(self, name, **words): pass
+            def __enter__(self): return self
+            def __exit__(self, *reason): pass
+        class TraceAnnotation(TraceMe): pass
+        class StepTraceAnnotation(TraceAnnotation):
+            def __init__(self, name, **words): super().__init__(name, _r=1, **words)
+        """)
+    write(tmp_path / "tensorflow/python/profiler/trace.py", """
+        class Trace:
+            def __init__(self, name, **words): pass
+            def __enter__(self): return self
+            def __exit__(self, *reason): pass
+        """)
+    write(tmp_path / "lightning/pytorch/profilers/profiler.py", """
+        import contextlib
+        class Profiler:
+            @contextlib.contextmanager
+            def profile(self, action_name): yield action_name
+        """)
+    program = write(tmp_path / "train.py", """
+        from jax._src.profiler import StepTraceAnnotation, TraceAnnotation
+        from tensorflow.python.profiler.trace import Trace
+        from lightning.pytorch.profilers.profiler import Profiler
+        with TraceAnnotation("annotated"), StepTraceAnnotation("step", step_num=3), Trace("traced", _r=1): pass
+        with Profiler().profile("run_training_batch") as action: print(action)
+        """)
+    done, found = blocks([sys.executable, program], "--blocks-from=jax,tensorflow,lightning")
+    assert done.returncode == 0 and (done.stdout, done.stderr) == ("run_training_batch\n", "")
+    assert found == {name: [1, 1] for name in ("annotated", "step", "traced", "run_training_batch")}
+
+
+def test_a_framework_that_nobody_imported(blocks):
+    done, found = blocks([sys.executable, "-c", "pass"], "--blocks-from=torch,jax")
+    assert not found and done.stderr.count("\n") == 1 and "torch, jax" in done.stderr
+
+
+def test_what_fails_is_told_at_the_end(python, blocks, tmp_path):
+    """A framework whose class is another one than we know."""
+    write(tmp_path / "torch" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "profiler.py", "record_function = None\n")
+    done, _ = blocks([python, "-c", "import torch.autograd.profiler; print(1)"], "--blocks-from=torch", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == "1\n"
+    assert "not all recorded: AttributeError" in done.stderr
