@@ -53,6 +53,19 @@ int gt_folder_has_analysis(const char *name)
     return gt_job_analysis_find(name) != NULL;
 }
 
+int gt_folder_analysis_info(size_t index, const char **name, const char **help)
+{
+    const struct gt_job_analysis *analysis;
+    for (size_t i = 0; (analysis = gt_job_analysis_number(i)); i++) {
+        if (!analysis->help || index--)
+            continue;
+        *name = analysis->name;
+        *help = analysis->help;
+        return 0;
+    }
+    return -ENOENT;
+}
+
 static int analyse(const struct gt_job_analysis *analysis, const char *folder, const struct gt_folder_options *options,
                    struct gt_report **ret, struct gt_error *error)
 {

@@ -25,8 +25,10 @@ const char *gt_statistic_name(size_t index);
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
 /* A folder with a recording of each rank of a job, and nothing that could be a trace: 1, else 0. */
 int gt_folder_is_job(const char *path);
-/* 1: the analysis of this name looks at such a folder, too; else 0. */
+/* 1: the analysis of this name looks at such a folder; else 0. */
 int gt_folder_has_analysis(const char *name);
+/* Describe number `index` of those that look at nothing else. 0, or -ENOENT past the last. */
+int gt_folder_analysis_info(size_t index, const char **name, const char **help);
 struct gt_folder_options {
     size_t size;
     const char *metric; /* utilization: this one; NULL: the usual ones */
