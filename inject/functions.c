@@ -244,6 +244,16 @@ void gt_hook_leave(void *call)
     free(call);
 }
 
+struct gt_block gt_hook_begin(const char *name)
+{
+    return gt_block_begin(name);
+}
+
+void gt_hook_end(struct gt_block *block)
+{
+    gt_block_end(block);
+}
+
 void gt_hook_note(const char *line)
 {
     gt_hook_notes_add("%s", line);

@@ -72,6 +72,8 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
     case GT_CPU_ENERGY_IDLE:
     case GT_GPU_ENERGY_IDLE:
         return "time without a user; with another policy than share, the lowest power seen while idle";
+    case GT_CPU_ENERGY_IDLE_CHARGED:
+    case GT_GPU_ENERGY_IDLE_CHARGED: return "the same, of the job's share";
     case GT_CPU_ENERGY_MISSING:
     case GT_DRAM_ENERGY_MISSING:
     case GT_GPU_ENERGY_MISSING: return "while the counter could not be read, stood still or was set back";
@@ -87,6 +89,7 @@ enum gt_metric_id gt_energy_whole(enum gt_metric_id metric)
     switch (metric) {
     case GT_CPU_ENERGY_OTHER:
     case GT_CPU_ENERGY_IDLE:
+    case GT_CPU_ENERGY_IDLE_CHARGED:
     case GT_CPU_ENERGY_PLACEMENT_ERROR:
     case GT_CPU_ENERGY_SHARE_ERROR:
     case GT_CPU_ENERGY_MISSING:
@@ -96,6 +99,7 @@ enum gt_metric_id gt_energy_whole(enum gt_metric_id metric)
     case GT_DRAM_ENERGY_UNATTRIBUTED: return GT_DRAM_ENERGY;
     case GT_GPU_ENERGY_OTHER:
     case GT_GPU_ENERGY_IDLE:
+    case GT_GPU_ENERGY_IDLE_CHARGED:
     case GT_GPU_ENERGY_MISSING:
     case GT_GPU_ENERGY_UNATTRIBUTED: return GT_GPU_ENERGY;
     case GT_ENERGY: return GT_CPU_ENERGY;

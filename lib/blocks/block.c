@@ -455,6 +455,27 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds)
     leave(thread);
 }
 
+void gt_block_add_past(const char *name, int64_t begin_ns, int64_t end_ns)
+{
+    struct gt_block_thread *thread = enter();
+    struct gt_block_file *file = thread ? standard_file() : NULL;
+    if (file && !file->failed) {
+        struct gt_block_event_row row = {
+            .name = name, .process = process->pid, .thread = thread->id, .position = GT_START, .cpu_ns = -1};
+        int64_t behind = gt_clock_ns(CLOCK_REALTIME) - gt_clock_ns(CLOCK_MONOTONIC);
+        row.monotonic_ns = begin_ns;
+        row.real_ns = begin_ns + behind;
+        int status = write_row(file, &row);
+        row.position = GT_STOP;
+        row.monotonic_ns = end_ns;
+        row.real_ns = end_ns + behind;
+        if (status == 0)
+            write_row(file, &row);
+    }
+    if (thread)
+        leave(thread);
+}
+
 void gt_block_end(struct gt_block *block)
 {
     gt_block_end_with_children(block, 0);

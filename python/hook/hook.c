@@ -185,7 +185,7 @@ static void begin_call(const struct function *function, const void *frame)
         entries_remove(&hook.open, entry);
     entry = entries_add(&hook.open, frame, 0);
     if (entry)
-        entry->block = gt_block_begin(function->name);
+        entry->block = gt_hook_begin(function->name);
 }
 
 static void end_call(const void *frame)
@@ -193,7 +193,7 @@ static void end_call(const void *frame)
     struct entry *entry = entries_find_frame(&hook.open, frame);
     if (!entry)
         return;
-    gt_block_end(&entry->block);
+    gt_hook_end(&entry->block);
     entries_remove(&hook.open, entry);
 }
 
