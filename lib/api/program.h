@@ -33,7 +33,16 @@ struct gt_folder_options {
     int top;            /* ranks that people see at each end; 0: ten, negative: all */
     const char *heat;   /* gt_folder_view: this metric of each rank over time, too; NULL: none but a picture on pages */
     int page;           /* gt_folder_view: keep what pages draw */
+    /* Where the folder is the address of a job on a server: how the user proves who he is, and who is told of each question. */
+    const char *netrc_file, *token_file;
+    void (*explain)(void *context, const char *sql);
+    void *context;
 };
+/* Tell whether a text is the address of a server, and whether it names a job. 1 or 0. */
+int gt_server_is_address(const char *text, int *has_job);
+/* The latest `most` jobs of a server. */
+int gt_server_jobs(const char *address, size_t most, const struct gt_folder_options *options, struct gt_report **ret,
+                   struct gt_error *error);
 /* The report of gt_folder_report, with more in it. Returns 1 where a recording is not finished, else 0. -ENOENT: no recording has the
  * metric. */
 int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,

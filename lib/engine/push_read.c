@@ -124,7 +124,7 @@ static void add_call_row(struct gt_buffer *out, const struct gt_shipment *shipme
     if (gt_row_has(out, has_ended)) /* the length is that of the clock that never steps */
         gt_row_i64(out, nanoseconds(call->start) + nanoseconds(call->elapsed));
     gt_row_scaled(out, has_ended ? call->self : NAN, 1e9);
-    gt_row_scaled(out, has_ended ? call->cpu_stop - call->cpu_start : NAN, 1e6);
+    gt_row_scaled(out, has_ended ? call->cpu_stop - call->cpu_start : NAN, 1e9);
 }
 
 static int add_calls(struct gt_push *push, struct gt_shipment *shipment, const struct gt_intervals *calls,
