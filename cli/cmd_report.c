@@ -188,8 +188,8 @@ static int run(const struct options *options, int count, char **operands)
     for (int i = 0; i < count; i++)
         if (is_of_recordings(options) && is_job(operands[i]))
             return say_usage(
-                "%s is a job: units, costs, --at, --by, --request, --plot, --fail-if and --power-meter are for its recordings",
-                operands[i]);
+                "%s is a %s: units, costs, --at, --by, --request, --plot, --fail-if and --power-meter are for its files",
+                operands[i], is_folder(operands[i]) ? "folder" : "job on a server");
     for (int i = 0; i < count; i++)
         if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]))
             return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", operands[i]);

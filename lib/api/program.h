@@ -2,6 +2,7 @@
 #ifndef GT_API_PROGRAM_H
 #define GT_API_PROGRAM_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "blocks/block_injection.h"
@@ -93,6 +94,7 @@ struct gt_push_request {
     struct gt_login_files files;
     double patience; /* seconds after the last success until a server is given up */
     void (*warn)(void *context, const char *sentence);
+    void (*settled)(void *context); /* gt_engine_follow: called when the first try is over */
     void *context;
 };
 struct gt_push_result {
@@ -102,6 +104,22 @@ struct gt_push_result {
 /* Send recordings to a server, each row once, whatever it has of them. */
 int gt_engine_push(const char *const *paths, size_t count, const char *address, const struct gt_push_request *request,
                    struct gt_push_result *ret, struct gt_error *error);
+
+/* Push all recordings of a folder while they are written, and remove what the server has; one process of several on a folder works. `stop`
+ * asks to end after one more try. */
+int gt_engine_follow(const char *folder, const char *address, const struct gt_push_request *request,
+                     const volatile sig_atomic_t *stop, struct gt_error *error);
+
+/* A tracking file whose name is the address of a server is a recording in a folder of this machine, from which it is pushed. */
+struct gt_spool;
+int gt_engine_spool_open(struct gt_spool **ret, const char *address, struct gt_error *error);
+const char *gt_engine_spool_folder(const struct gt_spool *spool);
+const char *gt_engine_spool_recording(const struct gt_spool *spool);
+const char *gt_engine_spool_address(const struct gt_spool *spool); /* with its placeholders filled in */
+/* The recording is finished: wait until the server has it, as long as the address says. 1: it has, and 0: it has not, and the recording
+ * was moved into the working folder, to `saved`. */
+int gt_engine_spool_end(struct gt_spool *spool, char *saved, size_t size, struct gt_error *error);
+void gt_engine_spool_close(struct gt_spool *spool);
 
 /* ---- A line about a job -------------------------------------------------------------------------------------------- */
 /* One line about a job that this process tracks: how it is, how far, and how long it will still take. */

@@ -92,7 +92,6 @@ int gt_push_read(struct gt_push *push, struct gt_shipment *shipment, struct gt_e
     int status = gt_recording_open(&recording, shipment->path, error);
     if (status < 0)
         return status;
-    shipment->has_outcome = gt_recording_outcome(recording) != NULL; /* before the samples: then they are all there */
     begin(shipment, recording);
     status = read_samples(push, shipment, recording, error);
     if (status >= 0)

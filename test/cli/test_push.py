@@ -269,3 +269,47 @@ def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):
         server.ask(question)
     assert "FROM samples" in questions
     assert "is no job on a server" in ask("report", str(job), "--explain", expected=2)[1]
+
+
+def test_a_run_is_sent_while_it_is_made(server, gpu_tracker, tmp_path):
+    """Two ranks on a node, and the process that sends killed: the other rank's goes on, and all is there once."""
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    url = f"{server.url}/live?flush=0.2&wait=60&spool={spool}"
+    line = [gpu_tracker, "run", "--no-history", "-q", "--sleep-time", "0.05", "--tf", url, "--", "sleep", "2"]
+    ranks = [subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank)})
+             for rank in range(2)]
+    end = time.monotonic() + 60
+    while not int(counts(server, "live")[0]) and time.monotonic() < end:
+        time.sleep(0.05)
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes()
+            holds = any(os.readlink(fd).endswith(".shipper") for fd in (process / "fd").iterdir())
+        except OSError:
+            continue
+        if holds and b"--follow" in words and str(spool).encode() in words:
+            os.kill(int(process.name), signal.SIGKILL)
+            break
+    for rank in ranks:
+        assert rank.wait(100) == 0, rank.stderr.read()
+        assert "not on the server" not in rank.stderr.read()
+    assert server.ask("SELECT count(), sum(rows = next), sum(complete) FROM (SELECT source, count() AS rows, max(number) + 1 AS next FROM samples"
+                      " WHERE job = 'live' GROUP BY source) ANY INNER JOIN (SELECT source, max(complete) AS complete FROM trackers"
+                      " WHERE job = 'live' GROUP BY source) USING source") == "2\t2\t2\n"
+    assert not list(spool.glob("**/*.sqlite")) and not (tmp_path / "gpu-tracker-unsent").exists()
+
+
+def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp_path, server, push):
+    url = f"clickhouse://127.0.0.1:{free_port()}/default/away?wait=0.1&spool={tmp_path}"
+    line = [gpu_tracker, "run", "--no-history", "-q", "--tf", url, "--", "sh", "-c", "sleep 0.3; exit 7"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 7
+    assert "recordings wait in" in done.stderr
+    saved = [word for word in done.stderr.split() if word.startswith("gpu-tracker-unsent/")]
+    assert f"send it with: gpu-tracker push {saved[0]} '{url}'" in done.stderr
+    push(tmp_path / saved[0], f"{server.url}/away")
+    assert server.number("SELECT max(complete) FROM trackers WHERE job = 'away'") == 1
+    refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert refused.returncode == 2 and '"flash" is no option' in refused.stderr
