@@ -108,7 +108,7 @@ static bool is_of_traces(const struct options *options)
 static int profile_job(const char *analysis, const char *folder, const struct options *options, struct gt_report **ret,
                        struct gt_error *error)
 {
-    struct gt_folder_options wanted = GT_INIT(struct gt_folder_options);
+    struct gt_folder_options wanted = settings_job(options);
     wanted.metric = options->metric;
     wanted.select = options->select;
     wanted.top = options->all ? -1 : options->top;

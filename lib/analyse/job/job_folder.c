@@ -1,6 +1,7 @@
 /* A folder as the source of a job. Recordings are read one at a time. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,10 @@
 
 #include "aggregate/summary.h"
 #include "analyse/job/job.h"
-#include "analyse/job/job_folder.h"
+#include "analyse/job/job_calls.h"
 #include "base/clock.h"
+#include "blocks/block_event.h"
+#include "engine/tables.h"
 #include "store/minutes_read.h"
 #include "store/store.h"
 #include "store/type.h"
@@ -189,14 +192,17 @@ static int choose_columns(struct gt_recording *recording, const struct gt_job_qu
     return gt_recording_columns(recording, name, count, error);
 }
 
-static void take_value(struct gt_job_bucket *bucket, double value)
+/* Figures have as many digits as a server keeps, and sums of whole numbers are the same in any order. */
+static void take_value(struct gt_job_bucket *bucket, double value, double scale)
 {
     if (isnan(value))
         return;
+    double scaled = nearbyint(value * scale);
+    value = scaled / scale;
     if (!bucket->count)
         *bucket = (struct gt_job_bucket){0, 0, value, value, value, value};
     bucket->count++;
-    bucket->sum += value;
+    bucket->sum = (nearbyint(bucket->sum * scale) + scaled) / scale;
     bucket->least = fmin(bucket->least, value);
     bucket->most = fmax(bucket->most, value);
     bucket->last = value;
@@ -219,7 +225,8 @@ static void take_values(struct answer *answer, const struct gt_sample *sample, c
     for (size_t i = 0; i < question->subjects; i++) {
         const struct gt_job_subject *subject = &question->subject[i];
         const struct gt_row *of = row ? row : &sample->row[subject->scope];
-        take_value(&bucket[i * question->buckets], value_of(subject, of->value));
+        take_value(&bucket[i * question->buckets], value_of(subject, of->value),
+                   subject->bits ? 1 : gt_engine_scale(subject->metric));
     }
 }
 
@@ -386,6 +393,65 @@ static int read_series(void *folder, const struct gt_job *job, const struct gt_j
     return status == -ENOMEM ? gt_error_system(error, ENOMEM, "%s", (const char *)folder) : status;
 }
 
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+
+/* What a killed process tore is left out: the rest still tells. */
+static int read_events(struct gt_block_event_list *events, struct gt_intervals *calls, const char *path,
+                       struct gt_error *error)
+{
+    struct gt_open_calls open = {0};
+    events->calls = &open;
+    events->skip_bad = events->skip_foreign = true;
+    int status = gt_block_event_list_add(events, path, error);
+    if (status >= 0)
+        status = gt_block_event_list_pair(events, calls);
+    gt_open_calls_release(&open);
+    events->calls = NULL;
+    if (status >= 0)
+        status = gt_intervals_close(calls, events->last, events->last_monotonic);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
+static int read_calls_of(void *folder, const struct gt_job_rank *rank, struct gt_calls_of_rank *ret,
+                         struct gt_error *error)
+{
+    (void)folder;
+    char place[PATH_MAX];
+    struct gt_block_event_list events = {0};
+    struct gt_intervals calls = {0};
+    if (gt_block_event_collected(place, sizeof place, rank->path) < 0)
+        return 0;
+    int status = read_events(&events, &calls, place, error);
+    if (status >= 0) {
+        *ret = (struct gt_calls_of_rank){events.names, calls.interval, calls.count, calls.count};
+        for (size_t i = 0; i < calls.count; i++) { /* to the nanosecond, as a server has them */
+            struct gt_interval *call = &calls.interval[i];
+            call->elapsed = nearbyint(call->elapsed * 1e9) / 1e9;
+            call->self = nearbyint(call->self * 1e9) / 1e9;
+            call->cpu_stop = nearbyint((call->cpu_stop - call->cpu_start) * 1e9) / 1e9;
+            call->cpu_start = isnan(call->cpu_stop) ? NAN : 0;
+        }
+        events.names = (struct gt_strings){0};
+        calls.interval = NULL;
+    }
+    gt_intervals_release(&calls);
+    gt_block_event_list_release(&events);
+    return status;
+}
+
+static int read_calls(void *folder, const struct gt_job *job,
+                      int (*take)(void *context, const struct gt_job_calls *calls), void *context,
+                      struct gt_error *error)
+{
+    return gt_job_calls_by_name(job, &(struct gt_calls_reader){read_calls_of, folder}, take, context, error);
+}
+
+static int read_steps(void *folder, const struct gt_job *job,
+                      int (*take)(void *context, const struct gt_job_step *step), void *context, struct gt_error *error)
+{
+    return gt_job_calls_by_number(job, &(struct gt_calls_reader){read_calls_of, folder}, take, context, error);
+}
+
 static void close_folder(void *folder)
 {
     free(folder);
@@ -400,8 +466,8 @@ int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_
                                   .state = strdup(folder),
                                   .ranks = read_ranks,
                                   .series = read_series,
-                                  .calls = gt_job_folder_calls,
-                                  .steps = gt_job_folder_steps,
+                                  .calls = read_calls,
+                                  .steps = read_steps,
                                   .close = close_folder};
     return ret->state ? 0 : gt_error_system(error, ENOMEM, "%s", folder);
 }
