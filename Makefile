@@ -95,7 +95,9 @@ $(BUILD)/test/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
 
 $(UNIT): %: %.o $(SUPPORT) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o %.a,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
+
+$(BUILD)/test/unit/test_range: $(filter $(BUILD)/inject/inject/%,$(INJECT_OBJ))
 
 $(FUZZ): %: %.o $(filter %.o,$(FUZZ_MAIN)) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
