@@ -161,7 +161,7 @@ def test_nothing_but_entry_points():
     """What the library offers and needs: it is a guest."""
     table = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
     marks = {f"gt_block_{name}" for name in ("begin", "begin_of", "end", "end_with_children")}
-    hooks = {f"gt_hook_{name}" for name in ("enter", "function", "leave", "name", "note", "patterns")}
+    hooks = {f"gt_hook_{name}" for name in ("enter", "function", "leave", "memory_begin", "memory_end", "name", "note", "patterns")}
     assert {line.split()[-1] for line in table.splitlines()} == {"InitializeInjectionNvtx2", *marks, *hooks}
     needed = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True).stdout
     libraries = {line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line}
