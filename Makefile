@@ -229,6 +229,12 @@ test-prometheus: test-dependencies
 	@$(MAKE) -s all
 	@$(PYTHON) -m pytest -q -p no:cacheprovider test/cli/test_prometheus.py
 
+# With a real ClickHouse server, which make test does only where one is installed.
+test-clickhouse: test-dependencies
+	@tools/install-dependencies clickhouse
+	@$(MAKE) -s all
+	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/cli/test_push.py
+
 # In a job of a real Slurm, which make test does only where root has one installed.
 test-slurm: test-dependencies
 	@tools/install-dependencies slurm
@@ -306,5 +312,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-long sanitized test-slurm test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
+.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
         run python ready-for-tests test soak python-sanitize original test-original test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

@@ -252,6 +252,26 @@ void gt_hook_leave(void *call)
     free(call);
 }
 
+struct gt_block gt_hook_begin(const char *name)
+{
+    return gt_block_begin(name);
+}
+
+void gt_hook_end(struct gt_block *block)
+{
+    gt_block_end(block);
+}
+
+struct gt_block gt_hook_begin_of(const char *name, uint64_t total)
+{
+    return gt_block_begin_of(name, total);
+}
+
+void gt_hook_end_with_children(struct gt_block *block, double cpu_seconds)
+{
+    gt_block_end_with_children(block, cpu_seconds);
+}
+
 void gt_hook_note(const char *line)
 {
     gt_hook_notes_add("%s", line);

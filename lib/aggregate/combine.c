@@ -71,6 +71,8 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
     case GT_CPU_ENERGY_IDLE:
     case GT_GPU_ENERGY_IDLE:
         return "time without a user; with another policy than share, the lowest power seen while idle";
+    case GT_CPU_ENERGY_IDLE_CHARGED:
+    case GT_GPU_ENERGY_IDLE_CHARGED: return "the same, of the job's share";
     case GT_CPU_ENERGY_MISSING:
     case GT_DRAM_ENERGY_MISSING:
     case GT_GPU_ENERGY_MISSING: return "while the counter could not be read, stood still or was set back";
@@ -86,6 +88,7 @@ enum gt_metric_id gt_energy_whole(enum gt_metric_id metric)
     switch (metric) {
     case GT_CPU_ENERGY_OTHER:
     case GT_CPU_ENERGY_IDLE:
+    case GT_CPU_ENERGY_IDLE_CHARGED:
     case GT_CPU_ENERGY_PLACEMENT_ERROR:
     case GT_CPU_ENERGY_SHARE_ERROR:
     case GT_CPU_ENERGY_MISSING:
@@ -95,6 +98,7 @@ enum gt_metric_id gt_energy_whole(enum gt_metric_id metric)
     case GT_DRAM_ENERGY_UNATTRIBUTED: return GT_DRAM_ENERGY;
     case GT_GPU_ENERGY_OTHER:
     case GT_GPU_ENERGY_IDLE:
+    case GT_GPU_ENERGY_IDLE_CHARGED:
     case GT_GPU_ENERGY_MISSING:
     case GT_GPU_ENERGY_UNATTRIBUTED: return GT_GPU_ENERGY;
     case GT_ENERGY: return GT_CPU_ENERGY;
@@ -454,6 +458,19 @@ static double device_value(const struct gt_device *device, enum gt_metric_id id)
     return isnan(device->value[id]) ? device->value[instead] : device->value[id];
 }
 
+double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id)
+{
+    double total = NAN;
+    for (size_t i = 0; i < frame->device_count; i++) {
+        const struct gt_device *device = &frame->device[i];
+        bool counts = (id == GT_GPU_RAM || device->selected) && device->parent < 0; /* a slice is part of its board */
+        double value = device_value(device, id);
+        if (counts && !isnan(value))
+            total = isnan(total) ? value : gt_metrics[id].combine == GT_MAX ? fmax(total, value) : total + value;
+    }
+    return total;
+}
+
 static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 {
     const struct gt_frame *frame = &sampler->frame;
@@ -464,19 +481,8 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
     if (!frame->device_count)
         return;
     for (int id = 0; id < GT_METRIC_COUNT; id++) {
-        if (!gt_metric_has(id, GT_SCOPE_GPU) || !gt_metric_has(id, GT_SCOPE_SYSTEM))
-            continue;
-        double *total = &row[GT_SCOPE_SYSTEM].value[id];
-        *total = NAN;
-        for (size_t i = 0; i < frame->device_count; i++) {
-            const struct gt_device *device = &frame->device[i];
-            bool counts = (id == GT_GPU_RAM || device->selected) &&
-                          device->parent < 0; /* a slice is part of its board */
-            double value = device_value(device, id);
-            if (!counts || isnan(value))
-                continue;
-            *total = isnan(*total) ? value : gt_metrics[id].combine == GT_MAX ? fmax(*total, value) : *total + value;
-        }
+        if (gt_metric_has(id, GT_SCOPE_GPU) && gt_metric_has(id, GT_SCOPE_SYSTEM))
+            row[GT_SCOPE_SYSTEM].value[id] = gt_combined_gpus(frame, id);
     }
 }
 

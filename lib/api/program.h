@@ -8,6 +8,7 @@
 #include "blocks/block_memory.h"
 #include "blocks/block_run.h"
 #include "blocks/python_hooks.h"
+#include "engine/login.h"
 #include "gpu_tracker.h"
 
 /* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics
@@ -41,6 +42,8 @@ int gt_folder_view(const char *folder, const struct gt_folder_options *options, 
 /* Analyse a job: "utilization", "stragglers" or "health". -EINVAL: an option is wrong, or there is no recording. */
 int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
                       struct gt_report **ret, struct gt_error *error);
+/* Say what to ask for next time, as gt_recording_request does, for a job of several ranks. */
+int gt_folder_request(const char *folder, const char *kind, char **ret, char **doubt, struct gt_error *error);
 /* Report the calls of the code blocks that all ranks collected. -ENOENT: there are none. */
 int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                      struct gt_error *error);
@@ -73,6 +76,26 @@ int gt_runs_report(const char *const *words, size_t count, size_t most, struct g
 /* Get the recording of run `back`: 1 is the latest. Free with free(). -ENOENT: there is no such run, or it kept no recording, or that
  * is gone, or its file holds another run by now. */
 int gt_run_recording(long long back, char **ret, struct gt_error *error);
+
+/* ---- A server of recordings ---------------------------------------------------------------------------------------- */
+/* The statements that make the tables of a server, of today's version where `address` is NULL; with `create` they are run there. Free
+ * *ret with free(). */
+int gt_engine_schema(const char *address, const struct gt_login_files *files, bool create, char **ret,
+                     struct gt_error *error);
+
+struct gt_push_request {
+    struct gt_login_files files;
+    double patience; /* seconds after the last success until a server is given up */
+    void (*warn)(void *context, const char *sentence);
+    void *context;
+};
+struct gt_push_result {
+    unsigned long long rows, requests, bytes;
+    size_t recordings, shipped;
+};
+/* Send recordings to a server, each row once, whatever it has of them. */
+int gt_engine_push(const char *const *paths, size_t count, const char *address, const struct gt_push_request *request,
+                   struct gt_push_result *ret, struct gt_error *error);
 
 /* ---- A line about a job -------------------------------------------------------------------------------------------- */
 /* One line about a job that this process tracks: how it is, how far, and how long it will still take. */

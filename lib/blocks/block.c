@@ -59,17 +59,21 @@ static struct {
     void (*end)(struct gt_block *block, double cpu_seconds);
 } host;
 
+static bool is_this_library(const void *function)
+{
+    Dl_info its, mine;
+    return dladdr(function, &its) && dladdr(&host, &mine) && its.dli_fbase == mine.dli_fbase;
+}
+
 static void find_host(void)
 {
     void *library = dlopen("libgputracker-blocks.so", RTLD_LAZY | RTLD_NOLOAD);
-    void *begin = library ? dlsym(library, "gt_block_begin_of") : NULL;
-    void *end = library ? dlsym(library, "gt_block_end_with_children") : NULL;
+    void *begin = library ? dlsym(library, "gt_hook_begin_of") : NULL;
+    void *end = library ? dlsym(library, "gt_hook_end_with_children") : NULL;
+    if (!begin || !end || is_this_library(begin))
+        return;
     memcpy(&host.begin, &begin, sizeof begin);
     memcpy(&host.end, &end, sizeof end);
-    if (!host.begin || !host.end || host.begin == gt_block_begin_of) {
-        host.begin = NULL;
-        host.end = NULL;
-    }
 }
 
 static void begin_library(void)
@@ -483,6 +487,27 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds)
         write_row(block->file, &row);
     block->file = NULL;
     leave(thread);
+}
+
+void gt_block_add_past(const char *name, int64_t begin_ns, int64_t end_ns)
+{
+    struct gt_block_thread *thread = enter();
+    struct gt_block_file *file = thread ? standard_file() : NULL;
+    if (file && !file->failed) {
+        struct gt_block_event_row row = {
+            .name = name, .process = process->pid, .thread = thread->id, .position = GT_START, .cpu_ns = -1};
+        int64_t behind = gt_clock_ns(CLOCK_REALTIME) - gt_clock_ns(CLOCK_MONOTONIC);
+        row.monotonic_ns = begin_ns;
+        row.real_ns = begin_ns + behind;
+        int status = write_row(file, &row);
+        row.position = GT_STOP;
+        row.monotonic_ns = end_ns;
+        row.real_ns = end_ns + behind;
+        if (status == 0)
+            write_row(file, &row);
+    }
+    if (thread)
+        leave(thread);
 }
 
 void gt_block_end(struct gt_block *block)

@@ -229,7 +229,7 @@ static void begin_call(const struct function *function, const void *frame)
     entry = entries_add(&hook.open, frame, 0);
     if (entry) {
         entry->memory = memory;
-        entry->block = gt_block_begin(function->name);
+        entry->block = gt_hook_begin(function->name);
     }
 }
 
@@ -239,7 +239,7 @@ static void end_call(const void *frame)
     if (!entry)
         return;
     void *memory = entry->memory;
-    gt_block_end(&entry->block);
+    gt_hook_end(&entry->block);
     entries_remove(&hook.open, entry);
     if (memory)
         end_memory(memory);

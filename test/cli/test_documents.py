@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-COMMANDS = ["run", "attach", "report", "plot", "analyze", "compare", "runs", "top", "block", "profile", "serve", "energy-relay",
+COMMANDS = ["run", "attach", "report", "plot", "analyze", "compare", "runs", "top", "block", "profile", "push", "serve", "energy-relay",
             "doctor", "schema", "completion", "man", "help"]
 ORIGINAL = ["execute", "output", "format", "tconfig", "st", "ru", "gru", "tu", "nec", "guuids", "disable-logs", "gb", "tf",
             "overwrite", "help", "version"]

@@ -148,6 +148,12 @@ def test_functions_are_blocks(python, blocks, tmp_path):
     assert ("0.1 us slower" in done.stderr) == (not has_monitoring)
 
 
+def test_which_way_it_is(python, blocks):
+    """A helper that does not load would go unseen, for ctypes serves as well."""
+    done, found = blocks([python, "-c", "import sys\ndef f(): print('_ctypes' in sys.modules)\nf()"], "--python-blocks=f")
+    assert done.stdout == f"{'GPU_TRACKER_CTYPES' in os.environ}\n" and found == {"__main__.f": [1, 1]}
+
+
 def test_a_pattern_that_matched_nothing(python, blocks, tmp_path):
     program = write(tmp_path / "train.py", "def step(): pass\nclass Net:\n    def walk(self): pass\nstep()\nNet().walk()\n")
     done, found = blocks([python, program], "--python-blocks", "train.steps", "--python-blocks", "Net.walk")

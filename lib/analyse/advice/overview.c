@@ -153,10 +153,10 @@ static bool is_profile(const struct job *job)
     return !job->ranks && job->input->trace->profile_count;
 }
 
-/* A rank alone of which nothing is known is no table. */
+/* Ranks of which nothing is known are no table. */
 static bool has_figures(const struct job *job)
 {
-    bool found = job->ranks > 1;
+    bool found = false;
     for (size_t i = 0; i < job->ranks; i++)
         found |= job->rank[i].steps || !isnan(job->rank[i].whole);
     return found;

@@ -8,8 +8,8 @@
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_heat.h"
 #include "analyse/job/job_outliers.h"
+#include "analyse/job/job_request.h"
 #include "analyse/job/ranks_brief.h"
-#include "analyse/usage/next_time.h"
 #include "schema/human.h"
 
 enum { RANKS_IN_TEXT = 32 };
@@ -306,22 +306,6 @@ static void add_left_out(struct gt_node *root, const struct gt_job *job)
     }
 }
 
-/* ---- Next time --------------------------------------------------------------------------------------------------- */
-
-static void add_next_time(struct gt_node *root, const struct gt_job *job)
-{
-    struct gt_next_time next;
-    struct gt_node *section = gt_report_section(root, "next_time", "Next time: memory of a node, cores of a rank");
-    struct gt_buffer line = {0};
-    gt_job_next_time(&next, job);
-    gt_next_time_request(&line, &next, "slurm");
-    gt_report_number(section, "memory", "Memory of a node", next.memory, "bytes");
-    gt_report_number(section, "cores", "Cores of a rank", next.cores, NULL);
-    gt_report_number(section, "time", "Time", next.seconds, "seconds");
-    gt_report_text(section, "slurm", "Slurm", line.data);
-    gt_buffer_release(&line);
-}
-
 static int add_heat(struct gt_node *root, const struct gt_job *job, const struct gt_job_report_options *options,
                     struct gt_error *error)
 {
@@ -351,7 +335,7 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct
         add_ranks(root, job, &outliers, options && options->all);
         add_left_out(root, job);
         add_metrics(root, job);
-        add_next_time(root, job);
+        gt_job_request_section(root, job);
     }
     if (status >= 0 && gt_report_failed(report))
         status = -ENOMEM;

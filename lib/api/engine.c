@@ -1,0 +1,46 @@
+/* A server of recordings, for those who see only the public headers. */
+#include <errno.h>
+
+#include "api/program.h"
+#include "engine/push_files.h"
+#include "engine/tables.h"
+
+static int describe(struct gt_server *server, bool create, struct gt_buffer *sql, struct gt_error *error)
+{
+    struct gt_dialect dialect = gt_dialect_today;
+    int status = server ? gt_server_dialect(server, &dialect, error) : 0;
+    if (status >= 0)
+        gt_engine_create_all(sql, &dialect);
+    return status < 0 || !create ? status : gt_engine_make(server, error);
+}
+
+int gt_engine_schema(const char *address, const struct gt_login_files *files, bool create, char **ret,
+                     struct gt_error *error)
+{
+    struct gt_address parts;
+    struct gt_server *server = NULL;
+    struct gt_buffer sql = {0};
+    int status = address ? gt_address_read(&parts, address, error) : 0;
+    if (status >= 0 && address)
+        status = gt_server_open(&server, &parts, files, error);
+    if (status >= 0)
+        status = describe(server, create, &sql, error);
+    if (status >= 0 && sql.failed)
+        status = gt_error_system(error, ENOMEM, "schema");
+    gt_server_close(server);
+    if (status < 0)
+        gt_buffer_release(&sql);
+    *ret = sql.data;
+    return status;
+}
+
+int gt_engine_push(const char *const *paths, size_t count, const char *address, const struct gt_push_request *request,
+                   struct gt_push_result *ret, struct gt_error *error)
+{
+    struct gt_push_figures figures = {0};
+    const struct gt_push_options options = {
+        .files = &request->files, .warn = request->warn, .context = request->context};
+    int status = gt_push_files(paths, count, address, &options, request->patience, &figures, error);
+    *ret = (struct gt_push_result){figures.rows, figures.requests, figures.bytes, figures.recordings, figures.shipped};
+    return status;
+}

@@ -1,0 +1,31 @@
+/* Requests of HTTP, by libcurl, which is loaded when it is first needed. */
+#ifndef GT_ENGINE_HTTP_H
+#define GT_ENGINE_HTTP_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "engine/login.h"
+#include "store/address.h"
+
+struct gt_http;
+
+struct gt_http_request {
+    const char *parameters; /* behind the "?", escaped; "" none */
+    const struct gt_buffer *body;
+    bool is_packed;  /* the body, by gzip */
+    double patience; /* seconds in all; 0: 60 */
+};
+
+/* -ENOENT: libcurl is not installed. Nothing is connected. */
+int gt_http_open(struct gt_http **ret, const struct gt_address *address, const struct gt_login *login,
+                 struct gt_error *error);
+/* Post a request. The answer is put into `ret`, which is emptied before. Returns the status of HTTP, or negative errno: -ENOTCONN when
+ * nobody answered, -EIO when the answer ended early. Whether the server did what was asked is not known then. */
+int gt_http_post(struct gt_http *http, const struct gt_http_request *request, struct gt_buffer *ret,
+                 struct gt_error *error);
+/* Append text as a part of an address: "%20" for a blank. */
+void gt_http_escape(struct gt_buffer *out, const char *text);
+void gt_http_close(struct gt_http *http);
+
+#endif

@@ -1,0 +1,37 @@
+/* Recordings are pushed into the tables of a server: each row is there once in the end, whatever happens on the way.
+ *
+ * Nobody trusts an answer that did not come. At the begin and after every failure the server is asked what it has, when nothing of ours
+ * runs there any more; then it goes on behind that. In the end rows are counted, and what is missing is sent again. */
+#ifndef GT_ENGINE_PUSH_H
+#define GT_ENGINE_PUSH_H
+
+#include "engine/login.h"
+#include "engine/shipment.h"
+
+struct gt_push;
+
+struct gt_push_options {
+    const struct gt_login_files *files;
+    bool is_live; /* recordings grow meanwhile; the server's clock is compared with ours */
+    void (*warn)(void *context, const char *sentence); /* may be NULL */
+    void *context;
+};
+
+struct gt_push_figures {
+    unsigned long long rows, requests, bytes; /* that were sent; packed */
+    size_t recordings, shipped;
+};
+
+int gt_push_open(struct gt_push **ret, const struct gt_address *address, const struct gt_push_options *options,
+                 struct gt_error *error);
+/* Add a recording. -EEXIST: it is there already. The shipment belongs to the push. */
+int gt_push_add(struct gt_push *push, const char *path, struct gt_shipment **ret, struct gt_error *error);
+void gt_push_remove(struct gt_push *push, struct gt_shipment *shipment);
+/* Ask whether the server answers, and takes rows from this user. */
+int gt_push_check(struct gt_push *push, struct gt_error *error);
+/* Send what there is. After a failure this is called again, later, unless gt_server_refused. */
+int gt_push_round(struct gt_push *push, struct gt_error *error);
+void gt_push_figures(const struct gt_push *push, struct gt_push_figures *ret);
+void gt_push_close(struct gt_push *push);
+
+#endif

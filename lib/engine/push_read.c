@@ -1,0 +1,233 @@
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "blocks/block_event.h"
+#include "engine/push_state.h"
+#include "engine/row_binary.h"
+#include "store/field.h"
+
+static bool is_wanted(const struct gt_shipment *shipment, enum gt_engine_table table, uint64_t number)
+{
+    const uint8_t *hole = shipment->hole[table];
+    return number >= shipment->sent[table] || (hole && hole[number / 8] >> (number % 8) & 1);
+}
+
+/* ---- Samples ---- */
+
+static int add_sample(struct gt_push *push, struct gt_shipment *shipment, const struct gt_sample *sample,
+                      struct gt_error *error)
+{
+    int status = 0;
+    uint64_t number = shipment->read[GT_ENGINE_SAMPLES]++;
+    if (!is_wanted(shipment, GT_ENGINE_SAMPLES, number))
+        return 0;
+    struct gt_batch *batch = gt_push_batch(push, GT_ENGINE_SAMPLES, &status, error);
+    if (!batch)
+        return status;
+    gt_rows_sample(&batch->rows, &batch->columns, batch->has, shipment, sample, number);
+    return gt_push_added(push, shipment, GT_ENGINE_SAMPLES, number, 1, error);
+}
+
+static int add_detail(struct gt_push *push, struct gt_shipment *shipment, const struct gt_sample *sample,
+                      const struct gt_row *row, struct gt_error *error)
+{
+    int status = 0;
+    enum gt_engine_table table = row->scope == GT_SCOPE_GPU ? GT_ENGINE_GPU_SAMPLES : GT_ENGINE_PROCESS_SAMPLES;
+    uint64_t number = shipment->read[table]++;
+    if (!is_wanted(shipment, table, number))
+        return 0;
+    struct gt_batch *batch = gt_push_batch(push, table, &status, error);
+    if (!batch)
+        return status;
+    gt_rows_detail(&batch->rows, table, &batch->columns, batch->has, shipment, sample, row, number);
+    return gt_push_added(push, shipment, table, number, 1, error);
+}
+
+/* Rows have numbers in the order of the file, so one that cannot be read leaves no gap. */
+static int read_samples(struct gt_push *push, struct gt_shipment *shipment, struct gt_recording *recording,
+                        struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    for (;;) {
+        struct gt_error bad = {0};
+        int status = gt_recording_next(recording, &sample, &bad);
+        if (status == 0)
+            return 0;
+        if (status == -EBADMSG)
+            continue;
+        if (status < 0)
+            return gt_error_copy(error, &bad);
+        shipment->heard = sample->real_ns;
+        status = add_sample(push, shipment, sample, error);
+        for (size_t i = GT_FIXED_ROWS; status >= 0 && i < sample->row_count; i++)
+            status = add_detail(push, shipment, sample, &sample->row[i], error);
+        if (status < 0)
+            return status;
+    }
+}
+
+static bool is_begin(const struct gt_recording_place *place)
+{
+    static const struct gt_recording_place begin;
+    return !memcmp(place, &begin, sizeof begin);
+}
+
+/* Only SQLite's recordings are read from where they were left. */
+static void begin(struct gt_shipment *shipment, struct gt_recording *recording)
+{
+    gt_recording_detail(recording, true);
+    if (is_begin(&shipment->place) || gt_recording_begin_after(recording, &shipment->place) < 0) {
+        for (int table = GT_ENGINE_SAMPLES; table < GT_ENGINE_CALLS; table++)
+            shipment->read[table] = 0;
+        shipment->place = (struct gt_recording_place){0};
+    }
+}
+
+int gt_push_read(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    int status = gt_recording_open(&recording, shipment->path, error);
+    if (status < 0)
+        return status;
+    shipment->has_outcome = gt_recording_outcome(recording) != NULL; /* before the samples: then they are all there */
+    begin(shipment, recording);
+    status = read_samples(push, shipment, recording, error);
+    if (status >= 0)
+        gt_recording_place(recording, &shipment->place);
+    gt_recording_close(recording);
+    return status;
+}
+
+/* ---- Code blocks ---- */
+
+static int64_t nanoseconds(double seconds)
+{
+    return (int64_t)floor(seconds) * GT_SECOND + (int64_t)nearbyint((seconds - floor(seconds)) * 1e9);
+}
+
+static void add_call_row(struct gt_buffer *out, const struct gt_shipment *shipment, const struct gt_interval *call,
+                         const char *name, uint64_t number)
+{
+    bool has_ended = !call->unfinished && !call->stepped;
+    gt_row_text(out, shipment->job);
+    gt_row_u32(out, shipment->source);
+    gt_row_u16(out, shipment->day);
+    gt_row_u64(out, number);
+    gt_row_text(out, name);
+    gt_row_u32(out, (uint32_t)call->process);
+    gt_row_u64(out, call->thread < 0 ? 0 : (uint64_t)call->thread);
+    gt_row_u64(out, call->call < 0 ? 0 : (uint64_t)call->call);
+    gt_row_i64(out, nanoseconds(call->start));
+    if (gt_row_has(out, has_ended)) /* the length is that of the clock that never steps */
+        gt_row_i64(out, nanoseconds(call->start) + nanoseconds(call->elapsed));
+    gt_row_scaled(out, has_ended ? call->self : NAN, 1e9);
+    gt_row_scaled(out, has_ended ? call->cpu_stop - call->cpu_start : NAN, 1e6);
+}
+
+static int add_calls(struct gt_push *push, struct gt_shipment *shipment, const struct gt_intervals *calls,
+                     const struct gt_strings *names, struct gt_error *error)
+{
+    int status = 0;
+    struct gt_batch *batch = calls->count ? gt_push_batch(push, GT_ENGINE_CALLS, &status, error) : NULL;
+    shipment->read[GT_ENGINE_CALLS] = 0;
+    for (size_t i = 0; status >= 0 && i < calls->count; i++) {
+        uint64_t number = shipment->read[GT_ENGINE_CALLS]++;
+        if (!is_wanted(shipment, GT_ENGINE_CALLS, number))
+            continue;
+        add_call_row(&batch->rows, shipment, &calls->interval[i], gt_strings_text(names, calls->interval[i].name),
+                     number);
+        status = gt_push_added(push, shipment, GT_ENGINE_CALLS, number, 1, error);
+    }
+    return status;
+}
+
+int gt_push_read_calls(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error)
+{
+    char path[PATH_MAX];
+    struct gt_open_calls open = {0};
+    struct gt_block_event_list list = {.calls = &open, .skip_bad = true};
+    struct gt_intervals calls = {0};
+    if (gt_block_event_collected(path, sizeof path, shipment->path) < 0)
+        return 0; /* it has none */
+    int status = gt_block_event_list_add(&list, path, error);
+    if (status >= 0 && gt_block_event_list_pair(&list, &calls) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", path);
+    if (status >= 0 && gt_intervals_close(&calls, list.last, list.last_monotonic) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", path);
+    if (status >= 0)
+        status = add_calls(push, shipment, &calls, &list.names, error);
+    gt_intervals_release(&calls);
+    gt_open_calls_release(&open);
+    gt_block_event_list_release(&list);
+    return status;
+}
+
+/* ---- Outcomes ---- */
+
+static int summarize(struct gt_shipment *shipment, struct gt_recording *recording, struct gt_error *error)
+{
+    const struct gt_sample *sample;
+    int status;
+    if (!shipment->live) {
+        if (!(shipment->live = malloc(sizeof *shipment->live)))
+            return gt_error_system(error, ENOMEM, "%s", shipment->path);
+        gt_summary_init(shipment->live);
+    } else if (gt_recording_begin_after(recording, &shipment->live_place) < 0) {
+        gt_summary_release(shipment->live);
+        gt_summary_init(shipment->live);
+    }
+    while ((status = gt_recording_next(recording, &sample, NULL)) != 0)
+        if (status > 0 ? gt_summary_add(shipment->live, sample) < 0 : status != -EBADMSG)
+            return gt_error_system(error, ENOMEM, "%s", shipment->path);
+    gt_recording_place(recording, &shipment->live_place);
+    return 0;
+}
+
+/* As far as samples tell. */
+static void live_outcome(const struct gt_shipment *shipment, struct gt_outcome *ret)
+{
+    const struct gt_summary *live = shipment->live;
+    gt_summary_outcome(live, ret);
+    if (live->samples)
+        ret->elapsed = gt_seconds(live->last_real_ns - shipment->machine.start_real_ns);
+    if (isnan(ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK]))
+        ret->value[GT_SCOPE_COMBINED][GT_RAM_PEAK] = live->of[GT_SCOPE_COMBINED][GT_RAM].max;
+}
+
+static int copy_outcome(const struct gt_outcome *outcome, struct gt_outcome *ret)
+{
+    *ret = *outcome;
+    ret->lives = (struct gt_lives){0};
+    size_t size = outcome->provenance_count * sizeof *outcome->provenance;
+    ret->provenance = malloc(size + 1);
+    if (ret->provenance && size)
+        memcpy(ret->provenance, outcome->provenance, size);
+    return ret->provenance ? 0 : -ENOMEM;
+}
+
+int gt_push_outcome(struct gt_shipment *shipment, struct gt_outcome *ret, struct gt_error *error)
+{
+    struct gt_recording *recording = NULL;
+    gt_outcome_init(ret);
+    int status = gt_recording_open(&recording, shipment->path, error);
+    if (status < 0)
+        return status;
+    const struct gt_outcome *outcome = gt_recording_outcome(recording);
+    if (outcome) {
+        if (copy_outcome(outcome, ret) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", shipment->path);
+    } else if ((status = summarize(shipment, recording, error)) >= 0) {
+        live_outcome(shipment, ret);
+    }
+    gt_recording_close(recording);
+    return status;
+}
+
+void gt_push_release_outcome(struct gt_outcome *outcome)
+{
+    free(outcome->provenance);
+    outcome->provenance = NULL;
+}

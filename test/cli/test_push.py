@@ -1,0 +1,215 @@
+"""Recordings pushed to a real ClickHouse server: each row is there once, whatever the network and the server do meanwhile."""
+import gzip
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from bad_network import BadNetwork
+from clickhouse import PASSWORD, SERVER, Server, free_port
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+from simulate_job import make_job
+
+pytestmark = pytest.mark.skipif(not SERVER, reason="there is no clickhouse-server (Debian: clickhouse-server)")
+ROWS = 300
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, gpu_tracker):
+    server = Server(tmp_path_factory.mktemp("clickhouse"))
+    subprocess.run([gpu_tracker, "schema", "--sql", "--create", server.url], check=True, capture_output=True)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory, gpu_tracker):
+    """A recording with processes and code blocks."""
+    path = tmp_path_factory.mktemp("real") / "real.sqlite"
+    line = [gpu_tracker, "block", "step", "--", "true"]
+    command = [gpu_tracker, "run", "--no-history", "-q", "--detail", "--blocks", "--sleep-time", "0.02", "--tracking-file", str(path)]
+    subprocess.run([*command, "--", "sh", "-c", f"{' '.join(line)}; sleep 0.3; {' '.join(line)}"], check=True, capture_output=True,
+                   timeout=100)
+    return path
+
+
+@pytest.fixture
+def push(gpu_tracker, tmp_path):
+    def run(*arguments, expected=0, **keywords):
+        done = subprocess.run([gpu_tracker, "push", *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False,
+                              cwd=tmp_path, **keywords)
+        assert done.returncode == expected, done.stderr
+        return done.stderr
+
+    return run
+
+
+def counts(server, job, table="samples"):
+    return server.ask(f"SELECT count(), uniqExact(source, number) FROM {table} WHERE job = '{job}'").split()
+
+
+def rows_of(path, table):
+    with sqlite3.connect(path) as database:
+        return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+
+def test_all_of_a_recording_is_there_once(server, real, push):
+    url = f"{server.url}/whole"
+    said = push(real, url)
+    assert "1 of 1 recordings are at" in said
+    samples, details = rows_of(real, "data"), rows_of(real, "process_data")
+    for _ in range(2):
+        assert counts(server, "whole") == [str(samples)] * 2
+        assert counts(server, "whole", "process_samples") == [str(details)] * 2
+        assert counts(server, "whole", "calls") == ["2", "2"]
+        assert server.number("SELECT count() FROM finals WHERE job = 'whole'") == server.number(
+            "SELECT uniqExact(scope, metric) FROM finals WHERE job = 'whole'") > 10
+        assert server.ask("SELECT count(), max(complete) FROM trackers WHERE job = 'whole'") == "2\t1\n"  # its begin and its end
+        assert "; 0 rows were sent" in push(real, url)  # again: nothing new
+    with sqlite3.connect(real) as database:
+        theirs = server.ask("SELECT time, toString(combined_cpu_time), combined_ram_private FROM samples WHERE job = 'whole' ORDER BY number")
+        ours = database.execute("SELECT timestamp, combined_cpu_time, combined_ram_private FROM data").fetchall()
+        for line, row in zip(theirs.splitlines(), ours, strict=True):
+            moment, cpu, ram = line.split("\t")
+            assert abs(int(moment) / 1e9 - row[0]) < 1e-6
+            assert abs(float(cpu) - row[1]) <= 0.5000001e-6
+            assert ram == str(row[2])
+        final = database.execute("SELECT value FROM final WHERE scope = 'combined' AND metric = 'cpu_time'").fetchone()[0]
+    assert float(server.ask("SELECT value FROM finals WHERE job = 'whole' AND scope = 'combined' AND metric = 'cpu_time'")) == final
+
+
+def test_a_recording_that_grows_and_one_without_an_end(server, real, push, tmp_path):
+    path = make_job(real, tmp_path, ranks=1, rows=ROWS, job="grows", dead=[0])[0]
+    with sqlite3.connect(path) as database:
+        rows = database.execute("SELECT * FROM data").fetchall()
+        database.execute("DELETE FROM data WHERE rowid > 100")
+    push(path, server.url)
+    assert counts(server, "grows") == ["100", "100"]
+    assert server.ask("SELECT argMax(complete, version), argMax(samples, version) FROM trackers WHERE job = 'grows'") == "0\t100\n"
+    with sqlite3.connect(path) as database:
+        database.executemany(f"INSERT INTO data VALUES ({','.join('?' * len(rows[0]))})", rows[100:])
+    push(path, server.url)
+    assert counts(server, "grows") == [str(ROWS)] * 2
+    assert server.ask("SELECT argMax(samples, version) FROM trackers WHERE job = 'grows'") == f"{ROWS}\n"
+
+
+def test_two_recordings_of_one_rank(server, real, push, tmp_path):
+    first = make_job(real, tmp_path / "a", ranks=1, rows=20, job="twice")[0]
+    second = make_job(real, tmp_path / "b", ranks=1, rows=30, job="twice", seed=2)[0]
+    third = make_job(real, tmp_path / "c", ranks=1, rows=30, job="twice", seed=3, start=1.6e9)[0]
+    push(first, server.url)
+    push(second, first, server.url)
+    assert server.ask("SELECT count() FROM samples WHERE job = 'twice' GROUP BY source ORDER BY 1") == "20\n30\n"
+    assert "days apart" in push(third, server.url, expected=125)
+    assert counts(server, "twice") == ["50", "50"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bad_networks_lose_nothing(server, real, push, tmp_path, seed):
+    chance = random.Random(seed)
+    job = f"bad{seed}"
+    paths = make_job(real, tmp_path, ranks=3, rows=ROWS, job=job, seed=seed)
+    bad = dict(zip(chance.sample(range(30), 4), [503, ("cut", 40), "swallow", "swallow"]))
+    with BadNetwork(server.port, lambda number, body: bad.get(number, "pass")) as network:
+        push(*paths, network.url, "--patience", "300")
+    assert counts(server, job) == [str(3 * ROWS)] * 2
+    assert server.number(f"SELECT countIf(complete = 1) FROM trackers WHERE job = '{job}'") == 3
+
+
+def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
+    """It has acknowledged them, as before a power cut: here they never reach it."""
+    paths = make_job(real, tmp_path, ranks=2, rows=ROWS, job="lost")
+    lost = []
+
+    def plan(_, body):
+        if body[:2] == b"\x1f\x8b" and not lost and b"INSERT INTO samples" in gzip.decompress(body)[:40]:
+            lost.append(body)
+            return 200
+        return "pass"
+
+    with BadNetwork(server.port, plan) as network:
+        push(*paths, network.url)
+    assert lost
+    assert counts(server, "lost") == [str(2 * ROWS)] * 2
+
+
+def test_a_killed_server_loses_nothing(tmp_path, real, push, gpu_tracker):
+    server = Server(tmp_path / "clickhouse")
+    try:
+        subprocess.run([gpu_tracker, "schema", "--sql", "--create", server.url], check=True, capture_output=True)
+        paths = make_job(real, tmp_path / "job", ranks=4, rows=4 * ROWS, job="killed")
+
+        def kill():
+            time.sleep(0.1)
+            server.stop(signal.SIGKILL)
+            server.start()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        push(*paths, server.url, "--patience", "300")
+        killer.join()
+        assert "4 of 4" in push(*paths, server.url, "--patience", "300")
+        assert counts(server, "killed")[1] == str(16 * ROWS)
+        server.ask("OPTIMIZE TABLE samples FINAL")
+        assert counts(server, "killed") == [str(16 * ROWS)] * 2
+    finally:
+        server.stop()
+
+
+def test_passwords_and_tokens(server, real, push, tmp_path):
+    netrc = tmp_path / "secret"
+    url = f"clickhouse://tracker@127.0.0.1:{server.port}/default/secret"
+    assert "Password required for user tracker" in push(real, url, expected=125)
+    netrc.write_text(f"machine 127.0.0.1 login tracker password {PASSWORD}\n")
+    netrc.chmod(0o644)
+    assert "may be read or written by others" in push(real, url, "--netrc-file", netrc, expected=125)
+    netrc.chmod(0o600)
+    push(real, url, "--netrc-file", netrc)
+    assert server.number("SELECT count() FROM trackers WHERE job = 'secret'") == 2
+    token = tmp_path / "token"
+    token.write_text("abc.def\n")
+    token.chmod(0o600)
+    seen = []
+    with BadNetwork(server.port, lambda number, body: 403) as network:
+        handler = network.server.RequestHandlerClass
+        answer = handler.do_POST
+        handler.do_POST = lambda self: (seen.append(self.headers["Authorization"]), answer(self))
+        assert "refuses with status 403" in push(real, network.url, "--token-file", token, expected=125)
+    assert seen == ["Bearer abc.def"]
+
+
+def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
+    assert "a password in the address" in push(real, "clickhouse://me:secret@127.0.0.1/default", expected=2)
+    assert "doesn't exist" in push(real, f"clickhouse://127.0.0.1:{server.port}/nowhere", expected=125)
+    assert "in readonly mode" in push(real, f"clickhouse://looker@127.0.0.1:{server.port}/default", expected=125)
+    assert "no option" in push(real, f"{server.url}?flash=1", expected=2)
+    assert "1 of 2 recordings could not be read" in push(real, tmp_path / "none.sqlite", f"{server.url}/some", expected=125)
+    assert counts(server, "some")[0] == str(rows_of(real, "data"))
+    said = push(real, f"clickhouse://127.0.0.1:{free_port()}/default", "--patience", "0.1", expected=125)
+    assert "gpu-tracker: clickhouse://127.0.0.1:" in said.splitlines()[-1]
+
+
+def test_columns_of_a_new_version(server, real, push, gpu_tracker):
+    server.ask("CREATE DATABASE older")
+    url = f"clickhouse://127.0.0.1:{server.port}/older"
+    subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
+    server.ask("ALTER TABLE older.samples DROP COLUMN combined_swap")
+    push(real, f"{url}/columns")
+    assert server.number("SELECT count() FROM system.columns WHERE database = 'older' AND table = 'samples' AND name = 'combined_swap'") == 1
+
+
+def test_statements(server, gpu_tracker):
+    def statements(*arguments):
+        return subprocess.run([gpu_tracker, "schema", "--sql", *arguments], check=True, capture_output=True, text=True).stdout
+
+    ours, todays = statements(server.url), statements()
+    assert "CODEC" not in ours and "LowCardinality" not in ours
+    assert "CODEC(Delta(8), ZSTD(1))" in todays and "TTL day + INTERVAL 30 DAY" in todays
+    for statement in filter(str.strip, ours.split(";\n")):
+        server.ask(statement)
