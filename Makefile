@@ -76,9 +76,9 @@ $(BUILD)/inject/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -ffunction-sections -fdata-sections -c -o $@ $<
 
-$(INJECT): $(INJECT_OBJ) inject/exports.map
+$(INJECT): $(INJECT_OBJ) inject/exports.map Makefile
 	@mkdir -p $(@D) && $(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--gc-sections,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--gc-sections,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
 
 # For Python, where its header is; without, Python loads the library above by ctypes.
 $(HOOK): $(HOOK_SOURCES) $(wildcard python/*.h inject/*.h lib/base/*.h) $(INJECT)
