@@ -78,7 +78,7 @@ $(BUILD)/inject/%.o: %.c $(BUILD)/signature
 
 $(INJECT): $(INJECT_OBJ) inject/exports.map Makefile
 	@mkdir -p $(@D) && $(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--gc-sections,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F),--gc-sections,-Bsymbolic,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
 
 # For Python, where its header is; without, Python loads the library above by ctypes.
 $(HOOK): $(HOOK_SOURCES) $(wildcard python/*.h inject/*.h lib/base/*.h) $(INJECT)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "blocks/block_injection.h"
+#include "blocks/block_memory.h"
 #include "blocks/block_run.h"
 #include "blocks/python_hooks.h"
 #include "engine/login.h"
