@@ -76,7 +76,7 @@ $(BUILD)/inject/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -ffunction-sections -fdata-sections -c -o $@ $<
 
-$(INJECT): $(INJECT_OBJ) inject/exports.map
+$(INJECT): $(INJECT_OBJ) inject/exports.map Makefile
 	@mkdir -p $(@D) && $(SAY) "LD $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F),--gc-sections,-Bsymbolic,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
 
