@@ -1,4 +1,7 @@
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "api/program.h"
 #include "gpu_tracker.h"
@@ -13,6 +16,37 @@ static void say_result(const struct gt_push_result *result, const char *address)
         result->recordings, address, result->rows, result->requests, (double)result->bytes / 1e6);
 }
 
+static volatile sig_atomic_t is_stopped;
+
+static void stop(int number)
+{
+    (void)number;
+    is_stopped = 1;
+}
+
+/* Whoever started the tracker may wait for all that holds its standard error. */
+static void be_silent(void *context)
+{
+    (void)context;
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        dup2(fd, STDERR_FILENO);
+}
+
+static int follow(const struct options *options, int count, char **operands)
+{
+    struct gt_error error = {0};
+    const struct gt_push_request request = {
+        .files = {options->netrc_file, options->token_file}, .warn = say_warning, .settled = be_silent};
+    if (count != 2)
+        return say_usage("push: --follow takes one folder and the address of a server");
+    struct sigaction action = {.sa_handler = stop};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    int status = gt_engine_follow(operands[0], operands[1], &request, &is_stopped, &error);
+    return status < 0 ? say_failure(status, &error) : 0;
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct gt_error error = {0};
@@ -23,6 +57,8 @@ static int run(const struct options *options, int count, char **operands)
         .patience = options->given[OPTION_NUMBER_patience] ? options->patience : PATIENCE,
         .warn = say_warning,
     };
+    if (options->follow)
+        return follow(options, count, operands);
     if (count < 2)
         return say_usage("push: FILE... and the address of a server, clickhouse://HOST/DATABASE");
     int status = gt_engine_push((const char *const *)operands, (size_t)count - 1, address, &request, &result, &error);
@@ -42,7 +78,9 @@ const struct command command_push = {
         "the name of the job that it was made in. Options: ca=FILE, the certificates that are trusted. A password is read from ~/.netrc, or "
         "--netrc-file; --token-file is for what stands before a server.\n\n"
         "The server is asked what it has, and gets the rest; in the end rows are counted. So the same line may be typed again after "
-        "anything that went wrong, and for a recording that has grown. The status is 0 when the server has everything.",
+        "anything that went wrong, and for a recording that has grown. The status is 0 when the server has everything.\n\n"
+        "With --follow, which run --tf URL starts, FILE is a folder: what is recorded there is sent as it grows, and removed when the server "
+        "has all of it. Options of the address for this: flush=SECONDS (60), and keep=1, which puts it into the folder sent instead.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

@@ -12,6 +12,9 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
+#include "settings.h"
+
+enum { JOBS = 20 }; /* of a server that are listed */
 
 static bool is_folder(const char *path)
 {
@@ -19,10 +22,20 @@ static bool is_folder(const char *path)
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
+/* Jobs lie in folders, or on servers. */
+static bool is_job(const char *path)
+{
+    int has_job;
+    return gt_server_is_address(path, &has_job) || is_folder(path);
+}
+
 static int report_of_job(const struct options *options, const char *path, bool page, struct gt_report **ret,
                          struct gt_error *error)
 {
-    struct gt_folder_options wanted = GT_INIT(struct gt_folder_options);
+    struct gt_folder_options wanted = settings_job(options);
+    int has_job = true;
+    if (gt_server_is_address(path, &has_job) && !has_job)
+        return gt_server_jobs(path, JOBS, &wanted, ret, error);
     wanted.heat = options->heat;
     wanted.top = options->all ? -1 : 0;
     wanted.page = page;
@@ -41,7 +54,7 @@ static int report_of(const struct options *options, const char *path, bool page,
     wanted.price = options->price;
     wanted.power_meter = options->power_meter;
     wanted.page = page;
-    if (is_folder(path))
+    if (is_job(path))
         return report_of_job(options, path, page, ret, error);
     return options->at ? gt_recording_points(path, options->at, options->columns, ret, error)
                        : gt_recording_report(path, &wanted, ret, error);
@@ -73,9 +86,10 @@ static int print_request(const struct options *options, const struct output *out
 {
     struct gt_error error = {0};
     char *request = NULL, *doubt = NULL;
-    int status = is_folder(paths[0]) ? gt_folder_request(paths[0], options->request, &request, &doubt, &error)
-                                     : gt_recording_request((const char *const *)paths, (size_t)count, options->request,
-                                                            &request, &doubt, &error);
+    const struct gt_folder_options wanted = settings_job(options);
+    int status = is_job(paths[0]) ? gt_folder_request(paths[0], options->request, &wanted, &request, &doubt, &error)
+                                  : gt_recording_request((const char *const *)paths, (size_t)count, options->request,
+                                                         &request, &doubt, &error);
     if (status < 0)
         return say_failure(status, &error);
     if (doubt)
@@ -174,16 +188,16 @@ static int run(const struct options *options, int count, char **operands)
     if (options->by && (options->at || options->request))
         return say_usage("--by takes neither --at nor --request: with --for it tells what to ask for");
     for (int i = 0; i < count; i++)
-        if (is_of_recordings(options) && is_folder(operands[i]))
+        if (is_of_recordings(options) && is_job(operands[i]))
             return say_usage(
-                "%s is a folder: units, costs, --at, --by, --plot, --fail-if and --power-meter are for its files",
-                operands[i]);
+                "%s is a %s: units, costs, --at, --by, --plot, --fail-if and --power-meter are for its files",
+                operands[i], is_folder(operands[i]) ? "folder" : "job on a server");
     for (int i = 0; i < count; i++)
-        if ((options->heat || options->all || options->watch > 0) && !is_folder(operands[i]))
+        if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]))
             return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", operands[i]);
     for (int i = 0; i < count; i++)
-        if (options->request && count > 1 && is_folder(operands[i]))
-            return say_usage("--request takes one folder, or tracking files");
+        if (options->request && count > 1 && is_job(operands[i]))
+            return say_usage("--request takes one job, or tracking files");
     if (options->watch > 0 && count > 1)
         return say_usage("--watch looks at one folder");
     int status = gt_rules_check(options->limits.value, &error);
@@ -204,7 +218,7 @@ static int run(const struct options *options, int count, char **operands)
 
 const struct command command_report = {
     .name = "report",
-    .synopsis = "FILE|FOLDER...",
+    .synopsis = "FILE|FOLDER|URL...",
     .summary = "Print the report of a tracking file again, or of a job with a file for each rank",
     .description =
         "In a terminal it prints the summary, as run does; elsewhere, and with --format text, the whole report. Reads tracking files, also those of a run whose tracker was killed, and those of the original gpu_tracker. "
@@ -213,6 +227,9 @@ const struct command command_report = {
         "\n\n"
         "A folder is a parallel job with a tracking file for each rank: one report tells what the job used, with machines, GPUs "
         "and networks counted once, its nodes, and its ranks, the worst marked. A page draws the ranks over time."
+        "\n\n"
+        "URL is a job on a ClickHouse server, clickhouse://HOST/DATABASE/JOB, and gives the report of its folder; without JOB the latest jobs are "
+        "listed. JOB is the whole name, or the number behind the name of a cluster."
         "\n\n"
         "--at tells instead what the job had drawn, used and held at moments of your choosing: the ends of epochs, say. "
         "What lies between two samples is interpolated. With several files CSV has a column recording in front.",

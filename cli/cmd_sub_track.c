@@ -8,6 +8,7 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
+#include "settings.h"
 
 enum { EXIT_BAD_DATA = 1 };
 
@@ -34,7 +35,7 @@ static int analyze_job(const struct options *options, const struct output *outpu
 {
     struct gt_error error = {0};
     struct gt_report *report = NULL;
-    struct gt_folder_options wanted = GT_INIT(struct gt_folder_options);
+    struct gt_folder_options wanted = settings_job(options);
     if (options->sub_tracking_file.count || options->skip_bad_rows || options->carbon_intensity ||
         options->carbon_file || options->price)
         return say_usage("%s is a folder: sub-tracking files, bad rows and costs are for its files", folder);

@@ -63,7 +63,7 @@ struct options {
 #undef OPTION
     bool given[OPTION_COUNT]; /* anywhere */
     bool typed[OPTION_COUNT]; /* among the words of the command line */
-    char **owned; /* memory that values point into */
+    char **owned;             /* memory that values point into */
     size_t owned_count;
 };
 

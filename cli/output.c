@@ -118,6 +118,7 @@ int output_prepare(struct output *output, const struct options *options, int fd)
                               .fd = is_dash ? STDOUT_FILENO : fd,
                               .page_size = (size_t)(options->html_size * 1e6)};
     output->plot = options->plot;
+    output->is_explained = options->explain;
     int status = options->plot             ? kind_of_picture(output, options->format)
                  : path && !output->format ? format_of_suffix(path, &output->format)
                                            : 0;
@@ -275,6 +276,8 @@ static int output_rendered(const struct output *output, char *text, size_t lengt
 
 int output_report(const struct output *output, struct gt_report *report)
 {
+    if (output->is_explained)
+        return 0;
     gt_report_set_width(report, columns_of(output));
     gt_report_set_page_size(report, output->page_size);
     gt_report_set_style(report, style_of(output));

@@ -13,7 +13,8 @@ struct output {
     const char *plot; /* charts that are drawn as a picture, of the kind `format`; NULL: there is none */
     bool is_brief;    /* nobody asked for more than the summary */
     bool as_original;
-    bool is_quiet; /* nor for more of it than its warnings */
+    bool is_explained; /* the questions that a server was asked stand for the report */
+    bool is_quiet;     /* nor for more of it than its warnings */
 };
 
 /* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is standard output

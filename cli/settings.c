@@ -1,5 +1,7 @@
 #include "settings.h"
 
+#include <stdio.h>
+
 #include <string.h>
 
 #include "base/file.h"
@@ -47,4 +49,20 @@ void name_input(int count, char **operands)
     for (int i = 0; i < count; i++)
         if (strcmp(operands[i], "-") == 0)
             operands[i] = input;
+}
+
+static void print_question(void *context, const char *sql)
+{
+    (void)context;
+    printf("%s;\n", sql);
+    fflush(stdout);
+}
+
+struct gt_folder_options settings_job(const struct options *options)
+{
+    struct gt_folder_options settings = GT_INIT(struct gt_folder_options);
+    settings.netrc_file = options->netrc_file;
+    settings.token_file = options->token_file;
+    settings.explain = options->explain ? print_question : NULL;
+    return settings;
 }

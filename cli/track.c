@@ -22,6 +22,7 @@
 #include "past.h"
 #include "privilege.h"
 #include "settings.h"
+#include "ship.h"
 #include "watch.h"
 
 /* ---- commands that start their work elsewhere ---- */
@@ -482,7 +483,7 @@ static int judge(const struct track *track, const struct options *options)
     return broken < 0 ? say_failure(broken, &error) : broken ? EXIT_BROKEN_RULE : 0;
 }
 
-int track_command(const struct options *options, char **words, bool as_original)
+static int track_prepared(const struct options *options, char **words, bool as_original)
 {
     struct track track;
     int status = prepare(&track, options, as_original);
@@ -511,7 +512,19 @@ int track_command(const struct options *options, char **words, bool as_original)
     return status;
 }
 
-int track_process(const struct options *options, pid_t pid)
+int track_command(const struct options *options, char **words, bool as_original)
+{
+    struct options own = *options;
+    struct ship *ship;
+    int status = ship_begin(&ship, &own);
+    if (status)
+        return status;
+    status = track_prepared(&own, words, as_original);
+    ship_end(ship);
+    return status;
+}
+
+static int track_prepared_process(const struct options *options, pid_t pid)
 {
     struct track track;
     struct gt_error error = {0};
@@ -534,5 +547,17 @@ int track_process(const struct options *options, pid_t pid)
         status = watched < 0 ? EXIT_TRACKER : status;
     }
     watch_close(&track.watch);
+    return status;
+}
+
+int track_process(const struct options *options, pid_t pid)
+{
+    struct options own = *options;
+    struct ship *ship;
+    int status = ship_begin(&ship, &own);
+    if (status)
+        return status;
+    status = track_prepared_process(&own, pid);
+    ship_end(ship);
     return status;
 }

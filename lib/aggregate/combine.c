@@ -1,4 +1,5 @@
 #include "aggregate/combine.h"
+#include "aggregate/local_ranks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -112,6 +113,7 @@ struct gt_process_rate {
     struct gt_rate rate;
     double cpu_time; /* at the last row, seconds */
     double energy[GT_ENERGY_DEVICES];
+    double taken[GT_ENERGY_DEVICES]; /* of that by its rank */
     bool seen;
 };
 
@@ -425,13 +427,53 @@ static void keep_process_energy(struct gt_combiner *combine, const struct gt_sam
     }
 }
 
+static void forget_ended(struct gt_combiner *combine)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < combine->process_rate_count; i++)
+        if (combine->process_rate[i].seen) {
+            combine->process_rate[kept] = combine->process_rate[i];
+            combine->process_rate[kept++].seen = false;
+        }
+    combine->process_rate_count = kept;
+    combine->next_rate = 0;
+}
+
+static void draw_for_rank(const struct gt_combiner *combine, const struct gt_process *process,
+                          struct gt_process_rate *rate)
+{
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        if (combine->attribution.energy[device].is_measured)
+            gt_local_ranks_draw(process, device, rate->energy[device] - rate->taken[device]);
+        rate->taken[device] = rate->energy[device];
+    }
+}
+
+/* Without rows of processes nobody else forgets those that ended. */
+static void keep_ranks(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    gt_local_ranks_add(sampler);
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        struct gt_process_rate *rate = rate_of(combine, process);
+        if (rate && process->rank)
+            draw_for_rank(combine, process, rate);
+        if (rate && !combine->detail)
+            rate->seen = true;
+    }
+    if (!combine->detail)
+        forget_ended(combine);
+}
+
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     gt_account_totals(&sampler->account, &sampler->tree, combine->job);
     gt_combine_look(combine, sampler);
     int status = keep_energy(combine, sampler);
-    if (status >= 0 && combine->detail)
+    if (status >= 0 && (combine->detail || sampler->ranks.count))
         keep_process_energy(combine, sampler);
+    if (status >= 0 && sampler->ranks.count)
+        keep_ranks(combine, sampler);
     return status;
 }
 
@@ -601,18 +643,6 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
                 row[scope].value[peaks[i]] = combine->peak[scope][peaks[i]];
 }
 
-static void forget_ended(struct gt_combiner *combine)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < combine->process_rate_count; i++)
-        if (combine->process_rate[i].seen) {
-            combine->process_rate[kept] = combine->process_rate[i];
-            combine->process_rate[kept++].seen = false;
-        }
-    combine->process_rate_count = kept;
-    combine->next_rate = 0;
-}
-
 static void show_process_energy(const struct gt_combiner *combine, const struct gt_process_rate *rate,
                                 double values[GT_METRIC_COUNT])
 {
@@ -631,6 +661,7 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     row->pid = process->pid;
     row->parent = process->parent;
     row->start = process->start;
+    row->rank = process->rank ? process->rank->figures.rank + 1 : 0;
     memcpy(row->value, process->value, sizeof process->value);
     row->value[GT_CPU_TIME] -= process->ledger.base[0];
     struct gt_process_rate *rate = rate_of(combine, process);

@@ -6,9 +6,22 @@
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_report.h"
 #include "analyse/job/job_request.h"
+#include "analyse/job/job_server.h"
 #include "api/caller_struct.h"
 #include "api/program.h"
 #include "gpu_tracker.h"
+#include "store/address.h"
+
+/* A folder, or the address of a job on a server. */
+static int open_source(struct gt_job_source *ret, const char *name, const struct gt_folder_options *options,
+                       struct gt_error *error)
+{
+    const struct gt_job_server_options server = {
+        {options->netrc_file, options->token_file}, options->explain, options->context};
+    if (options->explain && !gt_is_address(name))
+        return gt_error_set(error, EINVAL, "%s is no job on a server: nothing is asked in SQL", name);
+    return gt_is_address(name) ? gt_job_server_open(ret, name, &server, error) : gt_job_folder_open(ret, name, error);
+}
 
 int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error)
@@ -17,7 +30,7 @@ int gt_folder_view(const char *folder, const struct gt_folder_options *options, 
     const struct gt_job_report_options wanted = {.heat = own.heat, .page = own.page, .all = own.top < 0};
     struct gt_job_source source;
     struct gt_job job;
-    int status = gt_job_folder_open(&source, folder, error);
+    int status = open_source(&source, folder, &own, error);
     if (status < 0)
         return status;
     status = gt_job_read(&job, &source, error);
@@ -29,6 +42,23 @@ int gt_folder_view(const char *folder, const struct gt_folder_options *options, 
     }
     source.close(source.state);
     return status;
+}
+
+int gt_server_jobs(const char *address, size_t most, const struct gt_folder_options *options, struct gt_report **ret,
+                   struct gt_error *error)
+{
+    GT_OWN(struct gt_folder_options, own, options);
+    const struct gt_job_server_options server = {{own.netrc_file, own.token_file}, own.explain, own.context};
+    return gt_job_server_list(ret, address, most, &server, error);
+}
+
+int gt_server_is_address(const char *text, int *has_job)
+{
+    struct gt_address address;
+    if (!gt_is_address(text))
+        return 0;
+    *has_job = gt_address_read(&address, text, NULL) < 0 || *address.jobs;
+    return 1;
 }
 
 int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
@@ -45,12 +75,25 @@ int gt_folder_recordings(const char *folder, int (*use)(void *context, const cha
 
 int gt_folder_is_job(const char *path)
 {
-    return gt_job_is_folder(path);
+    return gt_is_address(path) || gt_job_is_folder(path);
 }
 
 int gt_folder_has_analysis(const char *name)
 {
     return gt_job_analysis_find(name) != NULL;
+}
+
+int gt_folder_analysis_info(size_t index, const char **name, const char **help)
+{
+    const struct gt_job_analysis *analysis;
+    for (size_t i = 0; (analysis = gt_job_analysis_number(i)); i++) {
+        if (!analysis->help || index--)
+            continue;
+        *name = analysis->name;
+        *help = analysis->help;
+        return 0;
+    }
+    return -ENOENT;
 }
 
 static int analyse(const struct gt_job_analysis *analysis, const char *folder, const struct gt_folder_options *options,
@@ -60,7 +103,7 @@ static int analyse(const struct gt_job_analysis *analysis, const char *folder, c
     const struct gt_job_options wanted = {.metric = own.metric, .select = own.select, .top = own.top};
     struct gt_job_source source;
     struct gt_job job;
-    int status = gt_job_folder_open(&source, folder, error);
+    int status = open_source(&source, folder, &own, error);
     if (status < 0)
         return status;
     status = gt_job_read_ranks(&job, &source, error);
@@ -103,12 +146,14 @@ static int request_of(const struct gt_job *job, const char *kind, struct gt_buff
     return request->failed || doubt->failed ? gt_error_system(error, ENOMEM, "request") : 0;
 }
 
-int gt_folder_request(const char *folder, const char *kind, char **ret, char **doubt, struct gt_error *error)
+int gt_folder_request(const char *folder, const char *kind, const struct gt_folder_options *options, char **ret,
+                      char **doubt, struct gt_error *error)
 {
+    GT_OWN(struct gt_folder_options, own, options);
     struct gt_job_source source;
     struct gt_job job;
     struct gt_buffer request = {0}, sentence = {0};
-    int status = gt_job_folder_open(&source, folder, error);
+    int status = open_source(&source, folder, &own, error);
     if (status < 0)
         return status;
     status = gt_job_read(&job, &source, error);

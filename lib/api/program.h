@@ -2,6 +2,7 @@
 #ifndef GT_API_PROGRAM_H
 #define GT_API_PROGRAM_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "blocks/block_injection.h"
@@ -25,8 +26,10 @@ const char *gt_statistic_name(size_t index);
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
 /* A folder with a recording of each rank of a job, and nothing that could be a trace: 1, else 0. */
 int gt_folder_is_job(const char *path);
-/* 1: the analysis of this name looks at such a folder, too; else 0. */
+/* 1: the analysis of this name looks at such a folder; else 0. */
 int gt_folder_has_analysis(const char *name);
+/* Describe number `index` of those that look at nothing else. 0, or -ENOENT past the last. */
+int gt_folder_analysis_info(size_t index, const char **name, const char **help);
 struct gt_folder_options {
     size_t size;
     const char *metric; /* utilization: this one; NULL: the usual ones */
@@ -34,7 +37,16 @@ struct gt_folder_options {
     int top;            /* ranks that people see at each end; 0: ten, negative: all */
     const char *heat;   /* gt_folder_view: this metric of each rank over time, too; NULL: none but a picture on pages */
     int page;           /* gt_folder_view: keep what pages draw */
+    /* Where the folder is the address of a job on a server: how the user proves who he is, and who is told of each question. */
+    const char *netrc_file, *token_file;
+    void (*explain)(void *context, const char *sql);
+    void *context;
 };
+/* Tell whether a text is the address of a server, and whether it names a job. 1 or 0. */
+int gt_server_is_address(const char *text, int *has_job);
+/* The latest `most` jobs of a server. */
+int gt_server_jobs(const char *address, size_t most, const struct gt_folder_options *options, struct gt_report **ret,
+                   struct gt_error *error);
 /* The report of gt_folder_report, with more in it. Returns 1 where a recording is not finished, else 0. -ENOENT: no recording has the
  * metric. */
 int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
@@ -43,7 +55,8 @@ int gt_folder_view(const char *folder, const struct gt_folder_options *options, 
 int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
                       struct gt_report **ret, struct gt_error *error);
 /* Say what to ask for next time, as gt_recording_request does, for a job of several ranks. */
-int gt_folder_request(const char *folder, const char *kind, char **ret, char **doubt, struct gt_error *error);
+int gt_folder_request(const char *folder, const char *kind, const struct gt_folder_options *options, char **ret,
+                      char **doubt, struct gt_error *error);
 /* Report the calls of the code blocks that all ranks collected. -ENOENT: there are none. */
 int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                      struct gt_error *error);
@@ -87,6 +100,7 @@ struct gt_push_request {
     struct gt_login_files files;
     double patience; /* seconds after the last success until a server is given up */
     void (*warn)(void *context, const char *sentence);
+    void (*settled)(void *context); /* gt_engine_follow: called when the first try is over */
     void *context;
 };
 struct gt_push_result {
@@ -96,6 +110,22 @@ struct gt_push_result {
 /* Send recordings to a server, each row once, whatever it has of them. */
 int gt_engine_push(const char *const *paths, size_t count, const char *address, const struct gt_push_request *request,
                    struct gt_push_result *ret, struct gt_error *error);
+
+/* Push all recordings of a folder while they are written, and remove what the server has; one process of several on a folder works. `stop`
+ * asks to end after one more try. */
+int gt_engine_follow(const char *folder, const char *address, const struct gt_push_request *request,
+                     const volatile sig_atomic_t *stop, struct gt_error *error);
+
+/* A tracking file whose name is the address of a server is a recording in a folder of this machine, from which it is pushed. */
+struct gt_spool;
+int gt_engine_spool_open(struct gt_spool **ret, const char *address, struct gt_error *error);
+const char *gt_engine_spool_folder(const struct gt_spool *spool);
+const char *gt_engine_spool_recording(const struct gt_spool *spool);
+const char *gt_engine_spool_address(const struct gt_spool *spool); /* with its placeholders filled in */
+/* The recording is finished: wait until the server has it, as long as the address says. 1: it has, and 0: it has not, and the recording
+ * was moved into the working folder, to `saved`. */
+int gt_engine_spool_end(struct gt_spool *spool, char *saved, size_t size, struct gt_error *error);
+void gt_engine_spool_close(struct gt_spool *spool);
 
 /* ---- A line about a job -------------------------------------------------------------------------------------------- */
 /* One line about a job that this process tracks: how it is, how far, and how long it will still take. */

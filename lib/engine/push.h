@@ -14,6 +14,7 @@ struct gt_push_options {
     const struct gt_login_files *files;
     bool is_live; /* recordings grow meanwhile; the server's clock is compared with ours */
     void (*warn)(void *context, const char *sentence); /* may be NULL */
+    void (*settled)(void *context); /* gt_push_follow: from now on there is nothing to be told; may be NULL */
     void *context;
 };
 

@@ -92,7 +92,6 @@ int gt_push_read(struct gt_push *push, struct gt_shipment *shipment, struct gt_e
     int status = gt_recording_open(&recording, shipment->path, error);
     if (status < 0)
         return status;
-    shipment->has_outcome = gt_recording_outcome(recording) != NULL; /* before the samples: then they are all there */
     begin(shipment, recording);
     status = read_samples(push, shipment, recording, error);
     if (status >= 0)
@@ -124,7 +123,7 @@ static void add_call_row(struct gt_buffer *out, const struct gt_shipment *shipme
     if (gt_row_has(out, has_ended)) /* the length is that of the clock that never steps */
         gt_row_i64(out, nanoseconds(call->start) + nanoseconds(call->elapsed));
     gt_row_scaled(out, has_ended ? call->self : NAN, 1e9);
-    gt_row_scaled(out, has_ended ? call->cpu_stop - call->cpu_start : NAN, 1e6);
+    gt_row_scaled(out, has_ended ? call->cpu_stop - call->cpu_start : NAN, 1e9);
 }
 
 static int add_calls(struct gt_push *push, struct gt_shipment *shipment, const struct gt_intervals *calls,

@@ -66,7 +66,7 @@ void gt_push_release_outcome(struct gt_outcome *outcome);
 
 static inline bool gt_push_is_closing(const struct gt_shipment *shipment)
 {
-    return !shipment->is_left_out && !shipment->is_shipped && (shipment->has_ended || shipment->has_outcome);
+    return !shipment->is_left_out && !shipment->is_shipped && shipment->has_ended;
 }
 
 #endif

@@ -86,6 +86,8 @@ static void add_facts(struct gt_buffer *out, const struct gt_shipment *shipment,
     struct gt_json json;
     gt_json_init(&json, out, 0);
     gt_json_object_begin(&json);
+    gt_json_key(&json, "recording");
+    gt_json_text(&json, shipment->path);
     add_fields(&json, "machine", gt_machine_fields, gt_machine_field_count, &shipment->machine);
     add_fields(&json, "outcome", gt_outcome_fields, gt_outcome_field_count, outcome);
     gt_json_object_end(&json);

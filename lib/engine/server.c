@@ -17,6 +17,8 @@ struct gt_server {
     struct gt_dialect dialect; /* major 0: not asked yet */
     struct gt_buffer body, answer;
     unsigned long long requests, bytes;
+    void (*tell)(void *context, const char *sql);
+    void *context;
 };
 
 /* Codes of ClickHouse's exceptions: src/Common/ErrorCodes.cpp. */
@@ -157,9 +159,17 @@ static int post(struct gt_server *server, const struct gt_http_request *request,
     return status < 0 ? status : status != 200 ? judge_answer(server, status, ret, error) : 0;
 }
 
+void gt_server_explain(struct gt_server *server, void (*tell)(void *context, const char *sql), void *context)
+{
+    server->tell = tell;
+    server->context = context;
+}
+
 int gt_server_ask(struct gt_server *server, const char *sql, struct gt_buffer *ret, struct gt_error *error)
 {
     struct gt_buffer parameters = {0};
+    if (server->tell)
+        server->tell(server->context, sql);
     gt_buffer_text(&parameters,
                    "wait_end_of_query=1&database="); /* else a failure midway would come behind status 200 */
     gt_http_escape(&parameters, server->address.database);

@@ -28,6 +28,8 @@ extern const struct gt_dialect gt_dialect_today;
 bool gt_dialect_is_modern(const struct gt_dialect *dialect);
 int gt_server_dialect(struct gt_server *server, struct gt_dialect *ret, struct gt_error *error);
 
+/* From now on each question is told before it is asked. */
+void gt_server_explain(struct gt_server *server, void (*tell)(void *context, const char *sql), void *context);
 /* Ask, and put the answer into `ret`: lines of fields with tabs between them. */
 int gt_server_ask(struct gt_server *server, const char *sql, struct gt_buffer *ret, struct gt_error *error);
 /* Ask for one number. */

@@ -25,8 +25,7 @@ struct gt_shipment {
     bool is_told;                    /* the row in `trackers` has been sent once */
     uint8_t *hole[GT_ENGINE_TABLES]; /* a bit for each row that the server lacks; NULL: it lacks none before `sent` */
 
-    bool has_ended;          /* its tracker writes no more */
-    bool has_outcome;        /* as it was last read */
+    bool has_ended;          /* nothing comes any more */
     bool is_shipped;         /* the server has all of it, and has been asked */
     struct gt_summary *live; /* of one that has no outcome yet, as far as `live_place` */
     struct gt_recording_place live_place;

@@ -24,7 +24,7 @@ struct gt_made_group {
 
 struct gt_made_groups {
     struct gt_control_group own; /* that in which the main process was found */
-    size_t count; /* at most GT_MADE_GROUPS: later ones are not watched */
+    size_t count;                /* at most GT_MADE_GROUPS: later ones are not watched */
     struct gt_made_group *made;
     /* /proc/PID/cgroup was found to say this: a hash, and the group, -1 where it is the job's own or one that is not watched. */
     size_t memberships;

@@ -3,12 +3,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "aggregate/local_ranks.h"
 #include "base/clock.h"
 #include "record/provenance.h"
 
 void gt_outcome_release(struct gt_outcome *outcome)
 {
     free(outcome->provenance);
+    free(outcome->rank);
     gt_lives_release(&outcome->lives);
     *outcome = (struct gt_outcome){0};
 }
@@ -122,7 +124,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     final_packages(recorder, ret);
     final_peaks(recorder, ret);
     final_peak_fields(recorder, ret);
-    if (final_lives(recorder, ret) < 0)
+    if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     if (gt_provenance_fill(recorder, ret) < 0)
         return gt_error_system(error, ENOMEM, "tracker");

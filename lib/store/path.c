@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/rank.h"
+#include "store/address.h"
 
 #define STORE(name) extern const struct gt_store_type gt_store_##name;
 #include "store/store.def"
@@ -116,8 +117,24 @@ static int expand(struct gt_buffer *out, const char *pattern, pid_t pid, struct 
     return status;
 }
 
+int gt_store_fill(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error)
+{
+    struct gt_buffer text = {0};
+    int status = expand(&text, pattern, pid, error);
+    if (status >= 0 && text.length >= size)
+        status = gt_error_system(error, ENAMETOOLONG, "%s", pattern);
+    if (status >= 0)
+        snprintf(ret, size, "%s", text.data ? text.data : "");
+    gt_buffer_release(&text);
+    return status < 0 ? status : 0;
+}
+
 int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error)
 {
+    if (gt_is_address(pattern))
+        return gt_error_set(error, EINVAL,
+                            "%s: only gpu-tracker run and attach record for a server; record into a file, and push it",
+                            pattern);
     if (!*gt_file_name(pattern))
         return gt_error_set(error, EINVAL, "\"%s\" is not the name of a file", pattern);
     if (!strcmp(pattern, "-"))

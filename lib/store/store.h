@@ -19,6 +19,8 @@ struct gt_store;
 /* Fill in placeholders (%p pid, %h host, %j job id, %r rank, %% percent) and the suffix .sqlite when there is none.
  * -EINVAL names an unknown suffix or placeholder. */
 int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error);
+/* Fill in placeholders alone. */
+int gt_store_fill(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error);
 /* Check that a recording may be made at `path`: -EEXIST without overwrite, -EACCES, -ENOENT (the folder around its own) ...; creates
  * nothing. */
 int gt_store_check(const struct gt_store_options *options, struct gt_error *error);

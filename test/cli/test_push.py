@@ -1,5 +1,7 @@
 """Recordings pushed to a real ClickHouse server: each row is there once, whatever the network and the server do meanwhile."""
 import gzip
+import json
+import os
 import pathlib
 import random
 import signal
@@ -213,3 +215,101 @@ def test_statements(server, gpu_tracker):
     assert "CODEC(Delta(8), ZSTD(1))" in todays and "TTL day + INTERVAL 30 DAY" in todays
     for statement in filter(str.strip, ours.split(";\n")):
         server.ask(statement)
+
+
+@pytest.fixture(scope="module")
+def job(server, gpu_tracker, tmp_path_factory):
+    """A folder of four ranks on two nodes with processes and blocks, one of them killed; all are on the server."""
+    folder = tmp_path_factory.mktemp("job")
+    ranks = []
+    for rank in range(3):
+        place = {"SLURM_JOB_ID": "77", "SLURM_CLUSTER_NAME": "alps", "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank),
+                 "SLURM_STEP_NUM_TASKS": "4"}
+        block = f"{gpu_tracker} block step -- sleep 0.{rank + 1}"
+        ranks.append(subprocess.Popen([gpu_tracker, "run", "--no-history", "-q", "--detail", "--blocks", "--sleep-time", "0.05", "--tf",
+                                       str(folder / f"{rank}.sqlite"), "--", "sh", "-c", f"{block}; {block}"],
+                                      env={**os.environ, **place}, stderr=subprocess.DEVNULL))
+    assert [rank.wait(100) for rank in ranks] == [0, 0, 0]
+    with sqlite3.connect(folder / "2.sqlite") as database:
+        database.execute("DELETE FROM outcome")
+        database.execute("DELETE FROM final")
+        database.execute("UPDATE static_data SET node = 'other', node_name = 'n2', host = 'n2'")
+    subprocess.run([gpu_tracker, "push", *map(str, sorted(folder.glob("*.sqlite"))), server.url], check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("words", [["report"], ["report", "--heat", "cpu_utilization"], ["profile", "utilization"], ["profile", "stragglers"],
+                                   ["profile", "health"], ["sub-track", "analyze", "--calls", "--tf"]], ids=" ".join)
+def test_a_folder_and_a_server_give_the_same_report(server, job, gpu_tracker, words, form):
+    def ask(name):
+        done = subprocess.run([gpu_tracker, *words, name, "--format", form], capture_output=True, text=True, timeout=100, check=False)
+        return done.returncode, done.stdout, done.stderr.replace(name, "NAME")
+
+    of_folder = ask(str(job))
+    assert of_folder[0] == 0 and len(of_folder[1]) > 300
+    assert ask(f"{server.url}/77") == of_folder
+
+
+def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):
+    def ask(*words, expected=0):
+        done = subprocess.run([gpu_tracker, *words], capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == expected, done.stderr
+        return done.stdout, done.stderr
+
+    listed = ask("report", server.url, "-f", "json")[0]
+    mine = json.loads(listed)["jobs"]["alps:77.0"]
+    assert (mine["trackers"], mine["ended"]) == (3, 2)
+    whole = ask("report", f"{server.url}/alps:77.0")[0]
+    assert whole == ask("report", f"{server.url}/alps:77")[0] == ask("report", f"{server.url}/77")[0]
+    assert "there is no such job" in ask("report", f"{server.url}/7", expected=125)[1]
+    questions = ask("report", f"{server.url}/77", "--explain")[0]
+    for question in filter(str.strip, questions.split(";\n")):
+        assert question.startswith("SELECT")
+        server.ask(question)
+    assert "FROM samples" in questions
+    assert "is no job on a server" in ask("report", str(job), "--explain", expected=2)[1]
+
+
+def test_a_run_is_sent_while_it_is_made(server, gpu_tracker, tmp_path):
+    """Two ranks on a node, and the process that sends killed: the other rank's goes on, and all is there once."""
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    url = f"{server.url}/live?flush=0.2&wait=60&spool={spool}"
+    line = [gpu_tracker, "run", "--no-history", "-q", "--sleep-time", "0.05", "--tf", url, "--", "sleep", "2"]
+    ranks = [subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank)})
+             for rank in range(2)]
+    end = time.monotonic() + 60
+    while not int(counts(server, "live")[0]) and time.monotonic() < end:
+        time.sleep(0.05)
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes()
+            holds = any(os.readlink(fd).endswith(".shipper") for fd in (process / "fd").iterdir())
+        except OSError:
+            continue
+        if holds and b"--follow" in words and str(spool).encode() in words:
+            os.kill(int(process.name), signal.SIGKILL)
+            break
+    for rank in ranks:
+        assert rank.wait(100) == 0, rank.stderr.read()
+        assert "not on the server" not in rank.stderr.read()
+    assert server.ask("SELECT count(), sum(rows = next), sum(complete) FROM (SELECT source, count() AS rows, max(number) + 1 AS next FROM samples"
+                      " WHERE job = 'live' GROUP BY source) ANY INNER JOIN (SELECT source, max(complete) AS complete FROM trackers"
+                      " WHERE job = 'live' GROUP BY source) USING source") == "2\t2\t2\n"
+    assert not list(spool.glob("**/*.sqlite")) and not (tmp_path / "gpu-tracker-unsent").exists()
+
+
+def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp_path, server, push):
+    url = f"clickhouse://127.0.0.1:{free_port()}/default/away?wait=0.1&spool={tmp_path}"
+    line = [gpu_tracker, "run", "--no-history", "-q", "--tf", url, "--", "sh", "-c", "sleep 0.3; exit 7"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 7
+    assert "recordings wait in" in done.stderr
+    saved = [word for word in done.stderr.split() if word.startswith("gpu-tracker-unsent/")]
+    assert f"send it with: gpu-tracker push {saved[0]} '{url}'" in done.stderr
+    push(tmp_path / saved[0], f"{server.url}/away")
+    assert server.number("SELECT max(complete) FROM trackers WHERE job = 'away'") == 1
+    refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert refused.returncode == 2 and '"flash" is no option' in refused.stderr

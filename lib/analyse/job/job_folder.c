@@ -1,6 +1,7 @@
 /* A folder as the source of a job. Recordings are read one at a time. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,11 @@
 
 #include "aggregate/summary.h"
 #include "analyse/job/job.h"
-#include "analyse/job/job_folder.h"
+#include "analyse/job/job_calls.h"
 #include "base/clock.h"
+#include "blocks/block_event.h"
+#include "engine/tables.h"
+#include "store/minutes_read.h"
 #include "store/store.h"
 #include "store/type.h"
 
@@ -188,14 +192,17 @@ static int choose_columns(struct gt_recording *recording, const struct gt_job_qu
     return gt_recording_columns(recording, name, count, error);
 }
 
-static void take_value(struct gt_job_bucket *bucket, double value)
+/* Figures have as many digits as a server keeps, and sums of whole numbers are the same in any order. */
+static void take_value(struct gt_job_bucket *bucket, double value, double scale)
 {
     if (isnan(value))
         return;
+    double scaled = nearbyint(value * scale);
+    value = scaled / scale;
     if (!bucket->count)
         *bucket = (struct gt_job_bucket){0, 0, value, value, value, value};
     bucket->count++;
-    bucket->sum += value;
+    bucket->sum = (nearbyint(bucket->sum * scale) + scaled) / scale;
     bucket->least = fmin(bucket->least, value);
     bucket->most = fmax(bucket->most, value);
     bucket->last = value;
@@ -218,7 +225,8 @@ static void take_values(struct answer *answer, const struct gt_sample *sample, c
     for (size_t i = 0; i < question->subjects; i++) {
         const struct gt_job_subject *subject = &question->subject[i];
         const struct gt_row *of = row ? row : &sample->row[subject->scope];
-        take_value(&bucket[i * question->buckets], value_of(subject, of->value));
+        take_value(&bucket[i * question->buckets], value_of(subject, of->value),
+                   subject->bits ? 1 : gt_engine_scale(subject->metric));
     }
 }
 
@@ -259,6 +267,74 @@ static int read_samples(struct answer *answer, const char *path, struct gt_error
     return status;
 }
 
+/* ---- Minutes instead of samples ---------------------------------------------------------------------------------- */
+
+/* Of stretches of whole minutes. A minute does not tell how often a bit was set, nor of each GPU. */
+static bool has_minutes(const struct gt_job_question *question, const struct gt_job_rank *rank)
+{
+    bool tells = rank->complete && fmod(question->width, 60) <= 0 && fmod(question->begin, 60) <= 0 &&
+                 !is_of_gpus(question);
+    for (size_t i = 0; i < question->subjects; i++)
+        tells &= !question->subject[i].bits;
+    return tells;
+}
+
+static bool wants_column(const void *context, const struct gt_column *column)
+{
+    const struct answer *answer = context;
+    for (size_t i = 0; i < answer->question->subjects; i++)
+        if ((int)answer->question->subject[i].scope == column->scope &&
+            answer->question->subject[i].metric == column->metric)
+            return true;
+    return false;
+}
+
+/* Of a counter a minute has the last value alone: it stands for all. The first is not known, and is the least. */
+static void take_figure(struct gt_job_bucket *bucket, const struct gt_minute_row *minute, double value, bool is_gauge)
+{
+    bool is_last = minute->statistic == GT_MINUTE_LAST;
+    if (isnan(value))
+        return;
+    if (!bucket->count && minute->statistic != (is_gauge ? GT_MINUTE_MEAN : GT_MINUTE_LAST))
+        return;
+    if (!bucket->count)
+        *bucket = (struct gt_job_bucket){0, 0, value, value, NAN, value};
+    if (minute->statistic == GT_MINUTE_MEAN || (is_last && !is_gauge)) {
+        bucket->count += minute->weight;
+        bucket->sum += value * minute->weight;
+    }
+    bucket->least = fmin(bucket->least, value);
+    bucket->most = fmax(bucket->most, value);
+    bucket->last = is_last ? value : bucket->last;
+    if (isnan(bucket->first) && (minute->statistic == GT_MINUTE_MIN || !is_gauge))
+        bucket->first = value;
+}
+
+static void take_minute(void *context, const struct gt_minute_row *minute)
+{
+    struct answer *answer = context;
+    const struct gt_job_question *question = answer->question;
+    double at = ((double)minute->begin_s - question->begin) / question->width;
+    size_t place = (size_t)fmin(fmax(at, 0), (double)question->buckets - 1);
+    for (size_t i = 0; i < question->subjects; i++) {
+        const struct gt_job_subject *subject = &question->subject[i];
+        take_figure(&answer->bucket[i * question->buckets + place], minute,
+                    minute->sample->row[subject->scope].value[subject->metric],
+                    gt_metrics[subject->metric].kind == GT_GAUGE);
+    }
+}
+
+static int read_rank(struct answer *answer, const struct gt_job_rank *rank, struct gt_error *error)
+{
+    const struct gt_minutes_use use = {answer, wants_column, take_minute};
+    int status = -ENOTSUP;
+    if (has_minutes(answer->question, rank))
+        status = gt_minutes_read(rank->path, &rank->machine, &use, error);
+    return status == -ENOTSUP ? read_samples(answer, rank->path, error) : status;
+}
+
+/* ---- Handing on -------------------------------------------------------------------------------------------------- */
+
 static int hand_on(const struct answer *answer, size_t rank,
                    int (*take)(void *context, const struct gt_job_series *series), void *context)
 {
@@ -296,7 +372,7 @@ static int read_each(const struct gt_job *job, struct answer *answer,
         for (size_t k = 0; k < each * (of_gpus ? answer->devices : 1); k++)
             answer->bucket[k].count = 0;
         memset(answer->has_device, 0, answer->devices);
-        status = read_samples(answer, job->rank[i].path, error);
+        status = read_rank(answer, &job->rank[i], error);
         if (status >= 0)
             status = hand_on(answer, i, take, context);
     }
@@ -317,6 +393,65 @@ static int read_series(void *folder, const struct gt_job *job, const struct gt_j
     return status == -ENOMEM ? gt_error_system(error, ENOMEM, "%s", (const char *)folder) : status;
 }
 
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+
+/* What a killed process tore is left out: the rest still tells. */
+static int read_events(struct gt_block_event_list *events, struct gt_intervals *calls, const char *path,
+                       struct gt_error *error)
+{
+    struct gt_open_calls open = {0};
+    events->calls = &open;
+    events->skip_bad = events->skip_foreign = true;
+    int status = gt_block_event_list_add(events, path, error);
+    if (status >= 0)
+        status = gt_block_event_list_pair(events, calls);
+    gt_open_calls_release(&open);
+    events->calls = NULL;
+    if (status >= 0)
+        status = gt_intervals_close(calls, events->last, events->last_monotonic);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
+static int read_calls_of(void *folder, const struct gt_job_rank *rank, struct gt_calls_of_rank *ret,
+                         struct gt_error *error)
+{
+    (void)folder;
+    char place[PATH_MAX];
+    struct gt_block_event_list events = {0};
+    struct gt_intervals calls = {0};
+    if (gt_block_event_collected(place, sizeof place, rank->path) < 0)
+        return 0;
+    int status = read_events(&events, &calls, place, error);
+    if (status >= 0) {
+        *ret = (struct gt_calls_of_rank){events.names, calls.interval, calls.count, calls.count};
+        for (size_t i = 0; i < calls.count; i++) { /* to the nanosecond, as a server has them */
+            struct gt_interval *call = &calls.interval[i];
+            call->elapsed = nearbyint(call->elapsed * 1e9) / 1e9;
+            call->self = nearbyint(call->self * 1e9) / 1e9;
+            call->cpu_stop = nearbyint((call->cpu_stop - call->cpu_start) * 1e9) / 1e9;
+            call->cpu_start = isnan(call->cpu_stop) ? NAN : 0;
+        }
+        events.names = (struct gt_strings){0};
+        calls.interval = NULL;
+    }
+    gt_intervals_release(&calls);
+    gt_block_event_list_release(&events);
+    return status;
+}
+
+static int read_calls(void *folder, const struct gt_job *job,
+                      int (*take)(void *context, const struct gt_job_calls *calls), void *context,
+                      struct gt_error *error)
+{
+    return gt_job_calls_by_name(job, &(struct gt_calls_reader){read_calls_of, folder}, take, context, error);
+}
+
+static int read_steps(void *folder, const struct gt_job *job,
+                      int (*take)(void *context, const struct gt_job_step *step), void *context, struct gt_error *error)
+{
+    return gt_job_calls_by_number(job, &(struct gt_calls_reader){read_calls_of, folder}, take, context, error);
+}
+
 static void close_folder(void *folder)
 {
     free(folder);
@@ -331,8 +466,8 @@ int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_
                                   .state = strdup(folder),
                                   .ranks = read_ranks,
                                   .series = read_series,
-                                  .calls = gt_job_folder_calls,
-                                  .steps = gt_job_folder_steps,
+                                  .calls = read_calls,
+                                  .steps = read_steps,
                                   .close = close_folder};
     return ret->state ? 0 : gt_error_system(error, ENOMEM, "%s", folder);
 }

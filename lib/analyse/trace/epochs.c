@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
 
 struct fetch {
@@ -47,18 +48,6 @@ static void find_operators(const struct gt_analysis_input *input, struct fetch *
     }
 }
 
-static int add_steps(const struct gt_analysis_input *input, struct gt_spans *steps)
-{
-    int status = 0;
-    for (size_t i = 0; i < input->trace->step_count && status >= 0; i++) {
-        const struct gt_trace_step *step = &input->trace->step[i];
-        status = gt_spans_add(steps, (struct gt_keyed_span){.key = {gt_analysis_place(input, step->node)},
-                                                            .start = step->start,
-                                                            .end = step->end});
-    }
-    return status;
-}
-
 static int by_node(const void *a, const void *b)
 {
     const struct gt_keyed_span *x = a, *y = b;
@@ -80,8 +69,8 @@ static size_t step_at(const struct gt_spans *steps, uint32_t node, int64_t time)
     return is_in ? low - 1 : SIZE_MAX;
 }
 
-/* Fetches from..to are of one process. Where most of them do work (that of workers is elsewhere), one that does none had nothing to
- * fetch; where most steps have one fetch, one that is followed by another in its step had none either. */
+/* Fetches from..to are of one process. Where most of them do work (that of workers is elsewhere), one that does none had nothing to fetch; where most steps
+ * have one fetch, one that is followed by another in its step had none either. */
 static void judge(const struct fetch *const *of, size_t from, size_t to, bool *is_end)
 {
     size_t working = 0, alone = 0, followed = 0;
@@ -102,7 +91,7 @@ int gt_epoch_ends(const struct gt_analysis_input *input, const struct gt_spans *
     struct fetch *fetch = calloc(fetches->count + 1, sizeof *fetch);
     const struct fetch **of = calloc(fetches->count + 1, sizeof *of);
     struct gt_spans steps = {0};
-    int status = fetch && of ? add_steps(input, &steps) : -ENOMEM;
+    int status = fetch && of ? gt_step_spans(input, &steps) : -ENOMEM;
     gt_spans_sort_by(&steps, by_node);
     for (size_t i = 0; i < fetches->count && status >= 0; i++) {
         const struct gt_keyed_span *span = &fetches->span[i];

@@ -11,6 +11,7 @@
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/process_lanes.h"
+#include "analyse/usage/ranks_below.h"
 #include "analyse/usage/provenance.h"
 #include "analyse/usage/usage_brief.h"
 #include "analyse/usage/warning.h"
@@ -352,6 +353,10 @@ static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
         {"received", "Received", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED},
         {"sent", "Sent", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT},
     };
+    static const struct figure job_network[] = {
+        {"received", "Received", GT_SCOPE_COMBINED, GT_JOB_NETWORK_RECEIVED},
+        {"sent", "Sent", GT_SCOPE_COMBINED, GT_JOB_NETWORK_SENT},
+    };
     static const struct figure pressure[] = {
         {"cpu", "Waiting for a CPU", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU},
         {"memory", "Waiting for memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY},
@@ -365,6 +370,7 @@ static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
     SECTION("context_switches", "Context switches", switches);
     SECTION("input_output", "Input and output", storage);
     SECTION("network_namespace", "Network (whole namespace)", network);
+    SECTION("job_network", "Network (this job)", job_network);
     SECTION("pressure", "Pressure on the system", pressure);
 }
 
@@ -604,6 +610,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     gt_process_lanes_add(&usage, gt_report_page(report));
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
+    gt_ranks_below_add(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));
     gt_usage_limits_section(&usage, gt_report_root(report));
     gt_usage_warnings_table(&usage, gt_report_root(report));

@@ -1,21 +1,17 @@
-/* Code blocks of the recordings in a folder: the calls of each rank by name, and the calls of one number over all ranks. */
+#include "analyse/job/job_calls.h"
+
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/job/job.h"
-#include "analyse/job/job_folder.h"
 #include "base/grow.h"
-#include "blocks/block_event.h"
 #include "blocks/distribution.h"
 
 /* The calls of a rank, by name, then by process, then by their beginnings. */
 struct rank_calls {
     size_t rank;
-    struct gt_block_event_list events;
-    struct gt_intervals intervals;
+    struct gt_calls_of_rank calls;
 };
 
 static int compare_calls(const void *left, const void *right)
@@ -29,45 +25,20 @@ static int compare_calls(const void *left, const void *right)
     return (x > y) - (x < y);
 }
 
-/* What a killed process tore is left out: the rest still tells. */
-static int read_calls(struct rank_calls *calls, const char *path, struct gt_error *error)
-{
-    char place[PATH_MAX];
-    struct gt_open_calls open = {0};
-    calls->events.calls = &open;
-    calls->events.skip_bad = calls->events.skip_foreign = true;
-    int status = gt_block_event_list_add(&calls->events,
-                                         gt_block_event_collected(place, sizeof place, path) ? path : place, error);
-    if (status >= 0)
-        status = gt_block_event_list_pair(&calls->events, &calls->intervals);
-    gt_open_calls_release(&open);
-    calls->events.calls = NULL;
-    if (status >= 0)
-        status = gt_intervals_close(&calls->intervals, calls->events.last, calls->events.last_monotonic);
-    if (status >= 0)
-        qsort(calls->intervals.interval, calls->intervals.count, sizeof *calls->intervals.interval, compare_calls);
-    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
-}
-
-static bool has_calls(const char *path)
-{
-    char place[PATH_MAX];
-    return gt_block_event_collected(place, sizeof place, path) == 0;
-}
-
-static int each_rank(const struct gt_job *job, int (*use)(void *context, const struct rank_calls *calls), void *context,
-                     struct gt_error *error)
+static int each_rank(const struct gt_job *job, const struct gt_calls_reader *reader,
+                     int (*use)(void *context, const struct rank_calls *calls), void *context, struct gt_error *error)
 {
     int status = 0;
     for (size_t i = 0; i < job->count && status >= 0; i++) {
         struct rank_calls calls = {.rank = i};
-        if (!has_calls(job->rank[i].path))
-            continue;
-        status = read_calls(&calls, job->rank[i].path, error);
-        if (status >= 0 && (status = use(context, &calls)) < 0)
-            gt_error_system(error, -status, "%s", job->rank[i].path);
-        gt_intervals_release(&calls.intervals);
-        gt_block_event_list_release(&calls.events);
+        status = reader->read(reader->state, &job->rank[i], &calls.calls, error);
+        if (status >= 0 && calls.calls.interval_count) {
+            qsort(calls.calls.interval, calls.calls.interval_count, sizeof *calls.calls.interval, compare_calls);
+            if ((status = use(context, &calls)) < 0)
+                gt_error_system(error, -status, "%s", job->rank[i].path);
+        }
+        free(calls.calls.interval);
+        gt_strings_release(&calls.calls.names);
     }
     return status;
 }
@@ -110,10 +81,10 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
 }
 
 /* How many calls from `first` on have its name. */
-static size_t run_of_name(const struct gt_intervals *intervals, size_t first)
+static size_t run_of_name(const struct gt_calls_of_rank *calls, size_t first)
 {
     size_t end = first;
-    while (end < intervals->count && intervals->interval[end].name == intervals->interval[first].name)
+    while (end < calls->interval_count && calls->interval[end].name == calls->interval[first].name)
         end++;
     return end - first;
 }
@@ -121,17 +92,17 @@ static size_t run_of_name(const struct gt_intervals *intervals, size_t first)
 static int add_rank_calls(void *context, const struct rank_calls *rank)
 {
     struct all_calls *all = context;
-    const struct gt_intervals *intervals = &rank->intervals;
-    for (size_t first = 0, count; first < intervals->count; first += count) {
-        const char *name = gt_strings_text(&rank->events.names, intervals->interval[first].name);
+    const struct gt_calls_of_rank *own = &rank->calls;
+    for (size_t first = 0, count; first < own->interval_count; first += count) {
+        const char *name = gt_strings_text(&own->names, own->interval[first].name);
         int64_t number = gt_strings_add(&all->names, name, strlen(name));
         struct gt_job_calls *calls = number < 0 ? NULL : GT_GROW(all, calls);
         if (!calls || GT_GROW_TO(all->name, all->name_capacity, all->calls_count) < 0)
             return -ENOMEM;
-        count = run_of_name(intervals, first);
+        count = run_of_name(own, first);
         *calls = (struct gt_job_calls){.rank = rank->rank};
         all->name[all->calls_count - 1] = (uint32_t)number;
-        if (sum_up(calls, &intervals->interval[first], count) < 0)
+        if (sum_up(calls, &own->interval[first], count) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -144,13 +115,12 @@ static int compare_rank_calls(const void *left, const void *right)
     return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-int gt_job_folder_calls(void *folder, const struct gt_job *job,
-                        int (*take)(void *context, const struct gt_job_calls *calls), void *context,
-                        struct gt_error *error)
+int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader *reader,
+                         int (*take)(void *context, const struct gt_job_calls *calls), void *context,
+                         struct gt_error *error)
 {
-    (void)folder;
     struct all_calls all = {0};
-    int status = each_rank(job, add_rank_calls, &all, error);
+    int status = each_rank(job, reader, add_rank_calls, &all, error);
     for (size_t i = 0; i < all.calls_count; i++)
         all.calls[i].name = gt_strings_text(&all.names, all.name[i]);
     if (all.calls_count)
@@ -215,10 +185,10 @@ static int add_rank_steps(void *context, const struct rank_calls *rank)
 {
     struct steps_of_name *steps = NULL;
     size_t number = 0;
-    for (size_t i = 0; i < rank->intervals.count; i++) {
-        const struct gt_interval *call = &rank->intervals.interval[i];
+    for (size_t i = 0; i < rank->calls.interval_count; i++) {
+        const struct gt_interval *call = &rank->calls.interval[i];
         if (!i || call->name != call[-1].name)
-            steps = steps_named(context, gt_strings_text(&rank->events.names, call->name));
+            steps = steps_named(context, gt_strings_text(&rank->calls.names, call->name));
         number = i && call->name == call[-1].name && call->process == call[-1].process ? number + 1 : 0;
         if (!steps)
             return -ENOMEM;
@@ -245,16 +215,15 @@ static int hand_steps_on(const struct all_steps *all, const char *name,
     return status;
 }
 
-int gt_job_folder_steps(void *folder, const struct gt_job *job,
-                        int (*take)(void *context, const struct gt_job_step *step), void *context,
-                        struct gt_error *error)
+int gt_job_calls_by_number(const struct gt_job *job, const struct gt_calls_reader *reader,
+                           int (*take)(void *context, const struct gt_job_step *step), void *context,
+                           struct gt_error *error)
 {
-    (void)folder;
     struct all_steps all = {0};
-    int status = each_rank(job, add_rank_steps, &all, error);
+    int status = each_rank(job, reader, add_rank_steps, &all, error);
     const char **names = calloc(all.name_count + 1, sizeof *names);
     if (status >= 0 && !names)
-        status = gt_error_system(error, ENOMEM, "%s", (const char *)folder);
+        status = gt_error_system(error, ENOMEM, "%s", job->source->name);
     for (size_t i = 0; i < all.name_count && names; i++)
         names[i] = gt_strings_text(&all.names, i);
     if (names)

@@ -1,0 +1,94 @@
+#include "ship.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/program.h"
+#include "base/file.h"
+#include "message.h"
+
+enum { NICENESS = 10 };
+
+struct ship {
+    struct gt_spool *spool;
+};
+
+static void become_shipper(const struct ship *ship, const struct options *options)
+{
+    char *words[12] = {"gpu-tracker", "push", "--follow", (char *)gt_engine_spool_folder(ship->spool),
+                       (char *)gt_engine_spool_address(ship->spool)};
+    size_t count = 5;
+    if (options->netrc_file) {
+        words[count++] = "--netrc-file";
+        words[count++] = (char *)options->netrc_file;
+    }
+    if (options->token_file) {
+        words[count++] = "--token-file";
+        words[count++] = (char *)options->token_file;
+    }
+    int fd = open("/dev/null", O_RDWR);
+    dup2(fd, STDIN_FILENO);
+    dup2(fd, STDOUT_FILENO);
+    setpriority(PRIO_PROCESS, 0, NICENESS);
+    gt_close_from(STDERR_FILENO + 1);
+    execv("/proc/self/exe", words);
+    _exit(EXIT_TRACKER);
+}
+
+/* Its parent ends at once: it is nobody's child. */
+static void start(const struct ship *ship, const struct options *options)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        setsid();
+        if (fork() == 0)
+            become_shipper(ship, options);
+        _exit(0);
+    }
+    if (pid < 0)
+        say("the recording is not sent while it is made: %s", strerror(errno));
+    else
+        waitpid(pid, NULL, 0);
+}
+
+int ship_begin(struct ship **ret, struct options *options)
+{
+    int has_job;
+    struct gt_error error = {0};
+    *ret = NULL;
+    if (!options->tracking_file || !gt_server_is_address(options->tracking_file, &has_job))
+        return 0;
+    struct ship *ship = calloc(1, sizeof *ship);
+    int status = ship ? gt_engine_spool_open(&ship->spool, options->tracking_file, &error) : -ENOMEM;
+    if (status < 0) {
+        free(ship);
+        return say_failure(status, &error);
+    }
+    options->tracking_file = (char *)gt_engine_spool_recording(ship->spool);
+    start(ship, options);
+    *ret = ship;
+    return 0;
+}
+
+void ship_end(struct ship *ship)
+{
+    char saved[PATH_MAX];
+    struct gt_error error = {0};
+    if (!ship)
+        return;
+    int status = gt_engine_spool_end(ship->spool, saved, sizeof saved, &error);
+    if (status < 0)
+        say("the recording is not on the server, and stays in %s: %s", gt_engine_spool_folder(ship->spool), error.text);
+    else if (status == 0)
+        say("the recording is not on the server yet; send it with: gpu-tracker push %s '%s'", saved,
+            gt_engine_spool_address(ship->spool));
+    gt_engine_spool_close(ship->spool);
+    free(ship);
+}

@@ -1,0 +1,29 @@
+/* The calls of code blocks of a job, summed up by name and rank, and compared by number over all ranks. */
+#ifndef GT_ANALYSE_JOB_JOB_CALLS_H
+#define GT_ANALYSE_JOB_JOB_CALLS_H
+
+#include "analyse/job/job.h"
+#include "base/strings.h"
+#include "blocks/interval.h"
+
+/* All calls of a rank. */
+struct gt_calls_of_rank {
+    struct gt_strings names;
+    struct gt_interval *interval;
+    size_t interval_count, interval_capacity;
+};
+
+/* Fills in the calls of a rank, in any order; none where it has none. What it gives is released by who asked. */
+struct gt_calls_reader {
+    int (*read)(void *state, const struct gt_job_rank *rank, struct gt_calls_of_rank *ret, struct gt_error *error);
+    void *state;
+};
+
+int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader *reader,
+                         int (*take)(void *context, const struct gt_job_calls *calls), void *context,
+                         struct gt_error *error);
+int gt_job_calls_by_number(const struct gt_job *job, const struct gt_calls_reader *reader,
+                           int (*take)(void *context, const struct gt_job_step *step), void *context,
+                           struct gt_error *error);
+
+#endif

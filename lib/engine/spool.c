@@ -1,0 +1,195 @@
+#include "engine/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/rank.h"
+#include "engine/push_files.h"
+#include "store/store.h"
+
+static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static const char *find_variable(const void *context, const char *name)
+{
+    (void)context;
+    return getenv(name);
+}
+
+/* Whoever may write to it could have a tracker write over files of this user. */
+static int make_private(const char *folder, struct gt_error *error)
+{
+    struct stat facts;
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+        return gt_error_system(error, errno, "%s", folder);
+    if (lstat(folder, &facts) < 0)
+        return gt_error_system(error, errno, "%s", folder);
+    if (!S_ISDIR(facts.st_mode) || facts.st_uid != geteuid() || facts.st_mode & 0077)
+        return gt_error_set(error, EPERM,
+                            "%s is not a folder that only this user may read: give another with ?spool=FOLDER", folder);
+    return 0;
+}
+
+/* FOLDER/gpu-tracker-UID/JOB-SERVER: recordings for one server, of one job. */
+static int make_folder(struct gt_spool *spool, struct gt_error *error)
+{
+    const char *given = getenv("GPU_TRACKER_SPOOL"), *temporary = getenv("TMPDIR");
+    const char *around = *spool->address.spool     ? spool->address.spool
+                         : given && *given         ? given
+                         : temporary && *temporary ? temporary
+                                                   : "/tmp";
+    const struct gt_rank_environment own = {find_variable, NULL};
+    char name[800], job[160];
+    gt_address_name(name, sizeof name, &spool->address);
+    gt_rank_job_name(job, sizeof job, &own);
+    if (!*job)
+        snprintf(job, sizeof job, "process-%d", (int)getpid());
+    for (char *p = job; *p; p++)
+        *p = *p == '/' ? '_' : *p;
+    int length = snprintf(spool->folder, sizeof spool->folder, "%s/gpu-tracker-%u", around, (unsigned)geteuid());
+    int status = length >= 3 * PATH_MAX / 4 ? gt_error_system(error, ENAMETOOLONG, "%s", around)
+                                            : make_private(spool->folder, error);
+    if (status < 0)
+        return status;
+    snprintf(spool->folder + length, sizeof spool->folder - (size_t)length, "/%s-%08x",
+             *spool->address.jobs ? spool->address.jobs : job, (unsigned)gt_hash(name, strlen(name)));
+    return make_private(spool->folder, error);
+}
+
+static int take_lock(struct gt_spool *spool, struct gt_error *error)
+{
+    char lock[PATH_MAX + 8];
+    snprintf(lock, sizeof lock, "%s" GT_SPOOL_LOCK, spool->recording);
+    spool->lock = open(lock, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (spool->lock < 0 || flock(spool->lock, LOCK_EX | LOCK_NB) < 0)
+        return gt_error_system(error, errno, "%s", lock);
+    return 0;
+}
+
+int gt_spool_begin(struct gt_spool *ret, const char *pattern, struct gt_error *error)
+{
+    *ret = (struct gt_spool){.lock = -1};
+    const char *rank = gt_rank();
+    int status = gt_store_fill(ret->url, sizeof ret->url, pattern, getpid(), error);
+    if (status >= 0)
+        status = gt_address_read(&ret->address, ret->url, error);
+    if (status >= 0 && strchr(ret->address.jobs, ','))
+        status = gt_error_set(error, EINVAL, "%s: a recording is of one job", ret->address.jobs);
+    if (status >= 0)
+        status = make_folder(ret, error);
+    if (status < 0)
+        return status;
+    if (snprintf(ret->recording, sizeof ret->recording, "%s/%.20s-%d.sqlite", ret->folder, rank ? rank : "rank",
+                 (int)getpid()) >= (int)sizeof ret->recording - 16)
+        return gt_error_system(error, ENAMETOOLONG, "%s", ret->folder);
+    if (take_lock(ret, NULL) >= 0)
+        return 0;
+    status = make_folder(ret, error); /* whoever sent the last recording has removed it just now */
+    return status < 0 ? status : take_lock(ret, error);
+}
+
+void gt_spool_end(struct gt_spool *spool)
+{
+    char lock[PATH_MAX + 8];
+    snprintf(lock, sizeof lock, "%s" GT_SPOOL_LOCK, spool->recording);
+    if (spool->lock >= 0 && access(spool->recording, F_OK) < 0)
+        unlink(lock); /* there never was one */
+    if (spool->lock >= 0)
+        close(spool->lock);
+    spool->lock = -1;
+}
+
+/* One that was never made is waited for by nobody. */
+bool gt_spool_wait(const struct gt_spool *spool, double seconds)
+{
+    int64_t end = gt_clock_monotonic(&gt_clock_system) + (int64_t)(seconds * 1e9);
+    while (access(spool->recording, F_OK) == 0) {
+        if (gt_clock_monotonic(&gt_clock_system) >= end)
+            return false;
+        gt_sleep(0.02);
+    }
+    return true;
+}
+
+static int copy(const char *from, const char *to, struct gt_error *error)
+{
+    char bytes[1 << 16];
+    int source = open(from, O_RDONLY | O_CLOEXEC), target = -1;
+    if (source < 0)
+        return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", from);
+    ssize_t got = 0;
+    int status = 0;
+    if ((target = open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600)) < 0)
+        status = gt_error_system(error, errno, "%s", to);
+    while (!status && (got = read(source, bytes, sizeof bytes)) > 0)
+        if (gt_file_write_all(target, bytes, (size_t)got) < 0)
+            status = gt_error_system(error, errno, "%s", to);
+    if (!status && got < 0)
+        status = gt_error_system(error, errno, "%s", from);
+    close(source);
+    if (target >= 0 && close(target) < 0 && !status)
+        status = gt_error_system(error, errno, "%s", to);
+    return status;
+}
+
+int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct gt_error *error)
+{
+    char path[PATH_MAX], from[PATH_MAX + 16], to[PATH_MAX + 16];
+    if (mkdir("gpu-tracker-unsent", 0700) < 0 && errno != EEXIST)
+        return gt_error_system(error, errno, "gpu-tracker-unsent");
+    snprintf(path, sizeof path, "gpu-tracker-unsent/%.200s", gt_file_name(spool->folder));
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return gt_error_system(error, errno, "%s", path);
+    snprintf(ret, size, "%s/%s", path, gt_file_name(spool->recording));
+    int status = 0;
+    for (int i = 0; i < PARTS && status >= 0; i++) {
+        snprintf(from, sizeof from, "%s%s", spool->recording, parts[i]);
+        snprintf(to, sizeof to, "%.4000s%s", ret, parts[i]);
+        status = copy(from, to, error);
+    }
+    if (status >= 0)
+        gt_spool_remove(spool->recording, false);
+    return status;
+}
+
+bool gt_spool_is_written(const char *recording)
+{
+    char lock[PATH_MAX + 8];
+    snprintf(lock, sizeof lock, "%s" GT_SPOOL_LOCK, recording);
+    int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    bool is_written = flock(fd, LOCK_SH | LOCK_NB) < 0;
+    close(fd);
+    return is_written;
+}
+
+void gt_spool_remove(const char *recording, bool keep)
+{
+    char path[PATH_MAX + 16], copy_of[PATH_MAX], kept[PATH_MAX + 300];
+    snprintf(copy_of, sizeof copy_of, "%s", recording);
+    snprintf(kept, sizeof kept, "%s/sent", dirname(copy_of));
+    if (keep && mkdir(kept, 0700) == 0)
+        errno = 0;
+    for (int i = PARTS - 1; i >= 0; i--) {
+        snprintf(path, sizeof path, "%s%s", recording, parts[i]);
+        snprintf(kept, sizeof kept, "%s/sent/%.200s%s", copy_of, gt_file_name(recording), parts[i]);
+        if (keep)
+            rename(path, kept);
+        else
+            unlink(path);
+    }
+    snprintf(path, sizeof path, "%s" GT_SPOOL_LOCK, recording);
+    unlink(path);
+}
