@@ -124,11 +124,15 @@ class BuildLibrary(build_clib):
         folder = os.path.join(self.build_temp, "blocks")
         objects = self.compiler.compile(files, folder, MACROS, INCLUDE, extra_postargs=[*COMPILE, "-ffunction-sections", "-fdata-sections"])
         self.compiler.link_shared_object(objects, os.path.basename(BLOCKS), folder, extra_postargs=[
-            "-Wl,--gc-sections,-z,nodelete,--as-needed,--strip-debug,--version-script=inject/exports.map", "-ldl", "-lpthread"])
+            "-Wl,-soname,libgputracker-blocks.so,-Bsymbolic,--gc-sections,-z,nodelete,--as-needed,--strip-debug",
+            "-Wl,--version-script=inject/exports.map", "-ldl", "-lpthread"])
         return os.path.join(folder, os.path.basename(BLOCKS))
 
     def build_hook(self, blocks):
         """The module beside it by which functions of Python programs become blocks: run --python-blocks."""
+        made = os.path.join(os.environ.get("GPU_TRACKER_OBJECTS", ""), HOOK)
+        if os.path.exists(made):
+            return made
         folder = os.path.join(self.build_temp, "hook")
         include = [*INCLUDE, "inject", sysconfig.get_path("include")]
         objects = self.compiler.compile(HOOK_SOURCES, folder, MACROS, include, extra_postargs=COMPILE)

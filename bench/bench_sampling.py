@@ -6,6 +6,9 @@ all take their turns, the cheapest counts: what is above it is other work on the
 
 --at-once N: ours and the C loop only, start and end included, as N copies of each at the same time, by the median of their
 CPU times: what else runs weighs on all alike.
+
+--split N: how that divides into start and end, and the samples between: N rounds of short runs and long ones of --seconds, all that are
+compared at the same time, by medians. --programs names others to compare, such as one built before.
 """
 import argparse
 import csv
@@ -122,6 +125,56 @@ def at_once(pid, copies, arguments):
         yield [f"{cost * 1e6:,.0f}", f"{cost / floor:.1f}", name]
 
 
+SHORT = 0.25
+
+
+def split_commands(arguments):
+    """(name, command for a process and a file without suffix)"""
+    yield "C loop", lambda pid, file: [BUILD / "bench/bench_floor", str(pid), str(arguments.period), "machine"]
+    for program in arguments.programs:
+        ours = [program, "attach", "--sleep-time", str(arguments.period)]
+        yield f"{program}, no file", lambda pid, file, ours=ours: [*ours, str(pid)]
+        for kind in ("csv", "sqlite"):
+            yield f"{program}, {kind}", lambda pid, file, ours=ours, kind=kind: [
+                *ours, "--tracking-file", f"{file}.{kind}", str(pid)]
+
+
+def run_beside(commands, pid, seconds):
+    """Of each the CPU seconds, page faults and waits from its start to its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        running, used = [], {}
+        for number, (name, command) in enumerate(commands):
+            line = command(pid, pathlib.Path(folder) / str(number))
+            process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+            running.append((name, time.monotonic() + seconds, process))
+            time.sleep(0.012)
+        for name, end, process in running:
+            time.sleep(max(0.0, end - time.monotonic()))
+            process.send_signal(signal.SIGINT)
+            usage = os.wait4(process.pid, 0)[2]
+            used[name] = usage.ru_utime + usage.ru_stime, usage.ru_minflt, usage.ru_nvcsw
+    return used
+
+
+def split(pid, rounds, arguments):
+    commands = list(split_commands(arguments))
+    taken = {}
+    for _ in range(rounds):
+        for seconds in (SHORT, arguments.seconds):
+            for name, used in run_beside(commands, pid, seconds).items():
+                taken.setdefault((name, seconds), []).append(used)
+    median = {key: [statistics.median(column) for column in zip(*values)] for key, values in taken.items()}
+    floor = None
+    for name, _ in commands:
+        short, long = median[name, SHORT], median[name, arguments.seconds]
+        sample = (long[0] - short[0]) / (arguments.seconds - SHORT) * arguments.period
+        rest = short[0] - sample * SHORT / arguments.period
+        whole = sample + rest * arguments.period / 10
+        floor = floor or whole
+        yield [name, f"{rest * 1e3:.2f}", f"{sample * 1e6:,.0f}", f"{whole * 1e6:,.0f}", f"{whole / floor:.2f}", f"{long[1]:.0f}",
+               f"{short[2]:.0f}"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 10, 100, 500])
@@ -129,15 +182,23 @@ def main():
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--at-once", type=int, metavar="N", help="copies of each at the same time, start and end included")
+    parser.add_argument("--split", type=int, metavar="N", help="rounds of short and long runs")
+    parser.add_argument("--programs", nargs="+", default=[str(GPU_TRACKER)], help="for --split")
     arguments = parser.parse_args()
     print(f"Sampling every {arguments.period} s. {machine()}\n")
     rows = []
     for count in arguments.processes:
         with Tree(count) as pid:
-            if arguments.at_once:
+            if arguments.split:
+                rows += [[count, *row] for row in split(pid, arguments.split, arguments)]
+            elif arguments.at_once:
                 rows += [[count, *row] for row in at_once(pid, arguments.at_once, arguments)]
             else:
                 rows += rows_of(pid, count, arguments)
+    if arguments.split:
+        table(["processes", "tracker", "start and end ms", "us per sample", "of 10 s, us", "times the C loop", "page faults",
+               "waits of a short run"], rows)
+        return
     if arguments.at_once:
         table(["processes", "CPU us per sample", "times the C loop", "tracker"], rows)
         return

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "api/tracker.h"
@@ -17,6 +16,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/own_name.h"
+#include "base/system_calls.h"
 #include "heap.h"
 #include "message.h"
 #include "option.h"

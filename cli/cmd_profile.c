@@ -9,17 +9,32 @@
 #include "output.h"
 #include "settings.h"
 
+/* Those of traces, then those of jobs alone. */
 static const char *choice_analysis(size_t index, const char **help)
 {
-    const char *name;
-    return gt_analysis_info(index, &name, help) < 0 ? NULL : name;
+    const char *name, *other;
+    size_t traces = 0;
+    if (gt_analysis_info(index, &name, help) >= 0)
+        return name;
+    while (gt_analysis_info(traces, &name, &other) >= 0)
+        traces++;
+    return gt_folder_analysis_info(index - traces, &name, help) < 0 ? NULL : name;
 }
 
 static bool is_analysis(const char *name)
 {
     const char *known, *help;
-    for (size_t i = 0; gt_analysis_info(i, &known, &help) >= 0; i++)
+    for (size_t i = 0; (known = choice_analysis(i, &help)); i++)
         if (strcmp(known, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_of_jobs_alone(const char *analysis)
+{
+    const char *name, *help;
+    for (size_t i = 0; gt_folder_analysis_info(i, &name, &help) >= 0; i++)
+        if (strcmp(name, analysis) == 0)
             return true;
     return false;
 }
@@ -40,7 +55,7 @@ static const char *nearest_analysis(const char *word)
 {
     struct suggestion suggestion = {.word = word};
     const char *name, *help;
-    for (size_t i = 0; gt_analysis_info(i, &name, &help) >= 0; i++)
+    for (size_t i = 0; (name = choice_analysis(i, &help)); i++)
         suggest(&suggestion, name);
     return suggestion.nearest;
 }
@@ -118,6 +133,8 @@ static int run(const struct options *options, int count, char **operands)
         return status;
     bool is_job = count == 1 && gt_folder_has_analysis(analysis) && !is_of_traces(options) &&
                   gt_folder_is_job(operands[0]);
+    if (!is_job && is_of_jobs_alone(analysis))
+        return say_usage("%s looks at a folder with a recording of each rank, and nothing else in it", analysis);
     if (!is_job && options->metric)
         return say_usage("--metric is for a folder with a recording of each rank, without options of traces");
     name_input(count, operands);

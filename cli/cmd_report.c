@@ -86,8 +86,9 @@ static int print_request(const struct options *options, const struct output *out
 {
     struct gt_error error = {0};
     char *request = NULL, *doubt = NULL;
-    int status = gt_recording_request((const char *const *)paths, (size_t)count, options->request, &request, &doubt,
-                                      &error);
+    int status = is_folder(paths[0]) ? gt_folder_request(paths[0], options->request, &request, &doubt, &error)
+                                     : gt_recording_request((const char *const *)paths, (size_t)count, options->request,
+                                                            &request, &doubt, &error);
     if (status < 0)
         return say_failure(status, &error);
     if (doubt)
@@ -164,9 +165,9 @@ static int print_report(const struct options *options, struct output *output, in
 /* What is asked of single recordings. */
 static bool is_of_recordings(const struct options *options)
 {
-    return options->at || options->by || options->request || options->plot || options->limits.count ||
-           options->power_meter || options->ram_unit || options->gpu_ram_unit || options->time_unit ||
-           options->carbon_intensity || options->carbon_file || options->price;
+    return options->at || options->by || options->plot || options->limits.count || options->power_meter ||
+           options->ram_unit || options->gpu_ram_unit || options->time_unit || options->carbon_intensity ||
+           options->carbon_file || options->price;
 }
 
 static int run(const struct options *options, int count, char **operands)
@@ -188,11 +189,14 @@ static int run(const struct options *options, int count, char **operands)
     for (int i = 0; i < count; i++)
         if (is_of_recordings(options) && is_job(operands[i]))
             return say_usage(
-                "%s is a %s: units, costs, --at, --by, --request, --plot, --fail-if and --power-meter are for its files",
+                "%s is a %s: units, costs, --at, --by, --plot, --fail-if and --power-meter are for its files",
                 operands[i], is_folder(operands[i]) ? "folder" : "job on a server");
     for (int i = 0; i < count; i++)
         if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]))
             return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", operands[i]);
+    for (int i = 0; i < count; i++)
+        if (options->request && is_job(operands[i]) && (count > 1 || !is_folder(operands[i])))
+            return say_usage("--request takes one folder, or tracking files");
     if (options->watch > 0 && count > 1)
         return say_usage("--watch looks at one folder");
     int status = gt_rules_check(options->limits.value, &error);

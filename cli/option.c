@@ -209,6 +209,11 @@ static const char *choice_yes(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+static const char *choice_allocator(size_t index)
+{
+    return index == 0 ? "torch" : NULL;
+}
+
 static const char *choice_source(size_t index)
 {
     return gt_block_source_name(index);

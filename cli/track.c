@@ -196,9 +196,11 @@ static int collect_blocks(struct track *track, const struct options *options)
     if (!*track->blocks)
         return 0;
     gt_block_injection_end(&track->injection, track->blocks, watch_warn, &track->watch);
+    int kept = gt_block_memory_collect(track->blocks, options->tracking_file, track->watch.main, &error);
     gt_python_hooks_end(&track->hooks, track->blocks, watch_warn, &track->watch);
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
+    status = kept < 0 ? kept : status;
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
@@ -265,8 +267,15 @@ static int prepare_injection(struct track *track, const struct options *options)
 static int prepare_hooks(struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
+    const char *suffix = strrchr(options->tracking_file, '.');
     track->hooks.patterns = options->python_blocks.value;
+    track->hooks.allocator = options->blocks_memory;
     gt_python_hooks_sources(&track->hooks, track->injection.sources);
+    if (options->blocks_memory && !gt_python_hooks_are_wanted(&track->hooks))
+        return say_usage(
+            "--blocks-memory: it is read at the borders of blocks of Python: give --blocks-from torch or --python-blocks");
+    if (options->blocks_memory && (!suffix || strcmp(suffix, ".sqlite") != 0))
+        return say_usage("--blocks-memory: it is kept with a .sqlite tracking file, not %s", options->tracking_file);
     int status = gt_python_hooks_check(&track->hooks, &error);
     return status == -EINVAL ? say_usage("--python-blocks: %s", error.text)
            : status < 0      ? say_failure(status, &error)
@@ -286,6 +295,9 @@ static int prepare_blocks(struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
     const char *wish = wish_for_blocks(options);
+    if (!wish && options->blocks_memory)
+        return say_usage(
+            "--blocks-memory: it is read at the borders of blocks: give --blocks-from torch or --python-blocks");
     if (!wish)
         return 0;
     if (!options->tracking_file)

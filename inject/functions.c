@@ -131,9 +131,17 @@ static unsigned distance(const char *a, const char *b)
     return row[width];
 }
 
+/* A name cannot be near whose length is not. */
+static bool is_far(const struct pattern *with, const char *name)
+{
+    const struct near_name *last = &with->near[NEAREST - 1];
+    size_t length = strlen(name), wanted = strlen(with->text);
+    return last->name && (length > wanted ? length - wanted : wanted - length) >= last->distance;
+}
+
 static void compare(struct pattern *with, const char *full, const char *qualified)
 {
-    if (!with->text || with->compared++ >= MOST_COMPARED)
+    if (!with->text || with->compared++ >= MOST_COMPARED || (is_far(with, full) && is_far(with, qualified)))
         return;
     unsigned by_full = distance(with->text, full), by_qualified = distance(with->text, qualified);
     struct near_name found = {.distance = by_full < by_qualified ? by_full : by_qualified};
@@ -242,6 +250,26 @@ void gt_hook_leave(void *call)
         return;
     gt_block_end(call);
     free(call);
+}
+
+struct gt_block gt_hook_begin(const char *name)
+{
+    return gt_block_begin(name);
+}
+
+void gt_hook_end(struct gt_block *block)
+{
+    gt_block_end(block);
+}
+
+struct gt_block gt_hook_begin_of(const char *name, uint64_t total)
+{
+    return gt_block_begin_of(name, total);
+}
+
+void gt_hook_end_with_children(struct gt_block *block, double cpu_seconds)
+{
+    gt_block_end_with_children(block, cpu_seconds);
 }
 
 void gt_hook_note(const char *line)

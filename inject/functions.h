@@ -3,6 +3,8 @@
 #ifndef INJECT_FUNCTIONS_H
 #define INJECT_FUNCTIONS_H
 
+#include "gpu_tracker.h"
+
 #pragma GCC visibility push(default)
 
 /* Regular expressions, one in each line (see name_pattern.h). Returns how many there are. */
@@ -14,6 +16,12 @@ const char *gt_hook_name(const char *name);
 /* A call of a block, whose name stays. NULL is one that is not recorded. */
 void *gt_hook_enter(const char *name);
 void gt_hook_leave(void *call);
+/* The same where the caller keeps the block: gt_block_begin and gt_block_end, under names that stand before no program's own. */
+struct gt_block gt_hook_begin(const char *name);
+void gt_hook_end(struct gt_block *block);
+/* For another copy of the library in this process, whose blocks shall lie in the same file (see block.c). */
+struct gt_block gt_hook_begin_of(const char *name, uint64_t total);
+void gt_hook_end_with_children(struct gt_block *block, double cpu_seconds);
 /* A line for the run to tell at its end. */
 void gt_hook_note(const char *line);
 

@@ -34,6 +34,23 @@ struct gt_open_range {
     struct gt_block block;
 };
 
+/* Calls of one function on one thread that are added up. */
+struct gt_range_sum {
+    const struct gt_range_name *name;
+    int64_t ns;
+};
+enum { GT_RANGE_SUMS = 8 };
+
+struct gt_range_stack;
+
+struct gt_range_thread {
+    uint64_t identity; /* of the process */
+    struct gt_range_stack *stacks;
+    struct gt_range_sum sum[GT_RANGE_SUMS];
+    int sum_count;
+    int64_t sums_begin_ns; /* monotonic: of the first call in any of them */
+};
+
 /* Why ranges were not kept. */
 enum gt_range_limit { LIMIT_CALLS, LIMIT_NAMES, LIMIT_LEVELS, LIMITS };
 
@@ -51,10 +68,17 @@ struct gt_range_process {
     _Atomic(struct gt_range_name *) *name; /* NAME_SLOTS */
     struct gt_open_range *open;
     uint32_t open_count, open_capacity, first_free; /* number + 1, 0: none */
+    struct gt_range_pair *pairs;                    /* see roctx.c */
+    size_t pair_count, pair_capacity;
 };
 
 /* This process, begun; NULL when nothing can be written. */
 struct gt_range_process *gt_range_process(void);
+void gt_range_stacks_free(struct gt_range_stack **stacks);
+/* The calling thread; what was open before a fork is forgotten. NULL without memory. */
+struct gt_range_thread *gt_range_thread(struct gt_range_process *process);
+/* Write the sums of a thread, one behind the other from where the first call began. */
+void gt_range_write_sums(struct gt_range_process *process, struct gt_range_thread *thread);
 /* Leave in the folder how many ranges there were, and how many were not kept. */
 void gt_range_note(struct gt_range_process *process);
 /* May one more range of this source be kept? */

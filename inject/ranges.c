@@ -5,79 +5,35 @@
 #include "process.h"
 
 /* Of one domain on one thread. */
-struct stack {
-    struct stack *next;
+struct gt_range_stack {
+    struct gt_range_stack *next;
     const struct gt_range_domain *domain;
     size_t depth; /* also of those beyond GT_RANGE_LEVELS, which are only counted */
     size_t capacity;
     struct gt_block *level;
 };
 
-struct thread {
-    uint64_t identity; /* of the process */
-    struct stack *stacks;
-};
-
-static _Thread_local struct thread *current;
-static pthread_key_t thread_key;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool has_key;
-
-static void free_stacks(struct thread *thread)
+void gt_range_stacks_free(struct gt_range_stack **stacks)
 {
-    for (struct stack *stack = thread->stacks, *next; stack; stack = next) {
+    for (struct gt_range_stack *stack = *stacks, *next; stack; stack = next) {
         next = stack->next;
         free(stack->level);
         free(stack);
     }
-    thread->stacks = NULL;
+    *stacks = NULL;
 }
 
-static void leave_thread(void *argument)
+static struct gt_range_stack *find_stack(struct gt_range_thread *thread, const struct gt_range_domain *domain)
 {
-    current = NULL;
-    free_stacks(argument);
-    free(argument);
-}
-
-static void make_key(void)
-{
-    has_key = pthread_key_create(&thread_key, leave_thread) == 0;
-}
-
-/* The stacks of the calling thread; what was open before a fork is forgotten. */
-static struct thread *this_thread(struct gt_range_process *process)
-{
-    uint64_t identity = atomic_load_explicit(&process->identity, memory_order_relaxed);
-    struct thread *thread = current;
-    if (thread && thread->identity == identity)
-        return thread;
-    if (thread) {
-        free_stacks(thread);
-    } else {
-        pthread_once(&once, make_key);
-        thread = has_key ? calloc(1, sizeof *thread) : NULL;
-        if (!thread || pthread_setspecific(thread_key, thread) != 0) {
-            free(thread);
-            return NULL;
-        }
-        current = thread;
-    }
-    thread->identity = identity;
-    return thread;
-}
-
-static struct stack *find_stack(struct thread *thread, const struct gt_range_domain *domain)
-{
-    struct stack *stack = thread->stacks;
+    struct gt_range_stack *stack = thread->stacks;
     while (stack && stack->domain != domain)
         stack = stack->next;
     return stack;
 }
 
-static struct stack *stack_of(struct thread *thread, const struct gt_range_domain *domain)
+static struct gt_range_stack *stack_of(struct gt_range_thread *thread, const struct gt_range_domain *domain)
 {
-    struct stack *stack = find_stack(thread, domain);
+    struct gt_range_stack *stack = find_stack(thread, domain);
     if (stack || !(stack = calloc(1, sizeof *stack)))
         return stack;
     stack->domain = domain;
@@ -85,9 +41,11 @@ static struct stack *stack_of(struct thread *thread, const struct gt_range_domai
     return thread->stacks = stack;
 }
 
-static struct gt_block begin(struct gt_range_process *process, const struct gt_range_domain *domain,
-                             const struct gt_range_name *name)
+static struct gt_block begin(struct gt_range_process *process, struct gt_range_thread *thread,
+                             const struct gt_range_domain *domain, const struct gt_range_name *name)
 {
+    if (thread->sum_count)
+        gt_range_write_sums(process, thread);
     if (!name)
         gt_range_drop(process, domain->source, LIMIT_NAMES);
     else if (!name->is_off && gt_range_admit(process, domain->source))
@@ -100,8 +58,8 @@ int gt_range_push(struct gt_range_domain *domain, struct gt_range_name *name)
     struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
     if (!process)
         return GT_RANGE_NO_LEVEL;
-    struct thread *thread = this_thread(process);
-    struct stack *stack = thread ? stack_of(thread, domain) : NULL;
+    struct gt_range_thread *thread = gt_range_thread(process);
+    struct gt_range_stack *stack = thread ? stack_of(thread, domain) : NULL;
     if (!stack)
         return -1;
     size_t depth = stack->depth;
@@ -110,7 +68,7 @@ int gt_range_push(struct gt_range_domain *domain, struct gt_range_name *name)
     else if (GT_GROW_TO(stack->level, stack->capacity, depth + 1) < 0)
         return -1;
     else
-        stack->level[depth] = begin(process, domain, name);
+        stack->level[depth] = begin(process, thread, domain, name);
     stack->depth++;
     return (int)depth;
 }
@@ -120,11 +78,13 @@ int gt_range_pop(struct gt_range_domain *domain)
     struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
     if (!process)
         return GT_RANGE_NO_LEVEL;
-    struct thread *thread = this_thread(process);
-    struct stack *stack = thread ? find_stack(thread, domain) : NULL;
+    struct gt_range_thread *thread = gt_range_thread(process);
+    struct gt_range_stack *stack = thread ? find_stack(thread, domain) : NULL;
     if (!stack || stack->depth == 0)
         return -1;
     size_t depth = --stack->depth;
+    if (thread->sum_count)
+        gt_range_write_sums(process, thread);
     if (depth < GT_RANGE_LEVELS)
         gt_block_end(&stack->level[depth]);
     return (int)depth;
@@ -177,7 +137,8 @@ uint64_t gt_range_start(struct gt_range_domain *domain, struct gt_range_name *na
     struct gt_range_process *process = gt_range_domain_is_on(domain) ? gt_range_process() : NULL;
     if (!process)
         return 0;
-    struct gt_block block = begin(process, domain, name);
+    struct gt_range_thread *thread = gt_range_thread(process);
+    struct gt_block block = thread ? begin(process, thread, domain, name) : (struct gt_block){0};
     if (!block.file)
         return 0;
     pthread_mutex_lock(&process->mutex);

@@ -11,6 +11,7 @@
 
 struct entry {
     struct gt_block block;
+    void *memory;      /* of hooks: what gt_hook_memory_begin gave, or NULL */
     const void *frame; /* its identity only */
     unsigned long thread;
     int32_t older, newer;  /* in the order of entering; -1: none */

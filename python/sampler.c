@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
+#include "base/system_calls.h"
 
 enum { LARGEST_MESSAGE = 64 * 1024 * 1024 };
 

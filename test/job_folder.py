@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 import subprocess
 
-BEGIN = 1790000000
+BEGIN = 1790000040  # the begin of a minute
 
 
 class JobFolder:
@@ -40,7 +40,8 @@ class JobFolder:
                          (rank, self.ranks, 1000 + rank, f"boot-{node}", f"n{node}", BEGIN))
         database.execute("UPDATE outcome SET value = ? WHERE key IN ('elapsed', 'samples')", (self.seconds,))
         database.execute("UPDATE outcome SET value = 0 WHERE key = 'missed'")
-        database.execute("DELETE FROM data")
+        for table in ("data", "minutes"):
+            database.execute(f"DELETE FROM {table}")
         database.executemany("INSERT INTO data (timestamp, cpu_combined_sum_utilization_percent, combined_ram) VALUES (?, ?, 1)",
                              [(BEGIN + i + 0.5, 100 * self.random.gauss(1, 0.03)) for i in range(self.seconds)])
 

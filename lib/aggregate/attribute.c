@@ -178,6 +178,7 @@ static void share_out(struct gt_attribution *attribution, const struct gt_frame 
 static void divide(struct gt_energy *energy, double idle, double active, double ratio, bool job_takes_idle)
 {
     *(job_takes_idle ? &energy->job : &energy->idle) += idle;
+    energy->idle_job += job_takes_idle ? idle : 0;
     energy->job += active * ratio;
     energy->other += active * (1 - ratio);
 }
@@ -200,7 +201,7 @@ static double attribute_window(const struct gt_attribution *attribution, struct 
         gpu->ratio = now;
     double taken = gt_idle_power_take(&gpu->idle, joules, seconds);
     if (is_idle) {
-        *(attribution->policy == GT_IDLE_ALL ? &gpu->energy.job : &gpu->energy.idle) += joules;
+        divide(&gpu->energy, joules, 0, 0, attribution->policy == GT_IDLE_ALL);
     } else if (isnan(ratio)) {
         *(utilization == 0 ? &gpu->energy.idle : &gpu->energy.unattributed) += joules;
     } else {
@@ -258,6 +259,7 @@ int gt_attribute_gpus(struct gt_attribution *attribution, const struct gt_frame 
         sum.job += one->job;
         sum.other += one->other;
         sum.idle += one->idle;
+        sum.idle_job += one->idle_job;
         sum.unattributed += one->unattributed;
     }
     attribution->energy[GT_ENERGY_GPU] = sum;
@@ -346,8 +348,10 @@ void gt_attribution_read(const struct gt_attribution *attribution, struct gt_ene
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
         bool is_measured = attribution->energy[i].is_measured;
-        ret->device[i] = is_measured ? attribution->energy[i] : (struct gt_energy){false, NAN, NAN, NAN, NAN, NAN};
+        ret->device[i] = is_measured ? attribution->energy[i] : (struct gt_energy){false, NAN, NAN, NAN, NAN, NAN, NAN};
         ret->missing[i] = is_measured ? missing(attribution, i) : NAN;
+        if (attribution->policy != GT_IDLE_ALL) /* under the others none is charged to the job alone */
+            ret->device[i].idle_job = NAN;
     }
     ret->share_error = attribution->energy[GT_ENERGY_CPU].is_measured ? share_error(attribution) : NAN;
     ret->placement_error = attribution->placement_error;

@@ -77,10 +77,12 @@ double gt_energy_divide(struct gt_energy *energy, enum gt_idle_policy policy, do
 {
     double to_job = (joules - idle) * ratio;
     energy->other += joules - idle - to_job;
-    if (policy == GT_IDLE_ALL && takes_idle)
+    if (policy == GT_IDLE_ALL && takes_idle) {
         to_job += idle;
-    else
+        energy->idle_job += idle;
+    } else {
         energy->idle += idle;
+    }
     energy->job += to_job;
     return to_job;
 }
@@ -473,6 +475,7 @@ static void add_energy(struct gt_energy *sum, const struct gt_energy *part)
     sum->job += part->job;
     sum->other += part->other;
     sum->idle += part->idle;
+    sum->idle_job += part->idle_job;
     sum->unattributed += part->unattributed;
 }
 

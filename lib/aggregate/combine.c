@@ -1,4 +1,5 @@
 #include "aggregate/combine.h"
+#include "aggregate/local_ranks.h"
 
 #include <errno.h>
 #include <math.h>
@@ -71,6 +72,8 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
     case GT_CPU_ENERGY_IDLE:
     case GT_GPU_ENERGY_IDLE:
         return "time without a user; with another policy than share, the lowest power seen while idle";
+    case GT_CPU_ENERGY_IDLE_CHARGED:
+    case GT_GPU_ENERGY_IDLE_CHARGED: return "the same, of the job's share";
     case GT_CPU_ENERGY_MISSING:
     case GT_DRAM_ENERGY_MISSING:
     case GT_GPU_ENERGY_MISSING: return "while the counter could not be read, stood still or was set back";
@@ -86,6 +89,7 @@ enum gt_metric_id gt_energy_whole(enum gt_metric_id metric)
     switch (metric) {
     case GT_CPU_ENERGY_OTHER:
     case GT_CPU_ENERGY_IDLE:
+    case GT_CPU_ENERGY_IDLE_CHARGED:
     case GT_CPU_ENERGY_PLACEMENT_ERROR:
     case GT_CPU_ENERGY_SHARE_ERROR:
     case GT_CPU_ENERGY_MISSING:
@@ -95,6 +99,7 @@ enum gt_metric_id gt_energy_whole(enum gt_metric_id metric)
     case GT_DRAM_ENERGY_UNATTRIBUTED: return GT_DRAM_ENERGY;
     case GT_GPU_ENERGY_OTHER:
     case GT_GPU_ENERGY_IDLE:
+    case GT_GPU_ENERGY_IDLE_CHARGED:
     case GT_GPU_ENERGY_MISSING:
     case GT_GPU_ENERGY_UNATTRIBUTED: return GT_GPU_ENERGY;
     case GT_ENERGY: return GT_CPU_ENERGY;
@@ -108,6 +113,7 @@ struct gt_process_rate {
     struct gt_rate rate;
     double cpu_time; /* at the last row, seconds */
     double energy[GT_ENERGY_DEVICES];
+    double taken[GT_ENERGY_DEVICES]; /* of that by its rank */
     bool seen;
 };
 
@@ -421,13 +427,53 @@ static void keep_process_energy(struct gt_combiner *combine, const struct gt_sam
     }
 }
 
+static void forget_ended(struct gt_combiner *combine)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < combine->process_rate_count; i++)
+        if (combine->process_rate[i].seen) {
+            combine->process_rate[kept] = combine->process_rate[i];
+            combine->process_rate[kept++].seen = false;
+        }
+    combine->process_rate_count = kept;
+    combine->next_rate = 0;
+}
+
+static void draw_for_rank(const struct gt_combiner *combine, const struct gt_process *process,
+                          struct gt_process_rate *rate)
+{
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++) {
+        if (combine->attribution.energy[device].is_measured)
+            gt_local_ranks_draw(process, device, rate->energy[device] - rate->taken[device]);
+        rate->taken[device] = rate->energy[device];
+    }
+}
+
+/* Without rows of processes nobody else forgets those that ended. */
+static void keep_ranks(struct gt_combiner *combine, const struct gt_sampler *sampler)
+{
+    gt_local_ranks_add(sampler);
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        struct gt_process_rate *rate = rate_of(combine, process);
+        if (rate && process->rank)
+            draw_for_rank(combine, process, rate);
+        if (rate && !combine->detail)
+            rate->seen = true;
+    }
+    if (!combine->detail)
+        forget_ended(combine);
+}
+
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler)
 {
     gt_account_totals(&sampler->account, &sampler->tree, combine->job);
     gt_combine_look(combine, sampler);
     int status = keep_energy(combine, sampler);
-    if (status >= 0 && combine->detail)
+    if (status >= 0 && (combine->detail || sampler->ranks.count))
         keep_process_energy(combine, sampler);
+    if (status >= 0 && sampler->ranks.count)
+        keep_ranks(combine, sampler);
     return status;
 }
 
@@ -454,6 +500,19 @@ static double device_value(const struct gt_device *device, enum gt_metric_id id)
     return isnan(device->value[id]) ? device->value[instead] : device->value[id];
 }
 
+double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id)
+{
+    double total = NAN;
+    for (size_t i = 0; i < frame->device_count; i++) {
+        const struct gt_device *device = &frame->device[i];
+        bool counts = (id == GT_GPU_RAM || device->selected) && device->parent < 0; /* a slice is part of its board */
+        double value = device_value(device, id);
+        if (counts && !isnan(value))
+            total = isnan(total) ? value : gt_metrics[id].combine == GT_MAX ? fmax(total, value) : total + value;
+    }
+    return total;
+}
+
 static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 {
     const struct gt_frame *frame = &sampler->frame;
@@ -464,19 +523,8 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
     if (!frame->device_count)
         return;
     for (int id = 0; id < GT_METRIC_COUNT; id++) {
-        if (!gt_metric_has(id, GT_SCOPE_GPU) || !gt_metric_has(id, GT_SCOPE_SYSTEM))
-            continue;
-        double *total = &row[GT_SCOPE_SYSTEM].value[id];
-        *total = NAN;
-        for (size_t i = 0; i < frame->device_count; i++) {
-            const struct gt_device *device = &frame->device[i];
-            bool counts = (id == GT_GPU_RAM || device->selected) &&
-                          device->parent < 0; /* a slice is part of its board */
-            double value = device_value(device, id);
-            if (!counts || isnan(value))
-                continue;
-            *total = isnan(*total) ? value : gt_metrics[id].combine == GT_MAX ? fmax(*total, value) : *total + value;
-        }
+        if (gt_metric_has(id, GT_SCOPE_GPU) && gt_metric_has(id, GT_SCOPE_SYSTEM))
+            row[GT_SCOPE_SYSTEM].value[id] = gt_combined_gpus(frame, id);
     }
 }
 
@@ -595,18 +643,6 @@ static void fixed_rows(struct gt_combiner *combine, const struct gt_sampler *sam
                 row[scope].value[peaks[i]] = combine->peak[scope][peaks[i]];
 }
 
-static void forget_ended(struct gt_combiner *combine)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < combine->process_rate_count; i++)
-        if (combine->process_rate[i].seen) {
-            combine->process_rate[kept] = combine->process_rate[i];
-            combine->process_rate[kept++].seen = false;
-        }
-    combine->process_rate_count = kept;
-    combine->next_rate = 0;
-}
-
 static void show_process_energy(const struct gt_combiner *combine, const struct gt_process_rate *rate,
                                 double values[GT_METRIC_COUNT])
 {
@@ -625,6 +661,7 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     row->pid = process->pid;
     row->parent = process->parent;
     row->start = process->start;
+    row->rank = process->rank ? process->rank->figures.rank + 1 : 0;
     memcpy(row->value, process->value, sizeof process->value);
     row->value[GT_CPU_TIME] -= process->ledger.base[0];
     struct gt_process_rate *rate = rate_of(combine, process);

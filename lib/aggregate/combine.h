@@ -36,6 +36,9 @@ const char *gt_energy_note(enum gt_scope scope, enum gt_metric_id metric, bool b
 /* Returns the counter that a part of a device's energy is taken from; any other metric is its own. */
 enum gt_metric_id gt_energy_whole(enum gt_metric_id metric);
 
+/* Returns a figure of the boards together, as the row of the system has it; NaN: none tells it. */
+double gt_combined_gpus(const struct gt_frame *frame, enum gt_metric_id id);
+
 /* The living processes have so much together: [scope], NaN where none tells. */
 struct gt_tally {
     size_t living;

@@ -28,7 +28,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 5 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
+enum { OTHER_SOURCES = 6 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
 
 struct doctor {
     struct source *source;
@@ -80,12 +80,14 @@ static void add_rapl(struct doctor *doctor, const struct gt_sampler *sampler)
     add_source(doctor, "rapl: perf against powercap", NULL, 0, &both);
 }
 
-/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on. */
-static void add_accounting(struct doctor *doctor, const struct gt_sampler_source *source)
+/* The NVIDIA driver's high-water marks of GPU memory, which the administrator switches on, and what it counts of errors. */
+static void add_nvml(struct doctor *doctor, const struct gt_sampler_source *source)
 {
     struct gt_availability availability;
     gt_nvml_survey_marks(source->state, &availability);
     add_source(doctor, "nvml: accounting", NULL, 0, &availability);
+    gt_nvml_survey_health(source->state, &availability);
+    add_source(doctor, "nvml: health", NULL, 0, &availability);
 }
 
 /* What older kernels lack; of a stored machine's nothing is known. */
@@ -127,7 +129,7 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
         if (source->type == &gt_collector_rapl)
             add_rapl(doctor, sampler);
         if (source->type == &gt_collector_nvml)
-            add_accounting(doctor, source);
+            add_nvml(doctor, source);
     }
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);

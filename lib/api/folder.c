@@ -1,9 +1,11 @@
 /* The reports of a parallel job, for those who see only the public header. */
 #include <errno.h>
+#include <string.h>
 
 #include "analyse/job/job.h"
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_report.h"
+#include "analyse/job/job_request.h"
 #include "analyse/job/job_server.h"
 #include "api/caller_struct.h"
 #include "api/program.h"
@@ -81,6 +83,19 @@ int gt_folder_has_analysis(const char *name)
     return gt_job_analysis_find(name) != NULL;
 }
 
+int gt_folder_analysis_info(size_t index, const char **name, const char **help)
+{
+    const struct gt_job_analysis *analysis;
+    for (size_t i = 0; (analysis = gt_job_analysis_number(i)); i++) {
+        if (!analysis->help || index--)
+            continue;
+        *name = analysis->name;
+        *help = analysis->help;
+        return 0;
+    }
+    return -ENOENT;
+}
+
 static int analyse(const struct gt_job_analysis *analysis, const char *folder, const struct gt_folder_options *options,
                    struct gt_report **ret, struct gt_error *error)
 {
@@ -113,4 +128,44 @@ int gt_folder_blocks(const char *folder, const struct gt_folder_options *options
                      struct gt_error *error)
 {
     return analyse(&gt_job_blocks, folder, options, ret, error);
+}
+
+static int request_of(const struct gt_job *job, const char *kind, struct gt_buffer *request, struct gt_buffer *doubt,
+                      struct gt_error *error)
+{
+    struct gt_next_time next;
+    const char *own = job->rank[0].machine.scheduler, *used = strcmp(kind, "auto") ? kind : own;
+    if (!*used)
+        return gt_error_set(error, EINVAL, "%s does not tell which scheduler ran it: name a kind of request",
+                            job->source->name);
+    int status = gt_job_request(request, job, used);
+    if (status < 0)
+        return gt_error_set(error, EINVAL, "\"%s\" is no kind of request", kind);
+    gt_job_next_time(&next, job, used);
+    gt_next_time_doubt(doubt, &next);
+    return request->failed || doubt->failed ? gt_error_system(error, ENOMEM, "request") : 0;
+}
+
+int gt_folder_request(const char *folder, const char *kind, char **ret, char **doubt, struct gt_error *error)
+{
+    struct gt_job_source source;
+    struct gt_job job;
+    struct gt_buffer request = {0}, sentence = {0};
+    int status = gt_job_folder_open(&source, folder, error);
+    if (status < 0)
+        return status;
+    status = gt_job_read(&job, &source, error);
+    if (status >= 0) {
+        status = request_of(&job, kind, &request, &sentence, error);
+        gt_job_release(&job);
+    }
+    source.close(source.state);
+    if (status < 0) {
+        gt_buffer_release(&request);
+        gt_buffer_release(&sentence);
+        return status;
+    }
+    *ret = request.data;
+    *doubt = sentence.data;
+    return 0;
 }

@@ -4,14 +4,24 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/system_calls.h"
 #include "collect/cgroup/cgroup.h"
+
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+
+/* struct clone_args of Linux 5.7, for headers of older kernels. */
+struct clone_request {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+};
 
 #define NAME_PREFIX "gpu-tracker-"
 enum { FREE = 18 }; /* descriptors that a job and its tracking need more than a group of its own */
@@ -54,7 +64,7 @@ static bool is_forbidden(pid_t pid)
 /* Of the system calls that make a process a filter may forbid some: the C library's fork is one of them, and tries no other. */
 static pid_t fork_by_any(void)
 {
-    struct clone_args arguments = {.exit_signal = SIGCHLD};
+    struct clone_request arguments = {.exit_signal = SIGCHLD};
     pid_t pid = fork();
     if (is_forbidden(pid))
         pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
@@ -69,7 +79,7 @@ pid_t gt_group_fork(const struct gt_group *group)
 {
     int directory = group ? gt_cgroup_directory(group->cgroup) : -1;
     if (directory >= 0) {
-        struct clone_args arguments = {
+        struct clone_request arguments = {
             .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)directory};
         long pid = syscall(SYS_clone3, &arguments, sizeof arguments);
         if (pid >= 0)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "blocks/block_injection.h"
+#include "blocks/block_memory.h"
 #include "blocks/block_run.h"
 #include "blocks/python_hooks.h"
 #include "engine/login.h"
@@ -25,8 +26,10 @@ const char *gt_statistic_name(size_t index);
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
 /* A folder with a recording of each rank of a job, and nothing that could be a trace: 1, else 0. */
 int gt_folder_is_job(const char *path);
-/* 1: the analysis of this name looks at such a folder, too; else 0. */
+/* 1: the analysis of this name looks at such a folder; else 0. */
 int gt_folder_has_analysis(const char *name);
+/* Describe number `index` of those that look at nothing else. 0, or -ENOENT past the last. */
+int gt_folder_analysis_info(size_t index, const char **name, const char **help);
 struct gt_folder_options {
     size_t size;
     const char *metric; /* utilization: this one; NULL: the usual ones */
@@ -51,6 +54,8 @@ int gt_folder_view(const char *folder, const struct gt_folder_options *options, 
 /* Analyse a job: "utilization", "stragglers" or "health". -EINVAL: an option is wrong, or there is no recording. */
 int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
                       struct gt_report **ret, struct gt_error *error);
+/* Say what to ask for next time, as gt_recording_request does, for a job of several ranks. */
+int gt_folder_request(const char *folder, const char *kind, char **ret, char **doubt, struct gt_error *error);
 /* Report the calls of the code blocks that all ranks collected. -ENOENT: there are none. */
 int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                      struct gt_error *error);

@@ -293,13 +293,21 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
 
 /* ---- What to ask for next time ----------------------------------------------------------------------------------- */
 
-static int add_run(const struct gt_usage_sources *sources, void *next, struct gt_error *error)
+struct runs {
+    struct gt_next_time next;
+    char scheduler[16]; /* of the last that tells */
+};
+
+static int add_run(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
 {
+    struct runs *runs = context;
     (void)error;
-    gt_next_time_add(next, &(struct gt_usage){.machine = sources->machine,
-                                              .summary = sources->summary,
-                                              .outcome = sources->outcome,
-                                              .recording = sources->recording});
+    if (*sources->machine->scheduler)
+        memcpy(runs->scheduler, sources->machine->scheduler, sizeof runs->scheduler);
+    gt_next_time_add(&runs->next, &(struct gt_usage){.machine = sources->machine,
+                                                     .summary = sources->summary,
+                                                     .outcome = sources->outcome,
+                                                     .recording = sources->recording});
     return 0;
 }
 
@@ -318,7 +326,7 @@ const char *gt_request_kind(size_t index)
     size_t count = 0;
     while (gt_request_kinds[count])
         count++;
-    return index < count ? gt_request_kinds[index] : NULL;
+    return index < count ? gt_request_kinds[index] : index == count ? "auto" : NULL;
 }
 
 int gt_recording_is_at(const char *path)
@@ -337,16 +345,18 @@ int gt_recording_is_at(const char *path)
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error)
 {
-    struct gt_next_time next;
+    struct runs runs = {0};
     struct gt_buffer request = {0}, sentence = {0};
     int status = 0;
-    gt_next_time_init(&next);
+    gt_next_time_init(&runs.next);
     for (size_t i = 0; i < count && status >= 0; i++)
-        status = gt_recorded_use(paths[i], NULL, &(struct gt_recorded_use){add_run, &next}, error);
+        status = gt_recorded_use(paths[i], NULL, &(struct gt_recorded_use){add_run, &runs}, error);
     if (status < 0)
         return status;
-    status = gt_next_time_request(&request, &next, kind);
-    gt_next_time_doubt(&sentence, &next);
+    if (!strcmp(kind, "auto") && !*runs.scheduler)
+        return gt_error_set(error, EINVAL, "%s does not tell which scheduler ran it: name a kind of request", paths[0]);
+    status = gt_next_time_request(&request, &runs.next, strcmp(kind, "auto") ? kind : runs.scheduler);
+    gt_next_time_doubt(&sentence, &runs.next);
     if (status < 0)
         gt_error_set(error, EINVAL, "\"%s\" is no kind of request", kind);
     else if (request.failed || sentence.failed)

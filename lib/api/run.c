@@ -8,18 +8,14 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "api/caller_struct.h"
 #include "api/tracker.h"
+#include "base/system_calls.h"
 #include "collect/process/kernel.h"
-
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441 /* on every architecture */
-#endif
 
 enum { MAIN, EVENTS, FIRST_OF_CALLER, SOURCES = FIRST_OF_CALLER + GT_RUN_FDS };
 /* Between two looks at the kernel's process events: no storm of them outruns it. Descriptors may be closed elsewhere, so no wait is

@@ -18,12 +18,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/system_calls.h"
 
 enum { BLOCK = 65536 };
 

@@ -1,4 +1,5 @@
 /* Marking code blocks, and the files of this process: its own, and those that it shares with the ones it was forked from. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -51,8 +52,33 @@ static void forget(void)
 
 static void leave_thread(void *argument);
 
+/* The library that hooks have brought into this process (see inject/), when this is another copy of it: the process's own file is its,
+ * so that blocks of both lie in one. */
+static struct {
+    struct gt_block (*begin)(const char *name, uint64_t total);
+    void (*end)(struct gt_block *block, double cpu_seconds);
+} host;
+
+static bool is_this_library(const void *function)
+{
+    Dl_info its, mine;
+    return dladdr(function, &its) && dladdr(&host, &mine) && its.dli_fbase == mine.dli_fbase;
+}
+
+static void find_host(void)
+{
+    void *library = dlopen("libgputracker-blocks.so", RTLD_LAZY | RTLD_NOLOAD);
+    void *begin = library ? dlsym(library, "gt_hook_begin_of") : NULL;
+    void *end = library ? dlsym(library, "gt_hook_end_with_children") : NULL;
+    if (!begin || !end || is_this_library(begin))
+        return;
+    memcpy(&host.begin, &begin, sizeof begin);
+    memcpy(&host.end, &end, sizeof end);
+}
+
 static void begin_library(void)
 {
+    find_host();
     struct gt_block_process *memory = gt_fork_memory(sizeof *memory, forget);
     if (memory && pthread_key_create(&thread_key, leave_thread) == 0)
         process = memory;
@@ -311,7 +337,7 @@ static const struct gt_block_file *current_of(const struct gt_block_file *file)
     if (!gt_block_process_begin())
         return NULL;
     if (!file)
-        return standard_file();
+        return host.begin ? NULL : standard_file();
     /* The child's file is remembered in the file, which is the library's to change. */
     return file->identity == atomic_load(&process->identity) ? file : child_file_of((struct gt_block_file *)file);
 }
@@ -420,6 +446,10 @@ struct gt_block gt_block_begin_of(const char *name, uint64_t total)
     struct gt_block_thread *thread = enter();
     if (!thread)
         return (struct gt_block){.name = name};
+    if (host.begin) {
+        leave(thread);
+        return host.begin(name, total);
+    }
     struct gt_block block = begin_in(thread, standard_file(), name, total);
     leave(thread);
     return block;
@@ -443,6 +473,10 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds)
         .name = block->name, .position = GT_STOP, .thread = block->thread, .call = block->call};
     if (!block->file)
         return;
+    if (host.end && block->process != atomic_load_explicit(&process->identity, memory_order_relaxed)) {
+        host.end(block, cpu_seconds);
+        return;
+    }
     read_clocks(&row);
     row.cpu_ns += row.cpu_ns < 0 ? 0 : (int64_t)(cpu_seconds * 1e9);
     struct gt_block_thread *thread = enter();
@@ -453,6 +487,27 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds)
         write_row(block->file, &row);
     block->file = NULL;
     leave(thread);
+}
+
+void gt_block_add_past(const char *name, int64_t begin_ns, int64_t end_ns)
+{
+    struct gt_block_thread *thread = enter();
+    struct gt_block_file *file = thread ? standard_file() : NULL;
+    if (file && !file->failed) {
+        struct gt_block_event_row row = {
+            .name = name, .process = process->pid, .thread = thread->id, .position = GT_START, .cpu_ns = -1};
+        int64_t behind = gt_clock_ns(CLOCK_REALTIME) - gt_clock_ns(CLOCK_MONOTONIC);
+        row.monotonic_ns = begin_ns;
+        row.real_ns = begin_ns + behind;
+        int status = write_row(file, &row);
+        row.position = GT_STOP;
+        row.monotonic_ns = end_ns;
+        row.real_ns = end_ns + behind;
+        if (status == 0)
+            write_row(file, &row);
+    }
+    if (thread)
+        leave(thread);
 }
 
 void gt_block_end(struct gt_block *block)

@@ -23,6 +23,8 @@ const char *gt_block_name(const char *name, char *cut);
  * those below gt_block_parent. -EEXIST when an earlier run left it and `overwrite` is 0; a file of this run is never replaced. */
 int gt_block_file_open(struct gt_block_file **ret, const char *path, int overwrite, struct gt_error *error);
 struct gt_block gt_block_begin_in(struct gt_block_file *file, const char *name, uint64_t total);
+/* Keep a call of the calling thread that is over: moments of the monotonic clock. It has no CPU time. */
+void gt_block_add_past(const char *name, int64_t begin_ns, int64_t end_ns);
 /* The path at which the blocks of a file (NULL: the process's own, which is made) are written; NULL when there is no place. */
 const char *gt_block_file_path(const struct gt_block_file *file);
 /* 0, or why blocks are not being recorded in a file (NULL: the process's own); -ENOENT when it was removed or renamed. */

@@ -33,6 +33,17 @@ static int check_regex(const char *option, const char *text, struct gt_error *er
     return text && status < 0 ? gt_error_set(error, -status, "%s: %s", option, wrong.text) : 0;
 }
 
+/* The list has no way to quote them. */
+static int check_path(const struct gt_block_injection *injection, struct gt_error *error)
+{
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+        if (injection->sources >> i & 1 && gt_block_sources[i].way == GT_BLOCK_WAY_PRELOAD &&
+            strpbrk(injection->library, ": "))
+            return gt_error_set(error, ENOENT, "%s cannot be preloaded: its path holds a space or a colon",
+                                injection->library);
+    return 0;
+}
+
 int gt_block_injection_check(struct gt_block_injection *injection, struct gt_error *error)
 {
     if (!injection->sources)
@@ -40,22 +51,55 @@ int gt_block_injection_check(struct gt_block_injection *injection, struct gt_err
     int status = check_regex("--blocks-domains", injection->domains, error);
     if (status >= 0)
         status = check_regex("--blocks-names", injection->names, error);
-    return status < 0 ? status : gt_block_library(injection->library, sizeof injection->library, error);
-}
-
-static const char *taken(const char *variable, const char *library)
-{
-    const char *value = variable ? getenv(variable) : NULL;
-    return value && *value && strcmp(value, library) != 0 ? variable : NULL;
+    if (status >= 0)
+        status = gt_block_library(injection->library, sizeof injection->library, error);
+    return status < 0 ? status : check_path(injection, error);
 }
 
 const char *gt_block_source_taken(enum gt_block_source_id id, const char *library)
 {
     const struct gt_block_source *source = &gt_block_sources[id];
-    if (source->way != GT_BLOCK_WAY_LIBRARY)
-        return NULL;
-    const char *variable = taken(source->variable, library);
-    return variable ? variable : taken(source->older, library);
+    const char *value = source->way == GT_BLOCK_WAY_LIBRARY ? getenv(source->variable) : NULL;
+    return value && *value && strcmp(value, library) != 0 ? source->variable : NULL;
+}
+
+/* Where a path stands in a list that colons and spaces part, or NULL. */
+static char *find_in_list(char *list, const char *path)
+{
+    size_t length = strlen(path);
+    for (char *at = list; (at = strstr(at, path)); at += length)
+        if ((at == list || strchr(": ", at[-1])) && strchr(": ", at[length])) /* the NUL, too */
+            return at;
+    return NULL;
+}
+
+/* Behind those of the user's, which keep their places. */
+static void add_to_list(const char *variable, const char *path)
+{
+    char *list = NULL, *value = getenv(variable);
+    if (value && *value && find_in_list(value, path))
+        return;
+    if (value && *value && asprintf(&list, "%s:%s", value, path) < 0)
+        return;
+    setenv(variable, list ? list : path, 1);
+    free(list);
+}
+
+static void remove_from_list(const char *variable, const char *path)
+{
+    const char *value = getenv(variable);
+    char *list = value ? strdup(value) : NULL, *at = list ? find_in_list(list, path) : NULL;
+    if (at) {
+        char *rest = at + strlen(path);
+        if (at > list && !*rest)
+            at--;
+        memmove(at, rest + (*rest != '\0' ? 1 : 0), strlen(rest + (*rest != '\0' ? 1 : 0)) + 1);
+        if (*list)
+            setenv(variable, list, 1);
+        else
+            unsetenv(variable);
+    }
+    free(list);
 }
 
 static void set_source(enum gt_block_source_id id, const char *library,
@@ -70,11 +114,11 @@ static void set_source(enum gt_block_source_id id, const char *library,
         snprintf(sentence, sizeof sentence, "%s is set already (by another tool?): %ss are not recorded", variable,
                  source->what);
         warn(context, sentence);
-        return;
+    } else if (source->way == GT_BLOCK_WAY_PRELOAD) {
+        add_to_list(source->variable, library);
+    } else {
+        setenv(source->variable, library, 1);
     }
-    setenv(source->variable, library, 1);
-    if (source->older)
-        setenv(source->older, library, 1);
 }
 
 static void set_list(unsigned sources)
@@ -106,20 +150,16 @@ void gt_block_injection_set(const struct gt_block_injection *injection,
         setenv(GT_BLOCKS_MOST_ENVIRONMENT, most, 1);
 }
 
-static void unset_if_ours(const char *variable, const char *library)
-{
-    const char *value = variable ? getenv(variable) : NULL;
-    if (value && strcmp(value, library) == 0)
-        unsetenv(variable);
-}
-
 void gt_block_injection_unset(const struct gt_block_injection *injection)
 {
     if (!injection->sources)
         return;
     for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
-        unset_if_ours(gt_block_sources[i].variable, injection->library);
-        unset_if_ours(gt_block_sources[i].older, injection->library);
+        const char *variable = gt_block_sources[i].variable, *value = getenv(variable);
+        if (injection->sources >> i & 1 && value && strcmp(value, injection->library) == 0)
+            unsetenv(variable);
+        else if (injection->sources >> i & 1 && gt_block_sources[i].way == GT_BLOCK_WAY_PRELOAD)
+            remove_from_list(variable, injection->library);
     }
     unsetenv(GT_BLOCKS_SOURCES_ENVIRONMENT);
 }

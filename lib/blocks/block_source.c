@@ -5,8 +5,7 @@
 #include <string.h>
 
 const struct gt_block_source gt_block_sources[GT_BLOCK_SOURCES] = {
-#define SOURCE(name, way, variable, older, what, help) \
-    {#name, "blocks: " #name, GT_BLOCK_WAY_##way, variable, older, what, help},
+#define SOURCE(name, way, variable, what) {#name, "blocks: " #name, GT_BLOCK_WAY_##way, variable, what},
 #include "blocks/block_source.def"
 #undef SOURCE
 };

@@ -24,7 +24,7 @@ enum gt_block_way {
 struct gt_block_source {
     const char *name, *row; /* "blocks: nvtx" in doctor */
     enum gt_block_way way;
-    const char *variable, *older, *what, *help;
+    const char *variable, *what;
 };
 extern const struct gt_block_source gt_block_sources[GT_BLOCK_SOURCES];
 

@@ -12,7 +12,7 @@
 
 #include "gpu_tracker.h"
 
-enum { LINE = 2000, MOST_BYTES = 1 << 16 };
+enum { LINE = 2000, MOST_BYTES = 1 << 24 };
 
 void gt_hook_notes_add(const char *format, ...)
 {

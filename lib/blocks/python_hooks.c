@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "blocks/block_memory.h"
 #include "blocks/hook_notes.h"
 #include "blocks/name_pattern.h"
 
@@ -19,7 +20,7 @@ enum { NEAREST = 3, NAME = 200, MOST_TOLD = 3 };
 
 /* ---- before the command ---- */
 
-static bool is_wanted(const struct gt_python_hooks *hooks)
+bool gt_python_hooks_are_wanted(const struct gt_python_hooks *hooks)
 {
     return (hooks->patterns && hooks->patterns[0]) || hooks->sources[0];
 }
@@ -38,7 +39,7 @@ static int find_folder(char ret[PATH_MAX], const char *name, struct gt_error *er
 int gt_python_hooks_check(struct gt_python_hooks *hooks, struct gt_error *error)
 {
     int status = 0;
-    if (!is_wanted(hooks))
+    if (!gt_python_hooks_are_wanted(hooks))
         return 0;
     for (size_t i = 0; status == 0 && hooks->patterns && hooks->patterns[i]; i++) {
         regex_t regex;
@@ -80,10 +81,12 @@ static void set_path(const char *folder)
 
 void gt_python_hooks_set(const struct gt_python_hooks *hooks)
 {
-    if (!is_wanted(hooks))
+    if (!gt_python_hooks_are_wanted(hooks))
         return;
     set_list(GT_HOOKS_FUNCTIONS_ENVIRONMENT, hooks->patterns, '\n');
     set_list(GT_HOOKS_SOURCES_ENVIRONMENT, hooks->sources, ',');
+    if (hooks->allocator)
+        setenv(GT_BLOCKS_MEMORY_ENVIRONMENT, hooks->allocator, 1);
     set_path(hooks->folder);
     setenv(GT_HOOKS_ENVIRONMENT, hooks->libraries, 1);
 }
@@ -94,6 +97,7 @@ void gt_python_hooks_unset(void)
     unsetenv(GT_HOOKS_ENVIRONMENT);
     unsetenv(GT_HOOKS_FUNCTIONS_ENVIRONMENT);
     unsetenv(GT_HOOKS_SOURCES_ENVIRONMENT);
+    unsetenv(GT_BLOCKS_MEMORY_ENVIRONMENT);
 }
 
 /* ---- after it ---- */
@@ -203,7 +207,7 @@ void gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder
                          void (*warn)(void *context, const char *sentence), void *context)
 {
     struct tally tally = {.hooks = hooks, .warn = warn, .context = context};
-    if (!is_wanted(hooks))
+    if (!gt_python_hooks_are_wanted(hooks))
         return;
     while (hooks->patterns && hooks->patterns[tally.patterns])
         tally.patterns++;

@@ -4,6 +4,7 @@
 #define GT_BLOCKS_PYTHON_HOOKS_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "blocks/block_source.h"
 
@@ -13,11 +14,14 @@
 #define GT_HOOKS_SOURCES_ENVIRONMENT "GPU_TRACKER_PYTHON_SOURCES"
 
 struct gt_python_hooks {
+    const char *allocator;                      /* read at borders: "torch", or NULL */
     const char *const *patterns;                /* of --python-blocks, NULL-terminated; may be NULL */
     const char *sources[GT_BLOCK_SOURCES + 1];  /* names of frameworks, NULL-terminated */
     char libraries[PATH_MAX], folder[PATH_MAX]; /* found by gt_python_hooks_check */
 };
 
+/* Is there anything to hook? */
+bool gt_python_hooks_are_wanted(const struct gt_python_hooks *hooks);
 /* 0, also without any; -EINVAL for a pattern that is none, -ENOENT when the installation is not whole. */
 int gt_python_hooks_check(struct gt_python_hooks *hooks, struct gt_error *error);
 /* Take from `sources` (bits 1 << enum gt_block_source_id) those that Python is about. */

@@ -74,6 +74,9 @@ struct gt_process {
     struct gt_ledger ledger;           /* kept by sample/account.c */
     struct gt_process_files *files;    /* private to collect/process/process.c */
     struct gt_placement *placement;    /* see collect/process/placement.h; NULL: not asked */
+    struct gt_rank_group *rank;        /* see sample/rank_finder.h; NULL: it is of none */
+    char rank_name[16];                /* its name when it was asked for that, */
+    bool rank_was_forked;              /* and whether it had executed its program */
 };
 
 /* One GPU. The first part is constant while the collector is open. */

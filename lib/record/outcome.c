@@ -3,12 +3,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "aggregate/local_ranks.h"
 #include "base/clock.h"
 #include "record/provenance.h"
 
 void gt_outcome_release(struct gt_outcome *outcome)
 {
     free(outcome->provenance);
+    free(outcome->rank);
     gt_lives_release(&outcome->lives);
     *outcome = (struct gt_outcome){0};
 }
@@ -48,6 +50,11 @@ static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outc
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (!isnan(recorder->sampler.frame.system[whole[i]]))
             outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.frame.system[whole[i]];
+    for (int id = GT_GPU_ECC_CORRECTED; id <= GT_GPU_XIDS; id++) { /* what ended a job comes at its end */
+        double now = gt_combined_gpus(&recorder->sampler.frame, id);
+        if (!isnan(now) && gt_metrics[id].kind == GT_COUNTER)
+            outcome->value[GT_SCOPE_SYSTEM][id] = now;
+    }
     outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&recorder->sampler);
     final_late_metrics(&recorder->sampler, outcome);
 }
@@ -117,7 +124,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     final_packages(recorder, ret);
     final_peaks(recorder, ret);
     final_peak_fields(recorder, ret);
-    if (final_lives(recorder, ret) < 0)
+    if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     if (gt_provenance_fill(recorder, ret) < 0)
         return gt_error_system(error, ENOMEM, "tracker");

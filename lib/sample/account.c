@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "collect/process/own_peak.h"
 #include "collect/process/process.h"
+#include "sample/rank_finder.h"
 
 const enum gt_metric_id gt_accounted[GT_ACCOUNTED] = {
     GT_CPU_TIME,   GT_MINOR_FAULTS,  GT_MAJOR_FAULTS,    GT_VOLUNTARY_SWITCHES, GT_INVOLUNTARY_SWITCHES,
@@ -74,6 +75,11 @@ static double legacy(const struct gt_process *process, int k)
     return inclusive(process, k) + lost(process, k);
 }
 
+double gt_account_used(const struct gt_process *process)
+{
+    return legacy(process, 0) - process->ledger.base[0];
+}
+
 static void end_without_parent(struct gt_account *account, const struct gt_process *process)
 {
     for (int k = 0; k < GT_ACCOUNTED; k++)
@@ -105,6 +111,8 @@ static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct
 {
     for (size_t i = 0; i < count; i++) {
         struct gt_process *parent = gt_tree_find(tree, gone[i]->parent);
+        if (gone[i]->rank && (!parent || parent->rank != gone[i]->rank))
+            gone[i]->rank->ended_cpu += gt_account_used(gone[i]);
         if (parent && parent != gone[i])
             leave_to(parent, gone[i]);
         else

@@ -40,6 +40,8 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree);
 /* wait4 told of `pid`, a child of the tracker. The member is dropped from the tree. */
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
                        const struct rusage *usage);
+/* Returns CPU seconds that a member and its ended descendants have used since tracking began. */
+double gt_account_used(const struct gt_process *process);
 /* Totals of the job, NaN where nothing was measured. */
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT]);
 

@@ -22,6 +22,13 @@ static const enum gt_metric_id part_metrics[GT_ENERGY_DEVICES][GT_ENERGY_PARTS] 
                        GT_GPU_ENERGY_UNATTRIBUTED},
 };
 
+/* In the job's row, beside the parts. */
+static const enum gt_metric_id idle_job_metrics[GT_ENERGY_DEVICES] = {
+    [GT_ENERGY_CPU] = GT_CPU_ENERGY_IDLE_CHARGED,
+    [GT_ENERGY_DRAM] = GT_METRIC_COUNT,
+    [GT_ENERGY_GPU] = GT_GPU_ENERGY_IDLE_CHARGED,
+};
+
 double gt_energy_part(const struct gt_energy *energy, enum gt_energy_part part)
 {
     switch (part) {
@@ -43,7 +50,7 @@ bool gt_energy_is_divided(const struct gt_energy *energy)
 void gt_energy_reading_clear(struct gt_energy_reading *reading)
 {
     for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
-        reading->device[i] = (struct gt_energy){false, NAN, NAN, NAN, NAN, NAN};
+        reading->device[i] = (struct gt_energy){false, NAN, NAN, NAN, NAN, NAN, NAN};
         reading->missing[i] = NAN;
     }
     reading->cpu_time = reading->share_error = reading->placement_error = reading->platform = reading->wall = NAN;
@@ -71,7 +78,8 @@ void gt_energy_reading_take(struct gt_energy_reading *ret, const double *system,
                                             .job = job[metric[GT_ENERGY_JOB]],
                                             .other = system[metric[GT_ENERGY_OTHER]],
                                             .idle = column(system, metric[GT_ENERGY_IDLE]),
-                                            .unattributed = system[metric[GT_ENERGY_UNATTRIBUTED]]};
+                                            .unattributed = system[metric[GT_ENERGY_UNATTRIBUTED]],
+                                            .idle_job = column(job, idle_job_metrics[i])};
         ret->missing[i] = system[missing_metrics[i]];
     }
     ret->cpu_time = job[GT_CPU_TIME];
@@ -102,6 +110,8 @@ void gt_energy_reading_show(const struct gt_energy_reading *reading, double *sys
         if (metric[GT_ENERGY_IDLE] != GT_METRIC_COUNT)
             system[metric[GT_ENERGY_IDLE]] = energy->idle;
         system[metric[GT_ENERGY_UNATTRIBUTED]] = energy->unattributed;
+        if (idle_job_metrics[i] != GT_METRIC_COUNT)
+            show_known(&job[idle_job_metrics[i]], energy->idle_job);
         all = (isnan(all) ? 0 : all) + energy->job;
     }
     job[GT_ENERGY] = all;
@@ -117,6 +127,7 @@ static void update_energy(struct gt_energy *last, const struct gt_energy *now)
     show_known(&last->other, now->other);
     show_known(&last->idle, now->idle);
     show_known(&last->unattributed, now->unattributed);
+    show_known(&last->idle_job, now->idle_job);
 }
 
 void gt_energy_reading_update(struct gt_energy_reading *last, const struct gt_energy_reading *now)
@@ -138,7 +149,7 @@ enum gt_energy_device gt_energy_device_of(enum gt_metric_id metric)
         return GT_ENERGY_CPU;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         for (int k = 0; k < GT_ENERGY_PARTS; k++)
-            if (metric == part_metrics[i][k])
+            if (metric == part_metrics[i][k] || (metric == idle_job_metrics[i] && metric != GT_METRIC_COUNT))
                 return (enum gt_energy_device)i;
     return GT_ENERGY_DEVICES;
 }

@@ -19,6 +19,7 @@ struct gt_life {
     double begin, end;             /* seconds since tracking began, negative before; NaN: not known, or it lives */
     double ram_peak;               /* bytes: its largest resident set */
     double cpu_time;               /* seconds, of those since tracking began */
+    int rank;                      /* 1 more than that among those below the tracker; 0: it is of none */
 };
 
 struct gt_lives {

@@ -77,6 +77,22 @@ struct gt_kernel_events {
     double limit_met; /* bytes: where the job made a control group and the kernel killed the process there: its limit */
 };
 
+/* This was used by the processes of one rank of those below the tracker. NaN: not measured. */
+struct gt_local_rank {
+    int rank;
+    int local, size;    /* local: 1 more than its number on the machine; 0 and less: not told */
+    char launcher[16];  /* who numbered it */
+    pid_t pid;          /* its first process */
+    uint64_t processes; /* that were met */
+    double cpu_time;    /* seconds */
+    double
+        ram_peak; /* bytes: the largest sum of resident sets at one reading, or the mark of one process where that is more */
+    double gpu_ram_peak, gpu_utilization;       /* the largest sum at one reading; the mean of sums over GPUs */
+    double cpu_energy, dram_energy, gpu_energy; /* joules */
+    char gpus[512];                             /* their UUIDs, by commas: its processes had memory there, */
+    bool gpus_are_told;                         /* or it was only told to use them */
+};
+
 /* Values are those of the whole run: the final counters and peaks. */
 struct gt_outcome {
     bool complete;   /* the tracker ended in order: false in a recording whose tracker was killed */
@@ -95,7 +111,9 @@ struct gt_outcome {
     struct gt_package_figures package[GT_PACKAGES];
     size_t provenance_count;
     struct gt_provenance *provenance;
-    struct gt_lives lives;         /* by name */
+    struct gt_lives lives; /* by name */
+    size_t rank_count;     /* below the tracker; recordings in CSV do not tell */
+    struct gt_local_rank *rank;
     uint64_t processes_not_listed; /* which were too many */
     bool has_detail;               /* the list was asked for */
 };

@@ -12,6 +12,7 @@
 #include "base/grow.h"
 #include "base/map.h"
 #include "collect/process/process.h"
+#include "sample/rank_finder.h"
 
 /* A program is executed right after the fork, if at all; later words are only looked at now and then, unless the name is another. */
 static const int64_t YOUNG_NS = GT_SECOND, WORDS_PERIOD_NS = GT_SECOND - GT_SECOND / 20;
@@ -325,6 +326,10 @@ static void read_process(struct gt_roster *roster, struct entry *entry, const st
     life->parent = life->parent ? life->parent : process->parent;
     read_peak(roster, entry, process);
     life->cpu_time = process->value[GT_CPU_TIME] - process->ledger.base[0];
+    if (process->rank && life->rank != process->rank->figures.rank + 1) {
+        life->rank = process->rank->figures.rank + 1;
+        note_change(roster, entry);
+    }
     if (!process->is_gone)
         read_names(roster, entry, process, now_ns);
 }

@@ -15,6 +15,7 @@ struct gt_row {
     pid_t pid; /* PROCESS rows: its pid, parent and start; else 0 */
     pid_t parent;
     uint64_t start;
+    int rank;   /* 1 more than that of the process; 0: it is of none */
     int device; /* GPU rows: index into gt_machine.gpu; else -1 */
     double value[GT_METRIC_COUNT];
 };

@@ -186,6 +186,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->frame.mark);
     gt_packages_release(&sampler->frame, &sampler->topology);
     gt_walker_close(sampler->walker);
+    gt_rank_finder_close(&sampler->ranks);
     gt_tree_close(&sampler->tree);
     gt_job_finder_close(&sampler->finder);
     gt_roster_free(sampler->roster);
@@ -339,6 +340,8 @@ static void note_process(struct gt_sampler *sampler, const struct gt_process *pr
 /* After the processes were read: who has gone, what they have together, the peak. */
 static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
 {
+    if (gt_rank_finder_look(&sampler->ranks, &sampler->root, &sampler->tree) < 0)
+        return gt_error_system(error, ENOMEM, "ranks of the processes");
     if (sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, gt_clock_monotonic(&sampler->clock)) < 0)
         return gt_error_system(error, ENOMEM, "names of the processes");
     gt_account_settle(&sampler->account, &sampler->tree);

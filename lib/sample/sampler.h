@@ -7,6 +7,7 @@
 #include "sample/account.h"
 #include "sample/all_processes.h"
 #include "sample/job_finder.h"
+#include "sample/rank_finder.h"
 #include "sample/roster.h"
 #include "sample/sample.h"
 #include "sample/tree.h"
@@ -27,6 +28,7 @@ struct gt_sampler {
     struct gt_job_finder finder;
     struct gt_roster *roster; /* NULL without names */
     struct gt_account account;
+    struct gt_rank_finder ranks;
     struct gt_sampler_source *source;
     size_t source_count;
     uint8_t ready[64]; /* numbers of those that have something to read */

@@ -213,10 +213,9 @@ void gt_detail_columns(struct gt_columns *ret, enum gt_scope scope)
         int number;
         enum gt_scope scope;
     } identity[] = {
-        {"device", GT_COLUMN_DEVICE, GT_SCOPE_GPU},
-        {"pid", GT_COLUMN_PID, GT_SCOPE_PROCESS},
-        {"parent", GT_COLUMN_PARENT, GT_SCOPE_PROCESS},
-        {"start", GT_COLUMN_START, GT_SCOPE_PROCESS},
+        {"device", GT_COLUMN_DEVICE, GT_SCOPE_GPU},     {"pid", GT_COLUMN_PID, GT_SCOPE_PROCESS},
+        {"parent", GT_COLUMN_PARENT, GT_SCOPE_PROCESS}, {"start", GT_COLUMN_START, GT_SCOPE_PROCESS},
+        {"rank", GT_COLUMN_RANK, GT_SCOPE_PROCESS},
     };
     ret->count = ret->original_count = 0;
     append(ret, GT_COLUMN_REAL, 0, "", "timestamp");
@@ -285,6 +284,7 @@ double gt_detail_value(const struct gt_column *column, const struct gt_sample *s
     case GT_COLUMN_PID: return row->pid;
     case GT_COLUMN_PARENT: return row->parent;
     case GT_COLUMN_START: return (double)row->start;
+    case GT_COLUMN_RANK: return row->rank > 0 ? row->rank - 1 : NAN;
     default: return round_decimals(row->value[column->metric]);
     }
 }
@@ -332,6 +332,7 @@ void gt_detail_assign(const struct gt_column *column, double value, struct gt_sa
     case GT_COLUMN_PID: row->pid = (pid_t)within(value, INT32_MAX); break;
     case GT_COLUMN_PARENT: row->parent = (pid_t)within(value, INT32_MAX); break;
     case GT_COLUMN_START: row->start = (uint64_t)within(value, 0x1p53); break;
+    case GT_COLUMN_RANK: row->rank = value >= 0 ? (int)within(value, INT32_MAX - 1) + 1 : 0; break;
     default: row->value[column->metric] = value; break;
     }
 }

@@ -49,7 +49,7 @@ void gt_store_column_assign(const struct gt_column *column, double value, struct
  * copied takes them along. */
 
 /* Columns that identify a row have these numbers where others have a scope. */
-enum { GT_COLUMN_DEVICE = -3, GT_COLUMN_PID = -4, GT_COLUMN_PARENT = -5, GT_COLUMN_START = -6 };
+enum { GT_COLUMN_DEVICE = -3, GT_COLUMN_PID = -4, GT_COLUMN_PARENT = -5, GT_COLUMN_START = -6, GT_COLUMN_RANK = -7 };
 
 /* Each scope of detail has one table. */
 struct gt_detail {

@@ -130,8 +130,28 @@ const struct gt_field gt_life_fields[] = {
     FIELD(gt_life, "ended", end, NUMBER, DOUBLE),
     FIELD(gt_life, "ram_peak", ram_peak, NUMBER, DOUBLE),
     FIELD(gt_life, "cpu_time", cpu_time, NUMBER, DOUBLE),
+    FIELD(gt_life, "rank", rank, INTEGER, FROM_ONE),
 };
 const size_t gt_life_field_count = sizeof gt_life_fields / sizeof *gt_life_fields;
+
+const struct gt_field gt_local_rank_fields[] = {
+    FIELD(gt_local_rank, "rank", rank, INTEGER, INT),
+    FIELD(gt_local_rank, "local_rank", local, INTEGER, FROM_ONE),
+    FIELD(gt_local_rank, "world_size", size, INTEGER, POSITIVE),
+    FIELD(gt_local_rank, "launcher", launcher, TEXT, TEXT),
+    FIELD(gt_local_rank, "pid", pid, INTEGER, PID),
+    FIELD(gt_local_rank, "processes", processes, INTEGER, UINT64),
+    FIELD(gt_local_rank, "cpu_time", cpu_time, NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "ram_peak", ram_peak, NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "gpu_ram_peak", gpu_ram_peak, NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "gpu_utilization", gpu_utilization, NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "cpu_energy", cpu_energy, NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "dram_energy", dram_energy, NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "gpu_energy", gpu_energy, NUMBER, DOUBLE),
+    FIELD(gt_local_rank, "gpus", gpus, TEXT, TEXT),
+    FIELD(gt_local_rank, "gpus_are_told", gpus_are_told, INTEGER, BOOL),
+};
+const size_t gt_local_rank_field_count = sizeof gt_local_rank_fields / sizeof *gt_local_rank_fields;
 
 const char *gt_field_text(const struct gt_field *field, const void *object)
 {
@@ -225,7 +245,8 @@ void gt_life_init(struct gt_life *life)
 
 double gt_life_number(const struct gt_field *field, const struct gt_life *life)
 {
-    bool may_be_zero = field->kind == GT_FIELD_NUMBER || field->offset == offsetof(struct gt_life, number);
+    bool may_be_zero = field->kind == GT_FIELD_NUMBER || field->storage == FROM_ONE ||
+                       field->offset == offsetof(struct gt_life, number);
     double value = gt_field_number(field, life);
     return value == 0 && !may_be_zero ? NAN : value;
 }
@@ -309,6 +330,7 @@ void gt_recorded_release(struct gt_recorded *recorded)
 {
     free(recorded->machine.gpu);
     free(recorded->outcome.provenance);
+    free(recorded->outcome.rank);
     gt_lives_release(&recorded->outcome.lives);
 }
 

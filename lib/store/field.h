@@ -32,6 +32,11 @@ void gt_life_init(struct gt_life *life);
 /* Returns a number of it, NaN for a parent or start that is not known. */
 double gt_life_number(const struct gt_field *field, const struct gt_life *life);
 
+/* Fields of a struct gt_local_rank: the columns of the table "ranks" in SQLite, which is there when there are ranks below the tracker. */
+#define GT_RANKS_TABLE "ranks"
+extern const struct gt_field gt_local_rank_fields[];
+extern const size_t gt_local_rank_field_count;
+
 const char *gt_field_text(const struct gt_field *field, const void *object);
 double gt_field_number(const struct gt_field *field, const void *object); /* NaN: missing */
 void gt_field_set_text(const struct gt_field *field, void *object, const char *text);

@@ -5,7 +5,8 @@
  *   minutes(time, number, statistic, weight, ...)       the columns of data, a row for each minute and statistic
  *   gpu(device, uuid, name, brand, memory, selected)
  *   gpu_data, process_data                              the detail rows; they carry their sample's timestamp
- *   process(number, pid, parent, start, name, command, began, ended, ram_peak, cpu_time)    with detail: each process
+ *   process(number, pid, parent, start, name, command, began, ended, ram_peak, cpu_time, rank)    with detail: each process
+ *   ranks(rank, ...)                                    where ranks were started below the tracker: what each used
  * While it is written the database is in WAL mode; a finished one is a single file. user_version is the layout. On file systems of a
  * network, and where there are no locks, the writer locks the file once for as long as it writes, if it can, and has no index of the
  * log beside it. */

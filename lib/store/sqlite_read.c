@@ -186,20 +186,38 @@ static int take_provenance(sqlite3_stmt *statement, struct gt_recorded *recorded
     return 0;
 }
 
+/* Columns that are not known are passed over. */
+static void take_fields(sqlite3_stmt *statement, const struct gt_field *fields, size_t count, void *object)
+{
+    for (int column = 0; column < sqlite3_column_count(statement); column++) {
+        int index = gt_field_find(fields, count, sqlite3_column_name(statement, column));
+        if (index < 0)
+            continue;
+        if (fields[index].kind == GT_FIELD_TEXT)
+            gt_field_set_text(&fields[index], object, text_of(statement, column));
+        else
+            gt_field_set_number(&fields[index], object, number_of(statement, column));
+    }
+}
+
 static int take_life(sqlite3_stmt *statement, struct gt_recorded *recorded)
 {
     struct gt_life life;
     gt_life_init(&life);
-    for (int column = 0; column < sqlite3_column_count(statement); column++) {
-        int index = gt_field_find(gt_life_fields, gt_life_field_count, sqlite3_column_name(statement, column));
-        if (index < 0)
-            continue;
-        if (gt_life_fields[index].kind == GT_FIELD_TEXT)
-            gt_field_set_text(&gt_life_fields[index], &life, text_of(statement, column));
-        else
-            gt_field_set_number(&gt_life_fields[index], &life, number_of(statement, column));
-    }
+    take_fields(statement, gt_life_fields, gt_life_field_count, &life);
     return gt_lives_add(&recorded->outcome.lives, &life);
+}
+
+static int take_rank(sqlite3_stmt *statement, struct gt_recorded *recorded)
+{
+    struct gt_outcome *outcome = &recorded->outcome;
+    struct gt_local_rank *rank = GT_GROW_BY_ONE(outcome->rank, outcome->rank_count);
+    if (!rank)
+        return -ENOMEM;
+    *rank = (struct gt_local_rank){0};
+    outcome->rank_count++;
+    take_fields(statement, gt_local_rank_fields, gt_local_rank_field_count, rank);
+    return 0;
 }
 
 static int take_version(sqlite3_stmt *statement, struct gt_recorded *recorded)
@@ -219,6 +237,7 @@ static int sqlite_read_fields(sqlite3 *database, const char *path, struct gt_rec
         {"outcome", "SELECT key, value FROM outcome", take_outcome},
         {"final", "SELECT scope, metric, value FROM final", take_final},
         {"package", "SELECT package, key, value FROM package", take_package},
+        {GT_RANKS_TABLE, "SELECT * FROM " GT_RANKS_TABLE, take_rank},
         {GT_LIFE_TABLE, "SELECT * FROM " GT_LIFE_TABLE, take_life},
         {"provenance", "SELECT scope, metric, exactness, source, note FROM provenance", take_provenance},
     };

@@ -157,28 +157,41 @@ static int create_minutes(struct sqlite_writer *writer, struct gt_error *error)
     return status;
 }
 
-static int create_static(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
+/* A table of fields, one column each. */
+static int create_fields(struct sqlite_writer *writer, const char *table, const struct gt_field *fields, size_t count,
+                         struct gt_error *error)
 {
     static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
     struct gt_buffer sql = {0};
-    gt_buffer_text(&sql, "CREATE TABLE static_data (");
-    for (size_t i = 0; i < gt_machine_field_count; i++)
-        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_machine_fields[i].name, types[gt_machine_fields[i].kind]);
+    gt_buffer_printf(&sql, "CREATE TABLE %s (", table);
+    for (size_t i = 0; i < count; i++)
+        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", fields[i].name, types[fields[i].kind]);
     gt_buffer_char(&sql, ')');
     int status = run_text(writer, &sql, error);
     gt_buffer_release(&sql);
+    return status;
+}
+
+static void bind_fields(sqlite3_stmt *insert, const struct gt_field *fields, size_t count, const void *object)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fields[i].kind == GT_FIELD_TEXT)
+            gt_sqlite_bind_text(insert, (int)i + 1, gt_field_text(&fields[i], object));
+        else
+            gt_sqlite_bind_number(insert, (int)i + 1, gt_field_number(&fields[i], object),
+                                  fields[i].kind == GT_FIELD_INTEGER);
+}
+
+static int create_static(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
+{
     sqlite3_stmt *insert = NULL;
+    int status = create_fields(writer, "static_data", gt_machine_fields, gt_machine_field_count, error);
     if (!status)
         status = prepare_insert(writer, &insert, "static_data", gt_machine_field_count, error);
-    for (size_t i = 0; !status && i < gt_machine_field_count; i++) {
-        const struct gt_field *field = &gt_machine_fields[i];
-        if (field->kind == GT_FIELD_TEXT)
-            gt_sqlite_bind_text(insert, (int)i + 1, gt_field_text(field, machine));
-        else
-            gt_sqlite_bind_number(insert, (int)i + 1, gt_field_number(field, machine), field->kind == GT_FIELD_INTEGER);
-    }
-    if (!status)
+    if (!status) {
+        bind_fields(insert, gt_machine_fields, gt_machine_field_count, machine);
         status = step(writer, insert, error);
+    }
     sqlite3_finalize(insert);
     return status;
 }
@@ -541,6 +554,20 @@ static int insert_packages(struct sqlite_writer *writer, const struct gt_outcome
     return status;
 }
 
+static int insert_ranks(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
+{
+    sqlite3_stmt *insert = NULL;
+    int status = create_fields(writer, GT_RANKS_TABLE, gt_local_rank_fields, gt_local_rank_field_count, error);
+    if (!status)
+        status = prepare_insert(writer, &insert, GT_RANKS_TABLE, gt_local_rank_field_count, error);
+    for (size_t i = 0; !status && i < outcome->rank_count; i++) {
+        bind_fields(insert, gt_local_rank_fields, gt_local_rank_field_count, &outcome->rank[i]);
+        status = step(writer, insert, error);
+    }
+    sqlite3_finalize(insert);
+    return status;
+}
+
 static int insert_provenance(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
 {
     sqlite3_stmt *insert = NULL;
@@ -569,6 +596,8 @@ static int write_outcome(struct sqlite_writer *writer, const struct gt_outcome *
         status = insert_final(writer, outcome, error);
     if (!status)
         status = insert_packages(writer, outcome, error);
+    if (!status && outcome->rank_count)
+        status = insert_ranks(writer, outcome, error);
     if (!status)
         status = insert_provenance(writer, outcome, error);
     if (!status && writer->lives)

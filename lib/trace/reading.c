@@ -1,5 +1,6 @@
 #include "trace/format.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -464,11 +465,14 @@ int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct 
 static bool ends_with_word(struct gt_span text, const char *word)
 {
     size_t length = strlen(word);
-    return text.length >= length && strncasecmp(text.text + text.length - length, word, length) == 0;
+    if (text.length < length || strncasecmp(text.text + text.length - length, word, length) != 0)
+        return false;
+    const char *begin = text.text + text.length - length;
+    return begin == text.text || !isalpha((unsigned char)begin[-1]) || isupper((unsigned char)*begin);
 }
 
-/* Ranges that a program names "step 12", "train_step_12" or "Iteration: 12" are its steps, and so is "ProfilerStep#12" of the
- * PyTorch profiler; its copy on the GPU lags behind and is left out. Returns the number, with what stands before it. */
+/* Ranges that a program names "step 12", "train_step_12" or "Iteration: 12", but not "timestep 12", are its steps, and so is
+ * "ProfilerStep#12" of the PyTorch profiler; its copy on the GPU lags behind and is left out. Returns the number, with what stands before it. */
 static int32_t named_step(const struct gt_raw_event *item, struct gt_span label, struct gt_span *mode)
 {
     static const char profiler[] = "ProfilerStep#";

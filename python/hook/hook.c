@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../entries.h"
 #include "base/grow.h"
 #include "base/map.h"
 #include "functions.h"
+#include "memory.h"
 
 enum {
     IS_OPTIMIZED = 0x1,                 /* co_flags: functions, not bodies of modules and classes */
@@ -36,6 +38,7 @@ static struct {
     size_t function_count, function_capacity;
     struct gt_map numbers; /* of functions, by the address of their code */
     struct entries open;
+    PyObject *reader; /* of PyTorch's allocator, or NULL: see share/gpu-tracker/python/memory.py */
     PyObject *monitoring, *tool, *disable, *local_events; /* from 3.12 on */
     bool is_off;
 } hook;
@@ -43,7 +46,7 @@ static struct {
 /* ---- what fails ---- */
 
 /* The program shall not see it; the run tells. */
-static void turn_off(const char *where)
+static void note_failure(const char *where)
 {
     char line[300];
     PyObject *type = NULL, *value = NULL, *trace = NULL, *text = NULL;
@@ -56,8 +59,15 @@ static void turn_off(const char *where)
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
-    if (!hook.is_off)
-        gt_hook_note(line);
+    gt_hook_note(line);
+}
+
+static void turn_off(const char *where)
+{
+    if (hook.is_off)
+        PyErr_Clear();
+    else
+        note_failure(where);
     hook.is_off = true;
 }
 
@@ -176,16 +186,51 @@ static const char *name_of(PyObject *code, PyObject *globals)
     return name;
 }
 
+/* ---- memory at borders ---- */
+
+/* (allocated, reserved, peak) in bytes. */
+static bool read_memory(long long figures[3])
+{
+    PyObject *read = hook.reader ? PyObject_CallFunctionObjArgs(hook.reader, NULL) : NULL;
+    bool is_read = read && PyArg_ParseTuple(read, "LLL", &figures[0], &figures[1], &figures[2]);
+    Py_XDECREF(read);
+    if (hook.reader && !is_read) {
+        Py_CLEAR(hook.reader);
+        note_failure("PyTorch's allocator");
+    }
+    return is_read;
+}
+
+static void *begin_memory(const char *name)
+{
+    long long figures[3];
+    return read_memory(figures) ? gt_hook_memory_begin(name, figures[0], figures[1], figures[2]) : NULL;
+}
+
+static void end_memory(void *memory)
+{
+    long long figures[3];
+    if (memory && read_memory(figures))
+        gt_hook_memory_end(memory, figures[0], figures[1], figures[2]);
+    else
+        free(memory);
+}
+
 /* ---- calls ---- */
 
 static void begin_call(const struct function *function, const void *frame)
 {
     struct entry *entry = hook.open.count ? entries_find_frame(&hook.open, frame) : NULL;
-    if (entry) /* of a generator that was dropped: its frame's place is used again */
+    if (entry) { /* of a generator that was dropped: its frame's place is used again */
+        free(entry->memory);
         entries_remove(&hook.open, entry);
+    }
+    void *memory = hook.reader ? begin_memory(function->name) : NULL;
     entry = entries_add(&hook.open, frame, 0);
-    if (entry)
-        entry->block = gt_block_begin(function->name);
+    if (entry) {
+        entry->memory = memory;
+        entry->block = gt_hook_begin(function->name);
+    }
 }
 
 static void end_call(const void *frame)
@@ -193,8 +238,11 @@ static void end_call(const void *frame)
     struct entry *entry = entries_find_frame(&hook.open, frame);
     if (!entry)
         return;
-    gt_block_end(&entry->block);
+    void *memory = entry->memory;
+    gt_hook_end(&entry->block);
     entries_remove(&hook.open, entry);
+    if (memory)
+        end_memory(memory);
 }
 
 /* ---- sys.monitoring ---- */
@@ -381,7 +429,16 @@ static PyObject *note(PyObject *self, PyObject *line)
     Py_RETURN_NONE;
 }
 
-/* enter(name): a number for leave. */
+/* memory(reader): what allocators hold is read at borders from now on. */
+static PyObject *memory(PyObject *self, PyObject *reader)
+{
+    (void)self;
+    Py_XDECREF(hook.reader);
+    hook.reader = Py_NewRef(reader);
+    Py_RETURN_NONE;
+}
+
+/* enter(name): what leave takes. */
 static PyObject *enter(PyObject *self, PyObject *name)
 {
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
@@ -389,22 +446,30 @@ static PyObject *enter(PyObject *self, PyObject *name)
     (void)self;
     if (!kept) {
         PyErr_Clear();
-        return PyLong_FromLong(0);
+        Py_RETURN_NONE;
     }
-    return PyLong_FromVoidPtr(gt_hook_enter(kept));
+    if (!hook.reader)
+        return PyLong_FromVoidPtr(gt_hook_enter(kept));
+    void *memory = begin_memory(kept);
+    return Py_BuildValue("(NN)", PyLong_FromVoidPtr(gt_hook_enter(kept)), PyLong_FromVoidPtr(memory));
 }
 
 static PyObject *leave(PyObject *self, PyObject *call)
 {
     (void)self;
-    gt_hook_leave(PyLong_AsVoidPtr(call));
+    bool has_memory = PyTuple_Check(call);
+    if (call != Py_None)
+        gt_hook_leave(PyLong_AsVoidPtr(has_memory ? PyTuple_GetItem(call, 0) : call));
+    void *begun = has_memory ? PyLong_AsVoidPtr(PyTuple_GetItem(call, 1)) : NULL;
+    if (begun)
+        end_memory(begun);
     PyErr_Clear();
     Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
-    {"start", start, METH_O, NULL}, {"note", note, METH_O, NULL}, {"enter", enter, METH_O, NULL},
-    {"leave", leave, METH_O, NULL}, {NULL, NULL, 0, NULL},
+    {"start", start, METH_O, NULL}, {"note", note, METH_O, NULL},     {"enter", enter, METH_O, NULL},
+    {"leave", leave, METH_O, NULL}, {"memory", memory, METH_O, NULL}, {NULL, NULL, 0, NULL},
 };
 
 static PyModuleDef_Slot slots[] = {{0, NULL}};

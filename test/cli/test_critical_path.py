@@ -406,3 +406,23 @@ def test_the_record_of_a_synchronization_tells_its_stream(report, record, expect
     if record:
         trace.add("cuda_sync", record[0], record[1], 5, 65, correlation=10, **record[2])
     assert parts(report(trace)["steps"][0]) == expected
+
+
+def test_paths_lead_through_collectives_of_hosts(report):
+    """Gloo works on a thread of its own; the thread that began it stands still until then."""
+    traces = []
+    for late in (0, 70):
+        trace = Trace()
+        trace.add("step", "ProfilerStep#1", 1, 0, 100)
+        trace.add("op", "aten::mm", 1, 0, 10)
+        trace.add("step", "slow", 1, 10, 10 + late)
+        trace.add("op", "c10d::allreduce_", 1, 10 + late, 14 + late)
+        trace.add("step", "gloo:all_reduce", 2, 12 + late, 90)
+        trace.add("op", "aten::add_", 1, 92, 100)
+        traces.append(trace)
+    found = report(*traces)
+    steps = {step["node"]: parts(step) for step in found["steps"]}
+    assert steps["rank 0"] == {"operators": 20, "waiting": 70, "communication": 8, "other": 2}
+    assert steps["rank 1"] == steps["all ranks"] == {"operators": 20, "communication": 8, "other": 72}
+    assert what_if(found, "all ranks", "slow") == 30 and what_if(found, "rank 0", "waiting for other ranks") == 30
+    assert "no work of GPUs" in found["not_known"]

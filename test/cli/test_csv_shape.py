@@ -27,7 +27,7 @@ def traces(tmp_path_factory):
     return [folder / "job", *sorted(folder.glob("*.json"))]
 
 
-@pytest.mark.parametrize("analysis", ANALYSES)
+@pytest.mark.parametrize("analysis", [name for name in ANALYSES if name != "health"])  # which is of recordings
 def test_csv_has_one_shape(gpu_tracker, traces, analysis):
     headings = set()
     for trace in traces:

@@ -17,7 +17,7 @@ import pytest
 from patience import wait_until
 
 QUIET = "--disable-logs"
-COLUMNS = ["number", "pid", "parent", "start", "name", "command", "began", "ended", "ram_peak", "cpu_time"]
+COLUMNS = ["number", "pid", "parent", "start", "name", "command", "began", "ended", "ram_peak", "cpu_time", "rank"]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="exit records take CAP_NET_ADMIN")
 
 

@@ -1,4 +1,4 @@
-"""What lies in examples/ for workflow systems, CI and notebooks does what it says, with what `make test-examples` installs where that is."""
+"""What examples/ has for workflow systems, CI and notebooks does what it says, with what `make test-examples` installs if that is there."""
 import csv
 import json
 import os

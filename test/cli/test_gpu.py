@@ -1,5 +1,6 @@
 """GPUs from end to end, with stand-ins for the driver libraries (test/fake/fake.h says what their data means)."""
 import json
+import sqlite3
 import subprocess
 
 import pytest
@@ -131,6 +132,20 @@ def test_without_accounts_there_is_no_high_water_mark(track, nvidia, cli):
     assert report["gpu_memory_peak"]["combined"] == {"at_least": None, "at_most": None}
     told = cli("doctor", option).stdout
     assert "nvml: accounting" in told and "nvidia-smi -am 1" in told
+
+
+def test_errors_of_the_driver_are_recorded(gpu_tracker, nvidia, cli, tmp_path):
+    """Also those that come when no sample follows, and in recordings without detail."""
+    option = nvidia(NVIDIA.split("device 1\n")[0] + "field 4 0 3\nframe when end\ndevice 0\nxid 79\n")
+    run = [gpu_tracker, "run", "--tf", "run.sqlite", option, "--st", "0.1", "--", "sh", "-c", "sleep 0.3; touch end"]
+    subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        final = dict(database.execute("SELECT metric, value FROM final WHERE scope = 'system'"))
+        assert database.execute("SELECT max(system_gpu_ecc_uncorrected), min(system_gpu_xids) FROM data").fetchone() == (3, 0)
+    assert final["gpu_ecc_uncorrected"] == 3 and final["gpu_xids"] == 1
+    assert "gpu_nvlink_errors" not in final
+    told = [line for line in cli("doctor", option).stdout.splitlines() if "nvml: health" in line]
+    assert len(told) == 1 and "not told: remapped rows, PCIe replays, NVLink errors" in told[0], told
 
 
 @pytest.mark.parametrize("choice, percent", [("1", 80), ("GPU-1111", 37), ("GPU-22222222-bbbb,0", 117)])

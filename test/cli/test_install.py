@@ -61,6 +61,7 @@ def test_units_for_systemd(prefix, tmp_path):
 def test_installed_program_and_documents(prefix):
     version = (ROOT / "VERSION").read_text().strip()
     assert version in output(prefix / "bin/gpu-tracker", "--version")
+    assert {"carbon-intensity.csv", "grafana-dashboard.json"} <= {path.name for path in (prefix / "share/gpu-tracker").iterdir()}
     assert (prefix / "share/man/man1/gpu-tracker.1").read_text().startswith(".TH ")
     output("bash", "-n", prefix / "share/bash-completion/completions/gpu-tracker")
     assert (prefix / "share/zsh/site-functions/_gpu-tracker").read_text().startswith("#compdef gpu-tracker")
@@ -104,6 +105,14 @@ def test_the_library_has_its_symbols_in_a_version_of_their_own(prefix):
     symbols = output("nm", "-D", "--defined-only", "--with-symbol-versions", prefix / "lib/libgputracker.so").splitlines()
     names = [line.split()[-1] for line in symbols if " A " not in line]
     assert len(names) > 50 and all(name.startswith("gt_") and name.endswith("@@GPUTRACKER_0") for name in names), names
+
+
+def test_recipes_are_of_this_version():
+    version = (ROOT / "VERSION").read_text().strip()
+    assert f"\nVersion:        {version}\n" in (ROOT / "packaging/rpm/gpu-tracker.spec").read_text()
+    assert f'version("{version}")' in (ROOT / "packaging/spack/package.py").read_text()
+    [easyconfig] = (ROOT / "packaging/easybuild").iterdir()
+    assert f"gpu-tracker-{version}-" in easyconfig.name and f"version = '{version}'" in easyconfig.read_text()
 
 
 def test_staged_installation(tmp_path):

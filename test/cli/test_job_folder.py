@@ -129,7 +129,7 @@ def test_recordings_of_several_jobs_are_refused(rank, gpu_tracker, tmp_path):
 
 def test_what_recordings_alone_have_is_refused(rank, gpu_tracker, tmp_path):
     finish(rank(0, 1))
-    for words in (["--request", "slurm"], ["--fail-if", "memory>1GB"], ["--ram-unit", "megabytes"], ["--plot", "all"]):
+    for words in (["--fail-if", "memory>1GB"], ["--ram-unit", "megabytes"], ["--plot", "all"]):
         run = subprocess.run([gpu_tracker, "report", "job", *words], cwd=tmp_path, text=True, capture_output=True, check=False)
         assert run.returncode == 2 and "job is a folder" in run.stderr
 

@@ -3,7 +3,7 @@ import json
 import subprocess
 
 import pytest
-from job_folder import JobFolder
+from job_folder import BEGIN, JobFolder
 
 RANKS = 40
 
@@ -40,7 +40,7 @@ def test_the_spread_of_a_metric_over_the_ranks(job, profile, cli):
 
 def test_a_counter_is_told_as_what_it_rises_in_a_second(job, profile):
     for rank in range(RANKS):
-        job.run(rank, f"UPDATE data SET combined_read_bytes = {rank + 1} * 1000 * (timestamp - 1790000000)")
+        job.run(rank, f"UPDATE data SET combined_read_bytes = {rank + 1} * 1000 * (timestamp - 1790000040)")
     report = profile("utilization", "job", "--metric", "read_bytes")
     assert [row["mean"] for row in report["ranks"]] == pytest.approx([1000 * (rank + 1) for rank in range(RANKS)])
 
@@ -90,10 +90,10 @@ def test_sick_nodes_and_gpus_are_named(job, profile, cli):
 
     for rank in range(0, RANKS, 8):
         job.gpus(rank, healthy, healthy)
-    job.run(8, "UPDATE gpu_data SET gpu_throttle = 4 WHERE device = 1 AND timestamp < 1790000003")
+    job.run(8, "UPDATE gpu_data SET gpu_throttle = 4 WHERE device = 1 AND timestamp < 1790000043")
     job.run(16, "UPDATE gpu_data SET gpu_clock = gpu_clock * 0.9 WHERE device = 0")
     for rank in range(RANKS):
-        job.run(rank, f"UPDATE data SET system_pressure_io = {0.4 if rank // 8 == 3 else 0.01} * (timestamp - 1790000000)")
+        job.run(rank, f"UPDATE data SET system_pressure_io = {0.4 if rank // 8 == 3 else 0.01} * (timestamp - 1790000040)")
     job.run(33, "UPDATE outcome SET value = 20 WHERE key = 'missed'")
     job.run(33, "UPDATE outcome SET value = 100 WHERE key = 'samples'")
     job.run(2, "UPDATE static_data SET clock_error = 0.5")
@@ -168,7 +168,7 @@ def heat(cli, *words):
 
 
 def test_ranks_over_time(job, cli, refused, tmp_path):
-    job.run(5, "UPDATE data SET cpu_combined_sum_utilization_percent = 30 WHERE timestamp > 1790000030")
+    job.run(5, "UPDATE data SET cpu_combined_sum_utilization_percent = 30 WHERE timestamp > 1790000070")
     cells = json.loads(heat(cli, "cpu_utilization", "-f", "json"))["heat"]
     assert len(cells) == RANKS * 60
     of_five = [cell["cpu_utilization"] for cell in cells if cell["rank"] == 5]
@@ -181,6 +181,48 @@ def test_ranks_over_time(job, cli, refused, tmp_path):
     assert "Ranks over time" in page and page.count("<title>rank 5 on n0, ") == 60
     refused(2, "no metric", "report", "job", "--heat", "wonder")
     refused(2, "no folder", "report", "job/0.sqlite", "--heat", "ram")
+
+
+def test_a_large_report_tells_both_ends_and_who_failed(job, cli):
+    for rank in range(RANKS):
+        job.run(rank, "DELETE FROM final WHERE metric = 'cpu_time'")
+        job.run(rank, "INSERT INTO final VALUES ('combined', 'cpu_time', ?)", [(60 + 0.01 * rank,)])
+    job.run(17, "UPDATE outcome SET value = 9 WHERE key = 'exit_status'")
+    job.run(19, "DELETE FROM final WHERE metric = 'cpu_time'")
+    job.run(19, "UPDATE outcome SET value = 0 WHERE key = 'complete'")
+    lines = cli("report", "job").stdout.split("Ranks to look at")[1].splitlines()[2:25]
+    ranks = [int(line.split()[0]) for line in lines if line.split()[0].isdigit()]
+    assert ranks == [*range(10), 17, *range(30, 40), 19]
+    assert len(cli("report", "job", "--all").stdout.splitlines()) > len(cli("report", "job").stdout.splitlines()) + 15
+
+
+def test_a_long_job_is_read_by_its_minutes(gpu_tracker, cli, tmp_path):
+    """Of two hours, a sample each ten seconds."""
+    job, samples = JobFolder(gpu_tracker, tmp_path / "job", 2, seconds=720), range(720)
+    use = [1 + (i // 6 % 7) / 10 + (i % 6) / 100 for i in samples]
+    for rank in range(2):
+        job.run(rank, f"UPDATE data SET timestamp = {BEGIN} + 10 * rowid - 10 + 0.5")
+        job.run(rank, "UPDATE data SET cpu_combined_sum_utilization_percent = ?, combined_read_bytes = ? WHERE rowid = ?",
+                [(100 * use[i], 6000 * i, i + 1) for i in samples])
+        job.run(rank, "UPDATE outcome SET value = 7200 WHERE key = 'elapsed'")
+        job.run(rank, "UPDATE static_data SET period = 10")
+    by_samples = [heat(cli, metric, "-f", "json") for metric in ("cpu_utilization", "read_bytes")]
+    spread = cli("profile", "utilization", "job", "-f", "json").stdout
+    for rank in range(2):
+        job.run(rank, "DELETE FROM minutes")
+        columns = "time, number, statistic, weight, cpu_combined_sum_utilization_percent, combined_read_bytes"
+        job.run(rank, f"INSERT INTO minutes ({columns}) VALUES (?, ?, ?, 6, ?, ?)",
+                [(BEGIN + 60 * i, i, name, 100 * of(use[6 * i:6 * i + 6]), 6000 * (6 * i + 5) if name == "last" else None)
+                 for i in range(120) for name, of in (("mean", lambda of: sum(of) / 6), ("min", min), ("max", max),
+                                                      ("last", lambda of: of[-1]))])
+        job.run(rank, "DELETE FROM data")
+    for metric, before in zip(("cpu_utilization", "read_bytes"), by_samples):
+        cells, known = (json.loads(text)["heat"] for text in (heat(cli, metric, "-f", "json"), before))
+        assert len(cells) == len(known) and [cell["time"] for cell in cells] == pytest.approx([cell["time"] for cell in known])
+        assert [cell[metric] for cell in cells] == pytest.approx([cell[metric] for cell in known])
+    again, before = (json.loads(text) for text in (cli("profile", "utilization", "job", "-f", "json").stdout, spread))
+    assert again["spread"]["cpu_utilization"] == pytest.approx(before["spread"]["cpu_utilization"])
+    assert again["ranks"][0]["most"] == pytest.approx(max(use)) and again["ranks"][0]["p95"] == before["ranks"][0]["p95"]
 
 
 def test_a_large_job_has_fewer_rows_than_ranks(gpu_tracker, cli, tmp_path):

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -387,7 +388,8 @@ def test_collectives_of_the_host_tell_who_comes_last(report, tmp_path):
             own.add("cpu_op", "aten::mm", 9, begin, work)
             own.add("user_annotation", "gloo:all_reduce", 10, begin + work, 900 - work)
         own.write(tmp_path)
-    finding, = report()["findings"]
+    finding, path = report()["findings"]
+    assert path["see"] == "critical_path" and "if communication took no time" in path["advice"]
     assert finding["advice"].startswith("rank 1 makes the others wait 60.0 % of each step: it comes last to 4 of 4 collectives")
     assert finding["cost_us"] == 4 * 600
     row, = report("collectives")["collectives"]
@@ -428,3 +430,18 @@ def test_top_cuts_every_long_table_and_says_so(gpu_tracker, tmp_path):
             assert "Not shown: " in words(analysis, "--top=1") and "Not shown" not in words(analysis, "--all")
         assert "not_shown" not in json.loads(words(analysis, "--all", "--format=json"))
     assert all(len(rows) <= 3 for rows in json.loads(words("critical_path", "--top=1", "--format=json")).values() if isinstance(rows, list))
+
+
+def test_the_time_of_the_traces_is_by_aligned_clocks(gpu_tracker, tmp_path):
+    for rank in range(4):
+        Rank(rank, clock=50_000 * rank).write(tmp_path)
+    page = subprocess.run([gpu_tracker, "profile", tmp_path, "--format=html"], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"traces</\w+>\s*(<[^>]*>)*10\.0 ms", page), page[page.index("traces") - 100:][:400]
+
+
+def test_where_no_rank_is_the_worst_no_star_is_explained(gpu_tracker, tmp_path):
+    for rank in range(2):
+        Rank(rank).write(tmp_path)
+    for form in ("text", "html"):
+        shown = subprocess.run([gpu_tracker, "profile", tmp_path, "--format", form], capture_output=True, text=True, check=True).stdout
+        assert "rank 1" in shown and "; *" not in shown and "rank 1 *" not in shown

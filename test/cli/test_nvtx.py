@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 
@@ -20,6 +21,7 @@ def ranges(cli, tmp_path):
     def run(scenario, *options, **keywords):
         done = cli("run", "--quiet", "--no-history", "--overwrite", "--st=1", "--tf=run.sqlite",
                    *(options or ["--blocks-from=nvtx"]), "--", NVTX, *scenario.split(), **keywords)
+        done.stderr = re.sub("^  !.*\n", "", done.stderr, flags=re.MULTILINE)  # of the machine, of the summary
         with sqlite3.connect(tmp_path / "run.sqlite") as file:
             is_any = file.execute("SELECT 1 FROM sqlite_master WHERE name = 'blocks'").fetchone()
             counted = "SELECT code_block_name, sum(position = 0), sum(position = 1) FROM blocks GROUP BY 1"
@@ -128,7 +130,7 @@ def test_defaults(ranges):
 
 def test_default_without_recording(cli):
     done = cli("run", "--quiet", "--no-history", "--", NVTX, "calls", env={**os.environ, "GPU_TRACKER_BLOCKS_FROM": "nvtx"})
-    assert done.returncode == 0 and done.stdout.startswith("-1\n") and done.stderr == ""
+    assert done.returncode == 0 and done.stdout.startswith("-1\n") and "block" not in done.stderr
 
 
 @pytest.mark.parametrize("words, what", [
@@ -160,8 +162,9 @@ def test_library_missing(gpu_tracker, tmp_path):
 def test_nothing_but_entry_points():
     """What the library offers and needs: it is a guest."""
     table = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
-    hooks = {f"gt_hook_{name}" for name in ("enter", "function", "leave", "name", "note", "patterns")}
-    assert {line.split()[-1] for line in table.splitlines()} == {"InitializeInjectionNvtx2", "gt_block_begin", "gt_block_end", *hooks}
+    alone = {"InitializeInjectionNvtx2", "__itt_api_init"}
+    for name in (line.split()[-1] for line in table.splitlines()):
+        assert name.startswith(("MPI_", "mpi_", "kokkosp_", "roctxRange", "gt_hook_")) or name in alone, name
     needed = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True).stdout
     libraries = {line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line}
     assert all(name.startswith(("libc.so", "ld-linux", "libpthread.so", "libdl.so")) for name in libraries)

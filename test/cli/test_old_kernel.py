@@ -1,8 +1,12 @@
 """Commands where the kernel is as old as that of RHEL 8 (4.18), or 7: they give what they give here."""
 import json
+import os
 import pathlib
+import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -124,3 +128,52 @@ with gpu_tracker.Tracker(sleep_time=0.05, process_id=job.pid, max_ram="50 MB", a
 def test_the_package_tracks_and_ends_what_exceeds_a_limit(launcher, tmp_path):
     done = subprocess.run([launcher, sys.executable, "-c", PACKAGE], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_headers_of_that_kernel_are_enough():
+    """Numbers of newer system calls, where the code has them, are in base/system_calls.h, too."""
+    here = subprocess.run(["gcc", "-dM", "-E", "-include", "asm/unistd.h", "-xc", "/dev/null"], capture_output=True, text=True, check=True)
+    newer = {name for name, number in re.findall(r"#define __NR_(\w+) (\d+)\n", here.stdout) if int(number) >= 424}
+    ours = pathlib.Path(__file__).resolve().parents[2]
+    defined = set(re.findall(r"#define SYS_(\w+) \d+", (ours / "lib/base/system_calls.h").read_text()))
+    used = {}
+    for folder in ("lib", "cli", "inject", "python"):
+        for path in (ours / folder).rglob("*.[ch]"):
+            if names := set(re.findall(r"\bSYS_(\w+)", path.read_text())) & newer:
+                used[path] = names
+                assert '#include "base/system_calls.h"' in path.read_text() or path.name == "system_calls.h", path
+    assert set().union(*used.values()) <= defined and len(used) > 5
+
+
+ORPHAN = """
+import os, time
+import gpu_tracker
+tracker = gpu_tracker.Tracker(sleep_time=0.05, disable_logs=True)
+tracker.start()
+if os.fork() == 0:  # it holds the socket to the sampler, and never reads it
+    time.sleep(60)
+os._exit(0)
+"""
+
+
+def samplers(folder):
+    """Those that were started in a folder, by number."""
+    found = set()
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "comm").read_text() == "gt-sampler\n" and os.readlink(process / "cwd") == str(folder):
+                found.add(process.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_the_sampler_ends_with_its_caller(launcher, tmp_path):
+    with subprocess.Popen([launcher, sys.executable, "-c", ORPHAN], cwd=tmp_path, start_new_session=True) as caller:
+        assert caller.wait(60) == 0
+        deadline = time.monotonic() + 30
+        while samplers(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        left = samplers(tmp_path)
+        os.killpg(caller.pid, signal.SIGKILL)
+    assert not left

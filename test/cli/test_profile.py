@@ -194,3 +194,45 @@ def test_help_lists_the_analyses(gpu_tracker):
 
 def test_all_rows_may_be_asked_of_every_analysis(gpu_tracker, smdebug):
     assert profile(gpu_tracker, "steps", smdebug, "--all") == profile(gpu_tracker, "steps", smdebug)
+
+
+def loader(epochs, batches, with_steps, iterator="SingleProcess"):
+    """Of each batch 10 us are fetching (with an operator where nothing else tells) and 80 us work; of an epoch's end 2 us, and then a pause."""
+    events, at, number, begin = [], 0, 0, 0
+
+    def add(category, name, start, length):
+        events.append({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": length, "args": {}})
+    for _ in range(epochs):
+        for batch in range(batches + 1):
+            is_end = batch == batches
+            add("user_annotation", f"enumerate(DataLoader)#_{iterator}DataLoaderIter.__next__", at, 2 if is_end else 10)
+            if is_end:
+                at += 5000
+                continue
+            if not with_steps:
+                add("cpu_op", "aten::stack", at + 1, 5)
+            add("cpu_op", "aten::mm", at + 10, 80)
+            at += 90
+            if with_steps:
+                add("user_annotation", f"ProfilerStep#{number}", begin, at - begin)
+                number, begin = number + 1, at
+    return {"traceEvents": events}
+
+
+@pytest.mark.parametrize("with_steps, iterator", [(True, "MultiProcessing"), (False, "SingleProcess")])
+def test_the_end_of_an_epoch_is_no_fetch_and_its_pause_no_batch(gpu_tracker, tmp_path, with_steps, iterator):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(loader(3, 4, with_steps, iterator)))
+    rows = {row["part"]: row for row in profile(gpu_tracker, "dataloader", path)["dataloader"]}
+    last = 0 if with_steps else 1  # in no step, the last fetch could be one of a further batch
+    assert (rows["get_next"]["count"], rows["batch"]["count"]) == (13 - last, 12)
+    assert rows["batch"]["max_us"] == 90
+
+
+def test_a_timestep_is_no_step(gpu_tracker, tmp_path):
+    path = tmp_path / "trace.json"
+    names = ["timestep 8", "substep_2", "step 1", "train_step_3", "trainStep 4", "Iteration: 5"]
+    path.write_text(json.dumps({"traceEvents": [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5}
+                                                for i, name in enumerate(names)]}))
+    found = profile(gpu_tracker, "steps", path)["steps"]
+    assert {row["training_phase"] for row in found} == {"step", "train_step", "trainStep", "Iteration"}

@@ -1,5 +1,6 @@
 """Functions of Python programs as code blocks, and marks of frameworks: programs that nobody has changed, in each Python there is."""
 import glob
+import json
 import os
 import pathlib
 import sqlite3
@@ -238,6 +239,26 @@ def test_a_module_as_a_program(python, blocks, tmp_path):
         assert warnings(done) == [] and found == {name: [1, 1]}
 
 
+def test_marks_of_the_program_lie_in_the_same_file(blocks, tmp_path):
+    """So that the time of one inside the other is taken off."""
+    pytest.importorskip("gpu_tracker")
+    program = write(tmp_path / "train.py", """
+        import gpu_tracker, os
+        def step():
+            with gpu_tracker.SubTracker("inner"): pass
+        with gpu_tracker.SubTracker("outer"): step()
+        if os.fork() == 0:
+            with gpu_tracker.SubTracker("child"): step()
+            os._exit(0)
+        os.wait()
+        files = [name for name in os.listdir(os.environ["GPU_TRACKER_BLOCKS"]) if name.endswith(".csv")]
+        print(len(files), gpu_tracker.SubTracker("x").sub_tracking_file)
+        """)
+    done, found = blocks([sys.executable, program], "--python-blocks=step")
+    assert done.stdout == "2 None\n" and warnings(done) == [], done.stderr
+    assert found == {"train.step": [2, 2], "inner": [2, 2], "outer": [1, 1], "child": [1, 1]}
+
+
 TORCH = """
 class record_function:
     def __init__(self, name, args=None): self.name = name
@@ -318,6 +339,62 @@ def test_marks_of_other_frameworks(blocks, tmp_path):
 def test_a_framework_that_nobody_imported(blocks):
     done, found = blocks([sys.executable, "-c", "pass"], "--blocks-from=torch,jax")
     assert not found and done.stderr.count("\n") == 1 and "torch, jax" in done.stderr
+
+
+ALLOCATOR = """
+class cuda:
+    stats = None
+    @staticmethod
+    def is_initialized(): return cuda.stats is not None
+    @staticmethod
+    def memory_stats():
+        return dict(zip(("allocated_bytes.all.current", "reserved_bytes.all.current", "allocated_bytes.all.peak"), cuda.stats))
+    @staticmethod
+    def set(allocated, reserved, peak): cuda.stats = allocated, reserved, peak
+"""
+
+
+def test_memory_of_the_allocator_at_borders(python, blocks, cli, tmp_path):
+    """A peak that grows inside is exact, an older one is a bound, and nothing is known of one that was set back."""
+    write(tmp_path / "torch" / "__init__.py", ALLOCATOR)
+    write(tmp_path / "torch" / "autograd" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "profiler.py", TORCH)
+    program = write(tmp_path / "train.py", """
+        import os, torch
+        from torch.autograd.profiler import record_function
+        def before(): pass
+        def grows(): torch.cuda.set(100, 400, 300)
+        def stays(): torch.cuda.set(120, 400, 300)
+        def resets(): torch.cuda.set(10, 200, 50)
+        before(); grows(); stays(); stays()
+        with record_function("marked"): torch.cuda.set(60, 500, 310)
+        resets()
+        if os.fork() == 0:
+            grows()
+            stays()
+        else:
+            os.wait()
+        """)
+    done, found = blocks([python, program], r"--python-blocks=train\..*", "--blocks-from=torch", "--blocks-memory=torch")
+    assert done.returncode == 0 and warnings(done) == [], done.stderr
+    assert found["marked"] == [1, 1] and found["train.stays"] == [3, 3]
+    report = json.loads(cli("analyze", "run.sqlite", "-f", "json").stdout)
+    rows = {row.pop("name"): tuple(row.values()) for row in report["pytorch_memory"]}
+    assert rows == {"train.grows": (100, 400, 300, 300), "train.stays": (120, 400, 120, 300), "marked": (120, 500, 310, 310),
+                    "train.resets": (60, 500, 60, None)}
+
+
+def test_an_allocator_that_fails(python, blocks, tmp_path):
+    write(tmp_path / "torch" / "__init__.py", "class cuda:\n    def is_initialized(): raise RuntimeError('lost')\n")
+    program = write(tmp_path / "train.py", "import torch\ndef f(): return 1\nprint(f() + f())\n")
+    done, found = blocks([python, program], "--python-blocks=f", "--blocks-memory=torch")
+    assert done.stdout == "2\n" and done.stderr.count("lost") == 1 and found == {"train.f": [2, 2]}
+
+
+@pytest.mark.parametrize("options", [["--blocks-memory=torch"], ["--blocks", "--blocks-memory=torch"],
+                                     ["--python-blocks=f", "--blocks-memory=torch"], ["--python-blocks=f", "--blocks-memory=jax"]])
+def test_memory_that_cannot_be_kept(refused, options):
+    refused(2, "--blocks-memory", "run", "--tf=run.csv", *options, "--", "touch", "started")
 
 
 def test_what_fails_is_told_at_the_end(python, blocks, tmp_path):

@@ -4,6 +4,7 @@
  *     uuid, name, pci DOMAIN BUS DEVICE, minor N, mig 1, instance GI CI (of a slice)
  *     memory TOTAL RESERVED USED, utilization GPU MEMORY, encoder N, decoder N, temperature N, clock SM MEMORY (MHz)
  *     reasons BITS, power_usage MW, field FIELD SCOPE MW, energy MJ [MW, by which it grows], capability MAJOR MINOR
+ *     ecc ERROR COUNTER COUNT, remapped CORRECTABLE UNCORRECTABLE PENDING FAILED, replays N, xid NUMBER (in its frame, once)
  *     accounting MODE, account PID BYTES START RUNNING (START as the TIME of samples)
  *     process MODE PID BYTES [GI CI], used PID TIME SM MEMORY ENCODER DECODER, sample WHICH TIME VALUE
  *
@@ -343,6 +344,86 @@ int nvmlDeviceGetSamples(struct nvml_device *device, int which, unsigned long lo
     if (found == 0)
         return NVML_NOT_FOUND;
     return samples && found > capacity ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
+int nvmlDeviceGetTotalEccErrors(struct nvml_device *device, int error, int counter, unsigned long long *count);
+int nvmlDeviceGetTotalEccErrors(struct nvml_device *device, int error, int counter, unsigned long long *count)
+{
+    const char *text;
+    struct fake_list list = fake_list(id(device), "ecc");
+    while ((text = fake_next(&list))) {
+        int of_error, of_counter;
+        if (sscanf(text, "%d %d %llu", &of_error, &of_counter, count) == 3 && of_error == error &&
+            of_counter == counter)
+            return NVML_SUCCESS;
+    }
+    return NVML_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetRemappedRows(struct nvml_device *device, unsigned *correctable, unsigned *uncorrectable,
+                              unsigned *is_pending, unsigned *has_failed);
+int nvmlDeviceGetRemappedRows(struct nvml_device *device, unsigned *correctable, unsigned *uncorrectable,
+                              unsigned *is_pending, unsigned *has_failed)
+{
+    unsigned *const answers[] = {correctable, uncorrectable, is_pending, has_failed};
+    int result = NVML_SUCCESS;
+    for (int i = 0; i < 4 && result == NVML_SUCCESS; i++)
+        result = answer_number(device, "remapped", i, answers[i]);
+    return result;
+}
+
+int nvmlDeviceGetPcieReplayCounter(struct nvml_device *device, unsigned *count);
+int nvmlDeviceGetPcieReplayCounter(struct nvml_device *device, unsigned *count)
+{
+    return answer_number(device, "replays", 0, count);
+}
+
+static struct nvml_device *registered[FAKE_DEVICES];
+static unsigned long long told_xid[FAKE_DEVICES];
+static size_t registered_count;
+
+int nvmlEventSetCreate(struct nvml_events **events);
+int nvmlEventSetCreate(struct nvml_events **events)
+{
+    registered_count = 0;
+    *events = (void *)registered;
+    return NVML_SUCCESS;
+}
+
+int nvmlEventSetFree(struct nvml_events *events);
+int nvmlEventSetFree(struct nvml_events *events)
+{
+    (void)events;
+    registered_count = 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceRegisterEvents(struct nvml_device *device, unsigned long long kinds, struct nvml_events *events);
+int nvmlDeviceRegisterEvents(struct nvml_device *device, unsigned long long kinds, struct nvml_events *events)
+{
+    (void)events;
+    ANSWER_FAILURE(id(device));
+    if (kinds != NVML_EVENT_XID)
+        return NVML_NOT_SUPPORTED;
+    told_xid[registered_count] = 0;
+    registered[registered_count++] = device;
+    return NVML_SUCCESS;
+}
+
+/* Each number is told once. */
+int nvmlEventSetWait_v2(struct nvml_events *events, struct nvml_event *event, unsigned timeout_ms);
+int nvmlEventSetWait_v2(struct nvml_events *events, struct nvml_event *event, unsigned timeout_ms)
+{
+    (void)events, (void)timeout_ms;
+    for (size_t i = 0; i < registered_count; i++) {
+        unsigned long long number;
+        if (!fake_number(id(registered[i]), "xid", 0, &number) || number == told_xid[i])
+            continue;
+        told_xid[i] = number;
+        *event = (struct nvml_event){.device = registered[i], .kind = NVML_EVENT_XID, .number = number};
+        return NVML_SUCCESS;
+    }
+    return NVML_TIMEOUT;
 }
 
 int nvmlDeviceGetAccountingMode(struct nvml_device *device, unsigned *mode);

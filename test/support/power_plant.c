@@ -18,6 +18,7 @@ static const int QUIET = 20; /* slots in which nothing runs */
 
 static enum plant_layout layout;
 static int packages; /* that are told apart; 1: none */
+static int mains;    /* of the job */
 
 /* ---- the script ---- */
 
@@ -275,11 +276,11 @@ static void write_stat(struct power_plant *plant)
     gt_buffer_release(&text);
 }
 
-/* Who has ended is waited for by the main process, which then has its CPU time. */
-static unsigned long reaped_ticks(const struct power_plant *plant)
+/* Who has ended is waited for by its main process, which then has its CPU time. */
+static unsigned long reaped_ticks(const struct power_plant *plant, int main)
 {
     unsigned long ticks = 0;
-    for (int process = 1; process < PLANT_JOB; process++)
+    for (int process = main + mains; process < PLANT_JOB; process += mains)
         ticks += plant_lives(process, plant->second) ? 0 : plant->ticks[process];
     return ticks;
 }
@@ -308,10 +309,10 @@ static void write_process(struct power_plant *plant, int process)
     }
     struct fake_process now = {
         .pid = pid,
-        .parent = process > 0 && process < PLANT_JOB ? PLANT_FIRST : 1,
+        .parent = process >= mains && process < PLANT_JOB ? PLANT_FIRST + process % mains : 1,
         .start = (1ull << 50) + (unsigned)process,
         .cpu_ticks = plant->ticks[process],
-        .reaped_cpu_ticks = process == 0 ? reaped_ticks(plant) : 0,
+        .reaped_cpu_ticks = process < mains ? reaped_ticks(plant, process) : 0,
         .resident_pages = RESIDENT_PAGES,
         .cpu = cpu_of(place_of(process, last_slot), process % 2),
         .allowed = allowed_of(process, allowed),
@@ -380,6 +381,12 @@ static void write_script(struct power_plant *plant)
 
 void plant_begin_with(struct power_plant *plant, enum plant_layout how, int count)
 {
+    plant_begin_ranks(plant, how, count, 1);
+}
+
+void plant_begin_ranks(struct power_plant *plant, enum plant_layout how, int count, int main_count)
+{
+    mains = main_count;
     layout = how;
     packages = count;
     count_ticks();

@@ -47,6 +47,8 @@ bool plant_lives(int process, double second);
 
 /* `packages`: 2 or 4. */
 void plant_begin_with(struct power_plant *plant, enum plant_layout layout, int packages);
+/* The same, with the job's processes below so many main processes, the first PIDs: process i is below main process i modulo `mains`. */
+void plant_begin_ranks(struct power_plant *plant, enum plant_layout layout, int packages, int mains);
 /* One second later. */
 void plant_step(struct power_plant *plant);
 void plant_end(struct power_plant *plant);

@@ -394,6 +394,30 @@ static void memory_has_holders(void **state)
     gt_report_free(report);
 }
 
+/* What was allocated before the trace is a holder of told totals, and no part of sums. */
+static void holders_sum_to_the_peak(void **state)
+{
+#define CHANGE(time, bytes, address, rest)                                                                 \
+    "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":9,\"tid\":9,\"ts\":" #time ",\"args\":{\"Bytes\":" #bytes \
+    ",\"Addr\":" #address ",\"Device Type\":1,\"Device Id\":0" rest "}}"
+#define TOTAL(bytes) ",\"Total Allocated\":" #bytes
+    static const char *const texts[] = {
+        "[" CHANGE(1, -77, 9, "") "," CHANGE(2, 100, 1, "") "," CHANGE(3, 50, 2, "") "," CHANGE(4, -100, 1, "") "]",
+        "[" CHANGE(1, -77, 9, TOTAL(23)) "," CHANGE(2, 100, 1, TOTAL(123)) "," CHANGE(3, 50, 2, TOTAL(173)) "]"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *path = trace_write_text(*state, "memory.json", texts[i]);
+        struct gt_report *report = NULL;
+        double held = 0;
+        assert_true(gt_profile_report("memory", &path, 1, NULL, NULL, &report, NULL) >= 0);
+        for (size_t row = 0; row < traces_rows(report, "holders"); row++)
+            held += traces_number(report, "holders", row, "held_bytes");
+        assert_true(held == (i ? 173 : 150) && CELL(report, "memory", "peak_allocated_bytes") == held);
+        if (i)
+            assert_string_equal(traces_text(report, "holders", 1, "operator"), "before the trace");
+        gt_report_free(report);
+    }
+}
+
 static void nothing_is_said_so(void **state)
 {
     (void)state;
@@ -426,6 +450,7 @@ int main(void)
         cmocka_unit_test(differences_are_named),
         cmocka_unit_test(differences_are_tested_over_steps),
         cmocka_unit_test_setup_teardown(memory_has_holders, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(holders_sum_to_the_peak, folder_make, folder_remove),
         cmocka_unit_test(nothing_is_said_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,14 +21,14 @@ enum { NAMES = 2 };
 
 /* As the roster tells them: first by what was known then, at the end all. */
 static const struct gt_life early[] = {
-    {0, 4711, 4710, 123, "sh", "sh -c x", 0, NAN, NAN, NAN},
-    {1, 4712, 4711, 0, "", "", 0.5, NAN, NAN, NAN},
-    {9, 4719, 4711, 0, "other", "", 0.5, NAN, NAN, NAN}, /* which is then found to be no part of the job */
+    {0, 4711, 4710, 123, "sh", "sh -c x", 0, NAN, NAN, NAN, 0},
+    {1, 4712, 4711, 0, "", "", 0.5, NAN, NAN, NAN, 0},
+    {9, 4719, 4711, 0, "other", "", 0.5, NAN, NAN, NAN, 0}, /* which is then found to be no part of the job */
 };
 static const struct gt_life final[] = {
-    {0, 4711, 4710, 123, "python3", "python3 \"a, b\".py\nsecond\xff", 0, NAN, 2048, 1.25},
-    {1, 4712, 4711, 0, "ls", "", 0.5, 0.625, 1024, NAN},
-    {2, 4713, 0, 0, "", "", -2.5, 0.75, NAN, NAN},
+    {0, 4711, 4710, 123, "python3", "python3 \"a, b\".py\nsecond\xff", 0, NAN, 2048, 1.25, 1},
+    {1, 4712, 4711, 0, "ls", "", 0.5, 0.625, 1024, NAN, 8},
+    {2, 4713, 0, 0, "", "", -2.5, 0.75, NAN, NAN, 0},
 };
 
 static struct gt_store *open_with(const char *path, bool detail)
@@ -80,6 +80,7 @@ static void check_life(const struct gt_life *read, const struct gt_life *written
     assert_same(read->end, written->end);
     assert_same(read->ram_peak, written->ram_peak);
     assert_same(read->cpu_time, written->cpu_time);
+    assert_int_equal(read->rank, written->rank);
 }
 
 static void a_finished_recording_has_each_process_once(void **state)
@@ -101,10 +102,10 @@ static void a_finished_recording_has_each_process_once(void **state)
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     assert_string_equal(text,
-                        "number,pid,parent,start,name,command,began,ended,ram_peak,cpu_time\r\n"
-                        "0,4711,4710,123,python3,\"python3 \"\"a, b\"\".py\nsecond\xef\xbf\xbd\",0.0,,2048.0,1.25\r\n"
-                        "1,4712,4711,,ls,,0.5,0.625,1024.0,\r\n"
-                        "2,4713,,,,,-2.5,0.75,,\r\n");
+                        "number,pid,parent,start,name,command,began,ended,ram_peak,cpu_time,rank\r\n"
+                        "0,4711,4710,123,python3,\"python3 \"\"a, b\"\".py\nsecond\xef\xbf\xbd\",0.0,,2048.0,1.25,0\r\n"
+                        "1,4712,4711,,ls,,0.5,0.625,1024.0,,7\r\n"
+                        "2,4713,,,,,-2.5,0.75,,,\r\n");
 }
 
 /* The tracker was killed: what had been told until then is there, the last of each. */

@@ -76,9 +76,8 @@ struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, 
     for (size_t i = 0; i < adviser->ranks; i++) {
         if (node != GT_TRACE_NONE && adviser->rank[i].node != node)
             continue;
-        double time = time_of_rank(adviser, &adviser->rank[i]);
-        sum += isnan(time) ? 0 : time;
-        count += !isnan(time);
+        sum += isnan(adviser->time[i]) ? 0 : adviser->time[i];
+        count += !isnan(adviser->time[i]);
     }
     return gt_gain_of(part, sum / (double)count);
 }
@@ -604,9 +603,18 @@ static int compare(const void *a, const void *b)
     return order ? order : strcmp(x->sentence, y->sentence);
 }
 
+static int find_ranks(struct gt_adviser *adviser)
+{
+    int status = gt_ranks_find(adviser->input, &adviser->rank, &adviser->ranks);
+    adviser->time = status < 0 ? NULL : malloc((adviser->ranks + 1) * sizeof *adviser->time);
+    for (size_t i = 0; i < adviser->ranks && adviser->time; i++)
+        adviser->time[i] = time_of_rank(adviser, &adviser->rank[i]);
+    return status < 0 || adviser->time ? status : -ENOMEM;
+}
+
 int gt_advise_all(struct gt_adviser *adviser)
 {
-    adviser->status = gt_ranks_find(adviser->input, &adviser->rank, &adviser->ranks);
+    adviser->status = find_ranks(adviser);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
     if (adviser->count)
@@ -622,6 +630,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
     gt_spans_release(&adviser->drained);
     free(adviser->held);
     free(adviser->rank);
+    free(adviser->time);
 }
 
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)

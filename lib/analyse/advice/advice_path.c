@@ -44,10 +44,10 @@ struct search {
 static bool may_tell(const struct gt_critical_path *path, uint32_t node, enum gt_path_kind kind)
 {
     bool is_host = kind == GT_PATH_OPERATORS || kind == GT_PATH_OTHER;
-    if (!sentences[kind][0] || !is_host || node == GT_TRACE_NONE)
+    if (!sentences[kind][0] || !is_host)
         return sentences[kind][0];
     for (uint32_t i = 0; i < path->graph.lanes; i++)
-        if (path->graph.lane[i].node == node && path->graph.lane[i].is_gpu)
+        if ((path->graph.lane[i].node == node || node == GT_TRACE_NONE) && path->graph.lane[i].is_gpu)
             return true;
     return false;
 }

@@ -83,6 +83,14 @@ static const char *row_name(const struct job *job, size_t row)
     return gt_analysis_text(job->input, job->rank[job->row[row]].node);
 }
 
+static bool is_any_worst(const struct job *job, enum gt_rank_figure from, enum gt_rank_figure to)
+{
+    bool any = false;
+    for (int figure = from; figure <= (int)to; figure++)
+        any |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) != SIZE_MAX;
+    return any;
+}
+
 /* "rank 3 *": it is the worst in one of the figures. */
 static const char *marked_name(const struct job *job, size_t row, enum gt_rank_figure from, enum gt_rank_figure to,
                                char *text, size_t size)
@@ -233,8 +241,9 @@ static int add_ranks_and_steps(struct job *job, const struct steps *steps)
         snprintf(bins, sizeof bins, "the longest of %zu steps of a rank", steps->per);
     if (steps->others)
         snprintf(others, sizeof others, "; %zu steps of other modes are not in it", steps->others);
-    snprintf(note, sizeof note, "Each cell is %s, the darker the longer; * has the longest in the median%s%s.", bins,
-             which, others);
+    bool any_worst = is_any_worst(job, GT_RANK_STEP, GT_RANK_STEP);
+    snprintf(note, sizeof note, "Each cell is %s, the darker the longer%s%s%s.", bins,
+             any_worst ? "; * has the longest in the median" : "", which, others);
     struct gt_node *series = picture(job, GT_JOB_STEPS, "Ranks and steps", steps->is_dense ? "step" : "th step",
                                      unit.name, GT_HEAT);
     gt_series_note(series, note);
@@ -307,10 +316,10 @@ static void add_time_of_ranks(struct job *job)
     if (!job->rows)
         return;
     write_rows(job, has_gpu ? "that compute least" : "that wait longest for data", which, sizeof which);
-    snprintf(note, sizeof note, "%s, in percent; * is the worst in one of them%s.",
+    snprintf(note, sizeof note, "%s, in percent%s%s.",
              has_gpu ? "Time between the first and the last work of a rank's GPUs"
                      : "All time of a rank; what its GPU did is not in the traces",
-             which);
+             is_any_worst(job, GT_RANK_COMPUTE, GT_RANK_HOST) ? "; * is the worst in one of them" : "", which);
     struct gt_node *series = picture(job, GT_JOB_TIME, "Where the time of each rank goes", "", "%", GT_STACKS);
     gt_series_note(series, note);
     gt_series_band(series, "", 0, 100);

@@ -153,10 +153,10 @@ static bool is_profile(const struct job *job)
     return !job->ranks && job->input->trace->profile_count;
 }
 
-/* A rank alone of which nothing is known is no table. */
+/* Ranks of which nothing is known are no table. */
 static bool has_figures(const struct job *job)
 {
-    bool found = job->ranks > 1;
+    bool found = false;
     for (size_t i = 0; i < job->ranks; i++)
         found |= job->rank[i].steps || !isnan(job->rank[i].whole);
     return found;
@@ -167,10 +167,14 @@ static struct gt_table *make_rank_table(const struct job *job)
     bool has_gpu = false;
     for (size_t i = 0; i < job->ranks; i++)
         has_gpu |= job->rank[i].has_gpu;
-    struct gt_table *table = gt_report_table(job->root, "ranks",
-                                             has_gpu      ? "Ranks (% of the time of their GPUs; * the worst)"
-                                             : job->ranks ? "Ranks (% of their time; * the worst)"
-                                                          : "Ranks");
+    char title[80] = "Ranks";
+    bool any_worst = false;
+    for (int figure = 0; figure < GT_RANK_FIGURES; figure++)
+        any_worst |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) != SIZE_MAX;
+    if (job->ranks)
+        snprintf(title, sizeof title, "Ranks (%% of %s%s)", has_gpu ? "the time of their GPUs" : "their time",
+                 any_worst ? "; * the worst" : "");
+    struct gt_table *table = gt_report_table(job->root, "ranks", title);
     gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
     data_column(table, "steps", GT_CELL_INTEGER, NULL);
     time_column(table, "step", "step_us", "step");

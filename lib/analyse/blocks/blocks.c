@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocks/block_memory.h"
 #include "analyse/blocks/block_analysis.h"
 #include "analyse/blocks/lanes.h"
 #include "analyse/display.h"
@@ -258,6 +259,43 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
     }
 }
 
+static void add_bytes(struct gt_table *table, int64_t bytes)
+{
+    if (bytes < 0)
+        gt_table_missing(table);
+    else
+        gt_table_integer(table, bytes);
+}
+
+/* What PyTorch's allocator held, of recordings that were asked for it. */
+static int add_memory(struct gt_node *root, const char *tracking_file, struct gt_error *error)
+{
+    struct gt_block_memories memories;
+    int status = gt_block_memory_load(&memories, tracking_file, error);
+    struct gt_table *table = status >= 0 && memories.count
+                                 ? gt_report_table(root, "pytorch_memory", "PyTorch's allocator")
+                                 : NULL;
+    static const char *const columns[][2] = {{"allocated", "Allocated at borders"},
+                                             {"reserved", "Reserved at borders"},
+                                             {"peak_at_least", "Peak at least"},
+                                             {"peak_at_most", "Peak at most"}};
+    if (table)
+        gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
+    for (size_t i = 0; table && i < sizeof columns / sizeof *columns; i++) {
+        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_INTEGER, "bytes");
+        gt_table_column_flags(table, GT_COLUMN_SCALED);
+    }
+    for (size_t i = 0; table && i < memories.count; i++) {
+        gt_table_text(table, memories.memory[i].name);
+        add_bytes(table, memories.memory[i].allocated);
+        add_bytes(table, memories.memory[i].reserved);
+        add_bytes(table, memories.memory[i].least);
+        add_bytes(table, memories.memory[i].most);
+    }
+    gt_block_memory_release(&memories);
+    return status;
+}
+
 static void add_energy(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
@@ -495,6 +533,8 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
         add_calls(root, analysis);
     }
     add_summary(root, analysis, "Summary");
+    if (status >= 0)
+        status = add_memory(root, analysis->options->tracking_file, error);
     add_energy(root, analysis);
     add_duration(root, analysis);
     add_method(root, analysis);

@@ -259,18 +259,46 @@ static size_t keep_live(struct gt_memory_holder *holding, size_t count)
     return kept;
 }
 
+static int by_block(const void *a, const void *b)
+{
+    const struct gt_memory_change *x = *(const struct gt_memory_change *const *)a,
+                                  *y = *(const struct gt_memory_change *const *)b;
+    return GT_ORDER_BY(GT_ORDER(x->address, y->address), GT_ORDER(x, y));
+}
+
+/* What is freed and was allocated before the trace began is not in its sums. */
+static int mark_unknown(struct gt_memory_change *change, size_t from, size_t to)
+{
+    struct gt_memory_change **block = malloc((to - from + 1) * sizeof *block);
+    bool is_live = false;
+    if (!block)
+        return -ENOMEM;
+    for (size_t i = from; i < to; i++)
+        block[i - from] = &change[i];
+    qsort(block, to - from, sizeof *block, by_block);
+    for (size_t i = 0; i < to - from; i++) {
+        is_live &= i && block[i]->address == block[i - 1]->address;
+        block[i]->is_unknown = block[i]->bytes < 0 && !isnan(block[i]->address) && !is_live;
+        is_live = block[i]->bytes > 0;
+    }
+    free(block);
+    return 0;
+}
+
 /* Profilers of before PyTorch 1.11 tell no totals. */
-static void sum_up(struct gt_memory_change *change, size_t from, size_t to)
+static int sum_up(struct gt_memory_change *change, size_t from, size_t to)
 {
     double sum = 0;
     for (size_t i = from; i < to; i++)
         if (!isnan(change[i].allocated) || isnan(change[i].bytes))
-            return;
-    for (size_t i = from; i < to; i++) {
-        sum += change[i].bytes;
+            return 0;
+    int status = mark_unknown(change, from, to);
+    for (size_t i = from; i < to && status >= 0; i++) {
+        sum += change[i].is_unknown ? 0 : change[i].bytes;
         change[i].allocated = sum;
         change[i].is_summed = true;
     }
+    return status;
 }
 
 int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_change **ret, size_t *ret_count)
@@ -283,9 +311,13 @@ int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_chang
         return status;
     }
     qsort(change, count, sizeof *change, compare_changes);
-    for (size_t from = 0, to; from < count; from = to) {
+    for (size_t from = 0, to; from < count && status >= 0; from = to) {
         to = gt_memory_run(change, from, count);
-        sum_up(change, from, to);
+        status = sum_up(change, from, to);
+    }
+    if (status < 0) {
+        free(change);
+        return status;
     }
     *ret = change;
     *ret_count = count;
@@ -350,8 +382,10 @@ static int add_holders(const struct gt_analysis_input *input, struct gt_table *t
 {
     struct gt_memory_holder *holder = NULL;
     size_t count = 0;
+    double before = change[to - 1].allocated;
     int status = gt_memory_holders(change, from, to, &holder, &count);
     for (size_t i = 0, shown = 0; i < count; i++) {
+        before -= holder[i].bytes;
         bool is_shown = !holder[i].is_hidden && shown < gt_list_top(input, GT_LIST_SHOWN);
         gt_top_left_out(table, !holder[i].is_hidden && !is_shown);
         if (!is_shown)
@@ -362,6 +396,13 @@ static int add_holders(const struct gt_analysis_input *input, struct gt_table *t
         gt_table_text(table, gt_analysis_text(input, holder[i].owner));
         gt_table_integer(table, (int64_t)holder[i].blocks);
         gt_table_number(table, holder[i].bytes);
+    }
+    if (before >= 1) { /* so that all of them sum to the peak */
+        gt_table_text(table, gt_analysis_text(input, change[from].node));
+        gt_table_text(table, device);
+        gt_table_text(table, "before the trace");
+        gt_table_missing(table);
+        gt_table_number(table, before);
     }
     free(holder);
     return status;

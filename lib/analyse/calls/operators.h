@@ -15,7 +15,8 @@ struct gt_memory_change {
     double allocated, reserved, address, bytes; /* NaN not known */
     uint32_t owner;                             /* innermost operator running on the thread, as a place */
     size_t event;
-    bool is_hidden; /* the owner is not selected */
+    bool is_hidden;  /* the owner is not selected */
+    bool is_unknown; /* it releases what was allocated before the trace begins */
     bool
         is_summed; /* the trace tells no totals: allocated is the sum of bytes since it begins, less what was released */
 };

@@ -28,7 +28,9 @@ static void take_outcome(struct gt_job_rank *rank, const struct gt_outcome *outc
     rank->end = rank->begin + known(outcome->elapsed);
     rank->ram.least = outcome->peak[GT_SCOPE_COMBINED].least;
     rank->ram.most = fmax(rank->own[GT_RAM_PEAK], rank->own[GT_RAM_PEAK_BOUND]); /* fmax passes over NaN */
-    rank->gpu_ram = rank->gpu_use = NAN;
+    rank->gpu_ram = rank->gpu_use = rank->cores_p95 = rank->killed_at = NAN;
+    if (outcome->events.oom_kills > 0)
+        rank->killed_at = outcome->events.limit_met > 0 ? outcome->events.limit_met : rank->ram.most;
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         rank->error[i] = known(outcome->counter[i].doubt);
     rank->error[GT_ENERGY_CPU] += known(rank->own[GT_CPU_ENERGY_SHARE_ERROR]) +
@@ -264,6 +266,8 @@ int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct g
     status = gt_job_read_memory(ret, error);
     if (status >= 0)
         status = gt_job_count_once(ret, error);
+    if (status >= 0)
+        status = gt_job_count_gpus(ret, error);
     if (status < 0)
         gt_job_release(ret);
     return status;

@@ -29,6 +29,8 @@ struct gt_job_rank {
     double system[GT_METRIC_COUNT];  /* final values of its machine, as this tracker saw it */
     struct gt_job_bounds ram;        /* the peak */
     double gpu_ram, gpu_use;         /* the most bytes, and GPUs busy in the mean, of its own processes */
+    double cores_p95;                /* busy in 95 of 100 stretches of its time, at most */
+    double killed_at;                /* bytes at which the kernel killed one of its processes; NaN: it did not */
     double error[GT_ENERGY_DEVICES]; /* joules by which its share may be off */
 };
 
@@ -66,6 +68,7 @@ struct gt_job {
     double begin, end;
     struct gt_job_bounds ram, gpu_ram;
     size_t gpus;
+    double gpus_used; /* that did something in a twentieth of the time or more; NaN: recordings do not tell of each */
     double group_ram; /* the most that its control groups were charged with, each at its own peak */
     double received, sent;
 };
@@ -84,6 +87,7 @@ int gt_job_leave_out(struct gt_job *job, const char *path, const char *why);
 /* The steps of gt_job_read, behind each other. */
 int gt_job_sort(struct gt_job *job, struct gt_error *error);
 int gt_job_read_memory(struct gt_job *job, struct gt_error *error);
+int gt_job_count_gpus(struct gt_job *job, struct gt_error *error);
 int gt_job_count_once(struct gt_job *job, struct gt_error *error);
 
 /* The final value of a rank's own metric over all ranks that have it, added up; NaN: none has. Of those that metric.def calls BOUND it is

@@ -7,6 +7,11 @@
 
 static const struct gt_job_analysis *const analyses[] = {&gt_job_utilization, &gt_job_stragglers, &gt_job_health};
 
+const struct gt_job_analysis *gt_job_analysis_number(size_t index)
+{
+    return index < sizeof analyses / sizeof *analyses ? analyses[index] : NULL;
+}
+
 const struct gt_job_analysis *gt_job_analysis_find(const char *name)
 {
     for (size_t i = 0; i < sizeof analyses / sizeof *analyses; i++)
@@ -120,12 +125,12 @@ static struct gt_table *begin_table(struct gt_node *root, const struct gt_job_li
     return table;
 }
 
-/* Those at the ends, and those to be shown anyway, the least first. */
+/* Those at the ends, and those to be shown anyway as far as there is room, the least first. */
 static int add_few(struct gt_node *root, const struct gt_job_listing *listing)
 {
     struct place *place = calloc(listing->count, sizeof *place);
     struct gt_buffer key = {0};
-    size_t top = (size_t)(listing->top ? listing->top : FEW), known = 0;
+    size_t top = (size_t)(listing->top ? listing->top : FEW), known = 0, shown = 0;
     if (!place)
         return -ENOMEM;
     for (size_t i = 0; i < listing->count; i++) {
@@ -137,9 +142,12 @@ static int add_few(struct gt_node *root, const struct gt_job_listing *listing)
     struct gt_table *table = key.failed ? NULL
                                         : begin_table(root, listing, key.data, listing->few_title,
                                                       GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
-    for (size_t i = 0; i < known && table; i++)
-        if (i < top || i + top >= known || (listing->is_shown && listing->is_shown[place[i].row]))
+    for (size_t i = 0; i < listing->count && table; i++) {
+        bool is_end = i < known && (i < top || i + top >= known);
+        bool is_shown = !is_end && listing->is_shown && listing->is_shown[place[i].row] && shown++ < RANKS_IN_TEXT;
+        if (is_end || is_shown)
             listing->add_row(table, listing->context, place[i].row);
+    }
     gt_buffer_release(&key);
     free(place);
     return table ? 0 : -ENOMEM;

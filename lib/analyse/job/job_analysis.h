@@ -15,6 +15,7 @@ struct gt_job_options {
 struct gt_job_analysis {
     const char *name;
     const char *type;            /* of the report */
+    const char *help;            /* of one that looks at jobs alone; NULL: one of traces has its name, and its own */
     bool has_metric, has_blocks; /* it takes the member of the options */
     int (*build)(struct gt_node *root, const struct gt_job *job, const struct gt_job_options *options,
                  struct gt_error *error);
@@ -25,7 +26,8 @@ extern const struct gt_job_analysis gt_job_utilization, gt_job_stragglers, gt_jo
 /* Of all calls of blocks: no analysis of profile. */
 extern const struct gt_job_analysis gt_job_blocks;
 
-/* NULL: there is none of that name. */
+/* NULL: there is none of that number, or name. */
+const struct gt_job_analysis *gt_job_analysis_number(size_t index);
 const struct gt_job_analysis *gt_job_analysis_find(const char *name);
 /* -EINVAL: an option that it does not take. */
 int gt_job_analyse(struct gt_report **ret, const struct gt_job_analysis *analysis, const struct gt_job *job,

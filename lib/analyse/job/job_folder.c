@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "blocks/block_event.h"
 #include "engine/tables.h"
+#include "store/minutes_read.h"
 #include "store/store.h"
 #include "store/type.h"
 
@@ -266,6 +267,74 @@ static int read_samples(struct answer *answer, const char *path, struct gt_error
     return status;
 }
 
+/* ---- Minutes instead of samples ---------------------------------------------------------------------------------- */
+
+/* Of stretches of whole minutes. A minute does not tell how often a bit was set, nor of each GPU. */
+static bool has_minutes(const struct gt_job_question *question, const struct gt_job_rank *rank)
+{
+    bool tells = rank->complete && fmod(question->width, 60) <= 0 && fmod(question->begin, 60) <= 0 &&
+                 !is_of_gpus(question);
+    for (size_t i = 0; i < question->subjects; i++)
+        tells &= !question->subject[i].bits;
+    return tells;
+}
+
+static bool wants_column(const void *context, const struct gt_column *column)
+{
+    const struct answer *answer = context;
+    for (size_t i = 0; i < answer->question->subjects; i++)
+        if ((int)answer->question->subject[i].scope == column->scope &&
+            answer->question->subject[i].metric == column->metric)
+            return true;
+    return false;
+}
+
+/* Of a counter a minute has the last value alone: it stands for all. The first is not known, and is the least. */
+static void take_figure(struct gt_job_bucket *bucket, const struct gt_minute_row *minute, double value, bool is_gauge)
+{
+    bool is_last = minute->statistic == GT_MINUTE_LAST;
+    if (isnan(value))
+        return;
+    if (!bucket->count && minute->statistic != (is_gauge ? GT_MINUTE_MEAN : GT_MINUTE_LAST))
+        return;
+    if (!bucket->count)
+        *bucket = (struct gt_job_bucket){0, 0, value, value, NAN, value};
+    if (minute->statistic == GT_MINUTE_MEAN || (is_last && !is_gauge)) {
+        bucket->count += minute->weight;
+        bucket->sum += value * minute->weight;
+    }
+    bucket->least = fmin(bucket->least, value);
+    bucket->most = fmax(bucket->most, value);
+    bucket->last = is_last ? value : bucket->last;
+    if (isnan(bucket->first) && (minute->statistic == GT_MINUTE_MIN || !is_gauge))
+        bucket->first = value;
+}
+
+static void take_minute(void *context, const struct gt_minute_row *minute)
+{
+    struct answer *answer = context;
+    const struct gt_job_question *question = answer->question;
+    double at = ((double)minute->begin_s - question->begin) / question->width;
+    size_t place = (size_t)fmin(fmax(at, 0), (double)question->buckets - 1);
+    for (size_t i = 0; i < question->subjects; i++) {
+        const struct gt_job_subject *subject = &question->subject[i];
+        take_figure(&answer->bucket[i * question->buckets + place], minute,
+                    minute->sample->row[subject->scope].value[subject->metric],
+                    gt_metrics[subject->metric].kind == GT_GAUGE);
+    }
+}
+
+static int read_rank(struct answer *answer, const struct gt_job_rank *rank, struct gt_error *error)
+{
+    const struct gt_minutes_use use = {answer, wants_column, take_minute};
+    int status = -ENOTSUP;
+    if (has_minutes(answer->question, rank))
+        status = gt_minutes_read(rank->path, &rank->machine, &use, error);
+    return status == -ENOTSUP ? read_samples(answer, rank->path, error) : status;
+}
+
+/* ---- Handing on -------------------------------------------------------------------------------------------------- */
+
 static int hand_on(const struct answer *answer, size_t rank,
                    int (*take)(void *context, const struct gt_job_series *series), void *context)
 {
@@ -303,7 +372,7 @@ static int read_each(const struct gt_job *job, struct answer *answer,
         for (size_t k = 0; k < each * (of_gpus ? answer->devices : 1); k++)
             answer->bucket[k].count = 0;
         memset(answer->has_device, 0, answer->devices);
-        status = read_samples(answer, job->rank[i].path, error);
+        status = read_rank(answer, &job->rank[i], error);
         if (status >= 0)
             status = hand_on(answer, i, take, context);
     }

@@ -7,7 +7,6 @@
 
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_course.h"
-#include "analyse/trace/analysis.h"
 #include "base/grow.h"
 
 enum { BUCKETS = 240 };
@@ -374,6 +373,9 @@ static void add_clocks(struct gt_node *root, const struct gt_job *job)
     gt_report_integer(root, "clocks_not_set", "Nodes whose clock nobody sets, as far as is known", count, NULL);
 }
 
+#define HELP \
+    "of a folder with a recording of each rank: machines and GPUs that were throttled, slow, short of something, or off the clock"
+
 static int build(struct gt_node *root, const struct gt_job *job, const struct gt_job_options *options,
                  struct gt_error *error)
 {
@@ -394,20 +396,4 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
     return status;
 }
 
-const struct gt_job_analysis gt_job_health = {.name = "health", .type = "profile_health", .build = build};
-
-static int refuse(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
-{
-    (void)input;
-    (void)root;
-    return gt_error_set(error, EINVAL, "health looks at a folder with a recording of each rank, not at traces");
-}
-
-/* Lists of analyses have it, too. */
-const struct gt_analysis gt_analysis_health = {
-    .name = "health",
-    .help =
-        "of a folder with a recording of each rank: nodes and GPUs that were throttled, slow, short of something, or off the clock",
-    .takes = GT_TAKES_TOP,
-    .build = refuse,
-};
+const struct gt_job_analysis gt_job_health = {.name = "health", .type = "profile_health", .help = HELP, .build = build};

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocks/distribution.h"
+
 enum { MOMENTS = 1024 };
-enum { PRIVATE, SHARED, RAM, GPU_RAM, GPU_USE }; /* what is asked */
+enum { PRIVATE, SHARED, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* what is asked */
 
 struct memory {
     struct gt_job *job;
@@ -74,6 +76,19 @@ static void add_moments(struct memory *memory, const struct gt_job_series *serie
     }
 }
 
+static double cores_of(const struct gt_job_question *question, const struct gt_job_series *series)
+{
+    struct gt_distribution cores = {0};
+    for (size_t i = 0; i < question->buckets; i++) {
+        const struct gt_job_bucket *bucket = gt_job_bucket(question, series, CPU_USE, i);
+        if (bucket->count)
+            gt_distribution_add(&cores, bucket->sum / bucket->count);
+    }
+    double p95 = gt_distribution_percentile(&cores, 95);
+    gt_distribution_release(&cores);
+    return p95;
+}
+
 static void take_peaks(struct gt_job_rank *rank, const struct memory *memory, const struct gt_job_series *series)
 {
     const struct gt_job_question *question = &memory->question;
@@ -87,6 +102,7 @@ static void take_peaks(struct gt_job_rank *rank, const struct memory *memory, co
         sum += use->count ? use->sum : 0;
         count += use->count;
     }
+    rank->cores_p95 = cores_of(question, series);
     rank->ram.most = fmax(rank->ram.most, rank->ram.least);
     rank->gpu_use = count ? sum / count : NAN;
 }
@@ -158,11 +174,9 @@ static void take_job(struct gt_job *job, const struct memory *memory)
 
 int gt_job_read_memory(struct gt_job *job, struct gt_error *error)
 {
-    static const enum gt_metric_id asked[] = {[PRIVATE] = GT_RAM_PRIVATE,
-                                              [SHARED] = GT_RAM_SHARED,
-                                              [RAM] = GT_RAM,
-                                              [GPU_RAM] = GT_GPU_RAM,
-                                              [GPU_USE] = GT_GPU_UTILIZATION};
+    static const enum gt_metric_id asked[] = {
+        [PRIVATE] = GT_RAM_PRIVATE, [SHARED] = GT_RAM_SHARED,       [RAM] = GT_RAM,
+        [GPU_RAM] = GT_GPU_RAM,     [GPU_USE] = GT_GPU_UTILIZATION, [CPU_USE] = GT_CPU_UTILIZATION};
     struct memory *memory = calloc(1, sizeof *memory);
     if (!memory)
         return gt_error_system(error, ENOMEM, "job");

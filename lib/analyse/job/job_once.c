@@ -106,20 +106,25 @@ static size_t new_gpus(struct gt_job_rank *const ranks[], size_t index)
 }
 
 static const struct energy_metrics {
-    enum gt_metric_id whole, other, idle, unattributed; /* GT_METRIC_COUNT: there is none */
+    enum gt_metric_id whole, other, idle, unattributed, charged; /* GT_METRIC_COUNT: there is none */
 } energies[GT_ENERGY_DEVICES] = {
-    [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE, GT_CPU_ENERGY_UNATTRIBUTED},
-    [GT_ENERGY_DRAM] = {GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT, GT_DRAM_ENERGY_UNATTRIBUTED},
-    [GT_ENERGY_GPU] = {GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE, GT_GPU_ENERGY_UNATTRIBUTED},
+    [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE, GT_CPU_ENERGY_UNATTRIBUTED,
+                       GT_CPU_ENERGY_IDLE_CHARGED},
+    [GT_ENERGY_DRAM] = {GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT, GT_DRAM_ENERGY_UNATTRIBUTED,
+                        GT_METRIC_COUNT},
+    [GT_ENERGY_GPU] = {GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE, GT_GPU_ENERGY_UNATTRIBUTED,
+                       GT_GPU_ENERGY_IDLE_CHARGED},
 };
 
-static void add_machine(struct gt_job_energy *energy, const struct gt_job_rank *rank, int device)
+/* `charged`: of its share, idle energy. */
+static void add_machine(struct gt_job_energy *energy, const struct gt_job_rank *rank, int device, double charged)
 {
     const struct energy_metrics *metric = &energies[device];
     energy->drawn = add(energy->drawn, rank->system[metric->whole]);
-    energy->others = add(energy->others, rank->system[metric->other] + known(rank->own[metric->whole]));
+    energy->others = add(energy->others,
+                         rank->system[metric->other] + known(rank->own[metric->whole]) - known(charged));
     if (metric->idle != GT_METRIC_COUNT)
-        energy->idle = add(energy->idle, rank->system[metric->idle]);
+        energy->idle = add(energy->idle, rank->system[metric->idle] + known(charged));
     energy->unattributed = add(energy->unattributed, rank->system[metric->unattributed]);
 }
 
@@ -139,26 +144,59 @@ static bool counts(struct gt_job_rank *const ranks[], size_t index, int device, 
     return device == GT_ENERGY_GPU ? gpus && new_gpus(ranks, index) == gpus : isnan(energy->drawn);
 }
 
-/* What one tracker gives others is partly the share of the other ranks: others = its "other" and its own, less all shares. */
+/* The idle energy that was charged to a rank alone; NaN: it does not tell, and with the policy "all" its share is of no use here. */
+static double charged_of(const struct gt_job_rank *rank, int device)
+{
+    enum gt_metric_id metric = energies[device].charged;
+    bool is_all = !strcmp(rank->machine.idle_policy, "all");
+    return metric == GT_METRIC_COUNT || !is_all ? 0 : rank->own[metric];
+}
+
+/* Recordings of earlier versions do not tell the idle energy that was charged to each rank. */
+static void bound_repeated(struct gt_job_energy *energy, double largest)
+{
+    energy->job_least = largest;
+    energy->job = fmin(energy->job, energy->drawn);
+    energy->others = NAN;
+}
+
+/* Idle energy that was charged to each of several ranks is theirs once: at least the most that one was charged with, for that is of
+ * devices which it used or nobody did; at most all of it. What the job does not take stays idle. */
+static void charge_once(struct gt_job_energy *energy, double active, double largest, double sum)
+{
+    double idle = known(energy->idle);
+    double most = fmin(idle, sum), least = fmin(most, largest);
+    energy->job = active + most;
+    energy->job_least = active + least;
+    energy->idle -= most;
+}
+
+/* What one tracker gives others is partly the share of the other ranks: others = what was drawn less idle and unattributed energy, less
+ * the active part of all shares. */
 static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks[], size_t count, int device)
 {
     struct gt_job_energy *energy = &node->energy[device];
+    double largest = NAN, charged = 0, most_charged = 0;
     *energy = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0};
     for (size_t i = 0; i < count; i++) {
-        double own = ranks[i]->own[energies[device].whole];
+        double own = ranks[i]->own[energies[device].whole], idle = isnan(own) ? 0 : charged_of(ranks[i], device);
         if (counts(ranks, i, device, energy))
-            add_machine(energy, ranks[i], device);
+            add_machine(energy, ranks[i], device, idle);
         energy->job = add(energy->job, own);
-        energy->job_least = fmax(energy->job_least, own);
+        largest = fmax(largest, own);
+        charged += idle;
+        most_charged = fmax(most_charged, idle);
         energy->error += ranks[i]->error[device];
     }
-    energy->others -= known(energy->job);
-    if (!node->is_idle_repeated) {
-        energy->job_least = energy->job;
+    energy->job_least = energy->job;
+    if (node->is_idle_repeated && isnan(charged)) {
+        bound_repeated(energy, largest);
         return;
     }
-    energy->job = fmin(energy->job, energy->drawn);
-    energy->others = NAN;
+    double active = energy->job - known(charged);
+    energy->others -= known(active);
+    if (node->is_idle_repeated && !isnan(active) && energies[device].idle != GT_METRIC_COUNT)
+        charge_once(energy, active, most_charged, charged);
 }
 
 /* The tracker that ran longest saw all that the others did. */

@@ -8,11 +8,9 @@
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_heat.h"
 #include "analyse/job/job_outliers.h"
+#include "analyse/job/job_request.h"
 #include "analyse/job/ranks_brief.h"
-#include "analyse/usage/next_time.h"
 #include "schema/human.h"
-
-enum { RANKS_IN_TEXT = 32 };
 
 /* ---- The job ----------------------------------------------------------------------------------------------------- */
 
@@ -203,12 +201,15 @@ static void add_nodes(struct gt_node *root, const struct gt_job *job)
     }
 }
 
-static struct gt_table *begin_ranks(struct gt_node *root, const char *key, const char *title, unsigned flags)
+struct ranks {
+    const struct gt_job *job;
+    const struct gt_job_outliers *outliers;
+};
+
+static void add_rank_columns(struct gt_table *table, const void *context)
 {
-    struct gt_table *table = gt_report_table(root, key, title);
-    gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS | flags);
-    gt_table_column(table, "rank", "Rank", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
+    (void)context;
+    gt_job_rank_columns(table);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
         gt_table_column(table, gt_job_figure_key(figure), gt_job_figure_title(figure), GT_CELL_NUMBER,
@@ -220,55 +221,55 @@ static struct gt_table *begin_ranks(struct gt_node *root, const char *key, const
     gt_table_column(table, "recording", "Recording", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "remark", "Remark", GT_CELL_TEXT, NULL);
-    return table;
 }
 
-static void add_rank(struct gt_table *table, const struct gt_job *job, const struct gt_job_rank *rank,
-                     const char *remark)
+static void add_rank(struct gt_table *table, const void *context, size_t number)
 {
-    int number = gt_job_rank_number(rank);
-    number < 0 ? gt_table_missing(table) : gt_table_integer(table, number);
-    gt_table_text(table, gt_job_rank_node(job, rank));
+    const struct ranks *ranks = context;
+    const struct gt_job_rank *rank = &ranks->job->rank[number];
+    struct gt_buffer remark = {0};
+    gt_job_remark(&remark, ranks->outliers, rank);
+    gt_job_rank_cells(table, ranks->job, number);
     gt_table_number(table, rank->own[GT_CPU_TIME]);
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++)
         gt_table_number(table, gt_job_figure(rank, figure));
     gt_table_number(table, rank->own[GT_ENERGY]);
     rank->exit_status < 0 ? gt_table_missing(table) : gt_table_integer(table, rank->exit_status);
     gt_table_text(table, rank->path);
-    gt_table_text(table, remark);
+    gt_table_text(table, remark.length ? remark.data : "");
+    gt_buffer_release(&remark);
 }
 
-/* The bad ones, or those that are remarkable otherwise, as far as there is room. */
-static void add_remarkable(struct gt_table *table, const struct gt_job *job, const struct gt_job_outliers *outliers,
-                           bool is_of_bad)
+/* All ranks for programs and pages; a terminal has those of a small job, else both ends, and those that failed or are odd. */
+static int add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
+                     bool are_all)
 {
-    for (size_t i = 0; i < job->count && gt_table_rows(table) < RANKS_IN_TEXT; i++) {
+    struct ranks ranks = {job, outliers};
+    double *cores = calloc(job->count, sizeof *cores);
+    bool *is_bad = calloc(job->count, sizeof *is_bad);
+    int status = cores && is_bad ? 0 : -ENOMEM;
+    for (size_t i = 0; i < job->count && !status; i++) {
         struct gt_buffer remark = {0};
-        bool is_bad = gt_job_remark(&remark, outliers, &job->rank[i]);
-        if (remark.length && is_bad == is_of_bad)
-            add_rank(table, job, &job->rank[i], remark.data);
+        cores[i] = gt_job_figure(&job->rank[i], GT_JOB_CORES);
+        is_bad[i] = gt_job_remark(&remark, outliers, &job->rank[i]);
         gt_buffer_release(&remark);
     }
-}
-
-/* All ranks for programs and pages; a terminal has those of a small job, else those of which there is something to remark. */
-static void add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
-                      bool are_all)
-{
-    bool is_small = are_all || job->count <= RANKS_IN_TEXT;
-    struct gt_table *all = begin_ranks(root, "ranks", "Ranks", is_small ? 0 : GT_NOT_IN_TEXT), *few = NULL;
-    if (!is_small)
-        few = begin_ranks(root, "remarkable_ranks", "Ranks to look at", GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
-    for (size_t i = 0; i < job->count; i++) {
-        struct gt_buffer remark = {0};
-        gt_job_remark(&remark, outliers, &job->rank[i]);
-        add_rank(all, job, &job->rank[i], remark.length ? remark.data : "");
-        gt_buffer_release(&remark);
-    }
-    if (few) {
-        add_remarkable(few, job, outliers, true);
-        add_remarkable(few, job, outliers, false);
-    }
+    if (!status)
+        status = gt_job_list(
+            root, &(struct gt_job_listing){.job = job,
+                                           .key = "ranks",
+                                           .title = "Ranks",
+                                           .few_title = "Ranks to look at, with the ten least and the ten most busy",
+                                           .count = job->count,
+                                           .value = cores,
+                                           .is_shown = is_bad,
+                                           .top = are_all ? -1 : 0,
+                                           .add_columns = add_rank_columns,
+                                           .add_row = add_rank,
+                                           .context = &ranks});
+    free(cores);
+    free(is_bad);
+    return status;
 }
 
 static void add_spread(struct gt_node *root, const struct gt_job_outliers *outliers)
@@ -306,22 +307,6 @@ static void add_left_out(struct gt_node *root, const struct gt_job *job)
     }
 }
 
-/* ---- Next time --------------------------------------------------------------------------------------------------- */
-
-static void add_next_time(struct gt_node *root, const struct gt_job *job)
-{
-    struct gt_next_time next;
-    struct gt_node *section = gt_report_section(root, "next_time", "Next time: memory of a node, cores of a rank");
-    struct gt_buffer line = {0};
-    gt_job_next_time(&next, job);
-    gt_next_time_request(&line, &next, "slurm");
-    gt_report_number(section, "memory", "Memory of a node", next.memory, "bytes");
-    gt_report_number(section, "cores", "Cores of a rank", next.cores, NULL);
-    gt_report_number(section, "time", "Time", next.seconds, "seconds");
-    gt_report_text(section, "slurm", "Slurm", line.data);
-    gt_buffer_release(&line);
-}
-
 static int add_heat(struct gt_node *root, const struct gt_job *job, const struct gt_job_report_options *options,
                     struct gt_error *error)
 {
@@ -348,10 +333,11 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct
         add_energy(root, job);
         add_nodes(root, job);
         add_spread(root, &outliers);
-        add_ranks(root, job, &outliers, options && options->all);
+        if (status >= 0)
+            status = add_ranks(root, job, &outliers, options && options->all);
         add_left_out(root, job);
         add_metrics(root, job);
-        add_next_time(root, job);
+        gt_job_request_section(root, job);
     }
     if (status >= 0 && gt_report_failed(report))
         status = -ENOMEM;

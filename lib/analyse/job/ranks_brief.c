@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/job/job_request.h"
 #include "report/brief.h"
 #include "schema/human.h"
 
@@ -162,33 +163,16 @@ static void warn_of_left_out(struct gt_node *brief, const struct gt_job *job)
     gt_brief_finding(brief, sentence, job->left_out[0].why, "left_out");
 }
 
-/* The worst node's memory, the busiest rank's cores, the job's time. */
-void gt_job_next_time(struct gt_next_time *ret, const struct gt_job *job)
-{
-    double memory = NAN;
-    bool uses_gpus = false;
-    gt_next_time_init(ret);
-    for (size_t i = 0; i < job->nodes; i++)
-        memory = fmax(memory, job->node[i].ram.most);
-    for (size_t i = 0; i < job->count; i++) {
-        ret->cores = fmax(ret->cores, gt_job_figure(&job->rank[i], GT_JOB_CORES));
-        uses_gpus |= job->rank[i].gpu_ram > 0;
-        ret->is_unfinished |= !job->rank[i].complete;
-    }
-    gt_next_time_expect(ret, memory, job->end - job->begin);
-    ret->runs = job->count;
-    ret->tasks = 1;
-    ret->gpus = uses_gpus ? (double)job->gpus : 0;
-}
-
 static void add_request(struct gt_node *brief, const struct gt_job *job)
 {
-    struct gt_next_time next;
-    struct gt_buffer line = {0};
+    struct gt_buffer line = {0}, heading = {0};
     const char *kind = job->rank[0].machine.scheduler;
-    gt_job_next_time(&next, job);
-    if (*kind && gt_next_time_request(&line, &next, kind) >= 0 && line.length)
-        gt_brief_request(brief, "next time, for each node and rank of this job:", line.data);
+    if (*kind && gt_job_request(&line, job, kind) >= 0 && line.length) {
+        gt_buffer_text(&heading, "next time: ");
+        gt_job_request_reasons(&heading, job);
+        gt_brief_request(brief, heading.failed ? "next time:" : heading.data, line.data);
+    }
+    gt_buffer_release(&heading);
     gt_buffer_release(&line);
 }
 

@@ -3,12 +3,8 @@
 #define GT_ANALYSE_JOB_RANKS_BRIEF_H
 
 #include "analyse/job/job_outliers.h"
-#include "analyse/usage/next_time.h"
 #include "report/report.h"
 
 void gt_job_brief(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers);
-
-/* What to ask for: memory of a node, cores of a rank. */
-void gt_job_next_time(struct gt_next_time *ret, const struct gt_job *job);
 
 #endif

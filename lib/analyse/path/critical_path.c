@@ -433,25 +433,12 @@ static int go_back_in_job(struct gt_critical_path *path, struct gt_path_step *st
 
 /* ---- the whole ---- */
 
-/* Paths lead through collectives of GPUs: how a thread waits for those of the host (Gloo) is not recorded. */
-static bool any_of_gpus(const struct gt_analysis_input *input, const struct gt_collectives *collectives)
-{
-    size_t arrivals = collectives->count ? collectives->collective[collectives->count - 1].to : 0;
-    for (size_t i = 0; i < arrivals; i++)
-        if (collectives->arrival[i].event == SIZE_MAX ||
-            gt_analysis_work(input, collectives->arrival[i].event) == GT_WORK_KERNEL)
-            return true;
-    return !arrivals; /* a rank alone: those of others may have taken part */
-}
-
 int gt_critical_path_find(struct gt_critical_path *path, const struct gt_analysis_input *input, uint32_t first)
 {
     struct gt_collectives collectives;
     struct gt_gpu_steps steps = {0};
     *path = (struct gt_critical_path){0};
     int status = gt_collectives_find(input, first, &collectives);
-    if (status >= 0 && !any_of_gpus(input, &collectives))
-        gt_collectives_release(&collectives);
     if (status < 0)
         return status;
     status = gt_path_graph_open(&path->graph, input, &collectives, first);

@@ -20,6 +20,7 @@ struct open { /* a span that is not closed */
     int64_t end;
     uint32_t event, name;
     unsigned char kind;
+    bool is_exchange;
 };
 
 struct builder {
@@ -144,9 +145,9 @@ static enum gt_path_kind kind_of(struct builder *builder, size_t event)
     enum gt_loader_part part = gt_loader_part(input, event);
     if (part == GT_LOADER_INITIALIZATION || part == GT_LOADER_NEXT)
         return GT_PATH_LOADING;
-    if (is_outside(input, event, work))
-        return GT_PATH_OTHER;
-    return strncmp(gt_trace_text(input->trace, name), "gloo:", 5) == 0 ? GT_PATH_COMMUNICATION : GT_PATH_OPERATORS;
+    if (strncmp(gt_trace_text(input->trace, name), "gloo:", 5) == 0)
+        return GT_PATH_COMMUNICATION;
+    return is_outside(input, event, work) ? GT_PATH_OTHER : GT_PATH_OPERATORS;
 }
 
 /* ---- lanes ---- */
@@ -172,6 +173,8 @@ static int close_span(struct builder *builder, int64_t time)
     const struct gt_trace_events *events = &builder->input->trace->events;
     const struct open *top = &builder->open[builder->open_count - 1];
     uint32_t end = add_edge_of_span(builder, time);
+    if (top->is_exchange)
+        builder->graph->exchange[builder->graph->exchange_count - 1].end = end;
     builder->open_count--;
     if (gt_analysis_work(builder->input, top->event) != GT_WORK_RUNTIME)
         return 0;
@@ -195,50 +198,6 @@ static bool is_inside(const struct span *span, int64_t end)
 {
     int64_t beyond = span->end - end;
     return end > span->start && (beyond <= 0 || (beyond <= ROUNDING && beyond <= end - span->start));
-}
-
-/* What reaches further beyond the end of the span around it lies behind it. */
-static int add_host(struct builder *builder, size_t track)
-{
-    const struct gt_trace_events *events = &builder->input->trace->events;
-    builder->open_count = 0;
-    int status = 0;
-    for (size_t i = builder->first[track]; i < builder->first[track + 1] && status >= 0; i++) {
-        const struct span *span = &builder->span[i];
-        int64_t last = INT64_MAX; /* end of the span around it */
-        while (builder->open_count && status >= 0) {
-            int64_t end = builder->open[builder->open_count - 1].end;
-            if (is_inside(span, end)) {
-                last = end;
-                break;
-            }
-            status = close_span(builder, end < span->start ? end : span->start);
-        }
-        unsigned char kind = (unsigned char)kind_of(builder, span->event);
-        uint32_t begin = add_edge_of_span(builder, span->start);
-        bool is_step = strncmp(gt_trace_text(builder->input->trace, events->name[span->event]), "ProfilerStep", 12) ==
-                       0;
-        if (gt_analysis_work(builder->input, span->event) == GT_WORK_RUNTIME)
-            builder->link[span->event] = begin;
-        if (GT_GROW_TO(builder->open, builder->open_capacity, builder->open_count + 1) < 0)
-            return -ENOMEM;
-        builder->open[builder->open_count++] = (struct open){span->end < last ? span->end : last, span->event,
-                                                             is_step ? GT_TRACE_NONE : events->name[span->event], kind};
-    }
-    while (builder->open_count && status >= 0)
-        status = close_span(builder, builder->open[builder->open_count - 1].end);
-    return status;
-}
-
-static enum gt_path_kind kind_of_work(const struct gt_analysis_input *input, size_t event)
-{
-    if (gt_analysis_work(input, event) != GT_WORK_KERNEL)
-        return GT_PATH_COPIES;
-    switch (input->usage[input->trace->events.name[event]]) {
-    case GT_USE_COMMUNICATION: return GT_PATH_COMMUNICATION;
-    case GT_USE_MEMORY: return GT_PATH_COPIES;
-    default: return GT_PATH_COMPUTE;
-    }
 }
 
 static int compare_members(const void *a, const void *b)
@@ -272,6 +231,71 @@ static int add_meeting(struct builder *builder, size_t event, uint32_t start, in
     if (*latest == GT_TRACE_NONE || graph->time[start] > graph->time[*latest])
         *latest = start;
     return 0;
+}
+
+/* A collective of hosts with nothing inside it: the thread waits there for the other ranks. */
+static int begin_exchange(struct builder *builder, size_t track, size_t at, uint32_t begin, bool *is_exchange)
+{
+    struct gt_path_graph *graph = builder->graph;
+    const struct span *span = &builder->span[at];
+    bool is_alone = at + 1 == builder->first[track + 1] || builder->span[at + 1].start >= span->end;
+    *is_exchange = is_alone && builder->open[builder->open_count - 1].kind == GT_PATH_COMMUNICATION;
+    struct gt_path_exchange *exchange = *is_exchange ? GT_GROW(graph, exchange) : NULL;
+    if (!*is_exchange)
+        return 0;
+    if (!exchange)
+        return -ENOMEM;
+    *exchange = (struct gt_path_exchange){begin, begin};
+    graph->kind[begin] |= GT_PATH_START;
+    return add_meeting(builder, span->event, begin, span->end);
+}
+
+/* What reaches further beyond the end of the span around it lies behind it. */
+static int add_host(struct builder *builder, size_t track)
+{
+    const struct gt_trace_events *events = &builder->input->trace->events;
+    builder->open_count = 0;
+    int status = 0;
+    for (size_t i = builder->first[track]; i < builder->first[track + 1] && status >= 0; i++) {
+        const struct span *span = &builder->span[i];
+        int64_t last = INT64_MAX; /* end of the span around it */
+        while (builder->open_count && status >= 0) {
+            int64_t end = builder->open[builder->open_count - 1].end;
+            if (is_inside(span, end)) {
+                last = end;
+                break;
+            }
+            status = close_span(builder, end < span->start ? end : span->start);
+        }
+        unsigned char kind = (unsigned char)kind_of(builder, span->event);
+        uint32_t begin = add_edge_of_span(builder, span->start);
+        bool is_step = strncmp(gt_trace_text(builder->input->trace, events->name[span->event]), "ProfilerStep", 12) ==
+                       0;
+        if (gt_analysis_work(builder->input, span->event) == GT_WORK_RUNTIME)
+            builder->link[span->event] = begin;
+        if (GT_GROW_TO(builder->open, builder->open_capacity, builder->open_count + 1) < 0)
+            return -ENOMEM;
+        builder->open[builder->open_count++] = (struct open){span->end < last ? span->end : last, span->event,
+                                                             is_step ? GT_TRACE_NONE : events->name[span->event], kind,
+                                                             false};
+        status = status < 0
+                     ? status
+                     : begin_exchange(builder, track, i, begin, &builder->open[builder->open_count - 1].is_exchange);
+    }
+    while (builder->open_count && status >= 0)
+        status = close_span(builder, builder->open[builder->open_count - 1].end);
+    return status;
+}
+
+static enum gt_path_kind kind_of_work(const struct gt_analysis_input *input, size_t event)
+{
+    if (gt_analysis_work(input, event) != GT_WORK_KERNEL)
+        return GT_PATH_COPIES;
+    switch (input->usage[input->trace->events.name[event]]) {
+    case GT_USE_COMMUNICATION: return GT_PATH_COMMUNICATION;
+    case GT_USE_MEMORY: return GT_PATH_COPIES;
+    default: return GT_PATH_COMPUTE;
+    }
 }
 
 /* Work on a stream follows other work: where recorded times overlap, the later begins when the earlier ends. */
@@ -370,7 +394,7 @@ static int make_room(struct builder *builder)
 {
     struct gt_path_graph *graph = builder->graph;
     const struct gt_trace *trace = builder->input->trace;
-    size_t spans = builder->first[trace->track_count], points = 2 * spans + graph->gpu.count + 1;
+    size_t spans = builder->first[trace->track_count], points = 2 * spans + graph->gpu.count + builder->members + 1;
     if (points >= GT_TRACE_NONE)
         return -EOVERFLOW;
     graph->time = malloc(points * sizeof *graph->time);
@@ -424,7 +448,7 @@ struct head { /* of a lane, in the heap */
 static struct head head_of(const struct gt_path_graph *graph, uint32_t lane, uint32_t point)
 {
     unsigned kind = graph->kind[point];
-    int class = !graph->lane[lane].is_gpu ? 1 : kind & GT_PATH_START ? 2 : kind & GT_PATH_MEETING ? 3 : 0;
+    int class = kind & GT_PATH_START ? 2 : kind & GT_PATH_MEETING ? 3 : !graph->lane[lane].is_gpu;
     return (struct head){graph->time[point], lane, class};
 }
 
@@ -584,6 +608,7 @@ void gt_path_graph_close(struct gt_path_graph *graph)
     free(graph->edge);
     free(graph->work);
     free(graph->meeting);
+    free(graph->exchange);
     free(graph->latest);
     free(graph->call);
     gt_spans_release(&graph->gpu);

@@ -26,7 +26,7 @@ enum {
     GT_PATH_KIND = 15,
     GT_PATH_ALONE = 16,   /* the point before it on its lane does not hold it, but where an edge says so */
     GT_PATH_HELD = 32,    /* it has edges */
-    GT_PATH_START = 64,   /* of work on a GPU */
+    GT_PATH_START = 64,   /* of work on a GPU, or of a collective of hosts */
     GT_PATH_MEETING = 128 /* from here on all ranks are in the collective; the point before is its start */
 };
 
@@ -55,6 +55,11 @@ struct gt_path_meeting {
     uint32_t point, collective;
 };
 
+/* A collective of hosts, on a thread of its own: points. */
+struct gt_path_exchange {
+    uint32_t begin, end;
+};
+
 struct gt_path_graph {
     int64_t *time;  /* of points, lane by lane */
     uint32_t *name; /* string of what lasts until a point, or GT_TRACE_NONE */
@@ -68,6 +73,8 @@ struct gt_path_graph {
     size_t work_count;
     struct gt_path_meeting *meeting; /* by point */
     size_t meeting_count, meeting_capacity;
+    struct gt_path_exchange *exchange;
+    size_t exchange_count, exchange_capacity;
     uint32_t *latest; /* of each collective: the point at which the last rank came; GT_TRACE_NONE: none met */
     size_t collectives;
     size_t incomplete;   /* collectives in which ranks took part that have no trace */

@@ -208,6 +208,62 @@ static int hold_flows(struct gt_path_graph *graph, const struct gt_analysis_inpu
     return status;
 }
 
+/* ---- collectives of hosts ---- */
+
+/* Whose thread began it: that of the file which did something last. */
+static uint32_t beginner_of(const struct gt_path_graph *graph, uint32_t point)
+{
+    uint32_t lane = gt_path_lane_of(graph, point), best = GT_TRACE_NONE;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        const struct gt_path_lane *other = &graph->lane[i];
+        uint32_t at = other->is_gpu || i == lane || other->file != graph->lane[lane].file
+                          ? GT_TRACE_NONE
+                          : gt_path_at(graph, i, graph->time[point]);
+        if (at != GT_TRACE_NONE && (best == GT_TRACE_NONE || graph->time[at] > graph->time[best]))
+            best = at;
+    }
+    return best;
+}
+
+/* The thread that began it waits for it where it is in no operator when it ends, and goes on soon after. */
+static int hold_waiter(struct gt_path_graph *graph, const struct gt_path_exchange *exchange, uint32_t lane)
+{
+    uint32_t before = gt_path_at(graph, lane, graph->time[exchange->end]), to = before + 1;
+    if (to >= graph->lane[lane].to || is_run(graph->kind[to]))
+        return 0;
+    int64_t late = graph->time[to] - graph->time[exchange->end],
+            waited = graph->time[exchange->end] - graph->time[before];
+    return late > waited / 4 && late > 1000000 ? 0 : hold(graph, to, exchange->end, false);
+}
+
+/* Until then the thread was in what goes on behind its point. */
+static int hold_begin(struct gt_path_graph *graph, uint32_t begin, uint32_t from)
+{
+    bool goes_on = from + 1 < graph->lane[gt_path_lane_of(graph, from)].to;
+    return gt_path_hold(graph, (struct gt_path_edge){
+                                   .weight = graph->time[begin] - graph->time[from],
+                                   .to = begin,
+                                   .from = from,
+                                   .name = goes_on ? graph->name[from + 1] : GT_TRACE_NONE,
+                                   .kind = goes_on ? graph->kind[from + 1] & GT_PATH_KIND : GT_PATH_OTHER,
+                                   .is_binding = true,
+                               });
+}
+
+static int hold_exchanges(struct gt_path_graph *graph)
+{
+    int status = 0;
+    for (size_t i = 0; i < graph->exchange_count && status >= 0; i++) {
+        const struct gt_path_exchange *exchange = &graph->exchange[i];
+        uint32_t from = beginner_of(graph, exchange->begin);
+        if (from == GT_TRACE_NONE)
+            continue;
+        status = hold_begin(graph, exchange->begin, from);
+        status = status < 0 ? status : hold_waiter(graph, exchange, gt_path_lane_of(graph, from));
+    }
+    return status;
+}
+
 int gt_path_hold_threads(struct gt_path_graph *graph, const struct gt_analysis_input *input, const uint32_t *lane_of)
 {
     size_t files = input->trace->file_count;
@@ -216,6 +272,8 @@ int gt_path_hold_threads(struct gt_path_graph *graph, const struct gt_analysis_i
     int status = threads.thread && threads.file ? 0 : -ENOMEM;
     for (size_t i = 0; i < files && status >= 0; i++)
         threads.file[i].latest = threads.file[i].latest_run = GT_TRACE_NONE;
+    if (status >= 0)
+        status = hold_exchanges(graph); /* which is known better than who handed over */
     if (status >= 0)
         status = sweep(&threads);
     for (size_t i = 0; threads.file && i < files; i++)

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "analyse/trace/dataloader.h"
+#include "analyse/trace/epochs.h"
 #include "trace/tables.h"
 
 /* ---- spans ---- */
@@ -84,26 +85,53 @@ static int collect(const struct gt_analysis_input *input, struct gt_spans *spans
     return status;
 }
 
-/* Fetches and initializations by node, process and time, so that a batch is what lies between two neighbours. */
-static int add_batches(const struct gt_analysis_input *input, struct gt_spans *spans)
+/* Takes out the fetches that ended an epoch. Keys: node, process, part. */
+static int leave_out_ends(const struct gt_analysis_input *input, struct gt_spans *spans, struct gt_spans *ends)
+{
+    struct gt_spans fetches = {0};
+    size_t kept = 0, at = 0;
+    int status = 0;
+    gt_spans_sort(spans);
+    for (size_t i = 0; i < spans->count && status >= 0; i++)
+        if (spans->span[i].key[2] == GT_LOADER_NEXT)
+            status = gt_spans_add(&fetches, spans->span[i]);
+    bool *is_end = calloc(fetches.count + 1, sizeof *is_end);
+    status = status < 0 ? status : is_end ? gt_epoch_ends(input, &fetches, is_end) : -ENOMEM;
+    for (size_t i = 0; i < spans->count && status >= 0; i++) {
+        bool ends_epoch = spans->span[i].key[2] == GT_LOADER_NEXT && is_end[at++];
+        if (ends_epoch)
+            status = gt_spans_add(ends, spans->span[i]);
+        else
+            spans->span[kept++] = spans->span[i];
+    }
+    spans->count = status < 0 ? spans->count : kept;
+    gt_spans_release(&fetches);
+    free(is_end);
+    return status;
+}
+
+static int add_to_line(struct gt_spans *line, struct gt_keyed_span span, enum gt_loader_part part)
+{
+    span.key[2] = span.key[3] = 0;
+    span.end = part;
+    return part == GT_LOADER_WORKER ? 0 : gt_spans_add(line, span);
+}
+
+/* A batch is what lies between two fetches that are neighbours: the end of an epoch, and the making of an iterator, part them. */
+static int add_batches(const struct gt_analysis_input *input, struct gt_spans *spans, const struct gt_spans *ends)
 {
     struct gt_spans line = {0};
     int status = 0;
-    for (size_t i = 0; i < spans->count && status >= 0; i++) {
-        struct gt_keyed_span span = spans->span[i];
-        uint32_t part = span.key[2];
-        span.key[2] = 0;
-        span.key[3] = 0;
-        span.end = part;
-        if (part != GT_LOADER_WORKER)
-            status = gt_spans_add(&line, span);
-    }
+    for (size_t i = 0; i < spans->count && status >= 0; i++)
+        status = add_to_line(&line, spans->span[i], (enum gt_loader_part)spans->span[i].key[2]);
+    for (size_t i = 0; i < ends->count && status >= 0; i++)
+        status = add_to_line(&line, ends->span[i], GT_LOADER_BATCH);
     gt_spans_sort(&line);
     for (size_t i = 1; i < line.count && status >= 0; i++) {
         const struct gt_keyed_span *last = &line.span[i - 1], *next = &line.span[i];
         bool same = last->key[0] == next->key[0] && last->key[1] == next->key[1] &&
                     gt_analysis_recording(input, last->event) == gt_analysis_recording(input, next->event);
-        if (same && last->end == GT_LOADER_NEXT && next->end == GT_LOADER_NEXT)
+        if (same && last->end == GT_LOADER_NEXT && (next->end == GT_LOADER_NEXT || next->end == GT_LOADER_BATCH))
             status = gt_spans_add(spans, (struct gt_keyed_span){.key = {next->key[0], next->key[1], GT_LOADER_BATCH,
                                                                         (uint32_t)next->event},
                                                                 .start = last->start,
@@ -117,9 +145,13 @@ static int add_batches(const struct gt_analysis_input *input, struct gt_spans *s
 /* Everything a data loader did, sorted. Keys: node, part, process, and of batches the event that ends it. */
 static int find_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
+    struct gt_spans ends = {0};
     int status = collect(input, spans);
     if (status >= 0)
-        status = add_batches(input, spans);
+        status = leave_out_ends(input, spans, &ends);
+    if (status >= 0)
+        status = add_batches(input, spans, &ends);
+    gt_spans_release(&ends);
     for (size_t i = 0; i < spans->count; i++) {
         uint32_t process = spans->span[i].key[1];
         spans->span[i].key[1] = spans->span[i].key[2];

@@ -136,13 +136,19 @@ void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
     next->gpus = fmax(next->gpus, gpus_of(usage));
     next->gpu_ram = fmax(next->gpu_ram, gpu_ram_of(usage));
     next->seconds = fmax(next->seconds, seconds_of(usage));
-    next->killed_at = fmax(next->killed_at, limit);
     next->is_unfinished |= !usage->outcome->complete;
-    if (!isnan(limit))
-        next->memory = fmax(next->memory, round_memory(2 * limit));
+    gt_next_time_kill(next, limit);
     next->throttled_at = fmax(next->throttled_at, quota);
     if (!isnan(quota)) /* twice where it was held back all the time */
         next->cores = fmax(next->cores, quota * (1 + fmin(usage->outcome->events.throttled_periods, 1)));
+}
+
+void gt_next_time_kill(struct gt_next_time *next, double bytes)
+{
+    if (isnan(bytes))
+        return;
+    next->killed_at = fmax(next->killed_at, bytes);
+    next->memory = fmax(next->memory, round_memory(2 * bytes));
 }
 
 void gt_next_time_expect(struct gt_next_time *next, double memory, double seconds)
@@ -206,7 +212,7 @@ static void put_slurm(struct gt_buffer *out, const struct gt_next_time *next)
 
 static void put_pbs(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    gt_buffer_text(out, "-l select=1");
+    gt_buffer_printf(out, "-l select=%zu", next->nodes > 1 ? next->nodes : 1);
     if (!isnan(next->cores))
         gt_buffer_printf(out, ":ncpus=%.0f", whole_cores(next));
     if (!isnan(next->memory)) {
@@ -224,11 +230,15 @@ static void put_pbs(struct gt_buffer *out, const struct gt_next_time *next)
 /* The limit of bsub kills, what is reserved finds a host with as much. */
 static void put_lsf(struct gt_buffer *out, const struct gt_next_time *next)
 {
-    gt_buffer_printf(out, "-n %.0f", isnan(next->cores) ? 1 : whole_cores(next));
+    double cores = isnan(next->cores) ? 1 : whole_cores(next);
+    gt_buffer_printf(out, "-n %.0f", cores * (next->nodes > 1 ? (double)next->nodes : 1));
     if (!isnan(next->memory)) {
         gt_buffer_text(out, " -M ");
         put_memory(out, next->memory, "GB", "MB");
-        gt_buffer_text(out, " -R \"span[hosts=1] rusage[mem=");
+        if (next->nodes > 1)
+            gt_buffer_printf(out, " -R \"span[ptile=%.0f] rusage[mem=", cores);
+        else
+            gt_buffer_text(out, " -R \"span[hosts=1] rusage[mem=");
         put_memory(out, next->memory, "GB", "MB");
         gt_buffer_text(out, "]\"");
     }

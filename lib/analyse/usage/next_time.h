@@ -16,6 +16,7 @@ struct gt_next_time {
     double killed_at;    /* bytes at which a run was killed for memory, which then cannot tell; NaN: none was */
     double throttled_at; /* cores of the quota that held a run back, which then cannot tell; NaN: none was */
     bool is_by_core;     /* Slurm is asked for memory for each core: by all of the runs */
+    size_t nodes;        /* the figures are those of one of so many; 0 and 1: there is one */
     int tasks;           /* among which Slurm divides cores; 1 where runs differ */
     bool is_unfinished;  /* the recording of a run is: its tracker was killed, or goes on */
 };
@@ -24,6 +25,9 @@ void gt_next_time_init(struct gt_next_time *next);
 void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage);
 /* Instead of what the runs used, so many bytes and seconds are expected. */
 void gt_next_time_expect(struct gt_next_time *next, double memory, double seconds);
+
+/* It was killed at so many bytes: twice as much is asked for. NaN: it was not. */
+void gt_next_time_kill(struct gt_next_time *next, double bytes);
 
 /* "slurm", "k8s", "pbs", "lsf", "docker"; NULL behind the last. */
 extern const char *const gt_request_kinds[];

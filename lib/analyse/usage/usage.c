@@ -11,6 +11,7 @@
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/process_lanes.h"
+#include "analyse/usage/ranks_below.h"
 #include "analyse/usage/provenance.h"
 #include "analyse/usage/usage_brief.h"
 #include "analyse/usage/warning.h"
@@ -604,6 +605,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     gt_process_lanes_add(&usage, gt_report_page(report));
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
+    gt_ranks_below_add(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));
     gt_usage_limits_section(&usage, gt_report_root(report));
     gt_usage_warnings_table(&usage, gt_report_root(report));

@@ -291,14 +291,10 @@ static const char *next_name(const char *list, char name[MAX_NAME])
     return rest;
 }
 
-int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *error)
+static int choose(const struct gt_frame *frame, const char *text, bool *chosen, struct gt_error *error)
 {
-    bool selects_all = !text || !text[strspn(text, " \t")];
-    bool *chosen = calloc(frame->device_count + 1, sizeof *chosen);
-    if (!chosen)
-        return gt_error_set(error, ENOMEM, "selecting GPUs: no memory");
     int status = 0;
-    for (const char *list = selects_all ? NULL : text; list && status == 0;) {
+    for (const char *list = text; list && status == 0;) {
         char name[MAX_NAME];
         int device = 0;
         list = next_name(list, name);
@@ -307,6 +303,27 @@ int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *
         if (status == 0)
             mark(frame, chosen, device);
     }
+    return status;
+}
+
+int gt_devices_named(const struct gt_frame *frame, const char *text, uint64_t *ret)
+{
+    bool *chosen = calloc(frame->device_count + 1, sizeof *chosen);
+    int status = chosen ? choose(frame, text, chosen, NULL) : -ENOMEM;
+    *ret = 0;
+    for (size_t i = 0; status == 0 && i < frame->device_count && i < 64; i++)
+        *ret |= (uint64_t)chosen[i] << i;
+    free(chosen);
+    return status;
+}
+
+int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *error)
+{
+    bool selects_all = !text || !text[strspn(text, " \t")];
+    bool *chosen = calloc(frame->device_count + 1, sizeof *chosen);
+    if (!chosen)
+        return gt_error_set(error, ENOMEM, "selecting GPUs: no memory");
+    int status = selects_all ? 0 : choose(frame, text, chosen, error);
     for (size_t i = 0; i < frame->device_count && status == 0; i++)
         frame->device[i].selected = selects_all || chosen[i];
     free(chosen);

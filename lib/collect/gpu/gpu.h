@@ -85,5 +85,7 @@ bool gt_pci_known(const struct gt_frame *frame, const char *pci);
  * its slices. NULL or blank selects all. -EINVAL names the part that fits no device, or more than one, and the known ones;
  * the selection is then unchanged. */
 int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *error);
+/* Find the first 64 devices that such a list names, as bits. Returns 0, -EINVAL or -ENOMEM. */
+int gt_devices_named(const struct gt_frame *frame, const char *text, uint64_t *ret);
 
 #endif

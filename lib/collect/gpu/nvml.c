@@ -61,6 +61,13 @@ static const struct gt_symbol symbols[] = {
     OPTIONAL(processes_utilization, "nvmlDeviceGetProcessesUtilizationInfo"),
     OPTIONAL(accounting_mode, "nvmlDeviceGetAccountingMode"),
     OPTIONAL(accounting, "nvmlDeviceGetAccountingStats"),
+    OPTIONAL(ecc_errors, "nvmlDeviceGetTotalEccErrors"),
+    OPTIONAL(remapped_rows, "nvmlDeviceGetRemappedRows"),
+    OPTIONAL(pcie_replays, "nvmlDeviceGetPcieReplayCounter"),
+    OPTIONAL(events_new, "nvmlEventSetCreate"),
+    OPTIONAL(events_register, "nvmlDeviceRegisterEvents"),
+    OPTIONAL(events_wait, "nvmlEventSetWait_v2"),
+    OPTIONAL(events_free, "nvmlEventSetFree"),
     OPTIONAL(process_utilization, "nvmlDeviceGetProcessUtilization"),
 };
 
@@ -283,6 +290,17 @@ static const enum gt_metric_id metrics[] = {
     GT_GPU_ENERGY,
     GT_GPU_RAM_PEAK,
     GT_GPU_RAM_PEAK_BOUND,
+    GT_GPU_ECC_CORRECTED,
+    GT_GPU_ECC_UNCORRECTED,
+    GT_GPU_ECC_CORRECTED_TOTAL,
+    GT_GPU_ECC_UNCORRECTED_TOTAL,
+    GT_GPU_REMAPPED_ROWS,
+    GT_GPU_REMAP_PENDING,
+    GT_GPU_REMAP_FAILED,
+    GT_GPU_PCIE_REPLAYS,
+    GT_GPU_NVLINK_ERRORS,
+    GT_GPU_XIDS,
+    GT_GPU_XID,
 };
 
 /* Of boards that are not cut into slices: slices have no accounts. */
@@ -307,6 +325,7 @@ static void nvml_close(void *state)
         free(nvml->gpu[i].rows.row);
         gt_nvml_marks_release(&nvml->gpu[i].marks);
     }
+    gt_nvml_close_health(nvml);
     free(nvml->gpu);
     free(nvml->fresh.row);
     free(nvml->buffer);
@@ -498,6 +517,7 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
     if (is_due)
         gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
     read_samples(nvml);
+    gt_nvml_read_health(nvml, frame->is_last);
     int warning = report_lost(nvml, frame, error);
     if (warning == 0)
         warning = report_wrong(nvml, frame, error);

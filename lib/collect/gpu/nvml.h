@@ -39,6 +39,9 @@ struct nvml_marks {
     struct gt_map number; /* by PID */
 };
 
+/* What the driver counts of a board's health, as last read. */
+enum { NVML_HEALTH = GT_GPU_XID - GT_GPU_ECC_CORRECTED + 1 };
+
 enum nvml_power { NVML_POWER_UNKNOWN, NVML_POWER_FIELD_INSTANT, NVML_POWER_USAGE, NVML_POWER_MODULE };
 
 struct nvml_gpu {
@@ -65,6 +68,8 @@ struct nvml_gpu {
     int major, minor;              /* compute capability, 0: not known */
     char file[24];                 /* "/dev/nvidia0", "" unknown */
     double value[GT_METRIC_COUNT]; /* as last read */
+    double health[NVML_HEALTH];    /* [metric - GT_GPU_ECC_CORRECTED] */
+    bool was_registered;           /* for events, or the driver has none */
     bool lists_unsupported;
     bool utilization_unsupported;
     struct nvml_rows rows;
@@ -80,6 +85,8 @@ struct nvml {
     struct nvml_gpu *gpu;
     size_t gpu_count;
     struct gt_pace values, lists, samples;
+    int64_t health_ns;          /* when health is read again, */
+    struct nvml_events *events; /* which XIDs are a part of; NULL: they are not told */
     struct gt_gpu_pids pids;
     uint64_t opened_us;     /* us since 1970 */
     uint64_t collected_us;  /* us since 1970: when it was asked before, or opened */
@@ -117,6 +124,14 @@ void gt_nvml_marks_release(struct nvml_marks *marks);
 /* Tells whether the driver keeps such marks, and what would make it. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);
 
+/* Read what tells of the health of all boards, once a minute and at the end. */
+void gt_nvml_read_health(struct nvml *nvml, bool is_last);
+void gt_nvml_close_health(struct nvml *nvml);
+/* Tells which of it there is, and reads it where that was not done. `state` is the collector's, NULL when it is not open. */
+void gt_nvml_survey_health(void *state, struct gt_availability *ret);
+
+/* Returns the number that a field or a sample holds, NaN for a type that is not known. */
+double gt_nvml_number(const union nvml_value *value, int type);
 /* Make room for at least `size` bytes in nvml->buffer. */
 int gt_nvml_buffer(struct nvml *nvml, size_t size);
 /* Note a result that tells that the device is gone. Returns true once one did. */

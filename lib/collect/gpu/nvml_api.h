@@ -14,6 +14,7 @@ enum nvml_result {
     NVML_NOT_FOUND = 6,
     NVML_INSUFFICIENT_SIZE = 7,
     NVML_DRIVER_NOT_LOADED = 9,
+    NVML_TIMEOUT = 10,
     NVML_FUNCTION_NOT_FOUND = 13,
     NVML_GPU_IS_LOST = 15,
     NVML_RESET_REQUIRED = 16,
@@ -29,6 +30,19 @@ enum {
     NVML_CLOCK_MEMORY = 2,
     NVML_SAMPLES_POWER = 0,
     NVML_SAMPLES_UTILIZATION = 1,
+    NVML_FIELD_ECC_CORRECTED = 3, /* since the driver was loaded */
+    NVML_FIELD_ECC_UNCORRECTED = 4,
+    NVML_FIELD_ECC_CORRECTED_TOTAL = 5, /* in the life of the board */
+    NVML_FIELD_ECC_UNCORRECTED_TOTAL = 6,
+    NVML_FIELD_LINK_FLIT_ERRORS = 38, /* of all NVLinks */
+    NVML_FIELD_LINK_DATA_ERRORS = 45,
+    NVML_FIELD_LINK_REPLAYS = 52,
+    NVML_FIELD_LINK_RECOVERIES = 59,
+    NVML_FIELD_PCIE_REPLAYS = 94,
+    NVML_FIELD_REMAPPED_CORRECTABLE = 142,
+    NVML_FIELD_REMAPPED_UNCORRECTABLE = 143,
+    NVML_FIELD_REMAP_PENDING = 144,
+    NVML_FIELD_REMAP_FAILED = 145,
     NVML_FIELD_POWER_AVERAGE = 185, /* mW over one second */
     NVML_FIELD_POWER_INSTANT = 186, /* mW */
     NVML_SCOPE_GPU = 0,
@@ -36,6 +50,11 @@ enum {
     NVML_SCOPE_MEMORY = 2, /* a part of the GPU's */
     NVML_MIG_ENABLED = 1,
     NVML_ACCOUNTING_ENABLED = 1,
+    NVML_ECC_CORRECTED = 0, /* kinds of errors, and what counts them */
+    NVML_ECC_UNCORRECTED = 1,
+    NVML_ECC_VOLATILE = 0,
+    NVML_ECC_AGGREGATE = 1,
+    NVML_EVENT_XID = 8,
 };
 
 /* Bits of the reasons for a lower clock. */
@@ -147,6 +166,13 @@ struct nvml_pci {
 };
 
 struct nvml_device; /* opaque */
+struct nvml_events; /* opaque: a set of events that are waited for */
+
+struct nvml_event {
+    struct nvml_device *device;
+    unsigned long long kind, number; /* number: of an XID */
+    unsigned gpu_instance, compute_instance;
+};
 
 struct nvml_functions {
     int (*init_v2)(void);
@@ -190,6 +216,14 @@ struct nvml_functions {
     int (*processes_utilization)(struct nvml_device *, struct nvml_processes_utilization *);
     int (*accounting_mode)(struct nvml_device *, unsigned *mode);
     int (*accounting)(struct nvml_device *, unsigned pid, struct nvml_accounting *);
+    int (*ecc_errors)(struct nvml_device *, int error, int counter, unsigned long long *count);
+    int (*remapped_rows)(struct nvml_device *, unsigned *correctable, unsigned *uncorrectable, unsigned *is_pending,
+                         unsigned *has_failed);
+    int (*pcie_replays)(struct nvml_device *, unsigned *count);
+    int (*events_new)(struct nvml_events **events);
+    int (*events_register)(struct nvml_device *, unsigned long long kinds, struct nvml_events *events);
+    int (*events_wait)(struct nvml_events *events, struct nvml_event *event, unsigned timeout_ms);
+    int (*events_free)(struct nvml_events *events);
     int (*process_utilization)(struct nvml_device *, struct nvml_process_utilization *, unsigned *count,
                                unsigned long long last_seen);
 };
@@ -202,6 +236,7 @@ _Static_assert(sizeof(struct nvml_process_utilization) == 32, "nvmlProcessUtiliz
 _Static_assert(sizeof(struct nvml_processes_utilization) == 24, "nvmlProcessesUtilizationInfo_v1_t");
 _Static_assert(sizeof(struct nvml_process_utilization_v1) == 40, "nvmlProcessUtilizationInfo_v1_t");
 _Static_assert(sizeof(struct nvml_accounting) == 56, "nvmlAccountingStats_t");
+_Static_assert(sizeof(struct nvml_event) == 32, "nvmlEventData_t");
 _Static_assert(sizeof(struct nvml_pci) == 68, "nvmlPciInfo_t");
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "collect/gpu/nvml.h"
 
-static double nvml_number(const union nvml_value *value, int type)
+double gt_nvml_number(const union nvml_value *value, int type)
 {
     switch (type) {
     case NVML_DOUBLE: return value->as_double;
@@ -32,7 +32,7 @@ static int read_field(struct nvml *nvml, struct nvml_gpu *gpu, unsigned field, u
     if (result == NVML_SUCCESS)
         result = value.result;
     if (result == NVML_SUCCESS)
-        *ret_watts = nvml_number(&value.value, value.type) / 1e3;
+        *ret_watts = gt_nvml_number(&value.value, value.type) / 1e3;
     return result;
 }
 
@@ -398,7 +398,7 @@ static double highest_sample(struct nvml *nvml, struct nvml_gpu *gpu, int which,
         memcpy(&sample, nvml->buffer + i * sizeof sample, sizeof sample);
         if (sample.time <= after)
             continue;
-        highest = fmax(highest, nvml_number(&sample.value, type));
+        highest = fmax(highest, gt_nvml_number(&sample.value, type));
         if (sample.time > *seen)
             *seen = sample.time;
     }

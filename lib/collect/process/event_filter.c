@@ -47,6 +47,10 @@ enum { MARKS = BPF_REG_8, KIND = BPF_REG_9 };
 #define SKIP_IF(to, value, count) CODE(BPF_JMP32 | BPF_JEQ | BPF_K, to, 0, count, (int)(value))
 #define SKIP_UNLESS(to, value, count) CODE(BPF_JMP32 | BPF_JNE | BPF_K, to, 0, count, (int)(value))
 #define ADD_TO_PASSES(from) CODE(BPF_ALU64 | BPF_OR | BPF_X, PASSES, from, 0, 0)
+#ifndef BPF_ATOMIC
+#define BPF_ATOMIC 0xc0 /* BPF_XADD, as older headers call it */
+#endif
+
 #define EXIT CODE(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
 /* 6 instructions: the mark of task number r0 is added to r7; r1 is where it lies. */

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/system_calls.h"
 #include "collect/process/pagemap.h"
 
 int gt_pidfd_open(pid_t pid)

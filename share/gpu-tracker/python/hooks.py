@@ -78,6 +78,8 @@ def _profile(hook, finder, callback):
 def _begin(hook):
     hook.note(f"python {'.'.join(map(str, sys.version_info[:3]))}")
     finder = _Finder(hook)
+    if os.environ.get("GPU_TRACKER_BLOCKS_MEMORY") == "torch":
+        hook.memory(load("memory")["read"])  # noqa: F821 (see sitecustomize)
     callback = hook.start(os.environ.get("GPU_TRACKER_PYTHON_BLOCKS", ""))
     if callback:
         _profile(hook, finder, callback)

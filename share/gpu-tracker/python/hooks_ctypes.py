@@ -44,24 +44,51 @@ def _qualified_name(code, frame):
 class Hook:
     def __init__(self, folder):
         library = ctypes.PyDLL(f"{folder}/libgputracker-blocks.so")
-        pointer, text = ctypes.c_void_p, ctypes.c_char_p
+        pointer, text, sizes = ctypes.c_void_p, ctypes.c_char_p, [ctypes.c_longlong] * 3
         for name, result, arguments in [("patterns", ctypes.c_int, [text]), ("function", pointer, [text, text]), ("name", pointer, [text]),
-                                        ("enter", pointer, [pointer]), ("leave", None, [pointer]), ("note", None, [text])]:
+                                        ("enter", pointer, [pointer]), ("leave", None, [pointer]), ("note", None, [text]),
+                                        ("memory_begin", pointer, [pointer, *sizes]), ("memory_end", None, [pointer, *sizes])]:
             function = getattr(library, f"gt_hook_{name}")
             function.restype, function.argtypes = result, arguments
             setattr(self, f"_{name}", function)
         self.open = {}  # by the identity of the frame
         self.names = {}  # by the identity of the code, which is kept
         self.is_off = False
+        self.reader = None  # of PyTorch's allocator: see memory.py
+
+    def memory(self, reader):
+        self.reader = reader
+
+    def read(self):
+        """What the allocator holds, or nothing."""
+        try:
+            return self.reader and self.reader()
+        except Exception as error:
+            self.reader = None
+            self.note(f"off PyTorch's allocator: {error}")
+            return None
+
+    def begin(self, name):
+        held = self.reader and self.read()
+        memory = self._memory_begin(name, *held) if held else None
+        return self._enter(name), memory
+
+    def end(self, call):
+        self._leave(call[0])
+        held = call[1] and self.read()
+        if held:
+            self._memory_end(call[1], *held)
 
     def note(self, line):
         self._note(line.encode("utf-8", "replace"))
 
     def enter(self, name):
-        return self._enter(self._name(name.encode("utf-8", "replace")))
+        name = self._name(name.encode("utf-8", "replace"))
+        return self.begin(name) if name else None
 
     def leave(self, call):
-        self._leave(call)
+        if call:
+            self.end(call)
 
     def start(self, patterns):
         """Returns None, or what sys.setprofile and threading.setprofile are to be given."""
@@ -107,7 +134,7 @@ class Hook:
                     return self.disable
                 self.tell_ends(code)
                 known = self.names[id(code)] = name, code
-            self.open[id(frame)] = self._enter(known[0])
+            self.open[id(frame)] = self.begin(known[0])
         except Exception as error:
             self.turn_off(error)
         return None
@@ -115,7 +142,7 @@ class Hook:
     def on_end(self, _code, _offset, _value):
         try:
             if self.open:
-                self._leave(self.open.pop(id(sys._getframe(1)), None))
+                self.leave(self.open.pop(id(sys._getframe(1)), None))
         except Exception as error:
             self.turn_off(error)
 
@@ -136,9 +163,9 @@ class Hook:
                 if known is None and len(self.names) < MOST_FUNCTIONS:
                     known = self.names[id(code)] = self.choose(code, frame), code
                 if known and known[0] and not (code.co_flags & GENERATOR and self.goes_on(frame, code, event)):
-                    self.open[id(frame)] = self._enter(known[0])
+                    self.open[id(frame)] = self.begin(known[0])
             elif event == "return" and id(frame) in self.open:
                 if not (frame.f_code.co_flags & GENERATOR and self.goes_on(frame, frame.f_code, event)):
-                    self._leave(self.open.pop(id(frame)))
+                    self.end(self.open.pop(id(frame)))
         except Exception as error:
             self.turn_off(error)

@@ -11,26 +11,29 @@ def _like(function, other):
 
 
 class _Calls:
-    """The calls that are open of one kind of object, which may be entered again before it is left."""
+    """The calls that are open of one kind of object, which may be entered again before it is left: (call, the one before) by object
+    and thread."""
 
     def __init__(self, hook):
         self.hook, self.open = hook, {}
 
     def begin(self, owner, name):
         try:
-            self.open.setdefault(id(owner), []).append((get_ident(), self.hook.enter(str(name))))
+            key = id(owner), get_ident()
+            self.open[key] = self.hook.enter(name if isinstance(name, str) else str(name)), self.open.get(key)
         except Exception as error:
             self.hook.note(f"off {type(error).__name__}: {error}")
 
     def end(self, owner):
         try:
-            calls, thread = self.open[id(owner)], get_ident()
-            at = next((i for i in reversed(range(len(calls))) if calls[i][0] == thread), -1)
-            self.hook.leave(calls.pop(at)[1])
-            if not calls:
-                del self.open[id(owner)]
-        except KeyError:
-            pass
+            key = id(owner), get_ident()
+            if key not in self.open:  # left by another thread
+                key = next((other for other in list(self.open) if other[0] == key[0]), None)
+            if key:
+                call, former = self.open.pop(key)
+                self.hook.leave(call)
+                if former:
+                    self.open[key] = former
         except Exception as error:
             self.hook.note(f"off {type(error).__name__}: {error}")
 

@@ -1,0 +1,60 @@
+#include "analyse/usage/ranks_below.h"
+
+#include <math.h>
+
+static void add_columns(const struct gt_usage *usage, struct gt_table *table)
+{
+    gt_table_column(table, "rank", "Rank", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "local_rank", "Local rank", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "launcher", "Numbered by", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "pid", "PID", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "processes", "Processes", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "ram_peak", "Peak RAM", GT_CELL_NUMBER, usage->machine->ram_unit);
+    gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "gpu_ram_peak", "Peak GPU RAM", GT_CELL_NUMBER, usage->machine->gpu_ram_unit);
+    gt_table_column(table, "gpu_percent", "GPU utilization", GT_CELL_NUMBER, "%");
+    gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "gpu_energy", "GPU energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "gpus", "GPUs", GT_CELL_TEXT, NULL);
+}
+
+/* Of those devices that were measured. */
+static double energy_of(const struct gt_local_rank *rank)
+{
+    const double parts[] = {rank->cpu_energy, rank->dram_energy, rank->gpu_energy};
+    double sum = NAN;
+    for (int i = 0; i < 3; i++)
+        if (!isnan(parts[i]))
+            sum = isnan(sum) ? parts[i] : sum + parts[i];
+    return sum;
+}
+
+static void add_rank(const struct gt_usage *usage, struct gt_table *table, const struct gt_local_rank *rank)
+{
+    gt_table_integer(table, rank->rank);
+    if (rank->local > 0)
+        gt_table_integer(table, rank->local - 1);
+    else
+        gt_table_number(table, NAN);
+    gt_table_text(table, rank->launcher);
+    gt_table_integer(table, rank->pid);
+    gt_table_integer(table, (int64_t)rank->processes);
+    gt_table_number(table, rank->ram_peak / usage->ram_unit);
+    gt_table_number(table, rank->cpu_time);
+    gt_table_number(table, rank->gpu_ram_peak / usage->gpu_ram_unit);
+    gt_table_number(table, rank->gpu_utilization * 100);
+    gt_table_number(table, energy_of(rank));
+    gt_table_number(table, rank->gpu_energy);
+    gt_table_text(table, *rank->gpus ? rank->gpus : NULL);
+}
+
+void gt_ranks_below_add(const struct gt_usage *usage, struct gt_node *root)
+{
+    const struct gt_outcome *outcome = usage->outcome;
+    if (!outcome->rank_count)
+        return;
+    struct gt_table *table = gt_report_table(root, "ranks", "Ranks below the tracker");
+    add_columns(usage, table);
+    for (size_t i = 0; i < outcome->rank_count; i++)
+        add_rank(usage, table, &outcome->rank[i]);
+}

@@ -1,0 +1,130 @@
+#include "sample/rank_finder.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+struct text {
+    char bytes[1 << 16]; /* longer ones are cut: launchers' variables stand among the first */
+    size_t length;
+};
+
+static const char *find_variable(const void *context, const char *name)
+{
+    const struct text *text = context;
+    size_t length = strlen(name);
+    for (const char *at = text->bytes; at < text->bytes + text->length; at += strlen(at) + 1)
+        if (!strncmp(at, name, length) && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}
+
+/* Returns false for a process that is not shown, or has none. */
+static bool read_environment(const struct gt_root *root, pid_t pid, struct text *ret)
+{
+    ssize_t length = gt_root_read_process(root, pid, "environ", ret->bytes, sizeof ret->bytes);
+    ret->length = length > 0 ? (size_t)length : 0;
+    return length > 0;
+}
+
+static bool is_same(const struct gt_rank_place *a, const struct gt_rank_place *b)
+{
+    return a->rank == b->rank && a->launcher == b->launcher;
+}
+
+static struct gt_rank_group *add_group(struct gt_rank_finder *finder, const struct gt_rank_place *place,
+                                       const struct text *text, pid_t pid)
+{
+    const char *visible = find_variable(text, "CUDA_VISIBLE_DEVICES");
+    struct gt_rank_group **slot = GT_GROW_BY_ONE(finder->group, finder->count);
+    struct gt_rank_group *group = slot ? calloc(1, sizeof *group) : NULL;
+    if (!group)
+        return NULL;
+    *slot = group;
+    finder->count++;
+    group->figures = (struct gt_local_rank){
+        .rank = (int)place->rank,
+        .local = (int)place->local + 1,
+        .size = (int)place->size,
+        .pid = pid,
+        .ram_peak = NAN,
+        .gpu_ram_peak = NAN,
+        .gpu_utilization = NAN,
+        .cpu_energy = NAN,
+        .dram_energy = NAN,
+        .gpu_energy = NAN,
+    };
+    snprintf(group->figures.launcher, sizeof group->figures.launcher, "%s", place->launcher);
+    snprintf(group->visible, sizeof group->visible, "%s", visible ? visible : "");
+    return group;
+}
+
+static struct gt_rank_group *find_group(struct gt_rank_finder *finder, const struct gt_rank_place *place)
+{
+    for (size_t i = 0; i < finder->count; i++)
+        if (finder->group[i]->figures.rank == place->rank &&
+            !strcmp(finder->group[i]->figures.launcher, place->launcher))
+            return finder->group[i];
+    return NULL;
+}
+
+static void join(struct gt_process *process, struct gt_rank_group *group)
+{
+    if (group && process->rank != group)
+        group->figures.processes++;
+    process->rank = group;
+}
+
+/* A program that executes another one, as env does, may have told nothing yet. */
+static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, const struct gt_tree *tree,
+                   struct gt_process *process)
+{
+    struct text text;
+    struct gt_rank_place place;
+    const struct gt_process *parent = process->is_main ? NULL : gt_tree_find(tree, process->parent);
+    memcpy(process->rank_name, process->name, sizeof process->rank_name);
+    if (parent && parent->rank && !process->rank)
+        join(process, parent->rank);
+    if ((process->is_forked && !process->is_main) || !read_environment(root, process->pid, &text))
+        return 0;
+    gt_rank_place(&place, &(struct gt_rank_environment){find_variable, &text});
+    if (!finder->has_base && process->is_main) {
+        finder->has_base = true;
+        finder->base = place;
+    }
+    if (!place.launcher || place.rank < 0 || process->is_main || is_same(&place, &finder->base))
+        return 0;
+    struct gt_rank_group *group = find_group(finder, &place);
+    if (!group)
+        group = add_group(finder, &place, &text, process->pid);
+    join(process, group);
+    return group ? 0 : -ENOMEM;
+}
+
+int gt_rank_finder_look(struct gt_rank_finder *finder, const struct gt_root *root, const struct gt_tree *tree)
+{
+    int status = 0;
+    for (size_t i = 0; i < tree->count && !status; i++) {
+        struct gt_process *process = tree->process[i];
+        bool has_executed = process->rank_was_forked && !process->is_forked;
+        bool is_new = !process->rank_name[0];
+        if (process->is_zombie || process->is_gone)
+            continue;
+        if (is_new || has_executed || memcmp(process->rank_name, process->name, sizeof process->rank_name) != 0)
+            status = look_at(finder, root, tree, process);
+        process->rank_was_forked = process->is_forked;
+    }
+    return status;
+}
+
+void gt_rank_finder_close(struct gt_rank_finder *finder)
+{
+    for (size_t i = 0; i < finder->count; i++)
+        free(finder->group[i]);
+    free(finder->group);
+    *finder = (struct gt_rank_finder){0};
+}

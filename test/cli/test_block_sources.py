@@ -1,0 +1,190 @@
+"""Ranges of ITT, Kokkos, roctx and MPI as code blocks; those of NVTX are in test_nvtx.py."""
+import ctypes.util
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+BUILD = pathlib.Path(__file__).parents[2] / "build"
+LIBRARY = BUILD / "lib" / "gpu-tracker" / "libgputracker-blocks.so"
+RANGES = str(BUILD / "test" / "truth" / "ranges")
+
+
+@pytest.fixture
+def ranges(cli, tmp_path):
+    """ranges("itt", [program, ...]): the completed run, and (process, name, calls, seconds) of each block."""
+
+    def run(source, command, *options, **keywords):
+        done = cli("run", "--quiet", "--no-history", "--overwrite", "--st=1", "--tf=run.sqlite", f"--blocks-from={source}", *options,
+                   "--", *command, **keywords)
+        done.stderr = re.sub("^  !.*\n", "", done.stderr, flags=re.MULTILINE)  # of the machine, of the summary
+        with sqlite3.connect(tmp_path / "run.sqlite") as file:
+            is_any = file.execute("SELECT 1 FROM sqlite_master WHERE name = 'blocks'").fetchone()
+            summed = ("SELECT process_id, code_block_name, sum(position), sum(iif(position = 1, monotonic, -monotonic)) FROM blocks "
+                      "GROUP BY 1, 2 ORDER BY 1, 2")
+            return done, file.execute(summed).fetchall() if is_any else []
+
+    return run
+
+
+def names(found):
+    return {name: count for _, name, count, _ in found}
+
+
+def test_kokkos(ranges):
+    done, found = ranges("kokkos", [RANGES, "kokkos"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
+    assert names(found) == {"solve": 1, "Axpy": 1, "Dot": 1, "section": 2}
+
+
+def test_itt(ranges):
+    done, found = ranges("itt", [RANGES, "itt"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1 1 1 1\n1\n", "")
+    assert names(found) == {"app:step": 1, "made before:step": 1, "app:(unnamed)": 1}
+    done, found = ranges("itt", [RANGES, "itt"], "--blocks-domains=app")
+    assert done.stdout.startswith("1 0 1 1\n") and names(found) == {"app:step": 1, "app:(unnamed)": 1}
+
+
+def test_roctx(ranges, fake):
+    """Beside the library of ROCm, whose numbers the program gets; and where there is none."""
+    done, found = ranges("roctx", [RANGES, "roctx", fake("roctx64")])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 1 1 0 1001\n2 2002\n", "")
+    assert names(found) == {"forward": 1, "inner": 1, "anywhere": 1}
+    done, found = ranges("roctx", [RANGES, "roctx"])
+    assert done.stdout.startswith("0 1 1 0 ") and names(found) == {"forward": 1, "inner": 1, "anywhere": 1}
+    done, found = ranges("mpi", [RANGES, "roctx", fake("roctx64")])
+    assert done.stdout == "0 1 1 0 1001\n2 2002\n" and not found and "no MPI call was seen" in done.stderr
+
+
+def test_each_source_has_its_variable(ranges):
+    """And no other's: nothing is preloaded unless it is asked for."""
+    variables = ["NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64", "KOKKOS_TOOLS_LIBS", "LD_PRELOAD"]
+    show = ["sh", "-c", "".join(f'echo "${name}"; ' for name in variables)]
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    for source, expected in (("nvtx", [1, 0, 0, 0]), ("itt", [0, 1, 0, 0]), ("kokkos", [0, 0, 1, 0]), ("roctx,mpi", [0, 0, 0, 1]),
+                             ("all", [1, 1, 1, 0])):
+        printed = ranges(source, show, env=environment)[0].stdout.splitlines()
+        assert printed == [str(LIBRARY) if is_set else "" for is_set in expected], source
+    kept = {**environment, "LD_PRELOAD": "libc.so.6"}
+    assert ranges("mpi", show, env=kept)[0].stdout == f"\n\n\nlibc.so.6:{LIBRARY}\n"
+
+
+def test_path_that_cannot_be_preloaded(gpu_tracker, tmp_path):
+    prefix = tmp_path / "a folder"
+    for path in "bin", "lib/gpu-tracker":
+        (prefix / path).mkdir(parents=True)
+    shutil.copy(gpu_tracker, prefix / "bin")
+    shutil.copy(LIBRARY, prefix / "lib/gpu-tracker")
+    words = [prefix / "bin/gpu-tracker", "run", "--quiet", "--no-history", "--tf=run.csv", "--blocks-from=mpi", "--", "touch", "started"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 125 and "its path holds a space" in done.stderr and [path.name for path in tmp_path.iterdir()] == ["a folder"]
+
+
+# Rank 1 comes late; rank 0 prints how long it waited for it, and how long it then was in MPI_Test.
+MPI = """
+#include <stdio.h>
+#include <time.h>
+/* As Open MPI has them, so that its headers need not be there. */
+extern char ompi_mpi_comm_world[], ompi_mpi_double[], ompi_mpi_int[], ompi_mpi_op_sum[];
+int MPI_Init(int *, char ***), MPI_Comm_rank(void *, int *), MPI_Finalize(void);
+int MPI_Allreduce(const void *, void *, int, void *, void *, void *), MPI_Send(const void *, int, void *, int, int, void *);
+int MPI_Irecv(void *, int, void *, int, int, void *, void **), MPI_Test(void **, int *, void *);
+double MPI_Wtime(void);
+static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); }
+int main(int count, char **words)
+{
+    int rank, done = 0, message = 0;
+    double sum, waited = 0, polled = 0;
+    void *request;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(ompi_mpi_comm_world, &rank);
+    for (int i = 0; i < 3; i++) {
+        if (rank == 1)
+            rest();
+        double one = 1, begin = MPI_Wtime();
+        MPI_Allreduce(&one, &sum, 1, ompi_mpi_double, ompi_mpi_op_sum, ompi_mpi_comm_world);
+        waited += MPI_Wtime() - begin;
+    }
+    if (rank == 1) {
+        rest();
+        MPI_Send(&message, 1, ompi_mpi_int, 0, 0, ompi_mpi_comm_world);
+    } else {
+        MPI_Irecv(&message, 1, ompi_mpi_int, 1, 0, ompi_mpi_comm_world, &request);
+        while (!done) {
+            double begin = MPI_Wtime();
+            MPI_Test(&request, &done, NULL);
+            polled += MPI_Wtime() - begin;
+        }
+        printf("%.6f %.6f %g\\n", waited, polled, sum);
+    }
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def mpi(tmp_path_factory):
+    if not shutil.which("mpirun") or ctypes.util.find_library("mpi") != "libmpi.so.40":
+        pytest.skip("there is no Open MPI here")
+    program = tmp_path_factory.mktemp("mpi") / "wait"
+    program.with_suffix(".c").write_text(MPI)
+    subprocess.run(["gcc", "-o", program, program.with_suffix(".c"), "-l:libmpi.so.40"], check=True)
+    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", program]
+
+
+def test_mpi_shows_who_waits(ranges, mpi):
+    done, found = ranges("mpi", mpi)
+    assert done.returncode == 0 and done.stderr == "", done
+    waited, polled, reduced = map(float, done.stdout.split())
+    waiting = {name: (count, seconds) for process, name, count, seconds in found if (process, "MPI_Irecv") in [row[:2] for row in found]}
+    assert waiting["MPI_Allreduce"] == (3, pytest.approx(waited, rel=0.05)) and reduced == 2
+    assert waiting["MPI_Test"][0] <= 3 and 0 < waiting["MPI_Test"][1] < polled  # whose clock is read outside ours
+    assert len({process for process, *_ in found}) == 2 and names(found)["MPI_Finalize"] == 1
+
+
+PYTHON = {
+    "nvtx": """
+import nvtx
+@nvtx.annotate("decorated", domain="mine")
+def f(): pass
+for _ in range(3): f()
+with nvtx.annotate("context"): pass
+nvtx.end_range(nvtx.start_range("anywhere"))
+domain = nvtx.get_domain("fast")
+named = domain.get_event_attributes(message="named")
+domain.push_range(named)
+domain.pop_range()
+with nvtx.annotate("off", domain="OFF"): pass
+""",
+    "ittapi": """
+import ittapi
+with ittapi.task("outer"):
+    with ittapi.task("inner", domain="mine"): pass
+with ittapi.task("off", domain="OFF"): pass
+""",
+}
+
+
+@pytest.mark.parametrize("package, source, expected", [
+    ("nvtx", "nvtx", {"mine:decorated": 3, "context": 1, "anywhere": 1, "fast:named": 1}),
+    ("ittapi", "itt", {"ittapi:outer": 1, "mine:inner": 1}),
+])
+def test_packages_of_python(ranges, package, source, expected):
+    pytest.importorskip(package, reason=f"PyPI's {package} is not installed")
+    done, found = ranges(source, [sys.executable, "-c", PYTHON[package]], "--blocks-domains=^(default|mine|fast|ittapi)$")
+    assert (done.returncode, done.stderr) == (0, "") and names(found) == expected
+
+
+def test_marks_of_our_own_beside_a_preloaded_library(ranges, tmp_path):
+    """A program that is linked with libgputracker has its own part of it, whose functions nothing stands before."""
+    (tmp_path / "marks.c").write_text('#include <gpu_tracker.h>\nint main(void) { GT_BLOCK("ours"); return gt_block_trouble() != NULL; }')
+    subprocess.run(["gcc", "-o", "marks", f"-I{BUILD.parent}/include", "marks.c", f"-L{BUILD}", "-lgputracker", f"-Wl,-rpath,{BUILD}"],
+                   cwd=tmp_path, check=True)
+    done, found = ranges("mpi", ["./marks"])
+    assert done.returncode == 0 and names(found) == {"ours": 1}
