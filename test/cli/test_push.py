@@ -70,6 +70,7 @@ def test_all_of_a_recording_is_there_once(server, real, push):
         assert counts(server, "whole") == [str(samples)] * 2
         assert counts(server, "whole", "process_samples") == [str(details)] * 2
         assert counts(server, "whole", "calls") == ["2", "2"]
+        assert counts(server, "whole", "minutes") == [str(rows_of(real, "minutes"))] * 2
         assert server.number("SELECT count() FROM finals WHERE job = 'whole'") == server.number(
             "SELECT uniqExact(scope, metric) FROM finals WHERE job = 'whole'") > 10
         assert server.ask("SELECT count(), max(complete) FROM trackers WHERE job = 'whole'") == "2\t1\n"  # its begin and its end
