@@ -19,7 +19,7 @@ from clickhouse import PASSWORD, SERVER, Server, free_port
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 from simulate_job import make_job
 
-pytestmark = pytest.mark.skipif(not SERVER, reason="there is no clickhouse-server (Debian: clickhouse-server)")
+pytestmark = pytest.mark.skipif(not SERVER, reason="there is no clickhouse-server: make test-clickhouse installs it")
 ROWS = 300
 
 
