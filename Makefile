@@ -76,7 +76,7 @@ $(BUILD)/inject/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -ffunction-sections -fdata-sections -c -o $@ $<
 
-$(INJECT): $(INJECT_OBJ) inject/exports.map
+$(INJECT): $(INJECT_OBJ) inject/exports.map Makefile
 	@mkdir -p $(@D) && $(SAY) "LD $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F),--gc-sections,-Bsymbolic,-z,nodelete,-z,defs,--as-needed,-s -Wl,--version-script=inject/exports.map -o $@ $(INJECT_OBJ) -ldl -pthread
 
@@ -95,7 +95,9 @@ $(BUILD)/test/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
 
 $(UNIT): %: %.o $(SUPPORT) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o %.a,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
+
+$(BUILD)/test/unit/test_range: $(filter $(BUILD)/inject/inject/%,$(INJECT_OBJ))
 
 $(FUZZ): %: %.o $(filter %.o,$(FUZZ_MAIN)) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"

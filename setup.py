@@ -136,8 +136,8 @@ class BuildLibrary(build_clib):
         folder = os.path.join(self.build_temp, "hook")
         include = [*INCLUDE, "inject", sysconfig.get_path("include")]
         objects = self.compiler.compile(HOOK_SOURCES, folder, MACROS, include, extra_postargs=COMPILE)
-        self.compiler.link_shared_object(objects, os.path.basename(HOOK), folder, extra_postargs=[
-            "-Wl,--strip-debug,-rpath,$ORIGIN", f"-L{os.path.dirname(blocks)}", f"-l:{os.path.basename(BLOCKS)}"])
+        self.compiler.link_shared_object([*objects, blocks], os.path.basename(HOOK), folder,
+                                         extra_postargs=["-Wl,--strip-debug,-rpath,$ORIGIN"])
         return os.path.join(folder, os.path.basename(HOOK))
 
     def build_brought(self, folder):

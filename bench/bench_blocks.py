@@ -166,12 +166,28 @@ def marks():
     table(["a border of a block", "program", "ns", "CPU ns"], rows)
 
 
+def ranges():
+    """What programs mark for other tools, beside a mark of ours in the same process."""
+    library = BUILD / "lib/gpu-tracker/libgputracker-blocks.so"
+    columns = []
+    for cpu in "yes", "no":
+        with tempfile.TemporaryDirectory() as folder:
+            settings = {"GPU_TRACKER_BLOCKS": folder, "GPU_TRACKER_BLOCKS_CPU": cpu, "GPU_TRACKER_BLOCKS_MOST": "100000000",
+                        "GPU_TRACKER_BLOCKS_DOMAINS": "default|ON"}
+            done = subprocess.run([BUILD / "bench/bench_range", "20000", library], capture_output=True, text=True, check=True,
+                                  env={**os.environ, **settings})
+            columns.append(dict(line.split("\t") for line in done.stdout.splitlines()))
+    table(["a whole range", "CPU ns", "without CPU time"], [[name, *(column[name] for column in columns)] for name in columns[0]])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave the largest size out")
     arguments = parser.parse_args()
     print(f"Code blocks. {machine()}.\n")
     marks()
+    print()
+    ranges()
     print()
     sizes = [(20_000, 2_000), (1_000_000, 100_000)]
     own_blocks()

@@ -132,7 +132,7 @@ def split_commands(arguments):
     """(name, command for a process and a file without suffix)"""
     yield "C loop", lambda pid, file: [BUILD / "bench/bench_floor", str(pid), str(arguments.period), "machine"]
     for program in arguments.programs:
-        ours = [program, "attach", "--sleep-time", str(arguments.period)]
+        ours = [os.path.abspath(program), "attach", "--sleep-time", str(arguments.period)]
         yield f"{program}, no file", lambda pid, file, ours=ours: [*ours, str(pid)]
         for kind in ("csv", "sqlite"):
             yield f"{program}, {kind}", lambda pid, file, ours=ours, kind=kind: [

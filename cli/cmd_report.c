@@ -86,9 +86,10 @@ static int print_request(const struct options *options, const struct output *out
 {
     struct gt_error error = {0};
     char *request = NULL, *doubt = NULL;
-    int status = is_folder(paths[0]) ? gt_folder_request(paths[0], options->request, &request, &doubt, &error)
-                                     : gt_recording_request((const char *const *)paths, (size_t)count, options->request,
-                                                            &request, &doubt, &error);
+    const struct gt_folder_options wanted = settings_job(options);
+    int status = is_job(paths[0]) ? gt_folder_request(paths[0], options->request, &wanted, &request, &doubt, &error)
+                                  : gt_recording_request((const char *const *)paths, (size_t)count, options->request,
+                                                         &request, &doubt, &error);
     if (status < 0)
         return say_failure(status, &error);
     if (doubt)
@@ -195,8 +196,8 @@ static int run(const struct options *options, int count, char **operands)
         if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]))
             return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", operands[i]);
     for (int i = 0; i < count; i++)
-        if (options->request && is_job(operands[i]) && (count > 1 || !is_folder(operands[i])))
-            return say_usage("--request takes one folder, or tracking files");
+        if (options->request && count > 1 && is_job(operands[i]))
+            return say_usage("--request takes one job, or tracking files");
     if (options->watch > 0 && count > 1)
         return say_usage("--watch looks at one folder");
     int status = gt_rules_check(options->limits.value, &error);

@@ -118,7 +118,7 @@ static unsigned distance(const char *a, const char *b)
     unsigned row[COMPARED_LENGTH + 1], width = (unsigned)strnlen(b, COMPARED_LENGTH);
     for (unsigned i = 0; i <= width; i++)
         row[i] = i;
-    for (unsigned i = 0; a[i] && i < COMPARED_LENGTH; i++) {
+    for (unsigned i = 0; i < COMPARED_LENGTH && a[i]; i++) {
         unsigned diagonal = row[0];
         row[0] = i + 1;
         for (unsigned j = 1; j <= width; j++) {

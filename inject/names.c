@@ -7,11 +7,13 @@
 #include "blocks/block.h"
 #include "process.h"
 
-enum { LONGEST = 65536, LONGEST_DOMAIN = 200, DOMAINS = 10000 };
+enum { LONGEST = 65536, LONGEST_DOMAIN = 200, DOMAINS = 10000, NAME_SLOTS = 16384 };
 
-/* They outlive a fork, as the program has them in its variables. */
+/* They outlive a fork, as the program has them in its variables. Names are found by a hash; the slots behind one may hold others of it. */
 static _Atomic(struct gt_range_domain *) domains;
 static atomic_int domain_count;
+static _Atomic(struct gt_range_name *) names[NAME_SLOTS];
+static atomic_int name_count;
 /* Where there are too many. NULL would be the default one. */
 static struct gt_range_domain too_many = {.is_off = true};
 
@@ -173,16 +175,16 @@ static bool is_name(const struct gt_range_name *name, uint64_t hash, const struc
            memcmp(name->given, text, length) == 0;
 }
 
-/* Caller holds the mutex; `slot` is where the search for it ended, others may have taken it meanwhile. */
+/* Caller holds the mutex. Others may have added it since it was looked for. */
 static struct gt_range_name *add_name(struct gt_range_process *process, struct gt_range_domain *domain, uint64_t hash,
                                       const char *text, size_t length)
 {
     struct gt_range_name *name;
     size_t slot = hash % NAME_SLOTS;
-    for (; (name = atomic_load(&process->name[slot])); slot = (slot + 1) % NAME_SLOTS)
+    for (; (name = atomic_load(&names[slot])); slot = (slot + 1) % NAME_SLOTS)
         if (is_name(name, hash, domain, text, length))
             return name;
-    if (atomic_load(&process->name_count) >= GT_RANGE_NAMES)
+    if (atomic_load(&name_count) >= GT_RANGE_NAMES)
         return NULL;
     name = make_name(process, domain, text, length);
     if (!name)
@@ -190,8 +192,8 @@ static struct gt_range_name *add_name(struct gt_range_process *process, struct g
     name->domain = domain;
     name->hash = hash;
     name->length = length;
-    atomic_store_explicit(&process->name[slot], name, memory_order_release);
-    atomic_fetch_add(&process->name_count, 1);
+    atomic_store_explicit(&names[slot], name, memory_order_release);
+    atomic_fetch_add(&name_count, 1);
     return name;
 }
 
@@ -203,7 +205,7 @@ static struct gt_range_name *name_of(struct gt_range_domain *domain, const char 
         return NULL;
     length = without_tail(text, length);
     uint64_t hash = hash_of(domain, text, length);
-    for (size_t slot = hash % NAME_SLOTS; (name = atomic_load_explicit(&process->name[slot], memory_order_acquire));
+    for (size_t slot = hash % NAME_SLOTS; (name = atomic_load_explicit(&names[slot], memory_order_acquire));
          slot = (slot + 1) % NAME_SLOTS)
         if (is_name(name, hash, domain, text, length))
             return name;

@@ -55,8 +55,6 @@ static void begin(void)
     process->selects_domains = read_regex(&process->domains, GT_BLOCKS_DOMAINS_ENVIRONMENT);
     process->selects_names = read_regex(&process->names, GT_BLOCKS_NAMES_ENVIRONMENT);
     process->most = most && atoll(most) > 0 ? (uint64_t)atoll(most) : GT_RANGE_MOST;
-    process->name = process->can_write ? calloc(NAME_SLOTS, sizeof *process->name) : NULL;
-    process->can_write = process->name;
 }
 
 struct gt_range_process *gt_range_process(void)

@@ -9,8 +9,6 @@
 #include "gpu_tracker.h"
 #include "ranges.h"
 
-enum { NAME_SLOTS = 16384 }; /* a power of two */
-
 struct gt_range_domain {
     struct gt_range_domain *next;
     enum gt_block_source_id source;
@@ -64,9 +62,7 @@ struct gt_range_process {
     uint64_t most;
     atomic_uint_fast64_t calls, dropped[LIMITS];
     atomic_uint_fast64_t seen[GT_BLOCK_SOURCES];
-    atomic_uint_fast32_t name_count;
-    _Atomic(struct gt_range_name *) *name; /* NAME_SLOTS */
-    struct gt_open_range *open;
+    struct gt_open_range *open; /* left alone in a child, where another thread may have been growing it */
     uint32_t open_count, open_capacity, first_free; /* number + 1, 0: none */
     struct gt_range_pair *pairs;                    /* see roctx.c */
     size_t pair_count, pair_capacity;

@@ -146,12 +146,14 @@ static int request_of(const struct gt_job *job, const char *kind, struct gt_buff
     return request->failed || doubt->failed ? gt_error_system(error, ENOMEM, "request") : 0;
 }
 
-int gt_folder_request(const char *folder, const char *kind, char **ret, char **doubt, struct gt_error *error)
+int gt_folder_request(const char *folder, const char *kind, const struct gt_folder_options *options, char **ret,
+                      char **doubt, struct gt_error *error)
 {
+    GT_OWN(struct gt_folder_options, own, options);
     struct gt_job_source source;
     struct gt_job job;
     struct gt_buffer request = {0}, sentence = {0};
-    int status = gt_job_folder_open(&source, folder, error);
+    int status = open_source(&source, folder, &own, error);
     if (status < 0)
         return status;
     status = gt_job_read(&job, &source, error);

@@ -55,7 +55,8 @@ int gt_folder_view(const char *folder, const struct gt_folder_options *options, 
 int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
                       struct gt_report **ret, struct gt_error *error);
 /* Say what to ask for next time, as gt_recording_request does, for a job of several ranks. */
-int gt_folder_request(const char *folder, const char *kind, char **ret, char **doubt, struct gt_error *error);
+int gt_folder_request(const char *folder, const char *kind, const struct gt_folder_options *options, char **ret,
+                      char **doubt, struct gt_error *error);
 /* Report the calls of the code blocks that all ranks collected. -ENOENT: there are none. */
 int gt_folder_blocks(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                      struct gt_error *error);

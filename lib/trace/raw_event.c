@@ -168,6 +168,19 @@ static int take_next(struct gt_raw_event *item, struct gt_walk *walk, struct gt_
     return gt_walk_value(walk, &value) < 0 ? -EBADMSG : gt_raw_event_take_member(item, key, value);
 }
 
+struct gt_raw_event gt_raw_event_of(struct gt_span name, int64_t start, int64_t duration)
+{
+    return (struct gt_raw_event){.name = name,
+                                 .start = start,
+                                 .duration = duration,
+                                 .bytes = -1,
+                                 .correlation = GT_TRACE_NO_ID,
+                                 .external = GT_TRACE_NO_ID,
+                                 .step = GT_TRACE_NO_STEP,
+                                 .phase = 'X',
+                                 .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+}
+
 int gt_raw_event_parse(struct gt_raw_event *item, struct gt_span text)
 {
     struct gt_walk walk;

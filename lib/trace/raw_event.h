@@ -21,6 +21,9 @@ struct gt_raw_event {
     bool has_others; /* there are members but those above, "ph", "ts" and "dur", or two "cat" */
 };
 
+/* Returns an event that lasts `duration` from `start` on ("ph": "X"), and of which nothing else is told. */
+struct gt_raw_event gt_raw_event_of(struct gt_span name, int64_t start, int64_t duration);
+
 /* Reads an event. Returns 0; 1 for an empty object, as TensorFlow ends its lists with; -EBADMSG where it is no JSON,
  * has no "ph" or a time that is no number. Only after 0 does *item mean something. */
 int gt_raw_event_parse(struct gt_raw_event *item, struct gt_span text);

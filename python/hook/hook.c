@@ -40,7 +40,7 @@ static struct {
     struct entries open;
     PyObject *reader; /* of PyTorch's allocator, or NULL: see share/gpu-tracker/python/memory.py */
     PyObject *monitoring, *tool, *disable, *local_events; /* from 3.12 on */
-    bool is_off;
+    bool has_begun, is_off;
 } hook;
 
 /* ---- what fails ---- */
@@ -407,8 +407,10 @@ static PyObject *start(PyObject *self, PyObject *patterns)
     (void)self;
     if (!text)
         return NULL;
-    if (gt_hook_patterns(text) < 1)
+    if (hook.has_begun ||
+        gt_hook_patterns(text) < 1) /* a further interpreter has objects of its own: its calls are not looked at */
         Py_RETURN_NONE;
+    hook.has_begun = true;
     static PyMethodDef profile_method = {"on_profile", (PyCFunction)(void (*)(void))on_profile, METH_FASTCALL, NULL};
     entries_init(&hook.open);
     hook.monitoring = PySys_GetObject("monitoring"); /* borrowed from sys, which stays */
@@ -433,8 +435,8 @@ static PyObject *note(PyObject *self, PyObject *line)
 static PyObject *memory(PyObject *self, PyObject *reader)
 {
     (void)self;
-    Py_XDECREF(hook.reader);
-    hook.reader = Py_NewRef(reader);
+    if (!hook.reader && !hook.has_begun)
+        hook.reader = Py_NewRef(reader);
     Py_RETURN_NONE;
 }
 

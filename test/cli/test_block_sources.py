@@ -95,6 +95,7 @@ int MPI_Init(int *, char ***), MPI_Comm_rank(void *, int *), MPI_Finalize(void);
 int MPI_Allreduce(const void *, void *, int, void *, void *, void *), MPI_Send(const void *, int, void *, int, int, void *);
 int MPI_Irecv(void *, int, void *, int, int, void *, void **), MPI_Test(void **, int *, void *);
 double MPI_Wtime(void);
+void mpi_barrier_(int *, int *); /* Fortran's, which calls that of C */
 static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); }
 int main(int count, char **words)
 {
@@ -122,8 +123,9 @@ int main(int count, char **words)
         }
         printf("%.6f %.6f %g\\n", waited, polled, sum);
     }
+    mpi_barrier_(&(int){0}, &done);
     MPI_Finalize();
-    return 0;
+    return done;
 }
 """
 
@@ -134,7 +136,7 @@ def mpi(tmp_path_factory):
         pytest.skip("there is no Open MPI here")
     program = tmp_path_factory.mktemp("mpi") / "wait"
     program.with_suffix(".c").write_text(MPI)
-    subprocess.run(["gcc", "-o", program, program.with_suffix(".c"), "-l:libmpi.so.40"], check=True)
+    subprocess.run(["gcc", "-o", program, program.with_suffix(".c"), "-l:libmpi.so.40", "-l:libmpi_mpifh.so.40"], check=True)
     return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", program]
 
 
@@ -145,7 +147,7 @@ def test_mpi_shows_who_waits(ranges, mpi):
     waiting = {name: (count, seconds) for process, name, count, seconds in found if (process, "MPI_Irecv") in [row[:2] for row in found]}
     assert waiting["MPI_Allreduce"] == (3, pytest.approx(waited, rel=0.05)) and reduced == 2
     assert waiting["MPI_Test"][0] <= 3 and 0 < waiting["MPI_Test"][1] < polled  # whose clock is read outside ours
-    assert len({process for process, *_ in found}) == 2 and names(found)["MPI_Finalize"] == 1
+    assert len({process for process, *_ in found}) == 2 and names(found)["MPI_Finalize"] == names(found)["MPI_Barrier"] == 1
 
 
 PYTHON = {

@@ -3,6 +3,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -126,3 +127,11 @@ def test_the_library_of_blocks_is_found_from_the_program(prefix, tmp_path):
     program = [prefix / "bin/gpu-tracker", "run", "--quiet", "--no-history", "--blocks-from=nvtx", "--tf=run.csv", "--"]
     found = output(*program, "sh", "-c", "echo $NVTX_INJECTION64_PATH", cwd=tmp_path)
     assert found == str(prefix / "lib/gpu-tracker/libgputracker-blocks.so")
+
+
+def test_functions_of_python_by_what_is_installed(prefix, tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text("def step(): pass\nstep()\n")
+    command = str(prefix / "bin/gpu-tracker"), "run", "-q", "--no-history", "--python-blocks=step", "--tf=run.csv", "--"
+    output(*command, sys.executable, "train.py", cwd=tmp_path)
+    assert (tmp_path / "run.blocks.csv").read_text().count("train.step") == 2

@@ -20,7 +20,7 @@ def test_names(cli, track):
     assert "network" not in report and {"received", "sent"} == report["network_namespace"].keys()
     assert "not of the job alone" in report["provenance"]["network_namespace.sent"]["note"]
     assert "Network (whole namespace):" in cli("report", "run.csv").stdout
-    figures = {line.split()[0]: line for line in cli("schema").stdout.splitlines() if "network" in line}
+    figures = {line.split()[0]: line for line in cli("schema").stdout.splitlines() if "network_namespace" in line}
     assert {"network_namespace_received", "network_namespace_sent", *RENAMED} == figures.keys()
     assert all("whole network namespace" in line and " system " in line for line in figures.values())
 

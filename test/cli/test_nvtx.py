@@ -179,3 +179,20 @@ def test_doctor(cli):
     assert (row()["state"], row()["interface"]) == ("ready", "NVTX_INJECTION64_PATH")
     taken = row(env={**os.environ, "NVTX_INJECTION64_PATH": "/opt/other.so"})
     assert taken["state"] == "absent" and "NVTX_INJECTION64_PATH is set already" in taken["reason"]
+
+
+def test_killed_at_any_moment(ranges):
+    """A range that had begun is there, and every row whole."""
+    for moment in range(0, 100, 5 if os.environ.get("TEST_LONG") else 14):
+        done, _, found = ranges(f"die {moment}")
+        assert done.returncode == 137 and found.get("loop", [0, 0]) in ([moment, moment], [moment + 1, moment]), (moment, found)
+
+
+def test_full_disk(tmp_path):
+    """A limit of the size of files stands for it: the program goes on as if there were no tool."""
+    words = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", NVTX, "many", "2000", "5"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False,
+                          env={**os.environ, "NVTX_INJECTION64_PATH": str(LIBRARY), "GPU_TRACKER_BLOCKS": str(tmp_path)})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    [rows] = tmp_path.glob("*.csv")
+    assert 0 < rows.stat().st_size <= 8 * 1024 and rows.read_bytes().endswith(b"\r\n")

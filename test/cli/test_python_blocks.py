@@ -148,6 +148,12 @@ def test_functions_are_blocks(python, blocks, tmp_path):
     assert ("0.1 us slower" in done.stderr) == (not has_monitoring)
 
 
+def test_which_way_it_is(python, blocks):
+    """A helper that does not load would go unseen, for ctypes serves as well."""
+    done, found = blocks([python, "-c", "import sys\ndef f(): print('_ctypes' in sys.modules)\nf()"], "--python-blocks=f")
+    assert done.stdout == f"{'GPU_TRACKER_CTYPES' in os.environ}\n" and found == {"__main__.f": [1, 1]}
+
+
 def test_a_pattern_that_matched_nothing(python, blocks, tmp_path):
     program = write(tmp_path / "train.py", "def step(): pass\nclass Net:\n    def walk(self): pass\nstep()\nNet().walk()\n")
     done, found = blocks([python, program], "--python-blocks", "train.steps", "--python-blocks", "Net.walk")
@@ -405,3 +411,27 @@ def test_what_fails_is_told_at_the_end(python, blocks, tmp_path):
     done, _ = blocks([python, "-c", "import torch.autograd.profiler; print(1)"], "--blocks-from=torch", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == "1\n"
     assert "not all recorded: AttributeError" in done.stderr
+
+
+def test_interpreters_in_one_process(python, blocks, tmp_path):
+    """A further interpreter has objects of its own, which end with it."""
+    program = write(tmp_path / "train.py", """
+        import sys
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        def f(): return 1
+        f()
+        for _ in range(2):
+            version = sys.version_info[:2]  # each shares one lock among all interpreters
+            one = interpreters.create("legacy") if version > (3, 12) else interpreters.create(**{"isolated": False} if version > (3, 8) else {})
+            run = getattr(interpreters, "run_string", None) or interpreters.exec
+            run(one, "def g(): return 1" + chr(10) + "g()")
+            interpreters.destroy(one)
+            f()
+        def late(): return f()
+        late()
+        """)
+    done, found = blocks([python, program], r"--python-blocks=train\..*")
+    assert done.returncode == 0 and found == {"train.f": [4, 4], "train.late": [1, 1]}, done.stderr

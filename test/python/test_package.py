@@ -63,7 +63,9 @@ def test_the_wheel_has_everything(archives):
     wanted = {f"gpu_tracker/{path.name}" for path in (ROOT / "python" / "gpu_tracker").glob("*.py*")}
     assert wanted | {"ipygpulogger.py", "gpu_tracker/_core.abi3.so", "gpu_tracker/py.typed", "gpu_tracker/_core.pyi"} <= set(names)
     assert any(name.endswith(".data/scripts/gpu-tracker") for name in names)
-    assert any(name.endswith(".data/data/lib/gpu-tracker/libgputracker-blocks.so") for name in names)
+    for placed in ("lib/gpu-tracker/libgputracker-blocks.so", "lib/gpu-tracker/gpu_tracker_hook.abi3.so",
+                   "share/gpu-tracker/python/sitecustomize.py", "share/gpu-tracker/carbon-intensity.csv"):
+        assert any(name.endswith(f".data/data/{placed}") for name in names), placed
     assert any(name.endswith("entry_points.txt") for name in names)
 
 

@@ -311,6 +311,27 @@ static void deep(void)
     printf("%d\n", pop());
 }
 
+static void *kill_us(void *argument)
+{
+    (void)argument;
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+/* While other threads have ranges, too. */
+static void die(int calls)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, nest, NULL);
+    for (int i = 0; i < calls; i++) {
+        push("loop");
+        pop();
+    }
+    pthread_create(&thread, NULL, kill_us, NULL);
+    push("loop");
+    pause();
+}
+
 int main(int count, char **words)
 {
     const char *scenario = count > 1 ? words[1] : "calls";
@@ -338,6 +359,8 @@ int main(int count, char **words)
         many(atoi(words[2]), atoi(words[3]));
     else if (strcmp(scenario, "kill") == 0)
         push("killed"), push("inner"), pop(), raise(9);
+    else if (strcmp(scenario, "die") == 0)
+        die(atoi(words[2]));
     else if (strcmp(scenario, "exec") == 0)
         push("before"), pop(), execl(words[0], words[0], "twice", (char *)NULL);
     else

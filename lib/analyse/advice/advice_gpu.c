@@ -10,7 +10,7 @@
 #include "analyse/trace/host_waits.h"
 #include "analyse/calls/operators.h"
 #include "analyse/trace/lists.h"
-#include "analyse/trace/steps.h"
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
 #include "schema/human.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/gpu.h"
-#include "analyse/trace/steps.h"
+#include "analyse/trace/step_spans.h"
 #include "analyse/trace/time_words.h"
 #include "base/number.h"
 

@@ -12,7 +12,7 @@
 #include "analyse/advice/job_figures.h"
 #include "analyse/calls/operators.h"
 #include "analyse/trace/ranks.h"
-#include "analyse/trace/steps.h"
+#include "analyse/trace/step_spans.h"
 #include "analyse/trace/time_words.h"
 #include "base/grow.h"
 #include "base/number.h"

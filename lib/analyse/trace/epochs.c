@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/steps.h"
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
 
 struct fetch {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/trace/steps.h"
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
 
 static int by_start(const void *a, const void *b)

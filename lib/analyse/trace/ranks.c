@@ -6,7 +6,7 @@
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/phases.h"
-#include "analyse/trace/steps.h"
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
 
 struct search {

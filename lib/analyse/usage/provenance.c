@@ -77,6 +77,8 @@ static const struct {
     {"input_output.written_characters", GT_SCOPE_COMBINED, GT_WRITTEN_CHARACTERS, FINAL},
     {"network_namespace.received", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED, FINAL},
     {"network_namespace.sent", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT, FINAL},
+    {"job_network.received", GT_SCOPE_COMBINED, GT_JOB_NETWORK_RECEIVED, FINAL},
+    {"job_network.sent", GT_SCOPE_COMBINED, GT_JOB_NETWORK_SENT, FINAL},
     {"pressure.cpu", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU, FINAL},
     {"pressure.memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY, FINAL},
     {"pressure.memory_full", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY_FULL, FINAL},

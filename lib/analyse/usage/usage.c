@@ -353,6 +353,10 @@ static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
         {"received", "Received", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED},
         {"sent", "Sent", GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT},
     };
+    static const struct figure job_network[] = {
+        {"received", "Received", GT_SCOPE_COMBINED, GT_JOB_NETWORK_RECEIVED},
+        {"sent", "Sent", GT_SCOPE_COMBINED, GT_JOB_NETWORK_SENT},
+    };
     static const struct figure pressure[] = {
         {"cpu", "Waiting for a CPU", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU},
         {"memory", "Waiting for memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY},
@@ -366,6 +370,7 @@ static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
     SECTION("context_switches", "Context switches", switches);
     SECTION("input_output", "Input and output", storage);
     SECTION("network_namespace", "Network (whole namespace)", network);
+    SECTION("job_network", "Network (this job)", job_network);
     SECTION("pressure", "Pressure on the system", pressure);
 }
 

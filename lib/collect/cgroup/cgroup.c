@@ -267,9 +267,11 @@ static void delegate(struct gt_cgroup *cgroup, const char *parent, const char *n
 static int make_all(struct gt_cgroup *cgroup, const struct gt_cgroup_place *parent, const char *name, size_t *made)
 {
     int reason = -ENOENT;
+    bool counts_packets = geteuid() == 0;                  /* see job_network.c */
     for (int i = GT_CGROUP_HIERARCHIES - 1; i >= 0; i--) { /* version 2 last: only for what version 1 does not tell */
         enum gt_cgroup_hierarchy hierarchy = (enum gt_cgroup_hierarchy)i;
-        if (!*parent->path[i] || (hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_HIERARCHIES - 1))
+        bool is_told = hierarchy == GT_CGROUP_UNIFIED && *made == GT_CGROUP_HIERARCHIES - 1;
+        if (!*parent->path[i] || (is_told && !counts_packets))
             continue;
         if (hierarchy == GT_CGROUP_UNIFIED && !*cgroup->place.path[GT_CGROUP_MEMORY])
             delegate(cgroup, parent->path[hierarchy], name);

@@ -375,17 +375,12 @@ static int put_event(struct chakra *chakra, const struct node *node)
     int64_t track = gt_reading_track(chakra->reading, process, tid, (struct gt_span){0});
     if (track < 0)
         return (int)track;
-    struct gt_raw_event item = {.name = {chakra->name.data + 1, chakra->name.length - 2},
-                                .category = {category, strlen(category)},
-                                .args = {chakra->args.data, chakra->args.length},
-                                .start = (int64_t)node->start * 1000,
-                                .duration = (int64_t)node->duration * 1000,
-                                .bytes = bytes_of(node),
-                                .correlation = GT_TRACE_NO_ID,
-                                .external = external_of(node),
-                                .step = GT_TRACE_NO_STEP,
-                                .phase = 'X',
-                                .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){chakra->name.data + 1, chakra->name.length - 2},
+                                               (int64_t)node->start * 1000, (int64_t)node->duration * 1000);
+    item.category = (struct gt_span){category, strlen(category)};
+    item.args = (struct gt_span){chakra->args.data, chakra->args.length};
+    item.bytes = bytes_of(node);
+    item.external = external_of(node);
     return gt_reading_event(chakra->reading, &item, item.name, (uint32_t)track, 0);
 }
 

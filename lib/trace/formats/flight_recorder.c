@@ -203,17 +203,10 @@ static int take_entry(struct gt_reading *reading, const struct gt_json_value *en
     if (track < 0)
         return (int)track;
     bool is_done = state && strcmp(state, "completed") == 0;
-    struct gt_raw_event item = {.name = {texts->name.data + 1, texts->name.length - 2},
-                                .category = span_of("nccl_flight"),
-                                .args = {texts->args.data, texts->args.length},
-                                .start = start,
-                                .duration = duration < 0 ? 0 : duration,
-                                .bytes = -1,
-                                .correlation = GT_TRACE_NO_ID,
-                                .external = GT_TRACE_NO_ID,
-                                .step = GT_TRACE_NO_STEP,
-                                .phase = 'X',
-                                .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){texts->name.data + 1, texts->name.length - 2}, start,
+                                               duration < 0 ? 0 : duration);
+    item.category = span_of("nccl_flight");
+    item.args = (struct gt_span){texts->args.data, texts->args.length};
     return gt_reading_event(reading, &item, item.name, (uint32_t)track, is_done ? 0 : GT_TRACE_UNCLOSED);
 }
 

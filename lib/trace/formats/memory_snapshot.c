@@ -315,16 +315,11 @@ static int put_event(struct device *device, const struct gt_pickle_value *frames
                         : gt_reading_track(device->reading, (struct gt_span){pid, strlen(pid)},
                                            (struct gt_span){tid, strlen(tid)}, (struct gt_span){0});
     if (track >= 0) {
-        struct gt_raw_event item = {.name = {quoted.data + 1, quoted.length - 2},
-                                    .category = {category, strlen(category)},
-                                    .start = start,
-                                    .duration = end > start ? end - start : 0,
-                                    .bytes = size,
-                                    .correlation = GT_TRACE_NO_ID,
-                                    .external = GT_TRACE_NO_ID,
-                                    .step = GT_TRACE_NO_STEP,
-                                    .phase = end >= start ? 'X' : 'i',
-                                    .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+        struct gt_raw_event item = gt_raw_event_of((struct gt_span){quoted.data + 1, quoted.length - 2}, start,
+                                                   end > start ? end - start : 0);
+        item.category = (struct gt_span){category, strlen(category)};
+        item.bytes = size;
+        item.phase = end >= start ? 'X' : 'i';
         track = gt_reading_event(device->reading, &item, item.name, (uint32_t)track, flag);
     }
     gt_buffer_release(&place);

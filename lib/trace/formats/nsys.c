@@ -119,17 +119,11 @@ static int take_row(struct gt_reading *reading, const struct source *source, sql
                                 : gt_reading_track(reading, span_of(pid), span_of(tid), (struct gt_span){0});
     if (track >= 0) {
         sqlite3_int64 correlation = sqlite3_column_int64(row, 5);
-        struct gt_raw_event item = {
-            .name = {name.data + 1, name.length - 2},
-            .category = span_of(source->category),
-            .start = start,
-            .duration = length,
-            .bytes = sqlite3_column_type(row, 6) == SQLITE_INTEGER ? sqlite3_column_int64(row, 6) : -1,
-            .correlation = sqlite3_column_type(row, 5) == SQLITE_INTEGER ? (uint64_t)correlation : GT_TRACE_NO_ID,
-            .external = GT_TRACE_NO_ID,
-            .step = GT_TRACE_NO_STEP,
-            .phase = has_end ? 'X' : 'i',
-            .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+        struct gt_raw_event item = gt_raw_event_of((struct gt_span){name.data + 1, name.length - 2}, start, length);
+        item.category = span_of(source->category);
+        item.bytes = sqlite3_column_type(row, 6) == SQLITE_INTEGER ? sqlite3_column_int64(row, 6) : -1;
+        item.correlation = sqlite3_column_type(row, 5) == SQLITE_INTEGER ? (uint64_t)correlation : GT_TRACE_NO_ID;
+        item.phase = has_end ? 'X' : 'i';
         track = gt_reading_event(reading, &item, item.name, (uint32_t)track, 0);
     }
     gt_buffer_release(&name);

@@ -471,18 +471,12 @@ static int hand_on(struct perfetto *perfetto, const struct open *open, int64_t e
     gt_json_quote(&perfetto->category, open->category == GT_TRACE_NONE ? "" : gt_trace_text(trace, open->category));
     if (perfetto->name.failed || perfetto->category.failed)
         return -ENOMEM;
-    struct gt_raw_event item = {.name = {perfetto->name.data + 1, perfetto->name.length - 2},
-                                .category = {open->category == GT_TRACE_NONE ? NULL : perfetto->category.data + 1,
-                                             open->category == GT_TRACE_NONE ? 0 : perfetto->category.length - 2},
-                                .args = {open->args, open->args ? strlen(open->args) : 0},
-                                .start = open->start,
-                                .duration = end > open->start ? end - open->start : 0,
-                                .bytes = -1,
-                                .correlation = GT_TRACE_NO_ID,
-                                .external = GT_TRACE_NO_ID,
-                                .step = GT_TRACE_NO_STEP,
-                                .phase = phase,
-                                .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){perfetto->name.data + 1, perfetto->name.length - 2},
+                                               open->start, end > open->start ? end - open->start : 0);
+    item.category = (struct gt_span){open->category == GT_TRACE_NONE ? NULL : perfetto->category.data + 1,
+                                     open->category == GT_TRACE_NONE ? 0 : perfetto->category.length - 2};
+    item.args = (struct gt_span){open->args, open->args ? strlen(open->args) : 0};
+    item.phase = phase;
     if (open->args) {
         gt_raw_event_arguments(&item);
         gt_rocm_event(&item, perfetto->track[open->track].is_gpu);

@@ -128,16 +128,10 @@ static int take_interval(struct gt_reading *reading, const struct gt_interval *i
                                                      interval->thread < 0 ? (struct gt_span){0} : span_of(tid),
                                                      (struct gt_span){0});
     if (track >= 0) {
-        struct gt_raw_event item = {.name = {quoted.data + 1, quoted.length - 2},
-                                    .category = span_of("code_block"),
-                                    .start = nanoseconds(interval->start),
-                                    .duration = isfinite(interval->elapsed) ? nanoseconds(interval->elapsed) : 0,
-                                    .bytes = -1,
-                                    .correlation = GT_TRACE_NO_ID,
-                                    .external = GT_TRACE_NO_ID,
-                                    .step = GT_TRACE_NO_STEP,
-                                    .phase = 'X',
-                                    .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+        struct gt_raw_event item = gt_raw_event_of((struct gt_span){quoted.data + 1, quoted.length - 2},
+                                                   nanoseconds(interval->start),
+                                                   isfinite(interval->elapsed) ? nanoseconds(interval->elapsed) : 0);
+        item.category = span_of("code_block");
         track = gt_reading_event(reading, &item, item.name, (uint32_t)track,
                                  interval->unfinished ? GT_TRACE_PAIRED | GT_TRACE_UNCLOSED : GT_TRACE_PAIRED);
     }

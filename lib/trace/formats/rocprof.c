@@ -265,17 +265,9 @@ static int put(struct rocprof *rocprof, const struct record *record, struct gt_s
         return track < 0 ? (int)track : -ENOMEM;
     if (title.text)
         reading->trace->process[reading->trace->track[track].process].name = (uint32_t)string;
-    struct gt_raw_event item = {.name = name,
-                                .category = category,
-                                .args = {rocprof->args.data, rocprof->args.length},
-                                .start = start,
-                                .duration = end - start,
-                                .bytes = -1,
-                                .correlation = GT_TRACE_NO_ID,
-                                .external = GT_TRACE_NO_ID,
-                                .step = GT_TRACE_NO_STEP,
-                                .phase = 'X',
-                                .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+    struct gt_raw_event item = gt_raw_event_of(name, start, end - start);
+    item.category = category;
+    item.args = (struct gt_span){rocprof->args.data, rocprof->args.length};
     gt_raw_event_arguments(&item);
     item.correlation = correlation_of(record);
     return gt_reading_event(reading, &item, item.name, (uint32_t)track, 0);

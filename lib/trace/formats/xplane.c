@@ -163,16 +163,9 @@ static int take_event(struct plane *plane, struct gt_span bytes, int64_t line_st
         gt_reading_file(plane->reading)->damage.bad_events++;
         return 0;
     }
-    struct gt_raw_event item = {.name = {plane->title.data + 1, plane->title.length - 2},
-                                .args = {plane->args.data, plane->args.length},
-                                .start = start,
-                                .duration = duration / 1000, /* picoseconds */
-                                .bytes = -1,
-                                .correlation = GT_TRACE_NO_ID,
-                                .external = GT_TRACE_NO_ID,
-                                .step = GT_TRACE_NO_STEP,
-                                .phase = 'X',
-                                .has = GT_RAW_EVENT_TIME | GT_RAW_EVENT_DURATION};
+    struct gt_raw_event item = gt_raw_event_of((struct gt_span){plane->title.data + 1, plane->title.length - 2}, start,
+                                               duration / 1000); /* picoseconds */
+    item.args = (struct gt_span){plane->args.data, plane->args.length};
     gt_raw_event_arguments(&item);
     return gt_reading_event(plane->reading, &item, item.name, track, 0);
 }

@@ -1,6 +1,6 @@
 /* Several analyses take steps as spans. Functions that can fail return 0 or -ENOMEM. */
-#ifndef GT_ANALYSE_TRACE_STEPS_H
-#define GT_ANALYSE_TRACE_STEPS_H
+#ifndef GT_ANALYSE_TRACE_STEP_SPANS_H
+#define GT_ANALYSE_TRACE_STEP_SPANS_H
 
 #include "analyse/trace/lists.h"
 
