@@ -6,6 +6,7 @@ import pathlib
 import random
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from clickhouse import PASSWORD, SERVER, Server, free_port
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 from simulate_job import make_job
 
-pytestmark = pytest.mark.skipif(not SERVER, reason="there is no clickhouse-server (Debian: clickhouse-server)")
+pytestmark = pytest.mark.skipif(not SERVER, reason="there is no clickhouse-server: make test-clickhouse installs it")
 ROWS = 300
 
 
@@ -319,3 +320,18 @@ def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp
     refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                              check=False)
     assert refused.returncode == 2 and '"flash" is no option' in refused.stderr
+
+
+def test_certificates_are_checked(server, real, push, tmp_path):
+    key, certificate = tmp_path / "key", tmp_path / "certificate"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=here", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with BadNetwork(server.port, lambda number, body: "pass") as network:
+        network.server.socket = context.wrap_socket(network.server.socket, server_side=True)
+        url = f"clickhouses://127.0.0.1:{network.port}/default/tls"
+        said = push(real, url, expected=125)
+        assert "certificate" in said and "trying again" not in said
+        push(real, f"{url}?ca={certificate}")
+    assert server.number("SELECT max(complete) FROM trackers WHERE job = 'tls'") == 1
