@@ -169,6 +169,34 @@ def heat(cli, *words):
     return done.stdout
 
 
+def test_people_see_words_and_amounts_and_programs_base_units(gpu_tracker, profile, cli, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 2)
+    for rank in range(2):
+        job.run(rank, "UPDATE static_data SET job = NULL")
+        job.run(rank, "UPDATE data SET combined_ram = 0.024")
+        job.run(rank, "UPDATE final SET value = 27131904 WHERE scope = 'combined' AND metric = 'ram_peak'")
+        job.blocks(rank, [0.25, 0.25 + rank / 2])
+    text = cli("report", "job", "--format", "text").stdout
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "Start: 2026-09-21T14:14:00Z" in lines and "Time: 1 min" in lines and "Clocks differ by at most: n/a" not in lines
+    assert "Memory peak" + 6 * " 27.1 MB" in lines and "Time" + 6 * " 1 min" in lines
+    assert not [word for word in ("n/a", "Name", "They are", "memory_peak", "elapsed", "bytes", "seconds") if word in text]
+    page = cli("report", "job", "--format", "html").stdout
+    assert ">They are<" not in page and ">memory_peak<" not in page and "2026-09-21T14:14:00Z" in page
+    found = json.loads(cli("report", "job", "-f", "json").stdout)
+    assert (found["job"]["name"], found["job"]["missing_ranks"], found["job"]["start"]) == (None, None, BEGIN)
+    assert "start_shown" not in found["job"]
+    assert found["spread"]["memory_peak"] == dict.fromkeys(("least", "quarter", "median", "three_quarters", "most", "mean"), 27131904)
+    used = cli("profile", "utilization", "job").stdout
+    assert "24.0 MB" in used and "CPU utilization" in used and "cpu_utilization" not in used and "bytes" not in used
+    assert profile("utilization")["spread"]["ram"]["unit"] == "bytes"
+    slow = cli("profile", "stragglers", "job").stdout
+    assert "step 2 4 375 ms 750 ms 1.00 s 1 n0" in " ".join(slow.split()), slow
+    assert '"calls": 4,' in cli("profile", "stragglers", "job", "-f", "json").stdout
+    assert "375 ms" in cli("analyze", "job").stdout
+    assert "Memory over time, 1 s a character, from 24.0 MB (.) to 24.0 MB (@)" in heat(cli, "ram", "--format", "text")
+
+
 def test_ranks_over_time(job, cli, refused, tmp_path):
     job.run(5, "UPDATE data SET cpu_combined_sum_utilization_percent = 30 WHERE timestamp > 1790000070")
     cells = json.loads(heat(cli, "cpu_utilization", "-f", "json"))["heat"]

@@ -1,7 +1,9 @@
 #include "analyse/job/job_course.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +148,28 @@ void gt_job_course_release(struct gt_job_course *course)
     free(course->row);
     free(course->columns_of_all);
     *course = (struct gt_job_course){0};
+}
+
+static const char *word_of(const char *word)
+{
+    static const char *const words[][2] = {{"cpu", "CPU"},   {"gpu", "GPU"},  {"ram", "memory"}, {"io", "I/O"},
+                                           {"rss", "RSS"},   {"ecc", "ECC"},  {"pcie", "PCIe"},  {"nvlink", "NVLink"},
+                                           {"xids", "XIDs"}, {"dram", "DRAM"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i][0], word))
+            return words[i][1];
+    return word;
+}
+
+char *gt_job_metric_words(char ret[GT_JOB_WORDS], enum gt_metric_id metric)
+{
+    char name[GT_JOB_WORDS], *rest = name;
+    size_t length = 0;
+    snprintf(name, sizeof name, "%s", gt_metrics[metric].name);
+    for (const char *word; (word = strsep(&rest, "_")) && length < GT_JOB_WORDS;)
+        length += (size_t)snprintf(ret + length, GT_JOB_WORDS - length, "%s%s", length ? " " : "", word_of(word));
+    *ret = (char)toupper((unsigned char)*ret);
+    return ret;
 }
 
 const char *gt_job_course_unit(const struct gt_job_course *course)

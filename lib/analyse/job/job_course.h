@@ -26,6 +26,9 @@ int gt_job_subject_named(struct gt_job_subject *ret, const char *name, struct gt
 int gt_job_courses_read(struct gt_job_course *ret, size_t count, const struct gt_job *job,
                         const struct gt_job_subject *subjects, size_t most, struct gt_error *error);
 void gt_job_course_release(struct gt_job_course *course);
+/* Writes what people call a metric: "CPU utilization", "GPU memory". Returns `ret`. */
+enum { GT_JOB_WORDS = 64 };
+char *gt_job_metric_words(char ret[GT_JOB_WORDS], enum gt_metric_id metric);
 /* The unit of its values, "" where they have none. */
 const char *gt_job_course_unit(const struct gt_job_course *course);
 /* Returns true where the tracker of a rank is the one of its node that counts for the machine. */
