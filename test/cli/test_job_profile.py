@@ -209,8 +209,21 @@ def test_ranks_over_time(job, cli, refused, tmp_path):
     assert cli("report", "job", "-o", "job.html").returncode == 0
     page = (tmp_path / "job.html").read_text()
     assert "Ranks over time" in page and page.count("<title>rank 5 on n0, ") == 60
-    refused(2, "no metric", "report", "job", "--heat", "wonder")
+    refused(2, "no metric of a rank or a machine; the recordings have ram,", "report", "job", "--heat", "wonder")
+    refused(2, "have cpu_utilization (", "report", "job", "--heat", "cpu_usage")
+    refused(2, "have ram (", "report", "job", "--heat", "memory")
+    refused(125, "no recording has gpu_utilization; they have ram, ", "report", "job", "--heat", "gpu_utilization")
     refused(2, "no folder", "report", "job/0.sqlite", "--heat", "ram")
+
+
+def test_why_a_short_job_has_no_utilization(gpu_tracker, cli, refused, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 2, seconds=1)
+    for rank in range(2):
+        job.run(rank, "UPDATE data SET cpu_combined_sum_utilization_percent = NULL")
+    refused(125, "from the second sample on, and no rank has two: 'gpu-tracker run --sleep-time 0.1'", "report", "job",
+            "--heat", "cpu_utilization")
+    refused(125, "no recording has gpu_utilization; they have ram", "report", "job", "--heat", "gpu_utilization")
+    assert "No utilization: what was used" in cli("profile", "utilization", "job").stdout
 
 
 def test_a_large_report_tells_both_ends_and_who_failed(job, cli):

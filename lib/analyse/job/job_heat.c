@@ -199,7 +199,7 @@ int gt_job_heat(struct gt_node *root, const struct gt_job *job, const struct gt_
     struct gt_job_subject subject[2] = {{GT_SCOPE_COMBINED, GT_GPU_UTILIZATION, 0},
                                         {GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, 0}};
     size_t count = options->metric ? 1 : 2, found = 0;
-    int status = options->metric ? gt_job_subject_named(&subject[0], options->metric, error) : 0;
+    int status = options->metric ? gt_job_subject_named(&subject[0], job, options->metric, error) : 0;
     if (status >= 0)
         status = gt_job_courses_read(course, count, job, subject, COLUMNS, error);
     while (found < count && !course[found].count)
@@ -207,7 +207,7 @@ int gt_job_heat(struct gt_node *root, const struct gt_job *job, const struct gt_
     if (status >= 0 && found < count)
         status = add_course(root, &course[found], options);
     else if (status >= 0 && options->metric)
-        status = gt_error_set(error, ENOENT, "%s: no recording has %s", job->source->name, options->metric);
+        status = gt_job_course_absent(job, options->metric, error);
     gt_job_course_release(&course[0]);
     gt_job_course_release(&course[1]);
     return status;

@@ -198,13 +198,15 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
     size_t count = options->metric ? 1 : USUAL;
     int status = 0;
     for (size_t i = 0; i < count && status >= 0; i++)
-        status = gt_job_subject_named(&subject[i], options->metric ? options->metric : usual[i], error);
+        status = gt_job_subject_named(&subject[i], job, options->metric ? options->metric : usual[i], error);
     if (status >= 0)
         status = gt_job_courses_read(course, count, job, subject, COLUMNS, error);
     if (status >= 0 && options->metric && !course[0].count)
-        status = gt_error_set(error, ENOENT, "%s: no recording has %s", job->source->name, options->metric);
+        status = gt_job_course_absent(job, options->metric, error);
     if (status >= 0)
         status = add_courses(root, course, count, options->top);
+    if (!options->metric && gt_job_too_short(job))
+        gt_node_flags(gt_report_text(root, "reason", "No utilization", gt_job_too_short(job)), GT_ONLY_PEOPLE);
     for (size_t i = 0; i < count; i++)
         gt_job_course_release(&course[i]);
     return status;
