@@ -336,6 +336,27 @@ void gt_node_flags(struct gt_node *node, unsigned flags)
         node->flags = flags;
 }
 
+static bool has_value(const struct gt_node *node)
+{
+    switch (node->kind) {
+    case GT_NODE_SECTION: return false;
+    case GT_NODE_NUMBER: return isfinite(node->number);
+    case GT_NODE_TEXT: return node->text != NULL;
+    default: return true;
+    }
+}
+
+void gt_node_hide_missing(struct gt_node *node)
+{
+    bool is_seen = node && has_value(node);
+    for (struct gt_node *child = node ? node->first : NULL; child; child = child->next) {
+        gt_node_hide_missing(child);
+        is_seen |= !(child->flags & GT_ONLY_DATA);
+    }
+    if (node && !is_seen)
+        node->flags |= GT_ONLY_DATA;
+}
+
 void gt_node_display(struct gt_node *node, double factor, const char *unit)
 {
     if (!node)
