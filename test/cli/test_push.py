@@ -256,6 +256,29 @@ def test_a_folder_and_a_server_give_the_same_report(server, job, gpu_tracker, wo
     assert ask(f"{server.url}/77") == of_folder
 
 
+def report_of(gpu_tracker, words, name):
+    done = subprocess.run([gpu_tracker, *words, name, "-f", "json"], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+HEAT = ["report", "--heat", "ram"]
+
+
+@pytest.mark.parametrize("dead", [[2], []])
+def test_minutes_answer_for_hours(server, real, gpu_tracker, push, tmp_path, dead):
+    """For trackers that ended, also when samples are gone; samples do for one that was killed."""
+    url, folder, day = f"{server.url}/{78 + len(dead)}", tmp_path / "hours", 19000 + len(dead)
+    push(*make_job(real, folder, ranks=3, rows=400, job=f"alps:{78 + len(dead)}.0", period=10, ranks_per_node=2, dead=dead,
+                   start=86400.0 * day + 1000), server.url)
+    questions = subprocess.run([gpu_tracker, *HEAT, "--explain", url], capture_output=True, text=True, check=True).stdout
+    assert "FROM minutes" in questions and ("FROM samples" in questions) == bool(dead)
+    if not dead:
+        server.ask(f"ALTER TABLE samples DROP PARTITION '{server.ask(f'SELECT toDate({day})').strip()}'")
+    for words in (["report"], HEAT, ["report", "--heat", "cpu_utilization"], ["profile", "utilization"], ["profile", "health"]):
+        assert report_of(gpu_tracker, words, url) == report_of(gpu_tracker, words, str(folder)), words
+
+
 def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):
     def ask(*words, expected=0):
         done = subprocess.run([gpu_tracker, *words], capture_output=True, text=True, timeout=100, check=False)
