@@ -4,6 +4,7 @@ of the real one have from row to row, for repeated rows would pack much better t
     .venv/bin/python bench/simulate_job.py REAL.sqlite FOLDER --ranks 1000 --rows 600
 """
 import argparse
+import itertools
 import os
 import pathlib
 import random
@@ -25,7 +26,7 @@ def shapes_of(database):
         elif len(values) < 2:
             shapes.append((name, False, None, None, None))
         else:
-            steps = [after - before for before, after in zip(values, values[1:])]
+            steps = [after - before for before, after in itertools.pairwise(values)]
             kind = "counter" if min(steps) >= 0 and any(steps) else "gauge"
             shapes.append((name, integers[number], kind, values, steps))
     return shapes
@@ -55,6 +56,23 @@ class Rank:
             yield [self.value(number, time) for number in range(len(self.shapes))]
 
 
+def mean_columns(database, shapes):
+    """Columns that minutes have a mean of: the real recording's have."""
+    names = ", ".join(f'count("{shape[0]}")' for shape in shapes)
+    return [bool(count) for count in database.execute(f"SELECT {names} FROM minutes WHERE statistic = 'mean'").fetchone()]
+
+
+def minutes_of(rows, time, has_mean):
+    """The rows of the table of minutes. `time` is the column that has the moment."""
+    statistics = {"mean": lambda values: sum(values) / len(values), "min": min, "max": max, "last": lambda values: values[-1]}
+    for number, (minute, group) in enumerate(itertools.groupby(rows, key=lambda row: int(row[time] // 60))):
+        group = list(group)
+        columns = [[value for value in column if value is not None] for column in zip(*group)]
+        for name, figure in statistics.items():
+            yield [60 * minute, number, name, len(group), *(figure(values) if values and (mean or name == "last") else None
+                                                            for values, mean in zip(columns, has_mean))]
+
+
 def make_recording(real, path, shapes, rank, options):
     """A copy of the real recording without its rows, and with those of the rank."""
     pathlib.Path(path).unlink(missing_ok=True)
@@ -75,8 +93,10 @@ def make_recording(real, path, shapes, rank, options):
         (options.job, rank, rank % options.ranks_per_node, options.ranks, f"00000000-0000-0000-0000-{node:012d}", f"n{node}", f"n{node}",
          1000 + rank, round(start, 6), options.period))
     places = ",".join("?" * len(shapes))
-    rows = Rank(shapes, chance, start, options.period).rows(options.rows)
+    rows = list(Rank(shapes, chance, start, options.period).rows(options.rows))
     database.executemany(f"INSERT INTO data VALUES ({places})", rows)
+    time = [shape[0] for shape in shapes].index("timestamp")
+    database.executemany(f"INSERT INTO minutes VALUES (?,?,?,?,{places})", minutes_of(rows, time, options.has_mean))
     if rank in options.dead:
         database.execute("DELETE FROM outcome")
         database.execute("DELETE FROM final")
@@ -95,6 +115,7 @@ def make_job(real, folder, **given):
     os.makedirs(folder, exist_ok=True)
     with sqlite3.connect(real) as database:
         shapes = shapes_of(database)
+        options.has_mean = mean_columns(database, shapes)
     paths = []
     for rank in range(options.ranks):
         paths.append(str(pathlib.Path(folder) / f"{rank}.sqlite"))

@@ -26,6 +26,7 @@ enum {
     POST = CURL_LONG + 47,
     NETRC = CURL_LONG + 51,
     CERTIFICATES = CURL_OBJECT + 65,
+    FRESH_CONNECTION = CURL_LONG + 74,
     NO_SIGNALS = CURL_LONG + 99,
     HTTP_AUTHENTICATION = CURL_LONG + 107,
     NETRC_FILE = CURL_OBJECT + 118,
@@ -183,6 +184,8 @@ int gt_http_post(struct gt_http *http, const struct gt_http_request *request, st
     code = code ? code : curl->easy_setopt(http->handle, WRITE, take);
     code = code ? code : curl->easy_setopt(http->handle, WRITE_TO, ret);
     code = code ? code : curl->easy_setopt(http->handle, PATIENCE_MS, (long)(patience * 1000));
+    /* On a connection that was used before, libcurl repeats what got no answer. */
+    code = code ? code : curl->easy_setopt(http->handle, FRESH_CONNECTION, (long)request->is_once);
     code = code ? code : curl->easy_perform(http->handle);
     code = code ? code : curl->easy_getinfo(http->handle, STATUS_CODE, &status);
     curl->easy_setopt(http->handle, HEADERS, NULL);

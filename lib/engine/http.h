@@ -14,6 +14,7 @@ struct gt_http_request {
     const char *parameters; /* behind the "?", escaped; "" none */
     const struct gt_buffer *body;
     bool is_packed;  /* the body, by gzip */
+    bool is_once;    /* never sent again by itself */
     double patience; /* seconds in all; 0: 60 */
 };
 

@@ -263,28 +263,38 @@ int gt_push_count(struct gt_push *push, struct gt_error *error)
 
 /* ---- The last rows ---- */
 
-static int count_of(struct gt_push *push, const struct gt_shipment *shipment, const char *what, const char *table,
-                    long long *ret, struct gt_error *error)
+static void take_last(struct gt_shipment *shipment, enum gt_engine_table table, uint64_t rows)
 {
-    struct gt_buffer sql = {0};
-    gt_buffer_printf(&sql, "SELECT %s FROM %s WHERE job = ", what, table);
-    gt_sql_text(&sql, shipment->job);
-    gt_buffer_printf(&sql, " AND source = %u AND version = %llu", shipment->source,
-                     (unsigned long long)shipment->version);
-    int status = sql.failed ? gt_error_system(error, ENOMEM, "%s", shipment->path)
-                            : gt_server_ask_number(push->server, sql.data, ret, error);
-    gt_buffer_release(&sql);
+    if (table == GT_ENGINE_FINALS)
+        shipment->has_finals = rows >= shipment->finals;
+    else
+        shipment->has_tracker = true;
+}
+
+/* Of all recordings in one question; those of other versions are passed over. */
+static int find_last(struct gt_push *push, enum gt_engine_table table, const char *what, struct gt_error *error)
+{
+    struct gt_buffer sql = {0}, text = {0};
+    struct gt_answer answer;
+    char *field[4];
+    gt_buffer_printf(&sql, "SELECT job, source, version, %s FROM %s", what, gt_engine_table_name(table));
+    add_where(&sql, push);
+    gt_buffer_text(&sql, " GROUP BY job, source, version");
+    int status = ask(push, &sql, &text, error);
+    gt_answer_begin(&answer, &text);
+    while (status >= 0 && gt_answer_next(&answer, field, 4)) {
+        struct gt_shipment *shipment = field[3] ? find(push, field[0], (uint32_t)strtoul(field[1], NULL, 10)) : NULL;
+        if (shipment && shipment->version == strtoull(field[2], NULL, 10))
+            take_last(shipment, table, strtoull(field[3], NULL, 10));
+    }
+    gt_buffer_release(&text);
     return status;
 }
 
-int gt_push_find_last(struct gt_push *push, const struct gt_shipment *shipment, bool *has_finals, bool *has_tracker,
-                      uint64_t finals, struct gt_error *error)
+int gt_push_find_last(struct gt_push *push, struct gt_error *error)
 {
-    long long found = 0, rows = 0;
-    int status = count_of(push, shipment, "uniqExact(scope, metric)", "finals", &found, error);
-    if (status >= 0)
-        status = count_of(push, shipment, "count()", "trackers", &rows, error);
-    *has_finals = (uint64_t)found >= finals;
-    *has_tracker = rows > 0;
-    return status;
+    for (size_t i = 0; i < push->count; i++)
+        push->shipment[i]->has_finals = push->shipment[i]->has_tracker = false;
+    int status = find_last(push, GT_ENGINE_FINALS, "uniqExact(scope, metric)", error);
+    return status < 0 ? status : find_last(push, GT_ENGINE_TRACKERS, "count()", error);
 }

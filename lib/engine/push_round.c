@@ -249,47 +249,62 @@ static int count_all(struct gt_push *push, struct gt_error *error)
     return holes > 0 ? gt_error_set(error, EIO, "%s loses rows that it has taken", gt_server_name(push->server)) : 0;
 }
 
-/* Its finals, then the row that says that all is there; those that are there already are not sent again. */
-static int send_last(struct gt_push *push, struct gt_shipment *shipment, bool *is_done, struct gt_error *error)
+static int find_version(struct gt_shipment *shipment, struct gt_error *error)
 {
     struct gt_outcome outcome;
-    bool has_finals = false, has_tracker = false;
     struct gt_buffer rows = {0};
     int status = gt_push_outcome(shipment, &outcome, error);
-    shipment->version = 2 * shipment->read[GT_ENGINE_SAMPLES] + (status >= 0 && outcome.complete);
-    *is_done = shipment->version < shipment->known_version; /* the server knows more than this file */
-    if (status >= 0 && !*is_done) {
-        size_t finals = gt_rows_finals(&rows, shipment, &outcome);
-        status = gt_push_find_last(push, shipment, &has_finals, &has_tracker, finals, error);
-        *is_done = has_finals && has_tracker;
+    if (status >= 0) {
+        shipment->version = 2 * shipment->read[GT_ENGINE_SAMPLES] + outcome.complete;
+        shipment->finals = gt_rows_finals(&rows, shipment, &outcome);
     }
-    if (status >= 0 && !*is_done && !has_finals)
-        status = add_finals(push, shipment, &outcome, error);
-    if (status >= 0 && !*is_done && !has_tracker)
-        status = add_tracker(push, shipment, &outcome, error);
     gt_buffer_release(&rows);
     gt_push_release_outcome(&outcome);
     return status;
 }
 
+/* Its finals, then the row that says that all is there; those that are there already are not sent again. */
+static int send_last(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error)
+{
+    struct gt_outcome outcome;
+    int status = gt_push_outcome(shipment, &outcome, error);
+    if (status >= 0 && !shipment->has_finals)
+        status = add_finals(push, shipment, &outcome, error);
+    if (status >= 0 && !shipment->has_tracker)
+        status = add_tracker(push, shipment, &outcome, error);
+    gt_push_release_outcome(&outcome);
+    return status;
+}
+
+/* Returns how many had to be sent. */
+static int send_lacking(struct gt_push *push, struct gt_error *error)
+{
+    int sent = 0, status = gt_push_find_last(push, error);
+    for (size_t i = 0; status >= 0 && i < push->count; i++) {
+        struct gt_shipment *shipment = push->shipment[i];
+        if (!gt_push_is_closing(shipment))
+            continue;
+        shipment->is_shipped = shipment->version < shipment->known_version || /* it knows more than this file */
+                               (shipment->has_finals && shipment->has_tracker);
+        if (shipment->is_shipped)
+            continue;
+        status = send_last(push, shipment, error);
+        sent++;
+    }
+    for (int table = GT_ENGINE_FINALS; status >= 0 && table >= GT_ENGINE_TRACKERS;
+         table--) /* the tracker's row is the last */
+        status = gt_push_send(push, (enum gt_engine_table)table, error);
+    return status < 0 ? status : sent;
+}
+
 static int end_recordings(struct gt_push *push, struct gt_error *error)
 {
     int status = 0, left = 1;
-    for (int attempt = 0; status >= 0 && left > 0 && attempt < REPAIRS; attempt++) {
-        left = 0;
-        for (size_t i = 0; status >= 0 && i < push->count; i++) {
-            struct gt_shipment *shipment = push->shipment[i];
-            bool is_done = false;
-            if (!gt_push_is_closing(shipment))
-                continue;
-            status = send_last(push, shipment, &is_done, error);
-            shipment->is_shipped = status >= 0 && is_done;
-            left += !shipment->is_shipped;
-        }
-        for (int table = GT_ENGINE_FINALS; status >= 0 && table >= GT_ENGINE_TRACKERS;
-             table--) /* the tracker's row is the last */
-            status = gt_push_send(push, (enum gt_engine_table)table, error);
-    }
+    for (size_t i = 0; status >= 0 && i < push->count; i++)
+        if (gt_push_is_closing(push->shipment[i]))
+            status = find_version(push->shipment[i], error);
+    for (int attempt = 0; status >= 0 && left > 0 && attempt < REPAIRS; attempt++)
+        status = left = send_lacking(push, error);
     return status >= 0 && left
                ? gt_error_set(error, EIO, "%s loses rows that it has taken", gt_server_name(push->server))
                : status;

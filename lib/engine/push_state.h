@@ -50,9 +50,8 @@ void gt_push_drop_batches(struct gt_push *push);
 int gt_push_settle(struct gt_push *push, struct gt_error *error);
 /* Count the rows of what has been read to the end; what the server lacks becomes a hole. Returns how many have one. */
 int gt_push_count(struct gt_push *push, struct gt_error *error);
-/* For each shipment that is about to end: does the server have the last rows of its tracker and finals? `finals` is how many those are. */
-int gt_push_find_last(struct gt_push *push, const struct gt_shipment *shipment, bool *has_finals, bool *has_tracker,
-                      uint64_t finals, struct gt_error *error);
+/* Which shipments have their finals of this version on the server, and the row of their tracker? Sets has_finals and has_tracker. */
+int gt_push_find_last(struct gt_push *push, struct gt_error *error);
 
 /* ---- push_read.c ---- */
 

@@ -281,9 +281,10 @@ int gt_server_insert(struct gt_server *server, const char *sql, const struct gt_
     if (parameters.failed || pack(&server->body, sql, rows) < 0)
         status = gt_error_system(error, ENOMEM, "%s", server->name);
     else
-        status = post(
-            server, &(struct gt_http_request){.parameters = parameters.data, .body = &server->body, .is_packed = true},
-            &server->answer, error);
+        status = post(server,
+                      &(struct gt_http_request){
+                          .parameters = parameters.data, .body = &server->body, .is_packed = true, .is_once = true},
+                      &server->answer, error);
     gt_buffer_release(&parameters);
     return status;
 }

@@ -26,9 +26,11 @@ struct gt_shipment {
     bool is_told;                    /* the row in `trackers` has been sent once */
     uint8_t *hole[GT_ENGINE_TABLES]; /* a bit for each row that the server lacks; NULL: it lacks none before `sent` */
 
-    bool has_ended;          /* nothing comes any more */
-    bool is_shipped;         /* the server has all of it, and has been asked */
-    struct gt_summary *live; /* of one that has no outcome yet, as far as `live_place` */
+    bool has_ended;               /* nothing comes any more */
+    uint64_t finals;              /* how many of them its last version has */
+    bool has_finals, has_tracker; /* the server, of that version */
+    bool is_shipped;              /* the server has all of it, and has been asked */
+    struct gt_summary *live;      /* of one that has no outcome yet, as far as `live_place` */
     struct gt_recording_place live_place;
 };
 

@@ -26,6 +26,17 @@ bool gt_is_address(const char *text)
     return scheme_of(text) >= 0;
 }
 
+int gt_refuse_address(const char *name, struct gt_error *error)
+{
+    return gt_is_address(name)
+               ? gt_error_set(
+                     error, EINVAL,
+                     "%s: this reads recordings and no server: name those of the job (?keep=1 keeps them in the spool); of a "
+                     "job on a server there are report, profile utilization|stragglers|health, sub-track analyze",
+                     name)
+               : 0;
+}
+
 /* Copy a part of the text. `what` names it in errors, `letters` are those it may have. */
 static int copy_part(char *ret, size_t size, const char *begin, size_t length, const char *what, const char *letters,
                      struct gt_error *error)

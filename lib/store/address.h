@@ -26,6 +26,8 @@ struct gt_address {
 };
 
 bool gt_is_address(const char *text);
+/* For what reads recordings alone: -EINVAL for an address, with what to do instead; else 0. */
+int gt_refuse_address(const char *name, struct gt_error *error);
 /* -EINVAL names the part that is wrong. */
 int gt_address_read(struct gt_address *ret, const char *text, struct gt_error *error);
 /* Writes the address without options and jobs: what messages call a server. */

@@ -49,7 +49,8 @@ const struct gt_store_type *gt_store_type_of(const char *path, struct gt_error *
         size_t used = strlen(choices);
         snprintf(choices + used, sizeof choices - used, "%s%s", i ? " or " : "", types[i]->suffix);
     }
-    gt_error_set(error, EINVAL, "%s: a tracking file ends in %s", path, choices);
+    if (gt_refuse_address(path, error) >= 0)
+        gt_error_set(error, EINVAL, "%s: a tracking file ends in %s", path, choices);
     return NULL;
 }
 

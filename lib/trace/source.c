@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/grow.h"
+#include "store/address.h"
 #include "trace/trace.h"
 #include "trace/unread.h"
 #include "trace/zip.h"
@@ -313,7 +314,9 @@ static int add_pipe(struct search *search, const char *path)
 static int add_named(struct search *search, const char *path)
 {
     struct stat about = {0};
-    int status;
+    int status = gt_refuse_address(path, search->error);
+    if (status < 0)
+        return status;
     if (stat(path, &about) < 0 && errno != ENOTDIR) /* a member of an archive is named so */
         return gt_error_system(search->error, errno, "%s", path);
     if (S_ISDIR(about.st_mode))

@@ -574,6 +574,8 @@ def _file_option(path: str | os.PathLike[str] | None) -> str | None:
     if path is None:
         return None
     name = os.fspath(path)
+    if name.startswith(("clickhouse://", "clickhouses://")):
+        raise ValueError(f"{name}: a Tracker records into a file, which `gpu-tracker push FILE ADDRESS` sends to a server")
     if not name.endswith((".csv", ".sqlite")):
         raise ValueError(f"{name!r}: the name of a tracking file ends in .csv or .sqlite")
     return name.replace("%", "%%")

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import sqlite3
 import ssl
@@ -115,6 +116,22 @@ def test_two_recordings_of_one_rank(server, real, push, tmp_path):
     assert counts(server, "twice") == ["50", "50"]
 
 
+def test_many_recordings_are_asked_for_at_once(server, real, push, tmp_path):
+    said = push(*make_job(real, tmp_path, ranks=20, rows=5, job="many"), server.url)
+    assert "20 of 20 recordings" in said and int(re.search(r"in (\d+) requests", said)[1]) < 40
+    assert server.ask("SELECT uniqExact(source), sum(complete) FROM trackers WHERE job = 'many'") == "20\t20\n"
+
+
+@pytest.mark.parametrize("words", [["timeline", "merge", "-o", "all.json", "URL"], ["timeline", "info", "URL"], ["compare", "URL", "URL"],
+                                   ["profile", "critical_path", "URL"],
+                                   ["sub-track", "compare", "-m", "a=URL", "-m", "b=URL", "--fail-if", "energy.total>+5%"]], ids=" ".join)
+def test_what_reads_recordings_alone_says_so(gpu_tracker, tmp_path, words):
+    line = [gpu_tracker, *(word.replace("URL", "clickhouse://127.0.0.1:1/jobs/7") for word in words)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False, cwd=tmp_path)
+    assert done.returncode in (1, 2, 125) and "reads recordings and no server: name those of the job" in done.stderr
+    assert done.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_bad_networks_lose_nothing(server, real, push, tmp_path, seed):
     chance = random.Random(seed)
@@ -125,6 +142,22 @@ def test_bad_networks_lose_nothing(server, real, push, tmp_path, seed):
         push(*paths, network.url, "--patience", "300")
     assert counts(server, job) == [str(3 * ROWS)] * 2
     assert server.number(f"SELECT countIf(complete = 1) FROM trackers WHERE job = '{job}'") == 3
+
+
+def test_an_insert_without_an_answer_is_not_repeated_unasked(server, real, push, tmp_path):
+    path = make_job(real, tmp_path, ranks=1, rows=20, job="once")[0]
+    seen = []
+
+    def swallow_some(_, body):
+        if not body.startswith(b"\x1f\x8b") or body in seen:
+            return "pass"
+        seen.append(body)
+        return "swallow" if len(seen) in (2, 4) else "pass"
+
+    with BadNetwork(server.port, swallow_some) as network:
+        push(path, network.url)
+    assert counts(server, "once") == ["20", "20"]
+    assert len(set(server.ask("SELECT count(), uniqExact(scope, metric) FROM finals WHERE job = 'once'").split())) == 1
 
 
 def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
@@ -265,6 +298,29 @@ def test_a_request_is_that_of_the_folder(server, job, gpu_tracker, kind):
     of_folder = ask(str(job))
     assert of_folder[0] == 0 and "mem" in of_folder[1]
     assert ask(f"{server.url}/77") == of_folder
+
+
+def report_of(gpu_tracker, words, name):
+    done = subprocess.run([gpu_tracker, *words, name, "-f", "json"], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+HEAT = ["report", "--heat", "ram"]
+
+
+@pytest.mark.parametrize("dead", [[2], []])
+def test_minutes_answer_for_hours(server, real, gpu_tracker, push, tmp_path, dead):
+    """For trackers that ended, also when samples are gone; samples do for one that was killed."""
+    url, folder, day = f"{server.url}/{78 + len(dead)}", tmp_path / "hours", 19000 + len(dead)
+    push(*make_job(real, folder, ranks=3, rows=400, job=f"alps:{78 + len(dead)}.0", period=10, ranks_per_node=2, dead=dead,
+                   start=86400.0 * day + 1000), server.url)
+    questions = subprocess.run([gpu_tracker, *HEAT, "--explain", url], capture_output=True, text=True, check=True).stdout
+    assert "FROM minutes" in questions and ("FROM samples" in questions) == bool(dead)
+    if not dead:
+        server.ask(f"ALTER TABLE samples DROP PARTITION '{server.ask(f'SELECT toDate({day})').strip()}'")
+    for words in (["report"], HEAT, ["report", "--heat", "cpu_utilization"], ["profile", "utilization"], ["profile", "health"]):
+        assert report_of(gpu_tracker, words, url) == report_of(gpu_tracker, words, str(folder)), words
 
 
 def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):

@@ -266,6 +266,7 @@ def test_units_may_be_symbols():
     ({"gpu_ram_unit": "kg"}, "kg"), ({"time_unit": "weeks"}, "weeks"), ({"n_expected_cores": 0}, "cores"),
     ({"n_expected_cores": -1}, "cores"), ({"gpu_uuids": set()}, "gpu_uuids"), ({"gpu_brand": "acme"}, "acme"),
     ({"tracking_file": "x.txt"}, "x.txt"), ({"tracking_file": "x"}, "'x'"), ({"tracking_file": ""}, "''"),
+    ({"tracking_file": "clickhouse://host/jobs/7.sqlite"}, "push FILE"),
     ({"sleep_time": "fast"}, "fast"), ({"join_timeout": -1}, "join_timeout"),
     ({"n_join_attempts": 0}, "n_join_attempts"), ({"memory": "?"}, "memory"),
     ({"process_id": 0}, "process_id=0 is the ID of no process"), ({"process_id": -1}, "process_id=-1"),

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "blocks/block_event.h"
 #include "schema/unit.h"
+#include "store/address.h"
 #include "store/store.h"
 
 /* ---- files ---- */
@@ -148,7 +149,9 @@ static bool is_recording(const char *path)
 static int load_tree(struct gt_json_value **ret, const char *path, struct gt_error *error)
 {
     struct gt_json_value *tree = NULL;
-    int status = load_file(&tree, path, error);
+    int status = gt_refuse_address(path, error);
+    if (status == 0)
+        status = load_file(&tree, path, error);
     if (status == 0)
         status = check(tree, path, error);
     if (status == 0)

@@ -293,6 +293,15 @@ void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject)
         question->subject[question->subjects++] = subject;
 }
 
+/* A minute does not tell how often a bit was set, nor of each GPU. */
+bool gt_job_minutes_answer(const struct gt_job_question *question, const struct gt_job_rank *rank)
+{
+    bool tells = rank->complete && fmod(question->width, 60) <= 0 && fmod(question->begin, 60) <= 0;
+    for (size_t i = 0; i < question->subjects; i++)
+        tells &= question->subject[i].scope != GT_SCOPE_GPU && !question->subject[i].bits;
+    return tells;
+}
+
 const struct gt_job_bucket *gt_job_bucket(const struct gt_job_question *question, const struct gt_job_series *series,
                                           size_t subject, size_t bucket)
 {

@@ -269,39 +269,34 @@ static int read_samples(struct answer *answer, const char *path, struct gt_error
 
 /* ---- Minutes instead of samples ---------------------------------------------------------------------------------- */
 
-/* Of stretches of whole minutes. A minute does not tell how often a bit was set, nor of each GPU. */
-static bool has_minutes(const struct gt_job_question *question, const struct gt_job_rank *rank)
-{
-    bool tells = rank->complete && fmod(question->width, 60) <= 0 && fmod(question->begin, 60) <= 0 &&
-                 !is_of_gpus(question);
-    for (size_t i = 0; i < question->subjects; i++)
-        tells &= !question->subject[i].bits;
-    return tells;
-}
-
+/* The share of the hardware follows from the sum. */
 static bool wants_column(const void *context, const struct gt_column *column)
 {
     const struct answer *answer = context;
     for (size_t i = 0; i < answer->question->subjects; i++)
         if ((int)answer->question->subject[i].scope == column->scope &&
             answer->question->subject[i].metric == column->metric)
-            return true;
+            return !column->per_unit;
     return false;
 }
 
-/* Of a counter a minute has the last value alone: it stands for all. The first is not known, and is the least. */
-static void take_figure(struct gt_job_bucket *bucket, const struct gt_minute_row *minute, double value, bool is_gauge)
+/* Of a counter a minute has the last value alone: it stands for all. The first is not known, and is the least. Figures have as many
+ * digits as those of samples. */
+static void take_figure(struct gt_job_bucket *bucket, const struct gt_minute_row *minute, double value, double scale,
+                        bool is_gauge)
 {
     bool is_last = minute->statistic == GT_MINUTE_LAST;
     if (isnan(value))
         return;
+    double scaled = nearbyint(value * scale);
+    value = scaled / scale;
     if (!bucket->count && minute->statistic != (is_gauge ? GT_MINUTE_MEAN : GT_MINUTE_LAST))
         return;
     if (!bucket->count)
         *bucket = (struct gt_job_bucket){0, 0, value, value, NAN, value};
     if (minute->statistic == GT_MINUTE_MEAN || (is_last && !is_gauge)) {
         bucket->count += minute->weight;
-        bucket->sum += value * minute->weight;
+        bucket->sum = (nearbyint(bucket->sum * scale) + scaled * minute->weight) / scale;
     }
     bucket->least = fmin(bucket->least, value);
     bucket->most = fmax(bucket->most, value);
@@ -319,7 +314,7 @@ static void take_minute(void *context, const struct gt_minute_row *minute)
     for (size_t i = 0; i < question->subjects; i++) {
         const struct gt_job_subject *subject = &question->subject[i];
         take_figure(&answer->bucket[i * question->buckets + place], minute,
-                    minute->sample->row[subject->scope].value[subject->metric],
+                    minute->sample->row[subject->scope].value[subject->metric], gt_engine_scale(subject->metric),
                     gt_metrics[subject->metric].kind == GT_GAUGE);
     }
 }
@@ -328,7 +323,7 @@ static int read_rank(struct answer *answer, const struct gt_job_rank *rank, stru
 {
     const struct gt_minutes_use use = {answer, wants_column, take_minute};
     int status = -ENOTSUP;
-    if (has_minutes(answer->question, rank))
+    if (gt_job_minutes_answer(answer->question, rank))
         status = gt_minutes_read(rank->path, &rank->machine, &use, error);
     return status == -ENOTSUP ? read_samples(answer, rank->path, error) : status;
 }

@@ -279,6 +279,7 @@ struct answer {
     size_t first, count;
     const struct tracker **tracker; /* [count] */
     size_t *place;                  /* [count + 1]: the first stretch of each rank */
+    bool *is_asked;                 /* [count] */
     struct gt_job_bucket *bucket;   /* [stretches][subjects][buckets] */
     bool *is_there;                 /* [stretches] */
 };
@@ -302,13 +303,59 @@ static void add_subject(struct gt_buffer *sql, const struct gt_job_subject *subj
 
 static void add_sources(struct gt_buffer *sql, const struct answer *answer)
 {
-    gt_buffer_text(sql, " AND source IN (");
+    const char *separator = " AND source IN (";
     for (size_t i = 0; i < answer->count; i++)
-        gt_buffer_printf(sql, "%s%u", i ? ", " : "", answer->tracker[i] ? answer->tracker[i]->source : 0);
+        if (answer->is_asked[i]) {
+            gt_buffer_printf(sql, "%s%u", separator, answer->tracker[i]->source);
+            separator = ", ";
+        }
     gt_buffer_char(sql, ')');
 }
 
-/* The stretch of a moment is worked out by the same steps here and in C. */
+/* The place of a row among the stretches is worked out by the same steps here and in C. */
+static void add_bucket(struct gt_buffer *sql, const struct gt_job_question *question, const char *time)
+{
+    gt_buffer_printf(sql, "toUInt32(greatest(least((%s - %.17g) / %.17g, %.1f), 0.0)) AS bucket", time, question->begin,
+                     question->width, (double)question->buckets - 1);
+}
+
+static void add_rows(struct gt_buffer *sql, const struct state *state, const struct answer *answer, const char *table)
+{
+    for (size_t i = 0; i < answer->question->subjects; i++)
+        add_subject(sql, &answer->question->subject[i], i);
+    gt_buffer_printf(sql, " FROM %s WHERE job IN (%s)", table, state->jobs);
+    add_sources(sql, answer);
+}
+
+/* Of a minute with a mean the least and the most are known, else the last stands for all, as in recordings. */
+static void add_figures_of_minutes(struct gt_buffer *sql, const struct gt_job_subject *subject, size_t number)
+{
+    if (gt_metrics[subject->metric].kind == GT_GAUGE)
+        gt_buffer_printf(
+            sql,
+            ", sumIf(weight, statistic = 'mean' AND isNotNull(x%zu)), toFloat64(sumIf(x%zu * weight, statistic = "
+            "'mean')), toFloat64(minIf(x%zu, statistic = 'min')), toFloat64(maxIf(x%zu, statistic = 'max')), "
+            "toFloat64(argMinIf(x%zu, number, statistic = 'min')), toFloat64(argMaxIf(x%zu, number, statistic = "
+            "'last'))",
+            number, number, number, number, number, number);
+    else
+        gt_buffer_printf(sql,
+                         ", sumIf(weight, isNotNull(x%zu)), sum(toFloat64(x%zu) * weight), toFloat64(min(x%zu)), "
+                         "toFloat64(max(x%zu)), toFloat64(argMin(x%zu, number)), toFloat64(argMax(x%zu, number))",
+                         number, number, number, number, number, number);
+}
+
+static void add_question_of_minutes(struct gt_buffer *sql, const struct state *state, const struct answer *answer)
+{
+    gt_buffer_text(sql, "SELECT job, source, bucket");
+    for (size_t i = 0; i < answer->question->subjects; i++)
+        add_figures_of_minutes(sql, &answer->question->subject[i], i);
+    gt_buffer_text(sql, " FROM (SELECT job, source, number, statistic, weight, ");
+    add_bucket(sql, answer->question, "toFloat64(intDiv(time, 1000000000))");
+    add_rows(sql, state, answer, "minutes");
+    gt_buffer_text(sql, ") GROUP BY job, source, bucket");
+}
+
 static void add_question(struct gt_buffer *sql, const struct state *state, const struct answer *answer)
 {
     const struct gt_job_question *question = answer->question;
@@ -319,15 +366,9 @@ static void add_question(struct gt_buffer *sql, const struct state *state, const
                          ", count(x%zu), toFloat64(sum(x%zu)), toFloat64(min(x%zu)), toFloat64(max(x%zu)), "
                          "toFloat64(argMin(x%zu, number)), toFloat64(argMax(x%zu, number))",
                          i, i, i, i, i, i);
-    gt_buffer_printf(
-        sql,
-        " FROM (SELECT job, source%s, number, toUInt32(greatest(least((toFloat64(intDiv(time, 1000000000)) + "
-        "toFloat64(time %% 1000000000) / 1e9 - %.17g) / %.17g, %.1f), 0.0)) AS bucket",
-        uuid, question->begin, question->width, (double)question->buckets - 1);
-    for (size_t i = 0; i < question->subjects; i++)
-        add_subject(sql, &question->subject[i], i);
-    gt_buffer_printf(sql, " FROM %s WHERE job IN (%s)", is_of_gpus(question) ? "gpu_samples" : "samples", state->jobs);
-    add_sources(sql, answer);
+    gt_buffer_printf(sql, " FROM (SELECT job, source%s, number, ", uuid);
+    add_bucket(sql, question, "toFloat64(intDiv(time, 1000000000)) + toFloat64(time % 1000000000) / 1e9");
+    add_rows(sql, state, answer, is_of_gpus(question) ? "gpu_samples" : "samples");
     gt_buffer_printf(sql, ") GROUP BY job, source%s, bucket", uuid);
 }
 
@@ -351,7 +392,7 @@ static void take_line(struct answer *answer, const struct tracker *tracker, char
     char **value = field + 2 + of_gpus;
     size_t bucket = *value ? strtoul(*value, NULL, 10) : question->buckets;
     for (size_t i = 0; i < answer->count && device >= 0 && bucket < question->buckets; i++) {
-        if (answer->tracker[i] != tracker)
+        if (answer->tracker[i] != tracker || !answer->is_asked[i])
             continue;
         size_t stretch = answer->place[i] + (size_t)device;
         struct gt_job_bucket *ret = answer->bucket + stretch * question->subjects * question->buckets + bucket;
@@ -368,12 +409,14 @@ static void take_line(struct answer *answer, const struct tracker *tracker, char
     }
 }
 
-static int ask_some(struct state *state, struct answer *answer, struct gt_error *error)
+static int ask_rows(struct state *state, struct answer *answer,
+                    void (*add)(struct gt_buffer *sql, const struct state *state, const struct answer *answer),
+                    struct gt_error *error)
 {
     struct gt_buffer sql = {0}, text = {0};
     struct gt_answer lines;
     char *field[4 + 6 * GT_JOB_SUBJECTS];
-    add_question(&sql, state, answer);
+    add(&sql, state, answer);
     int status = sql.failed ? gt_error_system(error, ENOMEM, "%s", state->name)
                             : gt_server_ask(state->server, sql.data, &text, error);
     gt_answer_begin(&lines, &text);
@@ -385,6 +428,26 @@ static int ask_some(struct state *state, struct answer *answer, struct gt_error 
     gt_buffer_release(&sql);
     gt_buffer_release(&text);
     return status;
+}
+
+/* Minutes of those that have them, which stay when samples are gone; samples of the others. */
+static int ask_some(struct state *state, struct answer *answer, struct gt_error *error)
+{
+    bool is_any = false;
+    int status = 0;
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct gt_job_rank *rank = &answer->job->rank[answer->first + i];
+        answer->is_asked[i] = answer->tracker[i] && gt_job_minutes_answer(answer->question, rank);
+        is_any |= answer->is_asked[i];
+    }
+    if (is_any)
+        status = ask_rows(state, answer, add_question_of_minutes, error);
+    is_any = false;
+    for (size_t i = 0; i < answer->count; i++) {
+        answer->is_asked[i] = answer->tracker[i] && !(answer->is_asked[i] && answer->is_there[answer->place[i]]);
+        is_any |= answer->is_asked[i];
+    }
+    return status >= 0 && is_any ? ask_rows(state, answer, add_question, error) : status;
 }
 
 static int hand_on(const struct answer *answer, int (*take)(void *context, const struct gt_job_series *series),
@@ -429,7 +492,9 @@ static int read_series(void *context, const struct gt_job *job, const struct gt_
     size_t each = question->subjects * question->buckets;
     answer.tracker = calloc(job->count + 1, sizeof *answer.tracker);
     answer.place = calloc(job->count + 2, sizeof *answer.place);
-    int status = answer.tracker && answer.place ? 0 : gt_error_system(error, ENOMEM, "%s", state->name);
+    answer.is_asked = calloc(job->count + 1, 1);
+    int status = answer.tracker && answer.place && answer.is_asked ? 0
+                                                                   : gt_error_system(error, ENOMEM, "%s", state->name);
     for (answer.first = 0; status >= 0 && answer.first < job->count; answer.first += answer.count) {
         answer.count = 0;
         while (answer.first + answer.count < job->count &&
@@ -444,6 +509,7 @@ static int read_series(void *context, const struct gt_job *job, const struct gt_
     }
     free(answer.tracker);
     free(answer.place);
+    free(answer.is_asked);
     return status;
 }
 

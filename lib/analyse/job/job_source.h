@@ -13,6 +13,7 @@
 #include "schema/metric.h"
 
 struct gt_job;
+struct gt_job_rank;
 
 /* A metric of the machine, of the rank's own processes, or of each GPU that its tracker recorded. */
 struct gt_job_subject {
@@ -78,6 +79,9 @@ struct gt_job_source {
                  void *context, struct gt_error *error);
     void (*close)(void *state);
 };
+
+/* Returns true where the minutes of a rank answer the question, if it has any: in stretches of whole minutes, after a tracker that ended. */
+bool gt_job_minutes_answer(const struct gt_job_question *question, const struct gt_job_rank *rank);
 
 /* The recordings in a folder, whatever their kind. `folder` is borrowed. */
 int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_error *error);
