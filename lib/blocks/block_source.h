@@ -38,7 +38,8 @@ extern const struct gt_block_source gt_block_sources[GT_BLOCK_SOURCES];
 /* Beside the bits of the sources: "all" was asked for, so that one of them is enough. */
 #define GT_BLOCK_SOURCES_ANY (1u << GT_BLOCK_SOURCES)
 
-/* Read "nvtx,mpi"; "all" is those that no library has to be preloaded for, and GT_BLOCK_SOURCES_ANY. Returns 0, -EINVAL with a sentence that lists them. */
+/* Read "nvtx,mpi"; "all" is those that no library has to be preloaded for, and GT_BLOCK_SOURCES_ANY. Returns 0, -EINVAL with
+ * a sentence that lists them. */
 int gt_block_sources_read(const char *text, unsigned *ret, struct gt_error *error);
 /* Number `index` of the words that a list may hold; NULL past the end. */
 const char *gt_block_source_name(size_t index);

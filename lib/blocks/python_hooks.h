@@ -30,8 +30,8 @@ void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources);
 /* Set the variables for a command, and take them back. */
 void gt_python_hooks_set(const struct gt_python_hooks *hooks);
 void gt_python_hooks_unset(void);
-/* At the end, before gt_blocks_collect: tell what was not recorded, and which pattern and source has not been seen, unless any is enough. Returns whether
- * a source has. */
+/* At the end, before gt_blocks_collect: tell what was not recorded, and which pattern and source has not been seen, unless any is
+ * enough. Returns whether a source has. */
 bool gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
                          void (*warn)(void *context, const char *sentence), void *context);
 

@@ -109,8 +109,8 @@ struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const ch
 /* Adds a table without columns, to be built by base/table.h. */
 struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);
 void gt_node_flags(struct gt_node *node, unsigned flags);
-/* Keeps fields without a value, and sections of nothing else, from people. */
-void gt_node_hide_missing(struct gt_node *node);
+/* Keeps fields of a section without a value, and sections of nothing else, from people. */
+void gt_node_hide_missing(struct gt_node *section);
 /* People see the number multiplied by `factor`, in `unit`; readers of data see it as it is. */
 void gt_node_display(struct gt_node *node, double factor, const char *unit);
 /* Tells the unit of a number without one of its own, whose section or title has it: pages choose another by the size. */

@@ -8,7 +8,6 @@
 
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_course.h"
-#include "report/human_amount.h"
 #include "schema/human.h"
 
 enum { COLUMNS = 60, PAGE_ROWS = 128, TEXT_ROWS = 40 };
@@ -122,7 +121,14 @@ static void find_range(const struct gt_job_course *course, double *least, double
 
 static void put_value(struct gt_buffer *out, double value, const char *unit)
 {
-    if (!gt_human_amount(out, value, unit))
+    char text[GT_HUMAN_SIZE];
+    if (!strncmp(unit, "bytes", 5))
+        gt_buffer_printf(out, "%s%s", gt_human_bytes(text, value), unit + 5); /* also of bytes/s */
+    else if (!strcmp(unit, "watts"))
+        gt_buffer_text(out, gt_human_power(text, value));
+    else if (!strcmp(unit, "joules"))
+        gt_buffer_text(out, gt_human_energy(text, value));
+    else
         gt_buffer_printf(out, "%.4g%s%s", value, *unit ? " " : "", unit);
 }
 
