@@ -122,3 +122,12 @@ def test_a_process_that_no_sample_saw(track, cli, fakes, fake, tmp_path, monkeyp
     found = 2.4e9 if accounts == "of the job" else None
     assert report["gpu_memory_peak"]["descendants"] == report["gpu_memory_peak"]["combined"] == {"at_least": found, "at_most": found}
     assert report["gpu_memory_peak"]["main"] == {"at_least": None, "at_most": None}
+
+
+def test_a_process_that_samples_saw_counts_once(track, fakes, fake, monkeypatch):
+    fakes(100, 1)
+    monkeypatch.setenv("GT_CUDA_LIBRARY", fake("cuda"))
+    hold = ROOT / "build" / "test" / "gpu" / "hold"
+    _, report = track(["sh", "-c", f"{hold} 2000 400; sleep 0.3"], f"--library=nvml={fake('nvml')}", "--st", "0.05", "--tf", "run.sqlite",
+                      "--gru", "bytes")
+    assert report["gpu_memory_peak"]["combined"] == {"at_least": 2.4e9, "at_most": 2.4e9}
