@@ -237,6 +237,13 @@ test-clickhouse: test-dependencies
 	@$(MAKE) -s all
 	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/cli/test_push.py
 
+# Kills of that server and of what pushes to it: KILLS=100 takes a quarter of an hour.
+test-clickhouse-kills: test-dependencies
+	@tools/install-dependencies clickhouse
+	@$(MAKE) -s all
+	@build/gpu-tracker run --no-history -q --overwrite --sleep-time 0.02 --tracking-file build/kills.sqlite -- sleep 2
+	@$(PYTHON) test/clickhouse_kills.py build/kills.sqlite $(or $(KILLS),12)
+
 # In a job of a real Slurm, which make test does only where root has one installed.
 test-slurm: test-dependencies
 	@tools/install-dependencies slurm
@@ -319,5 +326,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
+.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
         run python ready-for-tests test soak python-sanitize original test-original test-gpu test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

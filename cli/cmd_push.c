@@ -74,9 +74,9 @@ const struct command command_push = {
     .synopsis = "FILE... URL",
     .summary = "Send recordings to a ClickHouse server, each row once",
     .description =
-        "URL is clickhouse://[USER@]HOST[:PORT]/DATABASE[/JOB][?OPTION=VALUE&...], with clickhouses:// for TLS. Without JOB a recording has "
-        "the name of the job that it was made in. Options: ca=FILE, the certificates that are trusted. A password is read from ~/.netrc, or "
-        "--netrc-file; --token-file is for what stands before a server.\n\n"
+        "URL is clickhouse://[USER@]HOST[:PORT]/DATABASE[/JOB][?OPTION=VALUE&...], with clickhouses:// for TLS. Without JOB a "
+        "recording has the name of the job that it was made in. Options: ca=FILE, the certificates that are trusted. A password is read "
+        "from ~/.netrc, or --netrc-file; --token-file is for what stands before a server.\n\n"
         "The server is asked what it has, and gets the rest; in the end rows are counted. So the same line may be typed again after "
         "anything that went wrong, and for a recording that has grown. The status is 0 when the server has everything.\n\n"
         "With --follow, which run --tf URL starts, FILE is a folder: what is recorded there is sent as it grows, and removed when the server "

@@ -80,8 +80,8 @@ static void begin(struct gt_shipment *shipment, struct gt_recording *recording)
 {
     gt_recording_detail(recording, true);
     if (is_begin(&shipment->place) || gt_recording_begin_after(recording, &shipment->place) < 0) {
-        for (int table = GT_ENGINE_SAMPLES; table < GT_ENGINE_CALLS; table++)
-            shipment->read[table] = 0;
+        shipment->read[GT_ENGINE_SAMPLES] = 0;
+        shipment->read[GT_ENGINE_GPU_SAMPLES] = shipment->read[GT_ENGINE_PROCESS_SAMPLES] = 0;
         shipment->place = (struct gt_recording_place){0};
     }
 }
@@ -98,6 +98,50 @@ int gt_push_read(struct gt_push *push, struct gt_shipment *shipment, struct gt_e
         gt_recording_place(recording, &shipment->place);
     gt_recording_close(recording);
     return status;
+}
+
+/* ---- Minutes ---- */
+
+struct minutes {
+    struct gt_push *push;
+    struct gt_shipment *shipment;
+    struct gt_error *error;
+    int status;
+};
+
+/* The share of the hardware follows from the sum. */
+static bool wants_column(const void *minutes, const struct gt_column *column)
+{
+    (void)minutes;
+    return !column->per_unit;
+}
+
+static void take_minute(void *context, const struct gt_minute_row *minute)
+{
+    struct minutes *minutes = context;
+    struct gt_shipment *shipment = minutes->shipment;
+    if (minutes->status < 0)
+        return;
+    uint64_t number = shipment->read[GT_ENGINE_MINUTES]++;
+    if (!is_wanted(shipment, GT_ENGINE_MINUTES, number))
+        return;
+    struct gt_batch *batch = gt_push_batch(minutes->push, GT_ENGINE_MINUTES, &minutes->status, minutes->error);
+    if (!batch)
+        return;
+    gt_rows_minute(&batch->rows, &batch->columns, batch->has, shipment, minute, number);
+    minutes->status = gt_push_added(minutes->push, shipment, GT_ENGINE_MINUTES, number, 1, minutes->error);
+}
+
+int gt_push_read_minutes(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error)
+{
+    struct minutes minutes = {push, shipment, error, 0};
+    struct gt_error none = {0};
+    const struct gt_minutes_use use = {&minutes, wants_column, take_minute};
+    shipment->read[GT_ENGINE_MINUTES] = 0;
+    int status = gt_minutes_read(shipment->path, &shipment->machine, &use, &none);
+    if (minutes.status < 0)
+        return minutes.status;
+    return status >= 0 || status == -ENOTSUP ? 0 : gt_error_copy(error, &none);
 }
 
 /* ---- Code blocks ---- */

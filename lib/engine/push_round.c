@@ -189,12 +189,16 @@ static int tell_progress(struct gt_push *push, struct gt_error *error)
 
 /* ---- The end ---- */
 
-static int read_calls(struct gt_push *push, struct gt_error *error)
+static int read_the_rest(struct gt_push *push, struct gt_error *error)
 {
     int status = 0;
-    for (size_t i = 0; status >= 0 && i < push->count; i++)
-        if (gt_push_is_closing(push->shipment[i]))
+    for (size_t i = 0; status >= 0 && i < push->count; i++) {
+        if (!gt_push_is_closing(push->shipment[i]))
+            continue;
+        status = gt_push_read_minutes(push, push->shipment[i], error);
+        if (status >= 0)
             status = gt_push_read_calls(push, push->shipment[i], error);
+    }
     return status < 0 ? status : gt_push_send_all(push, error);
 }
 
@@ -216,6 +220,8 @@ static int fill_holes(struct gt_push *push, struct gt_error *error)
             continue;
         shipment->place = (struct gt_recording_place){0};
         status = gt_push_read(push, shipment, error);
+        if (status >= 0)
+            status = gt_push_read_minutes(push, shipment, error);
         if (status >= 0)
             status = gt_push_read_calls(push, shipment, error);
     }
@@ -294,7 +300,7 @@ static int close_recordings(struct gt_push *push, struct gt_error *error)
     bool is_any = false;
     for (size_t i = 0; i < push->count; i++)
         is_any = is_any || gt_push_is_closing(push->shipment[i]);
-    int status = is_any ? read_calls(push, error) : 0;
+    int status = is_any ? read_the_rest(push, error) : 0;
     if (status >= 0 && is_any)
         status = count_all(push, error);
     return status < 0 || !is_any ? status : end_recordings(push, error);

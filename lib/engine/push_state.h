@@ -58,7 +58,8 @@ int gt_push_find_last(struct gt_push *push, const struct gt_shipment *shipment, 
 
 /* Read what a recording has behind its place, and add the rows that the server lacks. */
 int gt_push_read(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error);
-/* The same for code blocks, of which there are all at the end. */
+/* The same for minutes and code blocks, of which there are all at the end. */
+int gt_push_read_minutes(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error);
 int gt_push_read_calls(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error);
 /* What is known of its end, or of its course so far. The caller releases it by gt_push_release_outcome. */
 int gt_push_outcome(struct gt_shipment *shipment, struct gt_outcome *ret, struct gt_error *error);

@@ -36,6 +36,22 @@ void gt_rows_sample(struct gt_buffer *out, const struct gt_engine_columns *colum
     }
 }
 
+void gt_rows_minute(struct gt_buffer *out, const struct gt_engine_columns *columns, const bool *has,
+                    const struct gt_shipment *shipment, const struct gt_minute_row *minute, uint64_t number)
+{
+    begin_row(out, shipment);
+    gt_row_i64(out, minute->begin_s * GT_SECOND);
+    gt_row_u64(out, number);
+    gt_row_u8(out, (uint8_t)(minute->statistic + 1)); /* mean, min, max, last */
+    gt_row_u32(out, (uint32_t)minute->weight);
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_engine_column *column = &columns->column[i];
+        if (column->scope >= 0 && has[i])
+            gt_row_scaled(out, minute->sample->row[column->scope].value[column->metric],
+                          gt_engine_scale(column->metric));
+    }
+}
+
 /* GPUs without an identity of their own are told apart by their number. */
 static void add_gpu(struct gt_buffer *out, const struct gt_shipment *shipment, int device)
 {

@@ -4,6 +4,7 @@
 
 #include "aggregate/summary.h"
 #include "engine/tables.h"
+#include "store/minutes_read.h"
 #include "store/store.h"
 
 struct gt_shipment {
@@ -44,6 +45,8 @@ void gt_shipment_doubt(struct gt_shipment *shipment);
 /* `has` tells which columns the server has. */
 void gt_rows_sample(struct gt_buffer *out, const struct gt_engine_columns *columns, const bool *has,
                     const struct gt_shipment *shipment, const struct gt_sample *sample, uint64_t number);
+void gt_rows_minute(struct gt_buffer *out, const struct gt_engine_columns *columns, const bool *has,
+                    const struct gt_shipment *shipment, const struct gt_minute_row *minute, uint64_t number);
 void gt_rows_detail(struct gt_buffer *out, enum gt_engine_table table, const struct gt_engine_columns *columns,
                     const bool *has, const struct gt_shipment *shipment, const struct gt_sample *sample,
                     const struct gt_row *row, uint64_t number);

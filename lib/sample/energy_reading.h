@@ -26,8 +26,7 @@ struct gt_energy {
     bool is_measured;
     double total; /* as its counter has it */
     double job, other, idle, unattributed;
-    double
-        idle_job; /* the part of the job's that is idle energy, where all of it is charged to the job; NaN: it is not told apart */
+    double idle_job; /* of the job's part, idle energy where all is charged to the job; NaN: it is not told apart */
 };
 double gt_energy_part(const struct gt_energy *energy, enum gt_energy_part part);
 /* Returns true where all parts are known. Recordings of other tools may have a total alone. */

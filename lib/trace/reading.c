@@ -472,7 +472,8 @@ static bool ends_with_word(struct gt_span text, const char *word)
 }
 
 /* Ranges that a program names "step 12", "train_step_12" or "Iteration: 12", but not "timestep 12", are its steps, and so is
- * "ProfilerStep#12" of the PyTorch profiler; its copy on the GPU lags behind and is left out. Returns the number, with what stands before it. */
+ * "ProfilerStep#12" of the PyTorch profiler; its copy on the GPU lags behind and is left out. Returns the number, with what stands before
+ * it. */
 static int32_t named_step(const struct gt_raw_event *item, struct gt_span label, struct gt_span *mode)
 {
     static const char profiler[] = "ProfilerStep#";

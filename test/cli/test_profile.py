@@ -177,7 +177,8 @@ def test_what_is_wrong_is_named(gpu_tracker, smdebug):
             "functions", "function, dump, step, mode, training_phase, job_phase")):
         assert f"by 'colour': it is one of {choices}" in profile(gpu_tracker, analysis, smdebug, "--by=colour", status=2)
     for analysis, option, taken in (("kernels", "by", ", only key, top"), ("breakdown", "top", ""), ("job", "device", ", only phase"),
-                                    ("steps", "key", ", only by, phase, top, carbon-intensity, carbon-file, price"), ("dataloader", "phase", ", only top"),
+                                    ("steps", "key", ", only by, phase, top, carbon-intensity, carbon-file, price"),
+                                    ("dataloader", "phase", ", only top"),
                                     ("devices", "by", ", only device, ranges, top"), ("memory", "ranges", ", only top")):
         said = profile(gpu_tracker, analysis, smdebug, f"--{option}=3", status=2)
         assert f"profile {analysis} does not take '{option}'{taken}\n" in said
@@ -197,7 +198,8 @@ def test_all_rows_may_be_asked_of_every_analysis(gpu_tracker, smdebug):
 
 
 def loader(epochs, batches, with_steps, iterator="SingleProcess"):
-    """Of each batch 10 us are fetching (with an operator where nothing else tells) and 80 us work; of an epoch's end 2 us, and then a pause."""
+    """Of each batch 10 us are fetching (with an operator where nothing else tells) and 80 us work; an epoch's end takes 2 us, and then
+    there is a pause."""
     events, at, number, begin = [], 0, 0, 0
 
     def add(category, name, start, length):
@@ -232,7 +234,8 @@ def test_the_end_of_an_epoch_is_no_fetch_and_its_pause_no_batch(gpu_tracker, tmp
 def test_a_timestep_is_no_step(gpu_tracker, tmp_path):
     path = tmp_path / "trace.json"
     names = ["timestep 8", "substep_2", "step 1", "train_step_3", "trainStep 4", "Iteration: 5"]
-    path.write_text(json.dumps({"traceEvents": [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5}
-                                                for i, name in enumerate(names)]}))
+    events = [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5}
+              for i, name in enumerate(names)]
+    path.write_text(json.dumps({"traceEvents": events}))
     found = profile(gpu_tracker, "steps", path)["steps"]
     assert {row["training_phase"] for row in found} == {"step", "train_step", "trainStep", "Iteration"}

@@ -6,6 +6,7 @@ import pathlib
 import random
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from clickhouse import PASSWORD, SERVER, Server, free_port
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 from simulate_job import make_job
 
-pytestmark = pytest.mark.skipif(not SERVER, reason="there is no clickhouse-server (Debian: clickhouse-server)")
+pytestmark = pytest.mark.skipif(not SERVER, reason="there is no clickhouse-server: make test-clickhouse installs it")
 ROWS = 300
 
 
@@ -70,12 +71,14 @@ def test_all_of_a_recording_is_there_once(server, real, push):
         assert counts(server, "whole") == [str(samples)] * 2
         assert counts(server, "whole", "process_samples") == [str(details)] * 2
         assert counts(server, "whole", "calls") == ["2", "2"]
+        assert counts(server, "whole", "minutes") == [str(rows_of(real, "minutes"))] * 2
         assert server.number("SELECT count() FROM finals WHERE job = 'whole'") == server.number(
             "SELECT uniqExact(scope, metric) FROM finals WHERE job = 'whole'") > 10
         assert server.ask("SELECT count(), max(complete) FROM trackers WHERE job = 'whole'") == "2\t1\n"  # its begin and its end
         assert "; 0 rows were sent" in push(real, url)  # again: nothing new
     with sqlite3.connect(real) as database:
-        theirs = server.ask("SELECT time, toString(combined_cpu_time), combined_ram_private FROM samples WHERE job = 'whole' ORDER BY number")
+        theirs = server.ask("SELECT time, toString(combined_cpu_time), combined_ram_private FROM samples WHERE job = 'whole'"
+                            " ORDER BY number")
         ours = database.execute("SELECT timestamp, combined_cpu_time, combined_ram_private FROM data").fetchall()
         for line, row in zip(theirs.splitlines(), ours, strict=True):
             moment, cpu, ram = line.split("\t")
@@ -203,7 +206,8 @@ def test_columns_of_a_new_version(server, real, push, gpu_tracker):
     subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
     server.ask("ALTER TABLE older.samples DROP COLUMN combined_swap")
     push(real, f"{url}/columns")
-    assert server.number("SELECT count() FROM system.columns WHERE database = 'older' AND table = 'samples' AND name = 'combined_swap'") == 1
+    assert server.number("SELECT count() FROM system.columns WHERE database = 'older' AND name = 'combined_swap' AND table = 'samples'"
+                         ) == 1
 
 
 def test_statements(server, gpu_tracker):
@@ -223,8 +227,8 @@ def job(server, gpu_tracker, tmp_path_factory):
     folder = tmp_path_factory.mktemp("job")
     ranks = []
     for rank in range(3):
-        place = {"SLURM_JOB_ID": "77", "SLURM_CLUSTER_NAME": "alps", "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank),
-                 "SLURM_STEP_NUM_TASKS": "4"}
+        place = {"SLURM_JOB_ID": "77", "SLURM_CLUSTER_NAME": "alps", "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank),
+                 "SLURM_LOCALID": str(rank), "SLURM_STEP_NUM_TASKS": "4"}
         block = f"{gpu_tracker} block step -- sleep 0.{rank + 1}"
         ranks.append(subprocess.Popen([gpu_tracker, "run", "--no-history", "-q", "--detail", "--blocks", "--sleep-time", "0.05", "--tf",
                                        str(folder / f"{rank}.sqlite"), "--", "sh", "-c", f"{block}; {block}"],
@@ -239,8 +243,9 @@ def job(server, gpu_tracker, tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-@pytest.mark.parametrize("words", [["report"], ["report", "--heat", "cpu_utilization"], ["profile", "utilization"], ["profile", "stragglers"],
-                                   ["profile", "health"], ["sub-track", "analyze", "--calls", "--tf"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["report"], ["report", "--heat", "cpu_utilization"], ["profile", "utilization"],
+                                   ["profile", "stragglers"], ["profile", "health"],
+                                   ["sub-track", "analyze", "--calls", "--tf"]], ids=" ".join)
 def test_a_folder_and_a_server_give_the_same_report(server, job, gpu_tracker, words, form):
     def ask(name):
         done = subprocess.run([gpu_tracker, *words, name, "--format", form], capture_output=True, text=True, timeout=100, check=False)
@@ -295,8 +300,9 @@ def test_a_run_is_sent_while_it_is_made(server, gpu_tracker, tmp_path):
     for rank in ranks:
         assert rank.wait(100) == 0, rank.stderr.read()
         assert "not on the server" not in rank.stderr.read()
-    assert server.ask("SELECT count(), sum(rows = next), sum(complete) FROM (SELECT source, count() AS rows, max(number) + 1 AS next FROM samples"
-                      " WHERE job = 'live' GROUP BY source) ANY INNER JOIN (SELECT source, max(complete) AS complete FROM trackers"
+    assert server.ask("SELECT count(), sum(rows = next), sum(complete) FROM (SELECT source, count() AS rows, max(number) + 1 AS next"
+                      " FROM samples WHERE job = 'live' GROUP BY source) ANY INNER JOIN"
+                      " (SELECT source, max(complete) AS complete FROM trackers"
                       " WHERE job = 'live' GROUP BY source) USING source") == "2\t2\t2\n"
     assert not list(spool.glob("**/*.sqlite")) and not (tmp_path / "gpu-tracker-unsent").exists()
 
@@ -311,5 +317,21 @@ def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp
     assert f"send it with: gpu-tracker push {saved[0]} '{url}'" in done.stderr
     push(tmp_path / saved[0], f"{server.url}/away")
     assert server.number("SELECT max(complete) FROM trackers WHERE job = 'away'") == 1
-    refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100,
+                             check=False)
     assert refused.returncode == 2 and '"flash" is no option' in refused.stderr
+
+
+def test_certificates_are_checked(server, real, push, tmp_path):
+    key, certificate = tmp_path / "key", tmp_path / "certificate"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=here", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with BadNetwork(server.port, lambda number, body: "pass") as network:
+        network.server.socket = context.wrap_socket(network.server.socket, server_side=True)
+        url = f"clickhouses://127.0.0.1:{network.port}/default/tls"
+        said = push(real, url, expected=125)
+        assert "certificate" in said and "trying again" not in said
+        push(real, f"{url}?ca={certificate}")
+    assert server.number("SELECT max(complete) FROM trackers WHERE job = 'tls'") == 1

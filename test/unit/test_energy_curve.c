@@ -17,8 +17,8 @@ static void add(double time, double cpu_joules, double gpu_joules, double cpu_se
 {
     struct gt_energy_reading reading;
     gt_energy_reading_clear(&reading);
-    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, 2 * cpu_joules, cpu_joules, NAN, NAN, NAN};
-    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, 2 * gpu_joules, gpu_joules, NAN, NAN, NAN};
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, 2 * cpu_joules, cpu_joules, NAN, NAN, NAN, NAN};
+    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, 2 * gpu_joules, gpu_joules, NAN, NAN, NAN, NAN};
     reading.cpu_time = cpu_seconds;
     assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
 }
@@ -168,8 +168,8 @@ static void add_missing(double time, double joules, double missing)
     struct gt_energy_reading reading;
     gt_energy_reading_clear(&reading);
     double gpu = 100 * (time - 100);
-    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, NAN, NAN, NAN};
-    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, gpu, gpu, NAN, NAN, NAN};
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, NAN, NAN, NAN, NAN};
+    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, gpu, gpu, NAN, NAN, NAN, NAN};
     reading.missing[GT_ENERGY_CPU] = missing;
     assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
 }
@@ -301,8 +301,8 @@ static void columns_are_a_view_of_a_reading(void **state)
     gt_values_clear(system);
     gt_values_clear(job);
     gt_energy_reading_clear(&reading);
-    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, 10, 4, 3, 2, 1};
-    reading.device[GT_ENERGY_DRAM] = (struct gt_energy){true, 6, 4, 1, 0, 1};
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, 10, 4, 3, 2, 1, NAN};
+    reading.device[GT_ENERGY_DRAM] = (struct gt_energy){true, 6, 4, 1, 0, 1, NAN};
     reading.missing[GT_ENERGY_DRAM] = 0.5;
     reading.placement_error = 0.25;
     gt_energy_reading_show(&reading, system, job);

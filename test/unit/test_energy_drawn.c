@@ -35,8 +35,8 @@ static void add(double time, double cpu, double gpu)
 {
     struct gt_energy_reading reading;
     gt_energy_reading_clear(&reading);
-    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, cpu, cpu / 2, cpu / 4, 0, cpu / 4};
-    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, gpu, gpu / 2, gpu / 4, 0, gpu / 4};
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, cpu, cpu / 2, cpu / 4, 0, cpu / 4, NAN};
+    reading.device[GT_ENERGY_GPU] = (struct gt_energy){true, gpu, gpu / 2, gpu / 4, 0, gpu / 4, NAN};
     assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
 }
 
@@ -151,7 +151,7 @@ static void add_cpu(double time, double joules, double missing)
     struct gt_energy_reading reading;
     gt_energy_reading_clear(&reading);
     double rest = isnan(joules) ? NAN : 0;
-    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, rest, rest, rest};
+    reading.device[GT_ENERGY_CPU] = (struct gt_energy){true, joules, joules, rest, rest, rest, NAN};
     reading.missing[GT_ENERGY_CPU] = missing;
     assert_int_equal(gt_energy_curve_add(&curve, time, &reading), 0);
 }

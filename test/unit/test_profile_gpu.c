@@ -423,6 +423,8 @@ static void nothing_is_said_so(void **state)
     (void)state;
     struct gt_trace *trace = traces_new();
     for (size_t i = 0; i < gt_analysis_count; i++) {
+        if (strcmp(gt_analyses[i]->name, "health") == 0) /* it takes recordings */
+            continue;
         struct gt_report *report = NULL;
         struct gt_profile_options options = GT_INIT(struct gt_profile_options);
         options.operator_name = "aten::mm"; /* without which there are no sequences */

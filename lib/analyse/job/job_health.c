@@ -15,6 +15,7 @@ enum rule {
     SHARE,  /* the share of samples that have one of the bits is above the limit */
     LOW,    /* while the GPU is busy the value is below the median of its peers by more than the limit, a ratio */
     BESIDE, /* the counter rises by more than the limit in a second, and twice as fast as the median of its peers */
+    ABOVE,  /* the value was above the limit in some sample */
     RISES,  /* the counter rises at all: errors */
     TRACKER /* the value of a tracker, see figure_of_tracker, is above the limit */
 };
@@ -37,6 +38,27 @@ static const struct check {
      HEAT | HARDWARE, NULL},
     {"clock_under_load", "Clock while busy", "runs slower while busy than others of its name", GT_SCOPE_GPU,
      GT_GPU_CLOCK, LOW, 0.05, 0, "hertz"},
+    {"ecc_uncorrected", "ECC errors not corrected", "had errors of GPU memory that ECC could not correct",
+     GT_SCOPE_SYSTEM, GT_GPU_ECC_UNCORRECTED, RISES, 0, 0, NULL},
+    {"remap_pending", "Rows to be replaced", "has a GPU that waits for a reset to replace rows of its memory",
+     GT_SCOPE_SYSTEM, GT_GPU_REMAP_PENDING, ABOVE, 0, 0, NULL},
+    {"remap_failed", "Rows not replaced", "has a GPU with a row of memory that could not be replaced", GT_SCOPE_SYSTEM,
+     GT_GPU_REMAP_FAILED, ABOVE, 0, 0, NULL},
+    {"pcie_replays", "PCIe replays", "sends packets again over PCI Express", GT_SCOPE_SYSTEM, GT_GPU_PCIE_REPLAYS,
+     BESIDE, 1. / 60, 0, "1/s"},
+    {"nvlink_errors", "NVLink errors", "had errors on NVLinks", GT_SCOPE_SYSTEM, GT_GPU_NVLINK_ERRORS, RISES, 0, 0,
+     NULL},
+    {"xids", "XIDs", "had errors that the driver reported (XID)", GT_SCOPE_SYSTEM, GT_GPU_XIDS, ABOVE, 0, 0, NULL},
+    {"ecc_uncorrected", "ECC errors not corrected", "had errors of GPU memory that ECC could not correct", GT_SCOPE_GPU,
+     GT_GPU_ECC_UNCORRECTED, RISES, 0, 0, NULL},
+    {"remap_pending", "Rows to be replaced", "has a GPU that waits for a reset to replace rows of its memory",
+     GT_SCOPE_GPU, GT_GPU_REMAP_PENDING, ABOVE, 0, 0, NULL},
+    {"remap_failed", "Rows not replaced", "has a GPU with a row of memory that could not be replaced", GT_SCOPE_GPU,
+     GT_GPU_REMAP_FAILED, ABOVE, 0, 0, NULL},
+    {"pcie_replays", "PCIe replays", "sends packets again over PCI Express", GT_SCOPE_GPU, GT_GPU_PCIE_REPLAYS, BESIDE,
+     1. / 60, 0, "1/s"},
+    {"nvlink_errors", "NVLink errors", "had errors on NVLinks", GT_SCOPE_GPU, GT_GPU_NVLINK_ERRORS, RISES, 0, 0, NULL},
+    {"xids", "XIDs", "had errors that the driver reported (XID)", GT_SCOPE_GPU, GT_GPU_XIDS, ABOVE, 0, 0, NULL},
     {"pressure_cpu", "Waits for CPU", "has tasks that wait for a CPU", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU, BESIDE, 0.1, 0,
      "s/s"},
     {"pressure_memory", "Waits for memory", "has tasks that wait for memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY,
@@ -107,6 +129,16 @@ static double rise_of(const struct gt_job_bucket *bucket, size_t count, double w
     return is_rate ? rise / ((double)(last - first + 1) * width) : rise;
 }
 
+static double most_of(const struct gt_job_question *question, const struct gt_job_series *series, size_t subject)
+{
+    double most = NAN;
+    for (size_t i = 0; i < question->buckets; i++) {
+        const struct gt_job_bucket *bucket = gt_job_bucket(question, series, subject, i);
+        most = bucket->count ? fmax(most, bucket->most) : most;
+    }
+    return most;
+}
+
 static double value_of(const struct health *health, const struct gt_job_series *series, size_t number)
 {
     const struct gt_job_question *question = &health->question;
@@ -117,6 +149,7 @@ static double value_of(const struct health *health, const struct gt_job_series *
         return mean_while_busy(bucket, gt_job_bucket(question, series, (size_t)health->use, 0), question->buckets);
     case BESIDE: return rise_of(bucket, question->buckets, question->width, true);
     case RISES: return rise_of(bucket, question->buckets, question->width, false);
+    case ABOVE: return most_of(question, series, (size_t)health->subject[number]);
     case TRACKER: break;
     }
     return NAN;
@@ -152,16 +185,6 @@ static bool is_known(const struct health *health, size_t rank, int device)
             is_same_gpu(health, &health->place[i], rank, device))
             return true;
     return false;
-}
-
-static double most_of(const struct gt_job_question *question, const struct gt_job_series *series, size_t subject)
-{
-    double most = NAN;
-    for (size_t i = 0; i < question->buckets; i++) {
-        const struct gt_job_bucket *bucket = gt_job_bucket(question, series, subject, i);
-        most = bucket->count ? fmax(most, bucket->most) : most;
-    }
-    return most;
 }
 
 static int take_series(void *context, const struct gt_job_series *series)
@@ -239,6 +262,7 @@ static bool is_sick(const struct check *check, double value, double peers)
     case LOW: return value < (1 - check->limit) * peers;
     case BESIDE: return value > check->limit && value > 2 * peers;
     case RISES: return value > 0;
+    case ABOVE:
     case SHARE:
     case TRACKER: return value > check->limit;
     }

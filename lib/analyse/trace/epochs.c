@@ -69,8 +69,8 @@ static size_t step_at(const struct gt_spans *steps, uint32_t node, int64_t time)
     return is_in ? low - 1 : SIZE_MAX;
 }
 
-/* Fetches from..to are of one process. Where most of them do work (that of workers is elsewhere), one that does none had nothing to fetch; where most steps
- * have one fetch, one that is followed by another in its step had none either. */
+/* Fetches from..to are of one process. Where most of them do work (that of workers is elsewhere), one that does none had nothing to
+ * fetch; where most steps have one fetch, one that is followed by another in its step had none either. */
 static void judge(const struct fetch *const *of, size_t from, size_t to, bool *is_end)
 {
     size_t working = 0, alone = 0, followed = 0;
