@@ -26,19 +26,25 @@ exit 0
 
 
 @pytest.fixture
-def kit(fake, tmp_path, monkeypatch):
-    """kit(percent, accounting, *options): the ended run, {check: outcome} and the results, of a driver that tells so much of memory."""
+def fakes(fake, tmp_path, monkeypatch):
+    """fakes(percent, accounting): a driver that tells so much of the memory that programs hold, and keeps accounts or not."""
     (tmp_path / "gpu").mkdir()
+    monkeypatch.setenv("GT_FAKE_GPU", str(tmp_path / "gpu"))
+    monkeypatch.setenv("GT_FAKE_NVML", str(tmp_path / "nvml.txt"))
+    return lambda percent, accounting: (tmp_path / "nvml.txt").write_text(DATA.format(percent=percent, accounting=accounting))
+
+
+@pytest.fixture
+def kit(fakes, fake, tmp_path, monkeypatch):
+    """kit(percent, accounting, *options): the ended run, {check: outcome} and the results, of a driver that tells so much of memory."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "nvidia-smi").write_text(NVIDIA_SMI)
     (tmp_path / "bin" / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
-    monkeypatch.setenv("GT_FAKE_GPU", str(tmp_path / "gpu"))
-    monkeypatch.setenv("GT_FAKE_NVML", str(tmp_path / "nvml.txt"))
 
     def run(percent, accounting, *options, enough=lambda told: True):
         """Again with longer loads when `enough` says of what was printed that this machine was too busy for the short ones."""
-        (tmp_path / "nvml.txt").write_text(DATA.format(percent=percent, accounting=accounting))
+        fakes(percent, accounting)
         for seconds in 0.3, 1.5, 4:
             results = tmp_path / f"results-{seconds}"
             line = [sys.executable, str(ROOT / "test" / "gpu" / "run.py"), "--output", str(results), "--nvml", fake("nvml"),
@@ -98,3 +104,30 @@ def test_without_a_gpu(kit, monkeypatch):
 def test_a_group_that_is_not_there(kit):
     done, _, _ = kit(100, 1, "--only", "memory,fans")
     assert done.returncode == 2 and "there is no group fans; there are doctor, memory" in done.stderr
+
+
+@pytest.mark.parametrize("accounts", ["of the job", "of another"])
+def test_a_process_that_no_sample_saw(track, cli, fakes, fake, tmp_path, monkeypatch, accounts):
+    """It is of the job when the driver's account of its number began in its life; of one that had the number before it is not."""
+    if not re.search("processes_started +ready", cli("doctor").stdout):
+        pytest.skip("the kernel's events of processes cannot be had here")
+    fakes(100, 1)
+    monkeypatch.setenv("GT_CUDA_LIBRARY", fake("cuda"))
+    hold = ROOT / "build" / "test" / "gpu" / "hold"
+    after = "" if accounts == "of the job" else "; for f in $GT_FAKE_GPU/*; do printf '%8s' | dd of=$f bs=8 seek=2 conv=notrunc 2>&1; done"
+    line = f"sleep 0.3; {hold} 2000 20{after}; sleep 0.3"
+    done, report = track(["sh", "-c", line], f"--library=nvml={fake('nvml')}", "--st", "30", "--tf", "run.sqlite", "--gru", "bytes")
+    assert done.returncode == 0, done.stderr
+    assert report["max_gpu_ram"]["combined"] == 0
+    found = 2.4e9 if accounts == "of the job" else None
+    assert report["gpu_memory_peak"]["descendants"] == report["gpu_memory_peak"]["combined"] == {"at_least": found, "at_most": found}
+    assert report["gpu_memory_peak"]["main"] == {"at_least": None, "at_most": None}
+
+
+def test_a_process_that_samples_saw_counts_once(track, fakes, fake, monkeypatch):
+    fakes(100, 1)
+    monkeypatch.setenv("GT_CUDA_LIBRARY", fake("cuda"))
+    hold = ROOT / "build" / "test" / "gpu" / "hold"
+    _, report = track(["sh", "-c", f"{hold} 2000 400; sleep 0.3"], f"--library=nvml={fake('nvml')}", "--st", "0.05", "--tf", "run.sqlite",
+                      "--gru", "bytes")
+    assert report["gpu_memory_peak"]["combined"] == {"at_least": 2.4e9, "at_most": 2.4e9}

@@ -481,6 +481,27 @@ int nvmlDeviceGetAccountingStats(struct nvml_device *device, unsigned pid, struc
     return NVML_NOT_FOUND;
 }
 
+/* As the data has them; then those of live.h. */
+int nvmlDeviceGetAccountingPids(struct nvml_device *device, unsigned *count, unsigned *pids);
+int nvmlDeviceGetAccountingPids(struct nvml_device *device, unsigned *count, unsigned *pids)
+{
+    ANSWER_FAILURE(id(device));
+    unsigned capacity = *count, found = 0;
+    const char *text;
+    unsigned long long pid;
+    struct fake_list list = fake_list(id(device), "account");
+    while ((text = fake_next(&list)))
+        if (fake_number_of(text, 0, &pid) && found++ < capacity)
+            pids[found - 1] = (unsigned)pid;
+    struct live_process process[LIVE_PROCESSES];
+    size_t live = live_percent(device) ? live_processes(process) : 0;
+    for (size_t i = 0; i < live; i++)
+        if (found++ < capacity)
+            pids[found - 1] = (unsigned)process[i].pid;
+    *count = found;
+    return found > capacity ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
 /* Field by field: the driver leaves the padding alone. */
 static void write_row(unsigned char *to, const struct nvml_process *row, size_t size)
 {
