@@ -237,6 +237,17 @@ test-clickhouse: test-dependencies
 	@$(MAKE) -s all
 	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/cli/test_push.py
 
+# Today's ClickHouse, as PyPI's chdb has it.
+test-chdb: test-dependencies
+	@$(MAKE) -s all build/chdb/installed
+	@build/chdb/bin/python -m pytest -q -rs -p no:cacheprovider test/chdb
+
+build/chdb/installed: tools/requirements-chdb.txt
+	@$(SAY) "PIP $(<F)"
+	$(Q).venv/bin/python -m venv build/chdb
+	$(Q)build/chdb/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+
 # Kills of that server and of what pushes to it: KILLS=100 takes a quarter of an hour.
 test-clickhouse-kills: test-dependencies
 	@tools/install-dependencies clickhouse
@@ -326,5 +337,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
+.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
         run python ready-for-tests test soak python-sanitize original test-original test-gpu test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
