@@ -80,7 +80,8 @@ struct gt_job_source {
     void (*close)(void *state);
 };
 
-/* Returns true where the minutes of a rank answer the question, if it has any: in stretches of whole minutes, after a tracker that ended. */
+/* Returns true where the minutes of a rank answer the question, if it has any: in stretches of whole minutes, after a tracker that
+ * ended. */
 bool gt_job_minutes_answer(const struct gt_job_question *question, const struct gt_job_rank *rank);
 
 /* The recordings in a folder, whatever their kind. `folder` is borrowed. */
