@@ -29,7 +29,7 @@ LIB_OBJ  := $(call objects,lib/*/*.c lib/*/*/*.c)
 CLI_OBJ  := $(call objects,cli/*.c)
 UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
-TRUTH    := $(call programs,test/truth/*.c test/launch/*.c)
+TRUTH    := $(call programs,test/truth/*.c test/launch/*.c test/gpu/*.c)
 BENCHES  := $(call programs,bench/bench_*.c)
 SOAKS    := $(call programs,test/soak/*.c)
 EXAMPLES := $(call programs,examples/*.c)
@@ -119,7 +119,7 @@ $(BUILD)/test/fake/lib%.so: test/fake/%.c
 # Not sanitized: what they measure must be the kernel's figures for plain programs.
 $(TRUTH): $(BUILD)/%: %.c
 	@mkdir -p $(@D) && $(SAY) "LD $@"
-	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O2 -g -MMD -MP -pthread -o $@ $<
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O2 -g -MMD -MP -pthread -o $@ $< -ldl
 
 $(EXAMPLES): $(BUILD)/%: %.c $(BUILD)/libgputracker.so
 	@mkdir -p $(@D) && $(SAY) "LD $@"
@@ -261,6 +261,11 @@ test-slurm: test-dependencies
 	@$(MAKE) -s all
 	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/cli/test_slurm.py
 
+# On a machine with a GPU: programs of known memory, utilisation and power, and what is told of them. GPU_KIT: options of test/gpu/run.py.
+test-gpu:
+	@$(MAKE) -s all $(filter $(BUILD)/test/gpu/%,$(TRUTH))
+	@python3 test/gpu/run.py --build $(BUILD) $(GPU_KIT)
+
 # Only the unit tests, only the release build.
 check: all unit
 	@python3 tools/run-tests unit
@@ -333,4 +338,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-gpu test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

@@ -195,9 +195,13 @@ static int collect_blocks(struct track *track, const struct options *options)
     struct gt_error error = {0};
     if (!*track->blocks)
         return 0;
-    gt_block_injection_end(&track->injection, track->blocks, watch_warn, &track->watch);
+    bool is_seen = gt_block_injection_end(&track->injection, track->blocks, watch_warn, &track->watch);
     int kept = gt_block_memory_collect(track->blocks, options->tracking_file, track->watch.main, &error);
-    gt_python_hooks_end(&track->hooks, track->blocks, watch_warn, &track->watch);
+    is_seen |= gt_python_hooks_end(&track->hooks, track->blocks, watch_warn, &track->watch);
+    if (track->injection.sources & GT_BLOCK_SOURCES_ANY && !is_seen)
+        watch_warn(
+            &track->watch,
+            "--blocks-from all: nothing that any of them marks was seen (gpu-tracker run --help tells why that may be)");
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
     status = kept < 0 ? kept : status;

@@ -236,7 +236,8 @@ int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
 int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
                        void *context, struct gt_error *error);
 /* Say what to ask a scheduler for next time, in its own words, from the most that these runs used: `kind` is "slurm", "k8s", "pbs", "lsf"
- * or "docker", or "auto": that of the scheduler that ran them. *doubt is what a run that was killed for memory cannot tell ("more than 16.0 GB; ..."), or NULL. Free both with free(). */
+ * or "docker", or "auto": that of the scheduler that ran them. *doubt is what a run that was killed for memory cannot tell ("more than
+ * 16.0 GB; ..."), or NULL. Free both with free(). */
 int gt_recording_request(const char *const paths[], size_t count, const char *kind, char **ret, char **doubt,
                          struct gt_error *error);
 /* Report how memory and time of runs grow with the size of what they were given, which `variable` names: "name" (the last number in the

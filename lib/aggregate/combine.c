@@ -125,8 +125,10 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
     gt_attribution_init(&combine->attribution, options->idle, options->core_count, options->start_ns);
     gt_attribution_refresh(&combine->attribution, options->refresh);
     gt_values_clear(combine->job);
-    for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
+    for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(combine->peak[scope]);
+        combine->gpu_marks[scope] = NAN;
+    }
 }
 
 void gt_combine_release(struct gt_combiner *combine)
@@ -257,23 +259,26 @@ static bool lacks_gpu_mark(const struct gt_sampler *sampler, bool main, bool des
 }
 
 /* Marks are of the job's processes alone, and those that have ended are not in the tree any more. All that were alive since the look
- * before are among those of which this one tells. */
+ * before are among those of which this one tells; those that no look met, which the last one tells of, can have been beside any. */
 static void keep_gpu_scope(struct gt_combiner *combine, const struct gt_sampler *sampler, enum gt_scope scope)
 {
     bool with_main = scope != GT_SCOPE_DESCENDANTS, with_rest = scope != GT_SCOPE_MAIN;
-    double sum = NAN, *peak = combine->peak[scope];
+    double sum = NAN, past = 0, *peak = combine->peak[scope], *met = &combine->gpu_marks[scope];
     for (size_t i = 0; i < sampler->frame.mark_count; i++) {
         const struct gt_gpu_mark *mark = &sampler->frame.mark[i];
         if (!(mark->pid == combine->main_pid ? with_main : with_rest))
             continue;
-        add_known(&sum, mark->bound);
+        add_known(mark->is_past ? &past : &sum, mark->bound);
         raise_to(&peak[GT_GPU_RAM_PEAK], mark->bytes);
     }
     combine->lacks_gpu_marks[scope] |= lacks_gpu_mark(sampler, with_main, with_rest);
-    if (isnan(sum) && isnan(peak[GT_GPU_RAM_PEAK]))
+    if (isnan(sum) && !(past > 0) && isnan(peak[GT_GPU_RAM_PEAK]))
         return;
-    raise_to(&peak[GT_GPU_RAM_PEAK], gpu_ram_of(sampler, GT_GPU_RAM, with_main, with_rest));
-    raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], fmax(sum, peak[GT_GPU_RAM_PEAK]));
+    double held = gpu_ram_of(sampler, GT_GPU_RAM, with_main, with_rest);
+    raise_to(&peak[GT_GPU_RAM_PEAK], held);
+    raise_to(met, fmax(sum, held));
+    raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], isnan(*met) ? past : *met + past);
+    raise_to(&peak[GT_GPU_RAM_PEAK_BOUND], peak[GT_GPU_RAM_PEAK]);
     if (combine->lacks_gpu_marks[scope])
         peak[GT_GPU_RAM_PEAK_BOUND] = NAN;
 }

@@ -164,23 +164,34 @@ void gt_block_injection_unset(const struct gt_block_injection *injection)
     unsetenv(GT_BLOCKS_SOURCES_ENVIRONMENT);
 }
 
-void gt_block_injection_end(const struct gt_block_injection *injection, const char *folder,
+/* Should the user be told that nothing of it was seen? */
+static bool is_missed(const struct gt_block_injection *injection, int id)
+{
+    enum gt_block_way way = gt_block_sources[id].way;
+    bool is_enough = injection->sources & GT_BLOCK_SOURCES_ANY && way != GT_BLOCK_WAY_PRELOAD;
+    return injection->sources >> id & 1 && way != GT_BLOCK_WAY_PYTHON && !is_enough &&
+           !gt_block_source_taken(id, injection->library);
+}
+
+bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder,
                             void (*warn)(void *context, const char *sentence), void *context)
 {
     struct gt_block_notes notes;
     char sentence[200];
+    bool is_any_seen = false;
     if (!injection->sources)
-        return;
+        return false;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     gt_block_notes_take(&notes, fd, warn, context);
     if (fd >= 0)
         close(fd);
     for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
-        if (!(injection->sources >> i & 1) || notes.seen[i] || gt_block_sources[i].way == GT_BLOCK_WAY_PYTHON ||
-            gt_block_source_taken(i, injection->library))
+        is_any_seen |= notes.seen[i];
+        if (notes.seen[i] || !is_missed(injection, i))
             continue;
         snprintf(sentence, sizeof sentence, "no %s%s was seen (gpu-tracker run --help tells why that may be)",
                  gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "");
         warn(context, sentence);
     }
+    return is_any_seen;
 }

@@ -3,6 +3,7 @@
 #define GT_BLOCKS_BLOCK_INJECTION_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "blocks/block_source.h"
 
@@ -26,8 +27,9 @@ void gt_block_injection_set(const struct gt_block_injection *injection,
                             void (*warn)(void *context, const char *sentence), void *context);
 /* Take them back. */
 void gt_block_injection_unset(const struct gt_block_injection *injection);
-/* At the end, before gt_blocks_collect: tell what was not kept, and which source has not been heard of. */
-void gt_block_injection_end(const struct gt_block_injection *injection, const char *folder,
+/* At the end, before gt_blocks_collect: tell what was not kept, and which source has not been heard of, unless any is enough. Returns
+ * whether one has. */
+bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder,
                             void (*warn)(void *context, const char *sentence), void *context);
 
 #endif

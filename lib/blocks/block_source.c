@@ -12,7 +12,7 @@ const struct gt_block_source gt_block_sources[GT_BLOCK_SOURCES] = {
 
 static unsigned sources_of(const char *word, size_t length)
 {
-    unsigned all = 0;
+    unsigned all = GT_BLOCK_SOURCES_ANY;
     for (int i = 0; i < GT_BLOCK_SOURCES; i++) {
         if (strlen(gt_block_sources[i].name) == length && strncmp(gt_block_sources[i].name, word, length) == 0)
             return 1u << i;

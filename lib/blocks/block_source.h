@@ -35,7 +35,11 @@ extern const struct gt_block_source gt_block_sources[GT_BLOCK_SOURCES];
 #define GT_BLOCKS_NAMES_ENVIRONMENT "GPU_TRACKER_BLOCKS_NAMES"
 #define GT_BLOCKS_MOST_ENVIRONMENT "GPU_TRACKER_BLOCKS_MOST"
 
-/* Read "nvtx,mpi"; "all" is those that no library has to be preloaded for. Returns 0, -EINVAL with a sentence that lists them. */
+/* Beside the bits of the sources: "all" was asked for, so that one of them is enough. */
+#define GT_BLOCK_SOURCES_ANY (1u << GT_BLOCK_SOURCES)
+
+/* Read "nvtx,mpi"; "all" is those that no library has to be preloaded for, and GT_BLOCK_SOURCES_ANY. Returns 0, -EINVAL with
+ * a sentence that lists them. */
 int gt_block_sources_read(const char *text, unsigned *ret, struct gt_error *error);
 /* Number `index` of the words that a list may hold; NULL past the end. */
 const char *gt_block_source_name(size_t index);

@@ -58,6 +58,7 @@ void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources)
         if (sources >> i & 1 && gt_block_sources[i].way == GT_BLOCK_WAY_PYTHON)
             hooks->sources[count++] = gt_block_sources[i].name;
     hooks->sources[count] = NULL;
+    hooks->is_any_enough = sources & GT_BLOCK_SOURCES_ANY;
 }
 
 static void set_list(const char *variable, const char *const *words, char between)
@@ -183,12 +184,14 @@ static void tell_sources(const struct tally *tally)
         if (!(tally->seen >> i & 1))
             snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
                      tally->hooks->sources[i]);
-    if (*list)
+    if (*list && !tally->hooks->is_any_enough)
         gt_warn(tally->warn, tally->context, "no Python process imported what --blocks-from asks for: %s", list);
 }
 
 static void tell(const struct tally *tally)
 {
+    if (!tally->has_python && tally->hooks->is_any_enough && !tally->patterns)
+        return;
     if (!tally->has_python) {
         gt_warn(tally->warn, tally->context,
                 "no Python process took part (python -I, -E, -S or a frozen program?): it has no code blocks");
@@ -203,12 +206,12 @@ static void tell(const struct tally *tally)
     tell_sources(tally);
 }
 
-void gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
+bool gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
                          void (*warn)(void *context, const char *sentence), void *context)
 {
     struct tally tally = {.hooks = hooks, .warn = warn, .context = context};
     if (!gt_python_hooks_are_wanted(hooks))
-        return;
+        return false;
     while (hooks->patterns && hooks->patterns[tally.patterns])
         tally.patterns++;
     tally.is_matched = calloc(tally.patterns + 1, sizeof *tally.is_matched);
@@ -218,4 +221,5 @@ void gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder
     free(tally.is_matched);
     free(tally.near);
     gt_hook_notes_remove(folder);
+    return tally.seen != 0;
 }

@@ -17,6 +17,7 @@ struct gt_python_hooks {
     const char *allocator;                      /* read at borders: "torch", or NULL */
     const char *const *patterns;                /* of --python-blocks, NULL-terminated; may be NULL */
     const char *sources[GT_BLOCK_SOURCES + 1];  /* names of frameworks, NULL-terminated */
+    bool is_any_enough;                         /* of the sources, others than these included */
     char libraries[PATH_MAX], folder[PATH_MAX]; /* found by gt_python_hooks_check */
 };
 
@@ -29,8 +30,9 @@ void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources);
 /* Set the variables for a command, and take them back. */
 void gt_python_hooks_set(const struct gt_python_hooks *hooks);
 void gt_python_hooks_unset(void);
-/* At the end, before gt_blocks_collect: tell what was not recorded, and which pattern and source has not been seen. */
-void gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
+/* At the end, before gt_blocks_collect: tell what was not recorded, and which pattern and source has not been seen, unless any is
+ * enough. Returns whether a source has. */
+bool gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
                          void (*warn)(void *context, const char *sentence), void *context);
 
 #endif

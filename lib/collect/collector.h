@@ -110,6 +110,13 @@ struct gt_gpu_mark {
     pid_t pid;
     double bytes; /* NaN while it may be of the time before tracking, */
     double bound; /* of which this one may be */
+    bool is_past; /* no look met the process: it may have lived beside any other */
+};
+
+/* A process of the job that has ended, with its life as the kernel's events tell it. */
+struct gt_past_process {
+    pid_t pid;
+    int64_t begin_ns, end_ns; /* monotonic */
 };
 
 /* One processor package of several, each with energy counters of its own; see collect/topology.h. */
@@ -141,6 +148,8 @@ struct gt_frame {
     size_t share_count, share_capacity;
     struct gt_gpu_mark *mark;
     size_t mark_count, mark_capacity;
+    struct gt_past_process *past; /* in the last frame, where processes are listed by name */
+    size_t past_count, past_capacity;
     struct gt_package *package; /* none: the processors count as one */
     size_t package_count;
     /* A figure of the machine comes from this collector, where several could give it: set while opening. */

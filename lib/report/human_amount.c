@@ -33,6 +33,8 @@ static const char *write_size(char text[GT_HUMAN_SIZE], double size, const char 
         return gt_human_bytes(text, size * factor);
     if (gt_unit_time(unit, &factor, NULL) >= 0)
         return write_time(text, size * factor);
+    if (!strcmp(unit, "bytes/s"))
+        return strcat(gt_human_bytes(text, size), "/s");
     if (!strcmp(unit, "joules"))
         return gt_human_energy(text, size);
     if (!strcmp(unit, "watts"))

@@ -96,6 +96,12 @@ bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *field)
            gt_human_amount(out, number, gt_node_measure_of(field));
 }
 
+void gt_human_text_shown(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field)
+{
+    if (gt_report_layout_of(report) != GT_LAYOUT_AMOUNTS || !gt_human_text_amount(out, field))
+        gt_human_text_field(out, report, field);
+}
+
 static void add_text(struct gt_buffer *out, const char *text)
 {
     if (text)
@@ -125,7 +131,7 @@ static int decimals_of(const struct gt_grid *grid, const struct gt_table *table,
                     grid->flags & GT_GRID_ALWAYS_BRIEF;
     int count = decimals(grid->report, table->flags | (is_brief && !scale->is_moment ? GT_BRIEF : 0), number);
     int least = decimals(grid->report, GT_BRIEF, number);
-    bool is_kept = gt_report_layout_of(grid->report) == GT_LAYOUT_TRACKING && is_lost(number, count);
+    bool is_kept = gt_report_layout_of(grid->report) != GT_LAYOUT_ANALYSIS && is_lost(number, count);
     return (scale->unit || is_kept) && count < least ? least : count;
 }
 
@@ -341,9 +347,14 @@ static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
     return status;
 }
 
+static unsigned flags_of(const struct gt_report *report, unsigned flags)
+{
+    return flags | (gt_report_layout_of(report) == GT_LAYOUT_AMOUNTS ? GT_GRID_AMOUNTS : 0);
+}
+
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags)
 {
-    *grid = (struct gt_grid){.report = report, .flags = flags};
+    *grid = (struct gt_grid){.report = report, .flags = flags_of(report, flags)};
     const struct gt_table *table = gt_node_table(node);
     int status = table ? fill_from_table(grid, table) : fill_from_fields(grid, node);
     if (status < 0)
@@ -417,7 +428,8 @@ static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
                        unsigned flags)
 {
-    *grid = (struct gt_grid){.keyed = *gt_node_title(first), .flags = flags}; /* items of lists have no titles */
+    *grid = (struct gt_grid){.keyed = *gt_node_title(first),
+                             .flags = flags_of(report, flags)}; /* items of lists have no titles */
     size_t columns = grid->keyed;
     for (const struct gt_node *field = gt_human_text_child(first); field; field = gt_human_text_next(field))
         columns++;

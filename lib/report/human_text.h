@@ -11,6 +11,8 @@ const struct gt_node *gt_human_text_next(const struct gt_node *node);
 
 /* Appends a field's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
 void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field);
+/* Appends it as the report's layout has it. */
+void gt_human_text_shown(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field);
 /* Appends it in a unit chosen by its size. Returns false, and appends nothing, where it has none to choose. */
 bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *field);
 

@@ -106,7 +106,7 @@ static void put_fields(struct gt_buffer *out, const struct gt_report *report, co
             gt_buffer_text(out, "| | |\n| --- | ---: |\n");
         begun = true;
         gt_buffer_clear(&value);
-        gt_human_text_field(&value, report, node);
+        gt_human_text_shown(&value, report, node);
         gt_buffer_text(out, "| ");
         put_escaped(out, gt_node_title(node));
         gt_buffer_text(out, " | ");

@@ -336,6 +336,21 @@ void gt_node_flags(struct gt_node *node, unsigned flags)
         node->flags = flags;
 }
 
+void gt_node_hide_missing(struct gt_node *section)
+{
+    bool is_seen = false;
+    for (struct gt_node *child = section ? section->first : NULL; child; child = child->next) {
+        bool is_missing = child->kind == GT_NODE_NUMBER ? !isfinite(child->number)
+                                                        : child->kind == GT_NODE_TEXT && !child->text;
+        if (child->kind == GT_NODE_SECTION)
+            gt_node_hide_missing(child);
+        child->flags |= is_missing ? GT_ONLY_DATA : 0;
+        is_seen |= !(child->flags & GT_ONLY_DATA);
+    }
+    if (section && !is_seen)
+        section->flags |= GT_ONLY_DATA;
+}
+
 void gt_node_display(struct gt_node *node, double factor, const char *unit)
 {
     if (!node)
@@ -675,19 +690,6 @@ static void give(struct gt_node *node, struct gt_report *report)
         give(child, report);
 }
 
-static void move_children(struct gt_node *from, struct gt_node *to)
-{
-    if (!from->first)
-        return;
-    if (to->last)
-        to->last->next = from->first;
-    else
-        to->first = from->first;
-    to->last = from->last;
-    from->first = from->last = NULL;
-    give(to, to->report);
-}
-
 static void append(struct gt_node *parent, struct gt_node *node)
 {
     if (parent->last)
@@ -699,14 +701,13 @@ static void append(struct gt_node *parent, struct gt_node *node)
     give(node, parent->report);
 }
 
-/* Of what a page begins with, a part of several has the charts. */
-static void move_charts(struct gt_node *page, struct gt_node *to)
+static void move_children(struct gt_node *from, struct gt_node *charts, struct gt_node *others)
 {
-    struct gt_node *node = page->first, *next;
-    page->first = page->last = NULL;
+    struct gt_node *node = from->first, *next;
+    from->first = from->last = NULL;
     for (; node; node = next) {
         next = node->next;
-        append(node->kind == GT_NODE_SERIES ? to : page, node);
+        append(node->kind == GT_NODE_SERIES ? charts : others, node);
     }
 }
 
@@ -726,9 +727,9 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
         gt_node_flags(gt_report_text(part, "recording", "Recording", names[i]), GT_ONLY_DATA);
         if (gt_report_failed(reports[i]))
             fail(part);
-        if (part) {
-            move_charts(gt_report_page(reports[i]), part);
-            move_children(gt_report_root(reports[i]), part);
+        if (part) { /* which has the charts of what its page began with */
+            move_children(gt_report_page(reports[i]), part, gt_report_page(reports[i]));
+            move_children(gt_report_root(reports[i]), part, part);
         }
     }
     if (gt_report_failed(joined)) {

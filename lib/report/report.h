@@ -74,10 +74,11 @@ enum gt_column_flag {
     GT_COLUMN_NO_DEVICE = 16, /* 1 in rows whose zeros stand for a device that is not there: see GT_NO_DEVICE */
 };
 
-/* The two layouts of the text format, as the original's tracking and analysis have them. */
+/* The layouts of what people read. The first two are the original's, of its tracking and its analysis. */
 enum gt_layout {
     GT_LAYOUT_TRACKING, /* three spaces a level, three decimals */
     GT_LAYOUT_ANALYSIS, /* a tab a level, values of a section aligned, eight decimals */
+    GT_LAYOUT_AMOUNTS,  /* as that of tracking, each amount in a unit chosen by its size */
 };
 
 /* `type` names the kind of result for readers of our files: "resource_usage", "sub_tracking_results",
@@ -108,6 +109,8 @@ struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const ch
 /* Adds a table without columns, to be built by base/table.h. */
 struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);
 void gt_node_flags(struct gt_node *node, unsigned flags);
+/* Keeps fields of a section without a value, and sections of nothing else, from people. */
+void gt_node_hide_missing(struct gt_node *section);
 /* People see the number multiplied by `factor`, in `unit`; readers of data see it as it is. */
 void gt_node_display(struct gt_node *node, double factor, const char *unit);
 /* Tells the unit of a number without one of its own, whose section or title has it: pages choose another by the size. */

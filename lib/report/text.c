@@ -191,7 +191,7 @@ static void put_value(struct text *text, struct gt_buffer *out, const struct gt_
     if (gt_node_is_absent(field) && !(text->is_on_screen && gt_report_layout_of(text->report) == GT_LAYOUT_ANALYSIS))
         gt_buffer_text(out, "0.0");
     else
-        gt_human_text_field(out, text->report, field);
+        gt_human_text_shown(out, text->report, field);
 }
 
 /* The line stands behind the title. */

@@ -463,6 +463,21 @@ int gt_roster_lives(const struct gt_roster *roster, struct gt_lives *ret)
     return 0;
 }
 
+int gt_roster_past(const struct gt_roster *roster, struct gt_frame *frame)
+{
+    frame->past_count = 0;
+    for (size_t i = 0; i < roster->entry_count; i++) {
+        const struct entry *entry = &roster->entry[i];
+        if (entry->begin_ns == NEVER || entry->end_ns == NEVER)
+            continue;
+        struct gt_past_process *past = GT_GROW(frame, past);
+        if (!past)
+            return -ENOMEM;
+        *past = (struct gt_past_process){entry->life.pid, entry->begin_ns, entry->end_ns};
+    }
+    return 0;
+}
+
 uint64_t gt_roster_left_out(const struct gt_roster *roster)
 {
     return roster->left_out;

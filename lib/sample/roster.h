@@ -36,6 +36,8 @@ void gt_roster_reaped(struct gt_roster *roster, pid_t pid, int64_t now_ns);
 int gt_roster_changes(struct gt_roster *roster, const struct gt_life **ret, size_t *count);
 /* All so far. -ENOMEM. */
 int gt_roster_lives(const struct gt_roster *roster, struct gt_lives *ret);
+/* Those that have ended, into frame->past. -ENOMEM. */
+int gt_roster_past(const struct gt_roster *roster, struct gt_frame *frame);
 /* Returns how many there were beyond what it holds. */
 uint64_t gt_roster_left_out(const struct gt_roster *roster);
 

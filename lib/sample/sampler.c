@@ -184,6 +184,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->frame.device);
     free(sampler->frame.share);
     free(sampler->frame.mark);
+    free(sampler->frame.past);
     gt_packages_release(&sampler->frame, &sampler->topology);
     gt_walker_close(sampler->walker);
     gt_rank_finder_close(&sampler->ranks);
@@ -292,6 +293,8 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
         frame->device[i].read_ns = 0;
     }
     gt_packages_clear(frame);
+    if (frame->is_last && sampler->roster && gt_roster_past(sampler->roster, frame) < 0)
+        return gt_error_system(error, ENOMEM, "processes that have ended");
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     frame->real_ns = gt_clock_real(&sampler->clock);
     for (size_t i = 0; i < sampler->ready_count; i++) {

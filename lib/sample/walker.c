@@ -17,13 +17,15 @@ enum {
     QUIET_SHARE = 100, /* all walks: one part in so many of a core */
     CHANGING_SHARE = 20,
     STILL_SHARE = 1000,
+    STILL_FILES_SHARE = 300,
     STACK_BYTES = 256 * 1024,
 };
 
 static const double CHANGE = 0.01;
 static const int64_t MOST_KEPT_NS = GT_SECOND / 20, SOONEST_NS = GT_SECOND / 4 - GT_SECOND / 50;
 static const int64_t PERIOD_NS = GT_SECOND - GT_SECOND / 20; /* a sample once a second may come a little early */
-static const int64_t STILL_PERIOD_NS = 10 * GT_SECOND;
+static const int64_t STILL_PERIOD_NS = 10 * GT_SECOND, STILL_FILES_PERIOD_NS = 2 * GT_SECOND;
+static const double MUCH_OF_FILES = 64e6, PART_OF_FILES = 0.1;
 
 /* One thread hands this to the other: the walking thread owns it while `is_asked`, which is under the lock. */
 struct task {
@@ -193,6 +195,7 @@ struct walk_need {
     bool has_new;          /* a process that was never walked, and may be */
     bool has_changed;      /* what the last walk said is out of date */
     bool may_have_changed; /* it may be out of date */
+    bool has_files;        /* much of it is of files, or memory that programs share as files */
     int64_t allowed_ns;
 };
 
@@ -200,7 +203,7 @@ static struct walk_need find_need(const struct gt_walker *walker, int64_t now)
 {
     const struct gt_shared_memory *sharing = &walker->sharing;
     struct walk_need need = {.has_changed = sharing->has_left};
-    double change = 0, whole = 0;
+    double change = 0, whole = 0, files = 0;
     for (size_t i = 0; i < sharing->count; i++) {
         const struct gt_shared_memory_record *record = &sharing->record[i];
         if (record->is_denied || record->rss == 0 || record->is_pending)
@@ -210,11 +213,13 @@ static struct walk_need find_need(const struct gt_walker *walker, int64_t now)
         need.may_have_changed |= record->rss != record->asked_rss || record->faults != record->asked_faults;
         change += fabs(record->rss - record->seen) + gt_shared_memory_copied(record);
         whole += record->rss;
+        files += record->file_bytes;
         int64_t allowed_ns = gt_shared_memory_allowed(record, now);
         if (allowed_ns > need.allowed_ns)
             need.allowed_ns = allowed_ns;
     }
     need.has_changed |= change > CHANGE * whole;
+    need.has_files = files > MUCH_OF_FILES && files > PART_OF_FILES * whole;
     return need;
 }
 
@@ -225,6 +230,13 @@ static void earn(struct gt_walker *walker, int64_t now, bool has_changed)
     walker->budget_ns += passed / (has_changed && !walker->is_busy ? CHANGING_SHARE : QUIET_SHARE);
     walker->budget_ns = walker->budget_ns < MOST_KEPT_NS ? walker->budget_ns : MOST_KEPT_NS;
     walker->budget_at_ns = now;
+}
+
+static int64_t still_period(const struct gt_walker *walker, bool has_files)
+{
+    int64_t least = has_files ? STILL_FILES_PERIOD_NS : STILL_PERIOD_NS;
+    int64_t shared = (has_files ? STILL_FILES_SHARE : STILL_SHARE) * walker->last_cpu_ns;
+    return shared > least ? shared : least;
 }
 
 enum due { NOTHING, ONLY_NEW, WHOLE };
@@ -238,9 +250,7 @@ static enum due what_is_due(struct gt_walker *walker, int64_t now)
     if (walker->budget_ns < 0)
         return NOTHING;
     bool is_still = !need.may_have_changed && gt_memory_method(walker->memory) == GT_MEMORY_UNIQUE;
-    int64_t still_period = STILL_SHARE * walker->last_cpu_ns;
-    still_period = still_period > STILL_PERIOD_NS ? still_period : STILL_PERIOD_NS;
-    int64_t period = is_still ? still_period : PERIOD_NS;
+    int64_t period = is_still ? still_period(walker, need.has_files) : PERIOD_NS;
     if (walker->walks && now < walker->asked_ns + SOONEST_NS)
         return NOTHING;
     bool is_time = !walker->walks || need.has_changed || now >= walker->asked_ns + period;

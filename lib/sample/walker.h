@@ -7,7 +7,8 @@
  * after it began. Within these limits there is a walk once a second; four times while the memory changes by a hundredth or processes
  * come or go. A new process is walked soon, alone if the others may not be. While no resident set has changed and no process had a
  * page fault there is nothing new to see in page frames, but how much of it strangers share: then there is a walk every 10 s, or as
- * seldom as keeps that below 0.1 % of a core. */
+ * seldom as keeps that below 0.1 % of a core; every 2 s within 0.3 % where much of it is of files, which strangers may come to share at
+ * any time. */
 #ifndef GT_SAMPLE_WALKER_H
 #define GT_SAMPLE_WALKER_H
 

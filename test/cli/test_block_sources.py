@@ -61,6 +61,15 @@ def test_roctx(ranges, fake):
     assert done.stdout == "0 1 1 0 1001\n2 2002\n" and not found and "no MPI call was seen" in done.stderr
 
 
+def test_of_all_sources_any_is_enough(ranges):
+    done, found = ranges("all", ["true"])
+    assert not found and done.stderr.startswith("gpu-tracker: --blocks-from all: nothing ") and done.stderr.count("\n") == 1
+    done, found = ranges("all", [RANGES, "kokkos"])
+    assert found and done.stderr == ""
+    assert "no MPI call was seen" in ranges("all,mpi", [RANGES, "kokkos"])[0].stderr
+    assert ranges("all", ["true"], "--python-blocks=x")[0].stderr.count("no Python process took part") == 1
+
+
 def test_each_source_has_its_variable(ranges):
     """And no other's: nothing is preloaded unless it is asked for."""
     variables = ["NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64", "KOKKOS_TOOLS_LIBS", "LD_PRELOAD"]

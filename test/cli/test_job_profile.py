@@ -169,6 +169,34 @@ def heat(cli, *words):
     return done.stdout
 
 
+def test_people_see_words_and_amounts_and_programs_base_units(gpu_tracker, profile, cli, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 2)
+    for rank in range(2):
+        job.run(rank, "UPDATE static_data SET job = NULL")
+        job.run(rank, "UPDATE data SET combined_ram = 0.024")
+        job.run(rank, "UPDATE final SET value = 27131904 WHERE scope = 'combined' AND metric = 'ram_peak'")
+        job.blocks(rank, [0.25, 0.25 + rank / 2])
+    text = cli("report", "job", "--format", "text").stdout
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "Start: 2026-09-21T14:14:00Z" in lines and "Time: 1 min" in lines and "Clocks differ by at most: n/a" not in lines
+    assert "Memory peak" + 6 * " 27.1 MB" in lines and "Time" + 6 * " 1 min" in lines
+    assert not [word for word in ("n/a", "Name", "They are", "memory_peak", "elapsed", "bytes", "seconds") if word in text]
+    page = cli("report", "job", "--format", "html").stdout
+    assert ">They are<" not in page and ">memory_peak<" not in page and "2026-09-21T14:14:00Z" in page
+    found = json.loads(cli("report", "job", "-f", "json").stdout)
+    assert (found["job"]["name"], found["job"]["missing_ranks"], found["job"]["start"]) == (None, None, BEGIN)
+    assert "start_shown" not in found["job"]
+    assert found["spread"]["memory_peak"] == dict.fromkeys(("least", "quarter", "median", "three_quarters", "most", "mean"), 27131904)
+    used = cli("profile", "utilization", "job").stdout
+    assert "24.0 MB" in used and "CPU utilization" in used and "cpu_utilization" not in used and "bytes" not in used
+    assert profile("utilization")["spread"]["ram"]["unit"] == "bytes"
+    slow = cli("profile", "stragglers", "job").stdout
+    assert "step 2 4 375 ms 750 ms 1.00 s 1 n0" in " ".join(slow.split()), slow
+    assert '"calls": 4,' in cli("profile", "stragglers", "job", "-f", "json").stdout
+    assert "375 ms" in cli("analyze", "job").stdout
+    assert "Memory over time, 1 s a character, from 24.0 MB (.) to 24.0 MB (@)" in heat(cli, "ram", "--format", "text")
+
+
 def test_ranks_over_time(job, cli, refused, tmp_path):
     job.run(5, "UPDATE data SET cpu_combined_sum_utilization_percent = 30 WHERE timestamp > 1790000070")
     cells = json.loads(heat(cli, "cpu_utilization", "-f", "json"))["heat"]
@@ -181,8 +209,21 @@ def test_ranks_over_time(job, cli, refused, tmp_path):
     assert cli("report", "job", "-o", "job.html").returncode == 0
     page = (tmp_path / "job.html").read_text()
     assert "Ranks over time" in page and page.count("<title>rank 5 on n0, ") == 60
-    refused(2, "no metric", "report", "job", "--heat", "wonder")
+    refused(2, "no metric of a rank or a machine; the recordings have ram,", "report", "job", "--heat", "wonder")
+    refused(2, "have cpu_utilization (", "report", "job", "--heat", "cpu_usage")
+    refused(2, "have ram (", "report", "job", "--heat", "memory")
+    refused(125, "no recording has gpu_utilization; they have ram, ", "report", "job", "--heat", "gpu_utilization")
     refused(2, "no folder", "report", "job/0.sqlite", "--heat", "ram")
+
+
+def test_why_a_short_job_has_no_utilization(gpu_tracker, cli, refused, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 2, seconds=1)
+    for rank in range(2):
+        job.run(rank, "UPDATE data SET cpu_combined_sum_utilization_percent = NULL")
+    refused(125, "from the second sample on, and no rank has two: 'gpu-tracker run --sleep-time 0.1'", "report", "job",
+            "--heat", "cpu_utilization")
+    refused(125, "no recording has gpu_utilization; they have ram", "report", "job", "--heat", "gpu_utilization")
+    assert "No utilization: what was used" in cli("profile", "utilization", "job").stdout
 
 
 def test_a_large_report_tells_both_ends_and_who_failed(job, cli):

@@ -62,7 +62,7 @@ def test_gpus_that_never_worked_are_not_asked_for(job, cli):
 
 
 def test_mistakes(job, cli, refused):
-    refused(2, "one folder", "report", "--request", "slurm", "job", "job")
+    refused(2, "one job", "report", "--request", "slurm", "job", "job")
     for rank in range(8):
         job.run(rank, "UPDATE static_data SET scheduler = NULL")
     refused(2, "which scheduler", "report", "job", "--request", "auto")

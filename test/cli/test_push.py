@@ -289,6 +289,17 @@ def test_a_folder_and_a_server_give_the_same_report(server, job, gpu_tracker, wo
     assert ask(f"{server.url}/77") == of_folder
 
 
+@pytest.mark.parametrize("kind", ["slurm", "k8s"])
+def test_a_request_is_that_of_the_folder(server, job, gpu_tracker, kind):
+    def ask(name):
+        done = subprocess.run([gpu_tracker, "report", name, "--request", kind], capture_output=True, text=True, timeout=100, check=False)
+        return done.returncode, done.stdout, done.stderr.replace(name, "NAME")
+
+    of_folder = ask(str(job))
+    assert of_folder[0] == 0 and "mem" in of_folder[1]
+    assert ask(f"{server.url}/77") == of_folder
+
+
 def report_of(gpu_tracker, words, name):
     done = subprocess.run([gpu_tracker, *words, name, "-f", "json"], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr

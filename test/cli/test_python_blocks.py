@@ -425,7 +425,8 @@ def test_interpreters_in_one_process(python, blocks, tmp_path):
         f()
         for _ in range(2):
             version = sys.version_info[:2]  # each shares one lock among all interpreters
-            one = interpreters.create("legacy") if version > (3, 12) else interpreters.create(**{"isolated": False} if version > (3, 8) else {})
+            shares = ["legacy"] if version > (3, 12) else []
+            one = interpreters.create(*shares, **{"isolated": False} if (3, 8) < version <= (3, 12) else {})
             run = getattr(interpreters, "run_string", None) or interpreters.exec
             run(one, "def g(): return 1" + chr(10) + "g()")
             interpreters.destroy(one)

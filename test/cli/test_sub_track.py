@@ -127,6 +127,11 @@ def test_names(cli, files, name, suffix):
     assert block["compute_time"]["total"] == 2.0
 
 
+def test_calls_shorter_than_the_time_between_samples(cli, gpu_tracker):
+    cli("run", "--no-history", "--blocks", "--sleep-time=5", "--tf=brief.sqlite", "--", gpu_tracker, "block", "brief", "--", "true")
+    assert "they were 5 s apart, each call is shorter; 'gpu-tracker run --sleep-time 0.5'" in cli("analyze", "brief.sqlite").stderr
+
+
 def test_a_block_without_timepoints(cli, files):
     (files / "short.csv").write_text(HEADER + "1,short,0,1700000000.3\n1,short,1,1700000000.31\n")
     done = cli("sub-track", "analyze", "--tf=tracking-A.sqlite", "--stf=short.csv", "-f", "json")

@@ -7,6 +7,7 @@
  *     ecc ERROR COUNTER COUNT, remapped CORRECTABLE UNCORRECTABLE PENDING FAILED, replays N, xid NUMBER (in its frame, once)
  *     accounting MODE, account PID BYTES START RUNNING (START as the TIME of samples)
  *     process MODE PID BYTES [GI CI], used PID TIME SM MEMORY ENCODER DECODER, sample WHICH TIME VALUE
+ *     live PERCENT (what programs do with the fake CUDA driver counts, see live.h; that much of their memory is told)
  *
  * FAKE_LISTS is the newest form of the process lists that the library has: 1, 2, 3, or 4 for the detail list;
  * 0 leaves out all that is optional. */
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 #include "collect/gpu/nvml_api.h"
-#include "fake.h"
+#include "live.h"
 
 #ifndef FAKE_LISTS
 #define FAKE_LISTS 4
@@ -77,6 +78,14 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct nvml_device **handle)
 static const char *id(struct nvml_device *device)
 {
     return (const char *)device;
+}
+
+/* Percent of the memory that is told; 0: what live.h has does not count. */
+static unsigned long long live_percent(struct nvml_device *device)
+{
+    unsigned long long percent = 0;
+    fake_number(id(device), "live", 0, &percent);
+    return percent;
 }
 
 static int answer_text(const char *device, const char *key, char *text, unsigned size)
@@ -220,6 +229,10 @@ int nvmlDeviceGetUtilizationRates(struct nvml_device *device, struct nvml_utiliz
 int nvmlDeviceGetUtilizationRates(struct nvml_device *device, struct nvml_utilization *utilization)
 {
     ANSWER_FAILURE(id(device));
+    if (live_percent(device)) {
+        *utilization = (struct nvml_utilization){(unsigned)(100 * live_share(0) + 0.5), 0};
+        return NVML_SUCCESS;
+    }
     if (answer_number(device, "utilization", 0, &utilization->gpu))
         return NVML_NOT_SUPPORTED;
     return answer_number(device, "utilization", 1, &utilization->memory);
@@ -260,6 +273,10 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(struct nvml_device *device, unsign
 int nvmlDeviceGetPowerUsage(struct nvml_device *device, unsigned *milliwatts);
 int nvmlDeviceGetPowerUsage(struct nvml_device *device, unsigned *milliwatts)
 {
+    if (live_percent(device)) {
+        *milliwatts = (unsigned)(LIVE_IDLE_MW + LIVE_BUSY_MW * live_share(0));
+        return NVML_SUCCESS;
+    }
     return answer_number(device, "power_usage", 0, milliwatts);
 }
 
@@ -267,6 +284,10 @@ int nvmlDeviceGetTotalEnergyConsumption(struct nvml_device *device, unsigned lon
 int nvmlDeviceGetTotalEnergyConsumption(struct nvml_device *device, unsigned long long *millijoules)
 {
     ANSWER_FAILURE(id(device));
+    if (live_percent(device)) {
+        *millijoules = live_millijoules();
+        return NVML_SUCCESS;
+    }
     if (!fake_number(id(device), "energy", 0, millijoules))
         return NVML_NOT_SUPPORTED;
     unsigned long long milliwatts;
@@ -448,7 +469,58 @@ int nvmlDeviceGetAccountingStats(struct nvml_device *device, unsigned pid, struc
         *account = (struct nvml_accounting){.most_bytes = bytes, .start_us = time_of(start), .is_running = running};
         return NVML_SUCCESS;
     }
+    struct live_process process[LIVE_PROCESSES];
+    size_t count = live_percent(device) ? live_processes(process) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (process[i].pid == (int)pid) {
+            *account = (struct nvml_accounting){.most_bytes = process[i].live.most * live_percent(device) / 100,
+                                                .start_us = process[i].live.start_us,
+                                                .is_running = process[i].is_running};
+            return NVML_SUCCESS;
+        }
     return NVML_NOT_FOUND;
+}
+
+/* As the data has them; then those of live.h. */
+int nvmlDeviceGetAccountingPids(struct nvml_device *device, unsigned *count, unsigned *pids);
+int nvmlDeviceGetAccountingPids(struct nvml_device *device, unsigned *count, unsigned *pids)
+{
+    ANSWER_FAILURE(id(device));
+    unsigned capacity = *count, found = 0;
+    const char *text;
+    unsigned long long pid;
+    struct fake_list list = fake_list(id(device), "account");
+    while ((text = fake_next(&list)))
+        if (fake_number_of(text, 0, &pid) && found++ < capacity)
+            pids[found - 1] = (unsigned)pid;
+    struct live_process process[LIVE_PROCESSES];
+    size_t live = live_percent(device) ? live_processes(process) : 0;
+    for (size_t i = 0; i < live; i++)
+        if (found++ < capacity)
+            pids[found - 1] = (unsigned)process[i].pid;
+    *count = found;
+    return found > capacity ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
+/* Field by field: the driver leaves the padding alone. */
+static void write_row(unsigned char *to, const struct nvml_process *row, size_t size)
+{
+    memcpy(to, &row->pid, sizeof row->pid);
+    memcpy(to + 8, &row->bytes, size - 8);
+}
+
+static unsigned answer_live(struct nvml_device *device, unsigned found, unsigned capacity, unsigned char *rows,
+                            size_t size)
+{
+    struct live_process process[LIVE_PROCESSES];
+    size_t count = live_percent(device) ? live_processes(process) : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct nvml_process row = {(unsigned)process[i].pid, process[i].live.bytes * live_percent(device) / 100,
+                                   UINT32_MAX, UINT32_MAX, 0};
+        if (process[i].is_running && found++ < capacity)
+            write_row(rows + (found - 1) * size, &row, size);
+    }
+    return found;
 }
 
 /* Write the rows of one list, each `size` bytes long. */
@@ -465,12 +537,11 @@ static int answer_list(struct nvml_device *device, int mode, unsigned *count, un
         if ((int)word[0] != mode)
             continue;
         struct nvml_process row = {(unsigned)word[1], word[2], (unsigned)word[3], (unsigned)word[4], 0};
-        if (found++ < capacity) {
-            /* field by field: the driver leaves the padding alone */
-            memcpy(rows + (found - 1) * size, &row.pid, sizeof row.pid);
-            memcpy(rows + (found - 1) * size + 8, &row.bytes, size - 8);
-        }
+        if (found++ < capacity)
+            write_row(rows + (found - 1) * size, &row, size);
     }
+    if (mode == 0)
+        found = answer_live(device, found, capacity, rows, size);
     fake_number("", "understate", 0, &understate);
     *count = found > capacity && understate ? capacity + 1 : found;
     return found > capacity ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;
@@ -536,6 +607,12 @@ static unsigned read_used(struct nvml_device *device, unsigned long long last_se
             rows[found] = row;
         found++;
     }
+    struct live_process process[LIVE_PROCESSES];
+    size_t count = live_percent(device) ? live_processes(process) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (process[i].is_running && found++ < capacity)
+            rows[found - 1] = (struct nvml_process_utilization){
+                (unsigned)process[i].pid, time_of("-0"), (unsigned)(100 * live_share(process[i].pid) + 0.5), 0, 0, 0};
     return found;
 }
 

@@ -482,6 +482,15 @@ static int read_machine(struct gt_block_analysis *analysis, struct gt_error *err
     return gt_cost_read(&analysis->machine, &cost, error);
 }
 
+/* Were all calls shorter than the time between two samples? */
+static bool are_samples_rare(const struct gt_block_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->intervals.count; i++)
+        if (!(analysis->intervals.interval[i].elapsed < analysis->machine.period))
+            return false;
+    return analysis->intervals.count && analysis->machine.period > 0;
+}
+
 static void warn_of_gaps(const struct gt_block_analysis *analysis)
 {
     const struct gt_block_event_list *events = &analysis->events;
@@ -507,7 +516,12 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
     if (unfinished)
         WARN(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
              (unsigned long long)unfinished);
-    if (events->rows && !inside)
+    if (events->rows && !inside && are_samples_rare(analysis))
+        WARN(analysis,
+             "no timepoint of %s lies inside any code block: they were %.3g s apart, each call is shorter; "
+             "'gpu-tracker run --sleep-time %.3g' takes more",
+             analysis->options->tracking_file, analysis->machine.period, analysis->machine.period / 10);
+    else if (events->rows && !inside)
         WARN(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
 }
 

@@ -36,6 +36,7 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     gt_report_integer(section, "recordings", "Recordings", (int64_t)job->count, NULL);
     gt_report_integer(section, "nodes", "Nodes", (int64_t)job->nodes, NULL);
     gt_report_number(section, "elapsed", "Time", job->end - job->begin, "seconds");
+    gt_node_hide_missing(section);
 }
 
 int gt_job_analyse(struct gt_report **ret, const struct gt_job_analysis *analysis, const struct gt_job *job,
@@ -48,6 +49,7 @@ int gt_job_analyse(struct gt_report **ret, const struct gt_job_analysis *analysi
     status = gt_report_new(&report, analysis->type, error);
     if (status < 0)
         return status;
+    gt_report_layout(report, GT_LAYOUT_AMOUNTS);
     add_job(gt_report_root(report), job);
     status = analysis->build(gt_report_root(report), job, options, error);
     if (status >= 0 && gt_report_failed(report))

@@ -1,11 +1,121 @@
 #include "analyse/job/job_course.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-int gt_job_subject_named(struct gt_job_subject *ret, const char *name, struct gt_error *error)
+/* ---- What there is ----------------------------------------------------------------------------------------------- */
+
+struct seen {
+    const struct gt_job_question *question;
+    bool *of; /* by metric */
+};
+
+static int take_seen(void *context, const struct gt_job_series *series)
+{
+    const struct seen *seen = context;
+    for (size_t i = 0; i < seen->question->subjects; i++)
+        seen->of[seen->question->subject[i].metric] |= gt_job_bucket(seen->question, series, i, 0)->count > 0;
+    return 0;
+}
+
+/* The metrics of ranks that some recording has. */
+static int find_seen(const struct gt_job *job, bool of[GT_METRIC_COUNT])
+{
+    int status = 0;
+    for (int metric = 0; metric < GT_METRIC_COUNT && !status;) {
+        struct gt_job_question question;
+        gt_job_question_init(&question, job, 1);
+        for (; metric < GT_METRIC_COUNT && question.subjects < GT_JOB_SUBJECTS; metric++)
+            if (gt_metric_has((enum gt_metric_id)metric, GT_SCOPE_COMBINED))
+                gt_job_ask(&question, (struct gt_job_subject){GT_SCOPE_COMBINED, (enum gt_metric_id)metric, 0});
+        struct seen seen = {&question, of};
+        status = job->source->series(job->source->state, job, &question, take_seen, &seen, NULL);
+    }
+    return status;
+}
+
+static bool has_word(const char *words, const char *word, size_t length)
+{
+    for (size_t size; *words; words += size + (words[size] != '\0')) {
+        size = strcspn(words, "_ ");
+        if (size == length && !strncasecmp(words, word, size))
+            return true;
+    }
+    return false;
+}
+
+/* How many words of `name` are in the name of a metric, or in what people call it. */
+static int likeness(const char *name, enum gt_metric_id metric)
+{
+    char words[GT_JOB_WORDS];
+    int count = 0;
+    gt_job_metric_words(words, metric);
+    for (size_t size; *name; name += size + (name[size] != '\0')) {
+        size = strcspn(name, "_ ");
+        count += has_word(gt_metrics[metric].name, name, size) || has_word(words, name, size);
+    }
+    return count;
+}
+
+/* Appends the metrics there are, those alone that are most like `name` where some are. */
+static void put_seen(struct gt_buffer *out, const struct gt_job *job, const char *name, const char *before)
+{
+    enum { NAMED = 12 };
+    bool of[GT_METRIC_COUNT] = {0};
+    int most = 0, count = 0;
+    find_seen(job, of);
+    for (int i = 0; i < GT_METRIC_COUNT; i++)
+        most = of[i] && likeness(name, (enum gt_metric_id)i) > most ? likeness(name, (enum gt_metric_id)i) : most;
+    for (int i = 0; i < GT_METRIC_COUNT; i++) {
+        if (!of[i] || likeness(name, (enum gt_metric_id)i) < most)
+            continue;
+        if (count < NAMED)
+            gt_buffer_printf(out, "%s%s", count ? ", " : before, gt_metrics[i].name);
+        count++;
+    }
+    if (count > NAMED)
+        gt_buffer_printf(out, " and %d more", count - NAMED);
+}
+
+const char *gt_job_too_short(const struct gt_job *job)
+{
+    for (size_t i = 0; i < job->count; i++)
+        if (job->rank[i].samples > 1)
+            return NULL;
+    return "what was used meanwhile is known from the second sample on, and no rank has two: 'gpu-tracker run "
+           "--sleep-time 0.1' takes more";
+}
+
+int gt_job_course_absent(const struct gt_job *job, const char *name, struct gt_error *error)
+{
+    bool is_use = strstr(name, "utilization") && (!strstr(name, "gpu") || job->gpus);
+    const char *reason = is_use ? gt_job_too_short(job) : NULL;
+    struct gt_buffer there = {0};
+    put_seen(&there, job, "", "; they have ");
+    const char *rest = reason ? reason : there.length ? there.data : "";
+    int status = gt_error_set(error, ENOENT, "%s: no recording has %s%s%s", job->source->name, name, reason ? ": " : "",
+                              rest);
+    gt_buffer_release(&there);
+    return status;
+}
+
+static int unknown(const struct gt_job *job, const char *name, struct gt_error *error)
+{
+    struct gt_buffer there = {0};
+    put_seen(&there, job, name, "; the recordings have ");
+    int status = gt_error_set(error, EINVAL,
+                              "\"%s\" is no metric of a rank or a machine%s (gpu-tracker schema lists all)", name,
+                              there.length ? there.data : "");
+    gt_buffer_release(&there);
+    return status;
+}
+
+int gt_job_subject_named(struct gt_job_subject *ret, const struct gt_job *job, const char *name, struct gt_error *error)
 {
     static const enum gt_scope scopes[] = {GT_SCOPE_COMBINED, GT_SCOPE_SYSTEM};
     for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
@@ -18,8 +128,7 @@ int gt_job_subject_named(struct gt_job_subject *ret, const char *name, struct gt
         *ret = (struct gt_job_subject){scopes[i], (enum gt_metric_id)metric, 0};
         return 0;
     }
-    return gt_error_set(error, EINVAL, "\"%s\" is no metric of a rank or a machine: gpu-tracker schema lists them",
-                        name);
+    return unknown(job, name, error);
 }
 
 bool gt_job_tells_of_node(const struct gt_job *job, size_t rank)
@@ -146,6 +255,28 @@ void gt_job_course_release(struct gt_job_course *course)
     free(course->row);
     free(course->columns_of_all);
     *course = (struct gt_job_course){0};
+}
+
+static const char *word_of(const char *word)
+{
+    static const char *const words[][2] = {{"cpu", "CPU"},   {"gpu", "GPU"},  {"ram", "memory"}, {"io", "I/O"},
+                                           {"rss", "RSS"},   {"ecc", "ECC"},  {"pcie", "PCIe"},  {"nvlink", "NVLink"},
+                                           {"xids", "XIDs"}, {"dram", "DRAM"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i][0], word))
+            return words[i][1];
+    return word;
+}
+
+char *gt_job_metric_words(char ret[GT_JOB_WORDS], enum gt_metric_id metric)
+{
+    char name[GT_JOB_WORDS], *rest = name;
+    size_t length = 0;
+    snprintf(name, sizeof name, "%s", gt_metrics[metric].name);
+    for (const char *word; (word = strsep(&rest, "_")) && length < GT_JOB_WORDS;)
+        length += (size_t)snprintf(ret + length, GT_JOB_WORDS - length, "%s%s", length ? " " : "", word_of(word));
+    *ret = (char)toupper((unsigned char)*ret);
+    return ret;
 }
 
 const char *gt_job_course_unit(const struct gt_job_course *course)

@@ -20,12 +20,21 @@ struct gt_job_course {
     double *columns_of_all;
 };
 
-/* "cpu_utilization", "combined_ram", "system_ram": of a rank where it has it, else of the machine. -EINVAL names what is no metric. */
-int gt_job_subject_named(struct gt_job_subject *ret, const char *name, struct gt_error *error);
+/* "cpu_utilization", "combined_ram", "system_ram": of a rank where it has it, else of the machine. -EINVAL names what is no metric, and
+ * those of the job that are called alike, or all. */
+int gt_job_subject_named(struct gt_job_subject *ret, const struct gt_job *job, const char *name,
+                         struct gt_error *error);
+/* The error where no recording has it: why, or what they have. */
+int gt_job_course_absent(const struct gt_job *job, const char *name, struct gt_error *error);
+/* Returns why a metric that takes two samples is not known; NULL where recordings have more than one. */
+const char *gt_job_too_short(const struct gt_job *job);
 /* Read some at once, in so many columns at most, and no more than there are samples. Release each of them in any case. */
 int gt_job_courses_read(struct gt_job_course *ret, size_t count, const struct gt_job *job,
                         const struct gt_job_subject *subjects, size_t most, struct gt_error *error);
 void gt_job_course_release(struct gt_job_course *course);
+/* Writes what people call a metric: "CPU utilization", "GPU memory". Returns `ret`. */
+enum { GT_JOB_WORDS = 64 };
+char *gt_job_metric_words(char ret[GT_JOB_WORDS], enum gt_metric_id metric);
 /* The unit of its values, "" where they have none. */
 const char *gt_job_course_unit(const struct gt_job_course *course);
 /* Returns true where the tracker of a rank is the one of its node that counts for the machine. */

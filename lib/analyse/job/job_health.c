@@ -280,6 +280,8 @@ static struct gt_table *begin_found(struct gt_node *root)
     gt_table_column(table, "check", "Check", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "what", "What", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_UNIT);
     gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "peers", "Median of all", GT_CELL_NUMBER, NULL);
     return table;
@@ -308,6 +310,7 @@ static int judge(const struct health *health)
             gt_table_text(health->found, gpu ? gpu->uuid : NULL);
             gt_table_text(health->found, checks[k].key);
             gt_table_text(health->found, checks[k].words);
+            gt_table_text(health->found, checks[k].unit);
             gt_table_number(health->found, value);
             gt_table_number(health->found, peers);
         }

@@ -68,10 +68,12 @@ static int add_picture(struct gt_node *root, const struct gt_job_course *course,
 {
     struct rows rows;
     struct gt_buffer text = {0};
+    char words[GT_JOB_WORDS];
     int status = choose_rows(&rows, course, all ? course->count : PAGE_ROWS);
     if (status < 0)
         return status;
-    gt_buffer_printf(&text, "Each cell is the mean of %s of a %s in %.3g s, the darker the greater", course->name,
+    gt_job_metric_words(words, course->subject.metric);
+    gt_buffer_printf(&text, "%s: each cell is the mean of a %s in %.3g s, the darker the greater", words,
                      course->subject.scope == GT_SCOPE_SYSTEM ? "node" : "rank", course->width);
     if (rows.each > 1)
         gt_buffer_printf(&text, "; of %zu that follow each other the one that is furthest from the median", rows.each);
@@ -117,23 +119,42 @@ static void find_range(const struct gt_job_course *course, double *least, double
     }
 }
 
+static void put_value(struct gt_buffer *out, double value, const char *unit)
+{
+    char text[GT_HUMAN_SIZE];
+    if (!strncmp(unit, "bytes", 5))
+        gt_buffer_printf(out, "%s%s", gt_human_bytes(text, value), unit + 5); /* also of bytes/s */
+    else if (!strcmp(unit, "watts"))
+        gt_buffer_text(out, gt_human_power(text, value));
+    else if (!strcmp(unit, "joules"))
+        gt_buffer_text(out, gt_human_energy(text, value));
+    else
+        gt_buffer_printf(out, "%.4g%s%s", value, *unit ? " " : "", unit);
+}
+
 static int add_drawing(struct gt_node *root, const struct gt_job_course *course, bool all)
 {
     struct rows rows;
     double least, most;
     const char *unit = gt_job_course_unit(course);
-    char title[200], drawing[COLUMNS + 1];
+    char drawing[COLUMNS + 1], words[GT_JOB_WORDS];
+    struct gt_buffer title = {0};
     int status = choose_rows(&rows, course, all ? course->count : TEXT_ROWS);
     if (status < 0)
         return status;
     find_range(course, &least, &most);
-    snprintf(title, sizeof title, "%s over time, %.3g s a character, from %.4g (.) to %.4g (@)%s%s%s", course->name,
-             course->width, least, most, *unit ? " " : "", unit,
-             rows.each > 1 ? "; of ranks that follow each other the furthest from the median" : "");
-    struct gt_table *table = gt_report_table(root, "heat_drawing", title);
+    gt_buffer_printf(&title, "%s over time, %.3g s a character, from ",
+                     gt_job_metric_words(words, course->subject.metric), course->width);
+    put_value(&title, least, unit);
+    gt_buffer_text(&title, " (.) to ");
+    put_value(&title, most, unit);
+    gt_buffer_text(&title, " (@)");
+    gt_buffer_text(&title, rows.each > 1 ? "; of ranks that follow each other the furthest from the median" : "");
+    struct gt_table *table = gt_report_table(root, "heat_drawing", title.failed ? "" : title.data);
+    gt_buffer_release(&title);
     gt_table_flags(table, GT_BRIEF | GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
     gt_job_rank_columns(table);
-    gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, *unit ? unit : NULL);
     gt_table_column(table, "course", "Over time", GT_CELL_TEXT, NULL);
     for (size_t first = 0; first < course->count; first += rows.each) {
         const struct gt_job_course_row *row = row_from(&rows, first);
@@ -184,7 +205,7 @@ int gt_job_heat(struct gt_node *root, const struct gt_job *job, const struct gt_
     struct gt_job_subject subject[2] = {{GT_SCOPE_COMBINED, GT_GPU_UTILIZATION, 0},
                                         {GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, 0}};
     size_t count = options->metric ? 1 : 2, found = 0;
-    int status = options->metric ? gt_job_subject_named(&subject[0], options->metric, error) : 0;
+    int status = options->metric ? gt_job_subject_named(&subject[0], job, options->metric, error) : 0;
     if (status >= 0)
         status = gt_job_courses_read(course, count, job, subject, COLUMNS, error);
     while (found < count && !course[found].count)
@@ -192,7 +213,7 @@ int gt_job_heat(struct gt_node *root, const struct gt_job *job, const struct gt_
     if (status >= 0 && found < count)
         status = add_course(root, &course[found], options);
     else if (status >= 0 && options->metric)
-        status = gt_error_set(error, ENOENT, "%s: no recording has %s", job->source->name, options->metric);
+        status = gt_job_course_absent(job, options->metric, error);
     gt_job_course_release(&course[0]);
     gt_job_course_release(&course[1]);
     return status;

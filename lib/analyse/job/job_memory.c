@@ -1,5 +1,7 @@
 /* The memory of a job at one moment. The time of the job is divided by moments; between two samples a rank had at least the smaller
- * of them, as far as samples tell. Of what ranks of a node share, only the largest is added: it may be the same pages. */
+ * of them, as far as samples tell. Of what ranks of a node share, only the largest is added: it may be the same pages. A tracker looks
+ * only now and then how much of its job's memory strangers share (see sample/walker.h): what it finds shared soon afterwards may
+ * have been so before. */
 #include "analyse/job/job.h"
 
 #include <errno.h>
@@ -10,6 +12,7 @@
 #include "blocks/distribution.h"
 
 enum { MOMENTS = 1024 };
+static const double SHARING_SEEN = 15; /* seconds until a tracker has seen that others share its job's memory */
 enum { PRIVATE, SHARED, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* what is asked */
 
 struct memory {
@@ -29,6 +32,21 @@ static double known(double value)
     return isnan(value) ? 0 : value;
 }
 
+/* What was called private at the end of stretch `place`, or at its begin, and was found to be shared soon after. */
+static void move_to_shared(struct look *look, const struct gt_job_question *question,
+                           const struct gt_job_series *series, size_t place, bool is_first)
+{
+    size_t last = place + (size_t)fmin(ceil(SHARING_SEEN / question->width), (double)question->buckets);
+    double most = look->shared;
+    for (size_t i = place + !is_first; i <= last && i < question->buckets; i++) {
+        const struct gt_job_bucket *shared = gt_job_bucket(question, series, SHARED, i);
+        most = shared->count ? fmax(most, shared->most) : most;
+    }
+    double moved = fmin(most - look->shared, look->own);
+    look->own -= moved;
+    look->shared += moved;
+}
+
 static double value_of(const struct gt_job_bucket *bucket, bool is_first)
 {
     return !bucket->count ? NAN : is_first ? bucket->first : bucket->last;
@@ -45,6 +63,8 @@ static bool look_at(struct look *ret, const struct gt_job_question *question, co
     if (isnan(ret->own) || isnan(ret->shared)) { /* not told apart: all of it may be shared */
         ret->own = 0;
         ret->shared = value[RAM];
+    } else {
+        move_to_shared(ret, question, series, place, is_first);
     }
     return !isnan(ret->shared) || !isnan(ret->gpu);
 }

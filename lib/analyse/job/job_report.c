@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_heat.h"
@@ -46,6 +47,16 @@ static size_t count_failed(const struct gt_job *job, bool is_unfinished)
     return count;
 }
 
+static void add_start(struct gt_node *section, const struct gt_job *job)
+{
+    char text[32];
+    time_t seconds = (time_t)job->begin;
+    struct tm utc;
+    bool known = job->begin > 0 && gmtime_r(&seconds, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    gt_node_flags(gt_report_number(section, "start", "Start", job->begin, "seconds"), GT_ONLY_DATA);
+    gt_node_flags(gt_report_text(section, "start_shown", "Start", known ? text : NULL), GT_ONLY_PEOPLE);
+}
+
 static void add_job(struct gt_node *root, const struct gt_job *job)
 {
     struct gt_node *section = gt_report_section(root, "job", "Job");
@@ -62,9 +73,10 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     gt_report_integer(section, "failed", "Failed", (int64_t)count_failed(job, false), NULL);
     gt_report_integer(section, "unfinished", "Recordings not finished", (int64_t)count_failed(job, true), NULL);
     gt_report_integer(section, "nodes", "Nodes", (int64_t)job->nodes, NULL);
-    gt_report_number(section, "start", "Start", job->begin, "seconds");
+    add_start(section, job);
     gt_report_number(section, "elapsed", "Time", job->end - job->begin, "seconds");
     gt_report_number(section, "clock_difference", "Clocks differ by at most", worst_clocks(job), "seconds");
+    gt_node_hide_missing(section);
     gt_buffer_release(&missing);
 }
 
@@ -96,6 +108,7 @@ static void add_totals(struct gt_node *root, const struct gt_job *job, const str
     gt_report_number(section, "received", "Received in its network namespaces, by whoever", job->received, "bytes");
     gt_report_number(section, "sent", "Sent in its network namespaces, by whoever", job->sent, "bytes");
     gt_report_count(section, "processes", "Processes", gt_job_sum(job, GT_PROCESSES_STARTED), NULL);
+    gt_node_hide_missing(section);
 }
 
 /* The final figures of the ranks' own, by the rule of each. */
@@ -280,6 +293,11 @@ static void add_spread(struct gt_node *root, const struct gt_job_outliers *outli
                                              {"most", "Most"},     {"mean", "Mean"}};
     gt_table_flags(table, GT_KEYED | GT_BRIEF);
     gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "figure_shown", "Figure", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_UNIT);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
@@ -287,6 +305,8 @@ static void add_spread(struct gt_node *root, const struct gt_job_outliers *outli
         if (!spread->count)
             continue;
         gt_table_text(table, gt_job_figure_key(figure));
+        gt_table_text(table, gt_job_figure_title(figure));
+        gt_table_text(table, gt_job_figure_unit(figure));
         const double cells[] = {spread->least,          spread->quarter, spread->median,
                                 spread->three_quarters, spread->most,    spread->mean};
         for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
@@ -324,6 +344,7 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct
     if (status < 0)
         return status;
     struct gt_node *root = gt_report_root(report);
+    gt_report_layout(report, GT_LAYOUT_AMOUNTS);
     status = gt_job_outliers_find(&outliers, job);
     if (status >= 0) {
         gt_job_brief(root, job, &outliers);

@@ -162,7 +162,7 @@ void gt_job_request_section(struct gt_node *root, const struct gt_job *job)
     gt_job_next_time(&next, job, "slurm");
     gt_report_number(section, "memory", "Memory of a node", next.memory, "bytes");
     gt_report_number(section, "cores", "Cores of a rank", busiest(job), NULL);
-    gt_report_number(section, "gpus", "GPUs", next.gpus, NULL);
+    gt_report_count(section, "gpus", "GPUs", next.gpus, NULL);
     gt_report_number(section, "time", "Time", next.seconds, "seconds");
     add_asked(section, "memory_asked", "Memory asked for", asked(job, GT_LIMIT_MEMORY), "bytes");
     add_asked(section, "cores_asked", "Cores asked for", asked(job, GT_LIMIT_CORES), NULL);
@@ -175,4 +175,5 @@ void gt_job_request_section(struct gt_node *root, const struct gt_job *job)
         gt_node_flags(text, strcmp(kind, *own ? own : "slurm") ? GT_ONLY_DATA : 0);
         gt_buffer_release(&line);
     }
+    gt_node_hide_missing(section);
 }

@@ -24,22 +24,36 @@ struct stragglers {
 
 static struct gt_table *begin_found(struct gt_node *root)
 {
+    static const char *const columns[][2] = {{"ratio", "Of the median"},
+                                             {"deviations", "Deviations"},
+                                             {"share_off", "Of its time"},
+                                             {"since_start", "Later than at first, less 1"}};
     struct gt_table *table = gt_report_table(root, "stragglers", "Ranks that are off");
     gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
     gt_job_rank_columns(table);
     gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "figure_shown", "In", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
+    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_UNIT);
     gt_table_column(table, "value", "Value", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "ratio", "Of the median", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "deviations", "Deviations", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "share_off", "Of its time", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "since_start", "Later than at first, less 1", GT_CELL_NUMBER, NULL);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
+        gt_table_column_flags(table, GT_COLUMN_AS_IS);
+    }
     gt_table_column(table, "with_node", "Who else", GT_CELL_TEXT, NULL);
     return table;
 }
 
+/* What is compared: a metric or a block. */
+struct figure {
+    const char *name, *words, *unit;
+};
+
 /* `rank`: of each figure; NULL: they are those of all ranks. */
-static int add_found(const struct stragglers *stragglers, const char *name, const struct gt_rank_figures *figures,
-                     const size_t *rank)
+static int add_found(const struct stragglers *stragglers, const struct figure *figure,
+                     const struct gt_rank_figures *figures, const size_t *rank)
 {
     struct gt_spread spread;
     struct gt_rank_score *score = calloc(figures->ranks + 1, sizeof *score);
@@ -48,7 +62,9 @@ static int add_found(const struct stragglers *stragglers, const char *name, cons
         if (!score[i].is_off)
             continue;
         gt_job_rank_cells(stragglers->found, stragglers->job, rank ? rank[i] : i);
-        gt_table_text(stragglers->found, name);
+        gt_table_text(stragglers->found, figure->name);
+        gt_table_text(stragglers->found, figure->words);
+        gt_table_text(stragglers->found, figure->unit);
         gt_table_number(stragglers->found, figures->value[i]);
         gt_table_number(stragglers->found, score[i].ratio);
         gt_table_number(stragglers->found, score[i].deviations);
@@ -62,6 +78,7 @@ static int add_found(const struct stragglers *stragglers, const char *name, cons
 
 static int add_course(const struct stragglers *stragglers, const struct gt_job_course *course)
 {
+    char words[GT_JOB_WORDS];
     double *value = calloc(course->count + 1, sizeof *value);
     size_t *node = calloc(course->count + 1, sizeof *node), *rank = calloc(course->count + 1, sizeof *rank);
     int status = value && node && rank ? 0 : -ENOMEM;
@@ -72,8 +89,10 @@ static int add_course(const struct stragglers *stragglers, const struct gt_job_c
     }
     const struct gt_rank_figures figures = {course->count, course->columns,        course->job->nodes,
                                             value,         course->columns_of_all, node};
+    gt_job_metric_words(words, course->subject.metric);
     if (!status)
-        status = add_found(stragglers, course->name, &figures, rank);
+        status = add_found(stragglers, &(struct figure){course->name, words, gt_job_course_unit(course)}, &figures,
+                           rank);
     free(value);
     free(node);
     free(rank);
@@ -103,7 +122,7 @@ struct block_ranks {
     char *name;    /* whose ranks come; NULL: none yet */
     double *total; /* of each rank, NaN: it has none */
     double *mean;
-    double calls;
+    uint64_t calls;
 };
 
 static bool is_wanted(const struct stragglers *stragglers, const char *name)
@@ -137,7 +156,7 @@ static int end_block(struct block_ranks *block)
         slowest = block->total[i] >= total.most ? i : slowest;
     gt_table_text(block->table, block->name);
     gt_table_integer(block->table, (int64_t)total.count);
-    gt_table_number(block->table, block->calls);
+    gt_table_integer(block->table, (int64_t)block->calls);
     gt_table_number(block->table, mean.median);
     gt_table_number(block->table, total.median);
     gt_table_number(block->table, total.most);
@@ -145,7 +164,7 @@ static int end_block(struct block_ranks *block)
     gt_table_number(block->table, gt_spread_imbalance(&total));
     gt_table_number(block->table, total.most - total.mean);
     return add_found(
-        block->stragglers, block->name,
+        block->stragglers, &(struct figure){block->name, block->name, "seconds"},
         &(struct gt_rank_figures){
             .ranks = job->count, .nodes = job->nodes, .value = block->mean, .node = block->stragglers->node},
         NULL);
@@ -165,7 +184,7 @@ static int take_calls(void *context, const struct gt_job_calls *calls)
     }
     block->total[calls->rank] = calls->total;
     block->mean[calls->rank] = calls->total / (double)calls->count;
-    block->calls += (double)calls->count;
+    block->calls += calls->count;
     return 0;
 }
 
@@ -175,7 +194,7 @@ static struct gt_table *begin_blocks(struct gt_node *root)
     gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
-    gt_table_column(table, "calls", "Calls", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "calls", "Calls", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "call", "A call of the median rank", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "median", "Median rank", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "most", "Slowest rank", GT_CELL_NUMBER, "seconds");

@@ -1,6 +1,7 @@
 /* How much of a metric each rank had, and its spread over the ranks. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +21,18 @@ static struct gt_table *begin_spread(struct gt_node *root)
     struct gt_table *table = gt_report_table(root, "spread", "Means of the ranks");
     gt_table_flags(table, GT_KEYED | GT_BRIEF);
     gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "metric_shown", "Metric", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, "unit_shown", "Unit", GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_UNIT);
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
     gt_table_column(table, "imbalance", "Most over mean, less 1", GT_CELL_NUMBER, NULL);
+    gt_table_column_flags(table, GT_COLUMN_AS_IS);
     return table;
 }
 
@@ -34,6 +42,18 @@ static double *means_of(const struct gt_job_course *course)
     for (size_t i = 0; i < course->count && mean; i++)
         mean[i] = course->row[i].mean;
     return mean;
+}
+
+static void add_names(struct gt_table *table, const struct gt_job_course *course)
+{
+    char words[GT_JOB_WORDS], shown[2 * GT_JOB_WORDS];
+    const char *unit = gt_job_course_unit(course);
+    gt_job_metric_words(words, course->subject.metric);
+    snprintf(shown, sizeof shown, "%s%s%.40s%s", words, *unit ? " (" : "", unit, *unit ? ")" : "");
+    gt_table_text(table, course->name);
+    gt_table_text(table, shown);
+    gt_table_text(table, unit);
+    gt_table_text(table, unit);
 }
 
 static int add_spread(struct gt_table *table, const struct gt_job_course *course)
@@ -51,8 +71,7 @@ static int add_spread(struct gt_table *table, const struct gt_job_course *course
                             spread.most,
                             spread.mean,
                             gt_spread_imbalance(&spread)};
-    gt_table_text(table, course->name);
-    gt_table_text(table, gt_job_course_unit(course));
+    add_names(table, course);
     gt_table_integer(table, (int64_t)spread.count);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         gt_table_number(table, cells[i]);
@@ -104,8 +123,10 @@ static int list_ranks(struct gt_node *root, const struct gt_job_course *course, 
 {
     struct by_rank by = {course, score};
     struct gt_buffer title = {0}, few = {0};
-    gt_buffer_printf(&title, "%s by %s", course->name, course->subject.scope == GT_SCOPE_SYSTEM ? "node" : "rank");
-    gt_buffer_printf(&few, "%s: the least, the most, and those that are off", course->name);
+    char words[GT_JOB_WORDS];
+    gt_job_metric_words(words, course->subject.metric);
+    gt_buffer_printf(&title, "%s by %s", words, course->subject.scope == GT_SCOPE_SYSTEM ? "node" : "rank");
+    gt_buffer_printf(&few, "%s: the least, the most, and those that are off", words);
     int status = title.failed || few.failed ? -ENOMEM : 0;
     if (!status)
         status = gt_job_list(root, &(struct gt_job_listing){.job = course->job,
@@ -177,13 +198,15 @@ static int build(struct gt_node *root, const struct gt_job *job, const struct gt
     size_t count = options->metric ? 1 : USUAL;
     int status = 0;
     for (size_t i = 0; i < count && status >= 0; i++)
-        status = gt_job_subject_named(&subject[i], options->metric ? options->metric : usual[i], error);
+        status = gt_job_subject_named(&subject[i], job, options->metric ? options->metric : usual[i], error);
     if (status >= 0)
         status = gt_job_courses_read(course, count, job, subject, COLUMNS, error);
     if (status >= 0 && options->metric && !course[0].count)
-        status = gt_error_set(error, ENOENT, "%s: no recording has %s", job->source->name, options->metric);
+        status = gt_job_course_absent(job, options->metric, error);
     if (status >= 0)
         status = add_courses(root, course, count, options->top);
+    if (!options->metric && gt_job_too_short(job))
+        gt_node_flags(gt_report_text(root, "reason", "No utilization", gt_job_too_short(job)), GT_ONLY_PEOPLE);
     for (size_t i = 0; i < count; i++)
         gt_job_course_release(&course[i]);
     return status;

@@ -61,6 +61,7 @@ static const struct gt_symbol symbols[] = {
     OPTIONAL(processes_utilization, "nvmlDeviceGetProcessesUtilizationInfo"),
     OPTIONAL(accounting_mode, "nvmlDeviceGetAccountingMode"),
     OPTIONAL(accounting, "nvmlDeviceGetAccountingStats"),
+    OPTIONAL(accounting_pids, "nvmlDeviceGetAccountingPids"),
     OPTIONAL(ecc_errors, "nvmlDeviceGetTotalEccErrors"),
     OPTIONAL(remapped_rows, "nvmlDeviceGetRemappedRows"),
     OPTIONAL(pcie_replays, "nvmlDeviceGetPcieReplayCounter"),
@@ -461,7 +462,7 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
         if (!gpu->is_lost)
             status = gt_nvml_publish_processes(nvml, gpu, frame);
         if (status == 0)
-            status = gt_nvml_publish_marks(gpu, frame);
+            status = gt_nvml_publish_marks(nvml, gpu, frame);
     }
     return status;
 }

@@ -33,10 +33,18 @@ struct nvml_mark {
     bool is_there;               /* it lives */
 };
 
+/* A process whose mark has been told for the last time. */
+struct nvml_told {
+    pid_t pid;
+    unsigned long long start_us;
+};
+
 struct nvml_marks {
     struct nvml_mark *mark;
     size_t count, capacity;
     struct gt_map number; /* by PID */
+    struct nvml_told *told;
+    size_t told_count, told_capacity;
 };
 
 /* What the driver counts of a board's health, as last read. */
@@ -118,8 +126,8 @@ int gt_nvml_publish_processes(const struct nvml *nvml, const struct nvml_gpu *gp
 /* Keep up with the high-water marks of the job's processes on a device whose driver accounts for them: of those that live when `is_due`,
  * of the others at their end. 0 or -ENOMEM. */
 int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_frame *frame, bool is_due);
-/* Publish them, those that ended for the last time. */
-int gt_nvml_publish_marks(struct nvml_gpu *gpu, struct gt_frame *frame);
+/* Publish them, those that ended for the last time; in the last frame those of frame->past, too, that no look met. 0 or -ENOMEM. */
+int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_frame *frame);
 void gt_nvml_marks_release(struct nvml_marks *marks);
 /* Tells whether the driver keeps such marks, and what would make it. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);

@@ -216,6 +216,7 @@ struct nvml_functions {
     int (*processes_utilization)(struct nvml_device *, struct nvml_processes_utilization *);
     int (*accounting_mode)(struct nvml_device *, unsigned *mode);
     int (*accounting)(struct nvml_device *, unsigned pid, struct nvml_accounting *);
+    int (*accounting_pids)(struct nvml_device *, unsigned *count, unsigned *pids);
     int (*ecc_errors)(struct nvml_device *, int error, int counter, unsigned long long *count);
     int (*remapped_rows)(struct nvml_device *, unsigned *correctable, unsigned *uncorrectable, unsigned *is_pending,
                          unsigned *has_failed);

@@ -89,21 +89,102 @@ int gt_nvml_read_marks(struct nvml *nvml, struct nvml_gpu *gpu, const struct gt_
     return 0;
 }
 
-int gt_nvml_publish_marks(struct nvml_gpu *gpu, struct gt_frame *frame)
+/* ---- Processes that no look met ---------------------------------------------------------------------------------- */
+
+static bool was_told(const struct nvml_marks *marks, pid_t pid, unsigned long long start_us)
+{
+    const struct nvml_mark *mark = find_mark(marks, pid);
+    if (mark && mark->start_us == start_us)
+        return true;
+    for (size_t i = 0; i < marks->told_count; i++)
+        if (marks->told[i].pid == pid && marks->told[i].start_us == start_us)
+            return true;
+    return false;
+}
+
+/* Did the process live at that moment? The driver's clock and the kernel's may differ by a little. */
+static bool has_lived(const struct gt_frame *frame, const struct gt_past_process *past, unsigned long long us)
+{
+    int64_t moment_ns = (int64_t)us * 1000 - frame->real_ns + frame->monotonic_ns;
+    return moment_ns >= past->begin_ns - GT_SECOND / 50 && moment_ns <= past->end_ns + GT_SECOND / 50;
+}
+
+static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, const struct gt_past_process *past,
+                        struct gt_frame *frame)
+{
+    struct nvml_accounting account = {0};
+    if (nvml->call.accounting(gpu->handle, (unsigned)past->pid, &account) != NVML_SUCCESS || !account.most_bytes ||
+        account.most_bytes == NVML_NOT_AVAILABLE || !has_lived(frame, past, account.start_us) ||
+        was_told(&gpu->marks, past->pid, account.start_us))
+        return 0;
+    struct gt_gpu_mark *mark = GT_GROW(frame, mark);
+    if (!mark)
+        return -ENOMEM;
+    double bytes = (double)account.most_bytes;
+    *mark = (struct gt_gpu_mark){gpu->device, past->pid, account.start_us < nvml->opened_us ? NAN : bytes, bytes, true};
+    return 0;
+}
+
+/* The processes of which the driver has accounts: 1; 0 where it does not tell; -ENOMEM. */
+static int list_accounts(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_map *ret)
+{
+    enum { MOST = 1 << 16 }; /* drivers keep some thousand */
+    unsigned count = MOST, *pids = malloc(MOST * sizeof *pids);
+    if (!pids)
+        return -ENOMEM;
+    int status = nvml->call.accounting_pids(gpu->handle, &count, pids) == NVML_SUCCESS && count <= MOST;
+    for (unsigned i = 0; status > 0 && i < count; i++)
+        if (gt_map_put(ret, pids[i], i) < 0)
+            status = -ENOMEM;
+    free(pids);
+    return status;
+}
+
+/* In containers nothing tells by which number the driver knew a process that has ended. */
+static int find_past(const struct nvml *nvml, const struct nvml_gpu *gpu, struct gt_frame *frame)
+{
+    if (!frame->is_last || !frame->past_count || !nvml->call.accounting_pids || !nvml->pids.is_initial ||
+        !gpu->has_accounting || gpu->is_asleep || gpu->is_lost)
+        return 0;
+    struct gt_map accounts = {0};
+    int status = list_accounts(nvml, gpu, &accounts);
+    for (size_t i = 0; status > 0 && i < frame->past_count; i++)
+        if (gt_map_get(&accounts, (uint32_t)frame->past[i].pid) != GT_MAP_ABSENT &&
+            publish_past(nvml, gpu, &frame->past[i], frame) < 0)
+            status = -ENOMEM;
+    gt_map_release(&accounts);
+    return status < 0 ? status : 0;
+}
+
+/* It has ended and is asked about no more. */
+static int note_told(struct nvml_marks *marks, const struct nvml_mark *mark)
+{
+    struct nvml_told *told = isnan(mark->bytes) ? NULL : GT_GROW(marks, told);
+    if (told)
+        *told = (struct nvml_told){mark->pid, mark->start_us};
+    return told || isnan(mark->bytes) ? 0 : -ENOMEM;
+}
+
+int gt_nvml_publish_marks(const struct nvml *nvml, struct nvml_gpu *gpu, struct gt_frame *frame)
 {
     struct nvml_marks *marks = &gpu->marks;
     size_t kept = 0;
+    if (find_past(nvml, gpu, frame) < 0)
+        return -ENOMEM;
     gt_map_clear(&marks->number);
     for (size_t i = 0; i < marks->count; i++) {
         struct nvml_mark *mark = &marks->mark[i];
         struct gt_gpu_mark *told = isnan(mark->bytes) ? NULL : GT_GROW(frame, mark);
         if (told)
             *told = (struct gt_gpu_mark){gpu->device, mark->pid, mark->bytes > mark->before ? mark->bytes : NAN,
-                                         mark->bytes};
+                                         mark->bytes, false};
         else if (!isnan(mark->bytes))
             return -ENOMEM;
-        if (!mark->is_there)
+        if (!mark->is_there) {
+            if (note_told(marks, mark) < 0)
+                return -ENOMEM;
             continue;
+        }
         if (gt_map_put(&marks->number, (uint32_t)mark->pid, (uint32_t)kept) < 0)
             return -ENOMEM;
         marks->mark[kept++] = *mark;
@@ -115,6 +196,7 @@ int gt_nvml_publish_marks(struct nvml_gpu *gpu, struct gt_frame *frame)
 void gt_nvml_marks_release(struct nvml_marks *marks)
 {
     free(marks->mark);
+    free(marks->told);
     gt_map_release(&marks->number);
 }
 
