@@ -16,19 +16,22 @@ struct job {
     const struct gt_rank_figures *rank;
     size_t ranks;
     struct gt_spans
-        compute;  /* computing kernels, united; keys: node, device; of the host operators, without a device */
-    double *cost; /* ns that others wait for each rank of the collectives while they compute nothing */
-    double whole; /* ns from the first arrival to the last end */
+        compute;    /* computing kernels, united; keys: node, device; of the host operators, without a device */
+    double *cost;   /* ns that others wait for each rank of the collectives while they compute nothing */
+    bool *is_named; /* of ranks of the collectives */
+    double whole;   /* ns from the first arrival to the last end */
 };
 
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
 static const struct {
     enum gt_rank_figure figure;
+    enum gt_loss_kind loss;
     const char *sentence;
 } causes[] = {
-    {GT_RANK_KERNEL, "its kernels are %.0f %% slower (on average %s, the others' %s)"},
-    {GT_RANK_LOADING, "its GPU waits for the data loader for %.0f %% of the time, the others' for %.0f %%"},
-    {GT_RANK_HOST, "its GPU waits for the host for %.0f %% of the time, the others' for %.0f %%"},
+    {GT_RANK_KERNEL, GT_LOSS_OTHER, "its kernels are %.0f %% slower (on average %s, the others' %s)"},
+    {GT_RANK_LOADING, GT_LOSS_LOADING,
+     "its GPU waits for the data loader for %.0f %% of the time, the others' for %.0f %%"},
+    {GT_RANK_HOST, GT_LOSS_HOST, "its GPU waits for the host for %.0f %% of the time, the others' for %.0f %%"},
 };
 
 static const double TELLING = 5; /* percent */
@@ -44,10 +47,10 @@ static double excess_of(const struct job *job, size_t rank, enum gt_rank_figure 
 }
 
 /* The cause that is the most of a rank's whole time. */
-static void write_cause(const struct job *job, size_t rank, char *text, size_t size)
+static enum gt_loss_kind write_cause(const struct job *job, size_t rank, char *text, size_t size)
 {
+    enum gt_loss_kind loss = GT_LOSS_OTHER;
     double most = TELLING, own, others;
-    snprintf(text, size, "%s", "the trace does not tell why");
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         enum gt_rank_figure figure = causes[i].figure;
         double excess = excess_of(job, rank, figure, &own, &others), whole = job->rank[rank].whole;
@@ -55,11 +58,13 @@ static void write_cause(const struct job *job, size_t rank, char *text, size_t s
         if (!(excess >= TELLING) || !(share >= most))
             continue;
         most = share;
+        loss = causes[i].loss;
         if (figure == GT_RANK_KERNEL)
             snprintf(text, size, causes[i].sentence, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
         else
             snprintf(text, size, causes[i].sentence, gt_percent(own, whole), gt_percent(others, whole));
     }
+    return loss;
 }
 
 /* ---- what waiting costs ---- */
@@ -117,20 +122,23 @@ static int64_t computed(const struct gt_spans *compute, const uint32_t *key, int
     return sum;
 }
 
+/* GT_TRACE_NONE: of the host. */
+static uint32_t device_of(const struct job *job, const struct gt_arrival *arrival)
+{
+    const struct gt_analysis_input *input = job->adviser->input;
+    bool is_of_gpu = gt_analysis_work(input, arrival->event) == GT_WORK_KERNEL;
+    return is_of_gpu ? gt_analysis_place(input, gt_trace_process_of(input->trace, arrival->event)->own) : GT_TRACE_NONE;
+}
+
 /* A rank that computes meanwhile loses nothing by waiting. */
 static double exposed_wait(const struct job *job, const struct gt_collective *collective,
                            const struct gt_arrival *arrival)
 {
-    const struct gt_trace *trace = job->adviser->input->trace;
     int64_t wait = collective->last - arrival->start;
     if (arrival->event == SIZE_MAX)
         return (double)wait;
-    int64_t from = trace->events.start[arrival->event];
-    bool is_of_gpu = gt_analysis_work(job->adviser->input, arrival->event) == GT_WORK_KERNEL;
-    const uint32_t key[] = {
-        arrival->node, !is_of_gpu
-                           ? GT_TRACE_NONE
-                           : gt_analysis_place(job->adviser->input, gt_trace_process_of(trace, arrival->event)->own)};
+    int64_t from = job->adviser->input->trace->events.start[arrival->event];
+    const uint32_t key[] = {arrival->node, device_of(job, arrival)};
     return (double)(wait - computed(&job->compute, key, from, from + wait));
 }
 
@@ -152,7 +160,8 @@ static int find_costs(struct job *job)
 {
     struct gt_numbers waits = {0};
     job->cost = calloc(job->collectives.ranks + 1, sizeof *job->cost);
-    int status = job->cost ? find_compute(job) : -ENOMEM;
+    job->is_named = calloc(job->collectives.ranks + 1, sizeof *job->is_named);
+    int status = job->cost && job->is_named ? find_compute(job) : -ENOMEM;
     for (size_t i = 0; i < job->collectives.count && status >= 0; i++)
         status = add_cost(job, &job->collectives.collective[i], &waits);
     gt_numbers_release(&waits);
@@ -174,14 +183,61 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
     struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, rank->node, cost) : gt_gain_of(cost, whole);
+    struct gt_loss loss = {GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node};
     if (is_known)
-        write_cause(job, at, cause, sizeof cause);
+        loss.kind = write_cause(job, at, cause, sizeof cause);
     const char *name = gt_analysis_text(job->adviser->input, rank->node);
-    gt_advise(job->adviser, gain, "collectives, stragglers",
-              "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
-              "behind the median of the others; %s",
-              is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent, has_steps ? "each step" : "the time",
-              rank->latest, rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
+    bool told = gt_advise(
+        job->adviser, gain, "collectives, stragglers",
+        "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
+        "behind the median of the others; %s",
+        is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent, has_steps ? "each step" : "the time",
+        rank->latest, rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
+    gt_advice_is(job->adviser, told, loss);
+    job->is_named[rank - job->collectives.rank] = told;
+}
+
+/* ---- what of the communication is waiting for those who are named ---- */
+
+static int list_waits(const struct job *job, struct gt_spans *waits)
+{
+    const int64_t *begins = job->adviser->input->trace->events.start;
+    int status = 0;
+    for (size_t i = 0; i < job->collectives.count; i++) {
+        const struct gt_collective *collective = &job->collectives.collective[i];
+        const struct gt_rank_clock *latest = gt_collectives_rank(&job->collectives, collective->latest);
+        if (!latest || !job->is_named[latest - job->collectives.rank])
+            continue;
+        for (size_t j = collective->from; j < collective->to && status >= 0; j++) {
+            const struct gt_arrival *arrival = &job->collectives.arrival[j];
+            if (arrival->event == SIZE_MAX || arrival->start >= collective->last)
+                continue;
+            int64_t from = begins[arrival->event], to = from + collective->last - arrival->start;
+            struct gt_keyed_span wait = {{arrival->node, device_of(job, arrival)}, from, to, arrival->event};
+            status = gt_spans_add(waits, wait);
+        }
+    }
+    return status;
+}
+
+static int find_awaited(const struct job *job)
+{
+    struct gt_spans waits = {0}, *awaited = &job->adviser->awaited;
+    int status = list_waits(job, &waits);
+    gt_spans_sort(&waits);
+    gt_spans_unite(&waits, 2);
+    for (size_t from = 0, to; from < waits.count && status >= 0; from = to) {
+        int64_t sum = 0;
+        to = gt_spans_run(&waits, from, 2);
+        for (size_t i = from; i < to; i++) {
+            const struct gt_keyed_span *span = &waits.span[i];
+            sum += span->end - span->start - computed(&job->compute, span->key, span->start, span->end);
+        }
+        struct gt_keyed_span whole = {{waits.span[from].key[0], waits.span[from].key[1]}, 0, sum, SIZE_MAX};
+        status = gt_spans_add(awaited, whole);
+    }
+    gt_spans_release(&waits);
+    return status;
 }
 
 static double time_of(const struct gt_collectives *collectives)
@@ -207,7 +263,10 @@ bool gt_advise_arrivals(struct gt_adviser *adviser)
     job.whole = time_of(&job.collectives);
     for (size_t i = 0; i < job.collectives.ranks && any && status >= 0; i++)
         judge_rank(&job, &job.collectives.rank[i], job.cost[i]);
+    if (any && adviser->status >= 0)
+        adviser->status = find_awaited(&job);
     free(job.cost);
+    free(job.is_named);
     gt_spans_release(&job.compute);
     gt_collectives_release(&job.collectives);
     return any;

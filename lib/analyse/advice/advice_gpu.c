@@ -37,16 +37,6 @@ const char *gt_advice_gpu(const char *device)
     return strncmp(device, "GPU", 3) == 0 ? "" : "GPU ";
 }
 
-/* Returns the idle time that the rule over synchronizations tells. */
-static double told_of(const struct gt_adviser *adviser, const struct gt_keyed_span *device)
-{
-    for (size_t i = 0; i < adviser->drained.count; i++)
-        if (adviser->drained.span[i].key[0] == device->key[GT_GPU_NODE] &&
-            adviser->drained.span[i].key[1] == device->key[GT_GPU_DEVICE])
-            return (double)adviser->drained.span[i].end;
-    return 0;
-}
-
 static void judge_idle(void *context, const struct gt_idle_time *time)
 {
     struct idle_rule *rule = context;
@@ -54,7 +44,7 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     char owner[160];
     const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
     const char *device = gt_gpu_device(adviser->input, time->span);
-    double loading = (double)time->loading, told = told_of(adviser, time->span);
+    double loading = (double)time->loading, told = gt_advice_told(&adviser->drained, time->span);
     double host = (double)time->idle[GT_IDLE_HOST] - loading;
     double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
     bool has_graphs = gt_advice_finds(adviser, time->span->key[GT_GPU_NODE], "GraphLaunch");
@@ -63,15 +53,19 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
         snprintf(owner, sizeof owner, "%s", " (synchronizations apart)");
     else
         owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner);
-    gt_advise(
+    bool is_told = gt_advise(
         adviser, gt_gain_of_gpu(adviser, loading, time->span), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
         node, gt_advice_gpu(device), device, share, gt_percent(loading, idle));
-    gt_advise(
+    struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, time->span->key[GT_GPU_NODE]};
+    gt_advice_is(adviser, is_told, loss);
+    is_told = gt_advise(
         adviser, gt_gain_of_gpu(adviser, host - told, time->span), "idle, operators",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
         node, gt_advice_gpu(device), device, share, gt_percent(host - told, idle), owner,
         has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
+    loss.kind = GT_LOSS_HOST;
+    gt_advice_is(adviser, is_told, loss);
     gt_advise(
         adviser, gt_gain_of_gpu(adviser, other, time->span), "idle",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
@@ -110,17 +104,23 @@ void gt_advise_uses(struct gt_adviser *adviser)
         bool is_pageable = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pageable"),
              is_pinned = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pinned");
         double whole = (double)time.whole, memory = (double)time.part[MEMORY];
-        double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]);
-        gt_advise(
+        double awaited = gt_advice_told(&adviser->awaited, &spans.span[from]);
+        double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]) - awaited;
+        struct gt_loss loss = {GT_LOSS_COMMUNICATION, GT_LOSS_OF_DEVICE, spans.span[from].key[GT_GPU_NODE]};
+        bool is_told = gt_advise(
             adviser, gt_gain_of_gpu(adviser, shown, &spans.span[from]), "breakdown",
-            "%s: %s%s %.0f %% of the time in communication that no computation hides (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
+            "%s: %s%s %.0f %% of the time in communication that no computation hides%s (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
             node, gt_advice_gpu(device), device, gt_percent(shown, whole),
+            awaited > 0 ? ", apart from waiting for late ranks" : "",
             gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION)));
-        gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
-                  "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
-                  gt_advice_gpu(device), device, gt_percent(memory, whole),
-                  is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
-                                            : "pinned memory, asynchronous copies");
+        gt_advice_is(adviser, is_told, loss);
+        is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
+                            "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
+                            gt_advice_gpu(device), device, gt_percent(memory, whole),
+                            is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
+                                                      : "pinned memory, asynchronous copies");
+        loss.kind = GT_LOSS_COPIES;
+        gt_advice_is(adviser, is_told, loss);
     }
     gt_spans_release(&spans);
 }
