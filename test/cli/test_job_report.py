@@ -207,6 +207,19 @@ def test_a_loss_is_told_once(report, tmp_path):
     assert told == ["idle, dataloader"]
 
 
+def test_a_few_late_arrivals_make_no_straggler(report, tmp_path):
+    for rank in range(4):
+        own = Rank(rank, compute=100)
+        own.events = [event for event in own.events if event["cat"] == "user_annotation"]
+        for step in range(10):  # rank 2 comes late by 700 us in one step, rank 3 in another
+            late = 700 if (rank, step) in ((2, 4), (3, 7)) else 0
+            own.add("user_annotation", "gloo:all_reduce", 10, step * 1000 + 100 + late, 800 - late)
+        own.write(tmp_path)
+    found, = [row["advice"] for row in report("advice")["advice"] if row["see"] == "collectives, stragglers"]
+    assert found.startswith("a few long steps: for 14 % of the time ranks wait")
+    assert "(rank 2 in 1 of 10, rank 3 in 1 of 10)" in found
+
+
 def test_what_all_ranks_do_is_one_finding(report, tmp_path):
     for rank in range(4):
         Rank(rank, compute=400, host=200).write(tmp_path)

@@ -76,6 +76,12 @@ __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser,
 void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
 /* Returns the time of a device in adviser->drained or adviser->awaited; 0: none. */
 double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device);
+double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);
+/* Is a rank late in most steps, by a good part of what that costs in all? */
+bool gt_advice_is_steady(struct gt_numbers *lateness, double cost);
+/* Returns how few of the steps hold GT_FEW_HOLD percent of its lateness. */
+enum { GT_FEW_HOLD = 90 };
+size_t gt_advice_few(struct gt_numbers *lateness);
 /* Returns what stands before a device: those of some tools' traces are named "GPU 0", others have numbers. */
 const char *gt_advice_gpu(const char *device);
 /* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */
@@ -107,7 +113,8 @@ void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved 
 void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
 void gt_advise_hangs(struct gt_adviser *adviser); /* collectives that not all ranks have finished, or called alike */
 void gt_advise_critical_path(struct gt_adviser *adviser); /* without what steps would be shortest */
-/* Does the same by who comes last to collectives. Returns false where these do not tell it. */
-bool gt_advise_arrivals(struct gt_adviser *adviser);
+/* Does the same by who comes last to collectives. Returns false where these do not tell it; steps tell it then if ranks have
+ * no collectives in common. */
+bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common);
 
 #endif

@@ -8,7 +8,16 @@
 #include "analyse/trace/collectives.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/ranks.h"
+#include "analyse/trace/step_spans.h"
+#include "base/buffer.h"
 #include "base/number.h"
+
+struct straggler {
+    double cost;       /* ns that others wait for it while they compute nothing */
+    size_t steps, few; /* few: of these hold most of the cost */
+    bool has_steps;    /* else they are collectives */
+    bool is_steady, is_pooled, is_named;
+};
 
 struct job {
     struct gt_adviser *adviser;
@@ -16,10 +25,9 @@ struct job {
     const struct gt_rank_figures *rank;
     size_t ranks;
     struct gt_spans
-        compute;    /* computing kernels, united; keys: node, device; of the host operators, without a device */
-    double *cost;   /* ns that others wait for each rank of the collectives while they compute nothing */
-    bool *is_named; /* of ranks of the collectives */
-    double whole;   /* ns from the first arrival to the last end */
+        compute; /* computing kernels, united; keys: node, device; of the host operators, without a device */
+    struct straggler *straggler; /* each rank of the collectives */
+    double whole;                /* ns from the first arrival to the last end */
 };
 
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
@@ -47,9 +55,9 @@ static double excess_of(const struct job *job, size_t rank, enum gt_rank_figure 
 }
 
 /* The cause that is the most of a rank's whole time. */
-static enum gt_loss_kind write_cause(const struct job *job, size_t rank, char *text, size_t size)
+static bool write_cause(const struct job *job, size_t rank, char *text, size_t size, enum gt_loss_kind *loss)
 {
-    enum gt_loss_kind loss = GT_LOSS_OTHER;
+    bool found = false;
     double most = TELLING, own, others;
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         enum gt_rank_figure figure = causes[i].figure;
@@ -58,13 +66,14 @@ static enum gt_loss_kind write_cause(const struct job *job, size_t rank, char *t
         if (!(excess >= TELLING) || !(share >= most))
             continue;
         most = share;
-        loss = causes[i].loss;
+        found = true;
+        *loss = causes[i].loss;
         if (figure == GT_RANK_KERNEL)
             snprintf(text, size, causes[i].sentence, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
         else
             snprintf(text, size, causes[i].sentence, gt_percent(own, whole), gt_percent(others, whole));
     }
-    return loss;
+    return found;
 }
 
 /* ---- what waiting costs ---- */
@@ -142,38 +151,161 @@ static double exposed_wait(const struct job *job, const struct gt_collective *co
     return (double)(wait - computed(&job->compute, key, from, from + wait));
 }
 
-/* For whom the others wait, and how long in the median. */
-static int add_cost(struct job *job, const struct gt_collective *collective, struct gt_numbers *waits)
+/* ---- how late a rank is in each step ---- */
+
+/* Compared with the median of the others; less than 0 where it is the one that waits. */
+struct late {
+    size_t rank, unit; /* unit: a step, or without steps a collective */
+    double ns;
+};
+
+struct lateness {
+    struct late *late;
+    size_t count;
+    struct gt_spans steps; /* by node and start */
+};
+
+static int by_start(const void *a, const void *b)
 {
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start));
+}
+
+static int by_unit(const void *a, const void *b)
+{
+    const struct late *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->rank, y->rank), GT_ORDER(x->unit, y->unit));
+}
+
+static size_t unit_of(const struct job *job, const struct gt_spans *steps, const struct gt_arrival *arrival,
+                      size_t collective)
+{
+    size_t low = 0, high = steps->count;
+    int64_t time = arrival->event == SIZE_MAX ? arrival->start
+                                              : job->adviser->input->trace->events.start[arrival->event];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_keyed_span *step = &steps->span[middle];
+        if (step->key[0] < arrival->node || (step->key[0] == arrival->node && step->start <= time))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool has_step = (low && steps->span[low - 1].key[0] == arrival->node) ||
+                    (low < steps->count && steps->span[low].key[0] == arrival->node);
+    return has_step ? low : steps->count + 1 + collective;
+}
+
+/* For whom the others wait, and how long in the median. */
+static int add_cost(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
+{
+    const struct gt_collective *collective = &job->collectives.collective[number];
     const struct gt_rank_clock *latest = gt_collectives_rank(&job->collectives, collective->latest);
     int status = 0;
+    size_t first = lateness->count;
     gt_numbers_clear(waits);
-    for (size_t i = collective->from; i < collective->to && latest && status >= 0; i++)
-        if (job->collectives.arrival[i].node != collective->latest)
-            status = gt_numbers_add(waits, exposed_wait(job, collective, &job->collectives.arrival[i]));
-    if (latest)
-        job->cost[latest - job->collectives.rank] += gt_numbers_percentile(waits, 50);
+    for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
+        const struct gt_arrival *arrival = &job->collectives.arrival[i];
+        size_t rank = (size_t)(gt_collectives_rank(&job->collectives, arrival->node) - job->collectives.rank);
+        double wait = latest ? exposed_wait(job, collective, arrival) : 0;
+        lateness->late[lateness->count++] = (struct late){rank, unit_of(job, &lateness->steps, arrival, number), wait};
+        status = gt_numbers_add(waits, wait);
+    }
+    gt_numbers_percentile(waits, 50); /* sorts them */
+    for (size_t i = first; i < lateness->count && status >= 0; i++) {
+        struct late *late = &lateness->late[i];
+        late->ns = gt_advice_median_of_others(waits, late->ns) - late->ns;
+        if (latest && job->collectives.rank + late->rank == latest)
+            job->straggler[late->rank].cost += late->ns;
+    }
+    return status;
+}
+
+static int by_most(const void *a, const void *b)
+{
+    return GT_ORDER(*(const double *)b, *(const double *)a);
+}
+
+bool gt_advice_is_steady(struct gt_numbers *lateness, double cost)
+{
+    enum { PART = 4 };
+    return PART * gt_numbers_percentile(lateness, 50) * (double)lateness->count >= cost;
+}
+
+size_t gt_advice_few(struct gt_numbers *lateness)
+{
+    double sum = 0, part = 0;
+    size_t few = 0;
+    qsort(lateness->value, lateness->count, sizeof *lateness->value, by_most);
+    lateness->is_sorted = false;
+    for (size_t i = 0; i < lateness->count; i++)
+        sum += fmax(lateness->value[i], 0);
+    while (few < lateness->count && part < GT_FEW_HOLD / 100.0 * sum)
+        part += lateness->value[few++];
+    return few;
+}
+
+static int judge_lateness(struct job *job, struct lateness *lateness)
+{
+    struct gt_numbers steps = {0};
+    int status = 0;
+    if (lateness->count)
+        qsort(lateness->late, lateness->count, sizeof *lateness->late, by_unit);
+    for (size_t from = 0, to; from < lateness->count && status >= 0; from = to) {
+        struct straggler *straggler = &job->straggler[lateness->late[from].rank];
+        gt_numbers_clear(&steps);
+        for (to = from; to < lateness->count && lateness->late[to].rank == lateness->late[from].rank && status >= 0;) {
+            double sum = 0;
+            size_t unit = lateness->late[to].unit;
+            for (; to < lateness->count &&
+                   by_unit(&lateness->late[to], &(struct late){lateness->late[from].rank, unit, 0}) == 0;
+                 to++)
+                sum += lateness->late[to].ns;
+            straggler->has_steps |= unit <= lateness->steps.count;
+            status = gt_numbers_add(&steps, sum);
+        }
+        straggler->is_steady = status >= 0 && gt_advice_is_steady(&steps, straggler->cost);
+        straggler->steps = steps.count;
+        straggler->few = status < 0 ? 0 : gt_advice_few(&steps);
+    }
+    gt_numbers_release(&steps);
     return status;
 }
 
 static int find_costs(struct job *job)
 {
+    const struct gt_collectives *all = &job->collectives;
     struct gt_numbers waits = {0};
-    job->cost = calloc(job->collectives.ranks + 1, sizeof *job->cost);
-    job->is_named = calloc(job->collectives.ranks + 1, sizeof *job->is_named);
-    int status = job->cost && job->is_named ? find_compute(job) : -ENOMEM;
-    for (size_t i = 0; i < job->collectives.count && status >= 0; i++)
-        status = add_cost(job, &job->collectives.collective[i], &waits);
+    struct lateness lateness = {.late = malloc((all->collective[all->count - 1].to + 1) * sizeof *lateness.late)};
+    job->straggler = calloc(all->ranks + 1, sizeof *job->straggler);
+    int status = job->straggler && lateness.late ? find_compute(job) : -ENOMEM;
+    status = status < 0 ? status : gt_step_spans(job->adviser->input, &lateness.steps);
+    gt_spans_sort_by(&lateness.steps, by_start);
+    for (size_t i = 0; i < all->count && status >= 0; i++)
+        status = add_cost(job, &lateness, i, &waits);
+    status = status < 0 ? status : judge_lateness(job, &lateness);
     gt_numbers_release(&waits);
+    gt_spans_release(&lateness.steps);
+    free(lateness.late);
     return status;
 }
 
 /* ---- sentences ---- */
 
-/* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
-static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double cost)
+/* "each step"; "the time, 90 % of that in 2 of 20 steps" */
+static const char *write_when(const struct straggler *straggler, bool has_steps, char *text, size_t size)
 {
-    char cause[200] = "the trace does not tell why";
+    if (straggler->is_steady)
+        return has_steps ? "each step" : "the time";
+    snprintf(text, size, "%s, %d %% of that in %zu of %zu %s", has_steps ? "the time of steps" : "the time",
+             GT_FEW_HOLD, straggler->few, straggler->steps, straggler->has_steps ? "steps" : "collectives");
+    return text;
+}
+
+/* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
+static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct straggler *straggler)
+{
+    char cause[200] = "the trace does not tell why", when[120];
     size_t at = 0;
     while (at < job->ranks && job->rank[at].node != rank->node)
         at++;
@@ -182,19 +314,55 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double
         return;
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
+    double cost = straggler->cost;
     struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, rank->node, cost) : gt_gain_of(cost, whole);
     struct gt_loss loss = {GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node};
-    if (is_known)
-        loss.kind = write_cause(job, at, cause, sizeof cause);
+    bool is_told = is_known && write_cause(job, at, cause, sizeof cause, &loss.kind);
+    straggler->is_pooled = !straggler->is_steady && !is_told;
+    if (straggler->is_pooled)
+        return;
     const char *name = gt_analysis_text(job->adviser->input, rank->node);
     bool told = gt_advise(
         job->adviser, gain, "collectives, stragglers",
         "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
         "behind the median of the others; %s",
-        is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent, has_steps ? "each step" : "the time",
-        rank->latest, rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
+        is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent,
+        write_when(straggler, has_steps, when, sizeof when), rank->latest, rank->collectives,
+        GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
     gt_advice_is(job->adviser, told, loss);
-    job->is_named[rank - job->collectives.rank] = told;
+    straggler->is_named = told;
+}
+
+/* Ranks that are late in a few steps, for no reason that the trace tells, are one matter. */
+static void judge_pool(struct job *job)
+{
+    enum { SHOWN = 3 };
+    struct gt_buffer ranks = {0};
+    double cost = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < job->collectives.ranks; i++) {
+        const struct straggler *straggler = &job->straggler[i];
+        if (!straggler->is_pooled || !straggler->few)
+            continue;
+        cost += straggler->cost;
+        if (count++ < SHOWN)
+            gt_buffer_printf(&ranks, "%s%s in %zu of %zu", count > 1 ? ", " : "",
+                             gt_analysis_text(job->adviser->input, job->collectives.rank[i].node), straggler->few,
+                             straggler->steps);
+    }
+    if (count > SHOWN)
+        gt_buffer_printf(&ranks, ", %zu others", count - SHOWN);
+    struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost)
+                                     : gt_gain_of(cost, job->whole);
+    bool told = count && ranks.data &&
+                gt_advise(job->adviser, gain, "collectives, stragglers",
+                          "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
+                          "collectives alone (%s), and as early as the others in most: no rank is slow, look for what "
+                          "else ran on the hosts then",
+                          gain.percent, ranks.data);
+    for (size_t i = 0; i < job->collectives.ranks; i++)
+        job->straggler[i].is_named |= told && job->straggler[i].is_pooled;
+    gt_buffer_release(&ranks);
 }
 
 /* ---- what of the communication is waiting for those who are named ---- */
@@ -206,7 +374,7 @@ static int list_waits(const struct job *job, struct gt_spans *waits)
     for (size_t i = 0; i < job->collectives.count; i++) {
         const struct gt_collective *collective = &job->collectives.collective[i];
         const struct gt_rank_clock *latest = gt_collectives_rank(&job->collectives, collective->latest);
-        if (!latest || !job->is_named[latest - job->collectives.rank])
+        if (!latest || !job->straggler[latest - job->collectives.rank].is_named)
             continue;
         for (size_t j = collective->from; j < collective->to && status >= 0; j++) {
             const struct gt_arrival *arrival = &job->collectives.arrival[j];
@@ -250,7 +418,7 @@ static double time_of(const struct gt_collectives *collectives)
     return first < last ? (double)(last - first) : NAN;
 }
 
-bool gt_advise_arrivals(struct gt_adviser *adviser)
+bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
 {
     struct job job = {.adviser = adviser, .rank = adviser->rank, .ranks = adviser->ranks};
     int status = gt_collectives_find(adviser->input, GT_ADVICE_COLLECTIVES, &job.collectives);
@@ -260,13 +428,15 @@ bool gt_advise_arrivals(struct gt_adviser *adviser)
     if (status >= 0 && any)
         status = find_costs(&job);
     adviser->status = status;
+    *any_in_common = job.collectives.count > 0;
     job.whole = time_of(&job.collectives);
     for (size_t i = 0; i < job.collectives.ranks && any && status >= 0; i++)
-        judge_rank(&job, &job.collectives.rank[i], job.cost[i]);
+        judge_rank(&job, &job.collectives.rank[i], &job.straggler[i]);
+    if (any && adviser->status >= 0)
+        judge_pool(&job);
     if (any && adviser->status >= 0)
         adviser->status = find_awaited(&job);
-    free(job.cost);
-    free(job.is_named);
+    free(job.straggler);
     gt_spans_release(&job.compute);
     gt_collectives_release(&job.collectives);
     return any;

@@ -358,15 +358,14 @@ void gt_advise_memory(struct gt_adviser *adviser)
 struct rank {
     size_t slowest;
     double late; /* ns over the median of the other ranks, summed over steps: less than 0 where it is mostly faster */
+    struct gt_numbers lateness; /* of each step */
 };
 
 /* The median of sorted values but for one. */
-static double median_of_others(const struct gt_numbers *sorted, double own)
+double gt_advice_median_of_others(const struct gt_numbers *sorted, double own)
 {
-    size_t others = sorted->count - 1, at = 0, low = (others - 1) / 2, high = others / 2;
-    while (sorted->value[at] < own)
-        at++;
-    return (sorted->value[low + (low >= at)] + sorted->value[high + (high >= at)]) / 2;
+    size_t others = sorted->count - 1, low = (others - 1) / 2, high = others / 2;
+    return (sorted->value[low + (sorted->value[low] >= own)] + sorted->value[high + (sorted->value[high] >= own)]) / 2;
 }
 
 static int compare_step(const struct gt_spans *steps, size_t from, size_t to, struct rank *rank,
@@ -379,7 +378,9 @@ static int compare_step(const struct gt_spans *steps, size_t from, size_t to, st
     gt_numbers_percentile(lengths, 50); /* sorts them */
     for (size_t i = from; i < to && status >= 0; i++) {
         double length = (double)(steps->span[i].end - steps->span[i].start);
-        rank[steps->span[i].key[2]].late += length - median_of_others(lengths, length);
+        double late = length - gt_advice_median_of_others(lengths, length);
+        rank[steps->span[i].key[2]].late += late;
+        status = gt_numbers_add(&rank[steps->span[i].key[2]].lateness, late);
     }
     return status;
 }
@@ -403,11 +404,20 @@ static void judge_steps(struct gt_adviser *adviser)
         count++;
     }
     for (size_t i = 0; i < places && adviser->status >= 0; i++)
-        gt_advise(
-            adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
-            "%s is the slowest in %zu of %zu steps, and a step of it takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
-            gt_analysis_text(adviser->input, (uint32_t)i), rank[i].slowest, count,
-            GT_TIME_WORDS(rank[i].late / (double)count), gt_percent(rank[i].late, whole));
+        if (gt_advice_is_steady(&rank[i].lateness, rank[i].late))
+            gt_advise(
+                adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
+                "%s is the slowest in %zu of %zu steps, and a step of it takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
+                gt_analysis_text(adviser->input, (uint32_t)i), rank[i].slowest, count,
+                GT_TIME_WORDS(rank[i].late / (double)count), gt_percent(rank[i].late, whole));
+        else if (rank[i].late > 0)
+            gt_advise(
+                adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
+                "%s has a few long steps: %zu of %zu hold %d %% of what its steps take longer than the median of the others, %.0f %% of all step time; in most it is as fast: look for what else ran on its host then",
+                gt_analysis_text(adviser->input, (uint32_t)i), gt_advice_few(&rank[i].lateness), rank[i].lateness.count,
+                GT_FEW_HOLD, gt_percent(rank[i].late, whole));
+    for (size_t i = 0; rank && i < places; i++)
+        gt_numbers_release(&rank[i].lateness);
     gt_numbers_release(&lengths);
     free(rank);
     gt_spans_release(&steps);
@@ -465,9 +475,11 @@ static void judge_communication(struct gt_adviser *adviser)
 
 void gt_advise_stragglers(struct gt_adviser *adviser)
 {
-    if (gt_advise_arrivals(adviser) || adviser->status < 0)
+    bool any_in_common = false;
+    if (gt_advise_arrivals(adviser, &any_in_common) || adviser->status < 0)
         return;
-    judge_steps(adviser);
+    if (!any_in_common)
+        judge_steps(adviser);
     if (adviser->status >= 0)
         judge_communication(adviser);
 }
