@@ -220,6 +220,13 @@ def test_a_few_late_arrivals_make_no_straggler(report, tmp_path):
     assert "(rank 2 in 1 of 10, rank 3 in 1 of 10)" in found
 
 
+def test_a_rank_that_ends_early_makes_no_loss_of_the_job_greater(report, tmp_path):
+    for rank in range(3):
+        Rank(rank, steps=range(1 if rank == 2 else 10)).write(tmp_path)
+    row, = [row for row in report("advice")["advice"] if row["see"] == "critical_path"]
+    assert f"would be {row['cost_percent']:.0f} % shorter" in row["advice"]
+
+
 def test_what_all_ranks_do_is_one_finding(report, tmp_path):
     for rank in range(4):
         Rank(rank, compute=400, host=200).write(tmp_path)

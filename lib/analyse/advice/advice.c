@@ -85,15 +85,11 @@ static double time_of_rank(const struct gt_adviser *adviser, const struct gt_ran
 
 struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, double part)
 {
-    double sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < adviser->ranks; i++) {
-        if (node != GT_TRACE_NONE && adviser->rank[i].node != node)
-            continue;
-        sum += isnan(adviser->time[i]) ? 0 : adviser->time[i];
-        count += !isnan(adviser->time[i]);
-    }
-    return gt_gain_of(part, sum / (double)count);
+    double longest = NAN;
+    for (size_t i = 0; i < adviser->ranks; i++)
+        if (node == GT_TRACE_NONE || adviser->rank[i].node == node)
+            longest = fmax(longest, adviser->time[i]);
+    return gt_gain_of(part, longest);
 }
 
 struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, const struct gt_keyed_span *span)

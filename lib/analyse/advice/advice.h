@@ -18,7 +18,7 @@ struct gt_gain {
 #define GT_NO_GAIN ((struct gt_gain){NAN, NAN, 0})
 struct gt_gain gt_gain_of(double part, double whole); /* of ns; no more than the whole can be won */
 /* The time of a rank is that of its GPUs, from their first work to their last, or of its steps where that is longer, and all that was
- * recorded where it has no GPU; of a node GT_TRACE_NONE, the mean over all ranks. */
+ * recorded where it has no GPU; of a node GT_TRACE_NONE, that of the rank with the longest: another's trace may be cut. */
 struct gt_adviser;
 struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, double part);
 /* Of the same, what one GPU may win; a span of gt_gpu_spans. */
