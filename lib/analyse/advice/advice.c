@@ -135,20 +135,6 @@ bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char
 
 /* ---- data loaders ---- */
 
-/* Keys: node, part. */
-static int collect_loader(const struct gt_analysis_input *input, struct gt_spans *spans)
-{
-    const struct gt_trace_events *events = &input->trace->events;
-    int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++) {
-        enum gt_loader_part part = gt_loader_part(input, i);
-        if (part != GT_LOADER_BATCH && gt_trace_is_slice(input->trace, i))
-            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i), part));
-    }
-    gt_spans_sort(spans);
-    return status;
-}
-
 /* Returns how many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not
  * told. */
 static int workers_of(const struct gt_analysis_input *input, size_t event)
@@ -255,7 +241,7 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
 static void advise_loader(struct gt_adviser *adviser)
 {
     struct gt_spans spans = {0}, waits = {0};
-    adviser->status = collect_loader(adviser->input, &spans);
+    adviser->status = gt_loader_spans(adviser->input, &spans);
     if (adviser->status >= 0)
         adviser->status = gt_loader_waits(adviser->input, &waits);
     for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
