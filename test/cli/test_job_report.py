@@ -430,6 +430,7 @@ def test_collectives_of_the_host_tell_who_comes_last(report, tmp_path):
     assert path["see"] == "critical_path"
     assert path["advice"].startswith("a step of all ranks would be 20 % shorter if communication took no time: that is 20 % of the ")
     assert finding["advice"].startswith("rank 1 makes the others wait 60.0 % of each step: it comes last to 4 of 4 collectives")
+    assert finding["advice"].endswith("; aten::mm takes 70 % of its time (2.80 ms), of the others' 10 %")
     assert finding["cost_us"] == 4 * 600
     row, = report("collectives")["collectives"]
     assert (row["collective"], row["ranks"], row["count"]) == ("allreduce", 2, 4)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyse/advice/advice.h"
 #include "analyse/trace/time_words.h"
@@ -74,6 +75,83 @@ static bool write_cause(const struct job *job, size_t rank, char *text, size_t s
             snprintf(text, size, causes[i].sentence, gt_percent(own, whole), gt_percent(others, whole));
     }
     return found;
+}
+
+/* ---- a rank without GPUs: which of the host's operators and ranges takes longer than on the others ---- */
+
+/* Keys: name (a string), node. */
+static int list_host(const struct job *job, struct gt_spans *spans)
+{
+    const struct gt_analysis_input *input = job->adviser->input;
+    const struct gt_trace_events *events = &input->trace->events;
+    int status = 0;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        enum gt_work work = gt_analysis_work(input, i);
+        const char *name = gt_trace_text(input->trace, events->name[i]);
+        if ((work == GT_WORK_OPERATOR || work == GT_WORK_ANNOTATION) && gt_trace_lasts(input->trace, i) &&
+            strncmp(name, "ProfilerStep", strlen("ProfilerStep")) != 0)
+            status = gt_spans_add_event(spans, input->trace, i,
+                                        GT_SPAN_KEY(events->name[i], gt_analysis_node(input, i)));
+    }
+    gt_spans_sort(spans);
+    gt_spans_unite(spans, 2);
+    return status;
+}
+
+struct host_work {
+    uint32_t name;
+    double own, others; /* ns; others: the median */
+};
+
+/* Spans from..to are of one name. */
+static int compare_work(const struct job *job, const struct gt_spans *spans, size_t from, size_t to, uint32_t node,
+                        struct host_work *ret)
+{
+    struct gt_numbers others = {0};
+    int status = 0;
+    *ret = (struct host_work){spans->span[from].key[0], 0, 0};
+    for (size_t i = 0; i < job->ranks && status >= 0; i++) {
+        double sum = 0;
+        for (size_t j = from; j < to; j++)
+            if (spans->span[j].key[1] == job->rank[i].node)
+                sum += (double)(spans->span[j].end - spans->span[j].start);
+        if (job->rank[i].node == node)
+            ret->own = sum;
+        else
+            status = gt_numbers_add(&others, sum);
+    }
+    ret->others = gt_numbers_percentile(&others, 50);
+    gt_numbers_release(&others);
+    return status;
+}
+
+/* What contains most of the difference is less telling than what it contains: the shortest that has nearly all of it counts. */
+static bool is_better(const struct host_work *work, const struct host_work *best)
+{
+    const double nearly = 0.8;
+    double excess = work->own - work->others, most = best->own - best->others;
+    return excess > most ? !(most >= nearly * excess) || work->own <= best->own
+                         : excess >= nearly * most && work->own < best->own;
+}
+
+static bool write_host_cause(const struct job *job, size_t rank, double whole, char *text, size_t size)
+{
+    struct gt_spans spans = {0};
+    struct host_work best = {0}, work;
+    int status = list_host(job, &spans);
+    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
+        to = gt_spans_run(&spans, from, 1);
+        status = compare_work(job, &spans, from, to, job->rank[rank].node, &work);
+        if (work.own > work.others && is_better(&work, &best))
+            best = work;
+    }
+    gt_spans_release(&spans);
+    if (status < 0 || !(gt_percent(best.own - best.others, whole) >= TELLING))
+        return false;
+    snprintf(text, size, "%.100s takes %.0f %% of its time (%s), of the others' %.0f %%",
+             gt_trace_text(job->adviser->input->trace, best.name), gt_percent(best.own, whole), GT_TIME_WORDS(best.own),
+             gt_percent(best.others, whole));
+    return true;
 }
 
 /* ---- what waiting costs ---- */
@@ -305,7 +383,7 @@ static const char *write_when(const struct straggler *straggler, bool has_steps,
 /* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
 static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct straggler *straggler)
 {
-    char cause[200] = "the trace does not tell why", when[120];
+    char cause[240] = "the trace does not tell why", when[120];
     size_t at = 0;
     while (at < job->ranks && job->rank[at].node != rank->node)
         at++;
@@ -318,6 +396,8 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct
     struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, rank->node, cost) : gt_gain_of(cost, whole);
     struct gt_loss loss = {GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node};
     bool is_told = is_known && write_cause(job, at, cause, sizeof cause, &loss.kind);
+    if (is_rank && !is_known && straggler->is_steady)
+        is_told = write_host_cause(job, at, whole, cause, sizeof cause);
     straggler->is_pooled = !straggler->is_steady && !is_told;
     if (straggler->is_pooled)
         return;
