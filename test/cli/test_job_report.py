@@ -189,6 +189,44 @@ def test_the_report_of_a_job_tells_who_makes_the_others_wait(report, tmp_path):
     assert costs == sorted(costs, reverse=True)
 
 
+def test_waiting_for_a_slow_rank_is_no_communication(report, tmp_path):
+    slow_rank_3(tmp_path)
+    rows = [row for row in report("advice")["advice"] if row["see"] == "breakdown"]
+    assert len(rows) == 4 and {row["could_win_us"] for row in rows} == {3900}  # of the others 4900, of which 1000 are waiting
+    assert all(("apart from waiting" in row["advice"]) == (not row["advice"].startswith("rank 3")) for row in rows)
+
+
+def test_a_loss_is_told_once(report, tmp_path):
+    """Waiting for data is on the path, in the idle time of GPUs, and in the fetches."""
+    for rank in range(2):
+        own = Rank(rank, compute=200, host=200)
+        for step in range(10):
+            own.add("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 9, step * 1000, 200)
+        own.write(tmp_path)
+    told = [row["see"] for row in report()["findings"] if "data" in row["advice"]]
+    assert told == ["idle, dataloader"]
+
+
+def test_a_few_late_arrivals_make_no_straggler(report, tmp_path):
+    for rank in range(4):
+        own = Rank(rank, compute=100)
+        own.events = [event for event in own.events if event["cat"] == "user_annotation"]
+        for step in range(10):  # rank 2 comes late by 700 us in one step, rank 3 in another
+            late = 700 if (rank, step) in ((2, 4), (3, 7)) else 0
+            own.add("user_annotation", "gloo:all_reduce", 10, step * 1000 + 100 + late, 800 - late)
+        own.write(tmp_path)
+    found, = [row["advice"] for row in report("advice")["advice"] if row["see"] == "collectives, stragglers"]
+    assert found.startswith("a few long steps: for 14 % of the time ranks wait")
+    assert "(rank 2 in 1 of 10, rank 3 in 1 of 10)" in found
+
+
+def test_a_rank_that_ends_early_makes_no_loss_of_the_job_greater(report, tmp_path):
+    for rank in range(3):
+        Rank(rank, steps=range(1 if rank == 2 else 10)).write(tmp_path)
+    row, = [row for row in report("advice")["advice"] if row["see"] == "critical_path"]
+    assert f"would be {row['cost_percent']:.0f} % shorter" in row["advice"]
+
+
 def test_what_all_ranks_do_is_one_finding(report, tmp_path):
     for rank in range(4):
         Rank(rank, compute=400, host=200).write(tmp_path)
@@ -389,8 +427,10 @@ def test_collectives_of_the_host_tell_who_comes_last(report, tmp_path):
             own.add("user_annotation", "gloo:all_reduce", 10, begin + work, 900 - work)
         own.write(tmp_path)
     finding, path = report()["findings"]
-    assert path["see"] == "critical_path" and "if communication took no time" in path["advice"]
+    assert path["see"] == "critical_path"
+    assert path["advice"].startswith("a step of all ranks would be 20 % shorter if communication took no time: that is 20 % of the ")
     assert finding["advice"].startswith("rank 1 makes the others wait 60.0 % of each step: it comes last to 4 of 4 collectives")
+    assert finding["advice"].endswith("; aten::mm takes 70 % of its time (2.80 ms), of the others' 10 %")
     assert finding["cost_us"] == 4 * 600
     row, = report("collectives")["collectives"]
     assert (row["collective"], row["ranks"], row["count"]) == ("allreduce", 2, 4)

@@ -197,7 +197,7 @@ def test_all_rows_may_be_asked_of_every_analysis(gpu_tracker, smdebug):
     assert profile(gpu_tracker, "steps", smdebug, "--all") == profile(gpu_tracker, "steps", smdebug)
 
 
-def loader(epochs, batches, with_steps, iterator="SingleProcess"):
+def loader(epochs, batches, with_steps, iterator="SingleProcess", pause=5000):
     """Of each batch 10 us are fetching (with an operator where nothing else tells) and 80 us work; an epoch's end takes 2 us, and then
     there is a pause."""
     events, at, number, begin = [], 0, 0, 0
@@ -209,7 +209,7 @@ def loader(epochs, batches, with_steps, iterator="SingleProcess"):
             is_end = batch == batches
             add("user_annotation", f"enumerate(DataLoader)#_{iterator}DataLoaderIter.__next__", at, 2 if is_end else 10)
             if is_end:
-                at += 5000
+                at += pause
                 continue
             if not with_steps:
                 add("cpu_op", "aten::stack", at + 1, 5)
@@ -229,6 +229,14 @@ def test_the_end_of_an_epoch_is_no_fetch_and_its_pause_no_batch(gpu_tracker, tmp
     last = 0 if with_steps else 1  # in no step, the last fetch could be one of a further batch
     assert (rows["get_next"]["count"], rows["batch"]["count"]) == (13 - last, 12)
     assert rows["batch"]["max_us"] == 90
+
+
+def test_the_end_of_an_epoch_is_no_fetch_in_findings(gpu_tracker, tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(loader(3, 4, False, pause=20)))
+    count, = [row["count"] for row in profile(gpu_tracker, "dataloader", path)["dataloader"] if row["part"] == "get_next"]
+    finding, = [row["advice"] for row in profile(gpu_tracker, "advice", path)["advice"] if row["see"] == "dataloader"]
+    assert count == 12 and "in the median of 12 fetches" in finding
 
 
 def test_a_timestep_is_no_step(gpu_tracker, tmp_path):

@@ -393,6 +393,21 @@ static void ranks_of_equal_speed_are_no_stragglers(void **state)
     assert_silent(trace);
 }
 
+/* One of 10 steps is long: no rank is slow for that. */
+static void a_long_step_makes_no_straggler(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    for (int i = 0; i < 10; i++)
+        for (int rank = 0; rank < 2; rank++)
+            traces_step(trace, rank ? "rank 1" : "rank 0", "ProfilerStep", i, 1000 * i * US,
+                        (1000 * i + (rank && i == 3 ? 900 : 100)) * US);
+    struct gt_report *report = advise(trace);
+    assert_true(row_of(report, "is the slowest") == SIZE_MAX);
+    assert_true(row_of(report, "rank 1 has a few long steps: 1 of 10 hold 90 %") != SIZE_MAX);
+    gt_report_free(report);
+}
+
 /* Rank 2 computes for 90 us and the others wait in the collective for it. */
 static void who_comes_last_to_collectives_is_named(void **state)
 {
@@ -549,6 +564,7 @@ int main(void)
         cmocka_unit_test(samples_are_judged),
         cmocka_unit_test(time_after_synchronizations_is_told_once),
         cmocka_unit_test(ranks_of_equal_speed_are_no_stragglers),
+        cmocka_unit_test(a_long_step_makes_no_straggler),
         cmocka_unit_test(hot_functions_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

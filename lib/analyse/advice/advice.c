@@ -36,7 +36,7 @@ bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
         adviser->status = -ENOMEM;
         return false;
     }
-    *advice = (struct gt_advice){gain, see, format, NULL};
+    *advice = (struct gt_advice){.gain = gain, .see = see, .matter = format};
     va_start(list, format);
     if (vasprintf(&advice->sentence, format, list) < 0) {
         adviser->status = -ENOMEM;
@@ -44,6 +44,20 @@ bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
     }
     va_end(list);
     return adviser->status >= 0;
+}
+
+void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss)
+{
+    if (told)
+        adviser->advice[adviser->count - 1].loss = loss;
+}
+
+double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device)
+{
+    for (size_t i = 0; i < told->count; i++)
+        if (told->span[i].key[0] == device->key[GT_GPU_NODE] && told->span[i].key[1] == device->key[GT_GPU_DEVICE])
+            return (double)told->span[i].end;
+    return 0;
 }
 
 const char *gt_advice_times(size_t count, char text[32])
@@ -71,15 +85,11 @@ static double time_of_rank(const struct gt_adviser *adviser, const struct gt_ran
 
 struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, double part)
 {
-    double sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < adviser->ranks; i++) {
-        if (node != GT_TRACE_NONE && adviser->rank[i].node != node)
-            continue;
-        sum += isnan(adviser->time[i]) ? 0 : adviser->time[i];
-        count += !isnan(adviser->time[i]);
-    }
-    return gt_gain_of(part, sum / (double)count);
+    double longest = NAN;
+    for (size_t i = 0; i < adviser->ranks; i++)
+        if (node == GT_TRACE_NONE || adviser->rank[i].node == node)
+            longest = fmax(longest, adviser->time[i]);
+    return gt_gain_of(part, longest);
 }
 
 struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, const struct gt_keyed_span *span)
@@ -87,17 +97,6 @@ struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, con
     struct gt_gain gain = gt_gain_of_rank(adviser, span->key[GT_GPU_NODE], part);
     gain.gpu = span->key[GT_GPU_DEVICE] + 1;
     return gain;
-}
-
-bool gt_advice_tells(const struct gt_adviser *adviser, uint32_t node, const char *see)
-{
-    const char *name = gt_analysis_text(adviser->input, node);
-    size_t length = name ? strlen(name) : 0;
-    for (size_t i = 0; i < adviser->count; i++)
-        if (strcmp(adviser->advice[i].see, see) == 0 && name &&
-            strncmp(adviser->advice[i].sentence, name, length) == 0 && adviser->advice[i].sentence[length] == ':')
-            return true;
-    return false;
 }
 
 const char *gt_advice_base(const struct gt_adviser *adviser, char text[160])
@@ -135,20 +134,6 @@ bool gt_advice_finds(const struct gt_adviser *adviser, uint32_t node, const char
 }
 
 /* ---- data loaders ---- */
-
-/* Keys: node, part. */
-static int collect_loader(const struct gt_analysis_input *input, struct gt_spans *spans)
-{
-    const struct gt_trace_events *events = &input->trace->events;
-    int status = 0;
-    for (size_t i = 0; i < events->count && status >= 0; i++) {
-        enum gt_loader_part part = gt_loader_part(input, i);
-        if (part != GT_LOADER_BATCH && gt_trace_is_slice(input->trace, i))
-            status = gt_spans_add_event(spans, input->trace, i, GT_SPAN_KEY(gt_analysis_node(input, i), part));
-    }
-    gt_spans_sort(spans);
-    return status;
-}
 
 /* Returns how many workers an event of the loader names: by its argument, or 0 by PyTorch's name of the iterator; -1 not
  * told. */
@@ -226,29 +211,37 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
         snprintf(workers, sizeof workers,
                  most ? " with %d workers" : " without workers, in the training process itself", most);
     gain = gt_gain_of_rank(adviser, node, waits);
-    if (next->count && !has_gpu_work(adviser->input, node))
-        gt_advise(adviser, gain, "dataloader",
-                  "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name,
-                  gt_gain_of(waits, whole).percent, GT_TIME_WORDS(next->median), next->count, workers,
-                  most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
+    struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, node}, part_of_it = loss;
+    part_of_it.detail = GT_LOSS_OF_PART;
+    if (next->count && !has_gpu_work(adviser->input, node)) {
+        bool told = gt_advise(adviser, gain, "dataloader",
+                              "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name,
+                              gt_gain_of(waits, whole).percent, GT_TIME_WORDS(next->median), next->count, workers,
+                              most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
+        gt_advice_is(adviser, told, loss);
+    }
     gain = gt_gain_of_rank(adviser, node, start->total);
-    if (start->count)
-        gt_advise(
+    if (start->count) {
+        bool told = gt_advise(
             adviser, gain, "dataloader",
             "%s: %.0f %% of the time making iterators of the data loader, %s, %s in the median: keep the workers between epochs (persistent_workers)",
             name, gt_gain_of(start->total, whole).percent, GT_TIMES(start->count), GT_TIME_WORDS(start->median));
+        gt_advice_is(adviser, told, part_of_it);
+    }
     gain = gt_gain_of_rank(adviser, node, next->excess);
-    if (next->outliers)
-        gt_advise(
+    if (next->outliers) {
+        bool told = gt_advise(
             adviser, gain, "dataloader",
             "%s: %zu of %zu fetches take at least twice the median of %s, and %.0f %% of the time more than it: samples of uneven cost, or storage that stalls; a longer prefetch",
             name, next->outliers, next->count, GT_TIME_WORDS(next->median), gt_gain_of(next->excess, whole).percent);
+        gt_advice_is(adviser, told, part_of_it);
+    }
 }
 
 static void advise_loader(struct gt_adviser *adviser)
 {
     struct gt_spans spans = {0}, waits = {0};
-    adviser->status = collect_loader(adviser->input, &spans);
+    adviser->status = gt_loader_spans(adviser->input, &spans);
     if (adviser->status >= 0)
         adviser->status = gt_loader_waits(adviser->input, &waits);
     for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
@@ -582,9 +575,9 @@ static void advise_host_samples(struct gt_adviser *adviser)
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
 static void (*const rules[])(struct gt_adviser *adviser) = {
-    gt_advise_api,    gt_advise_idle,     gt_advise_uses,       gt_advise_launches,
-    gt_advise_memory, advise_loader,      gt_advise_stragglers, gt_advise_critical_path,
-    gt_advise_hangs,  advise_gpu_samples, advise_host_samples,  advise_functions,
+    gt_advise_stragglers, gt_advise_api,      gt_advise_idle,      gt_advise_uses,
+    gt_advise_launches,   gt_advise_memory,   advise_loader,       gt_advise_critical_path,
+    gt_advise_hangs,      advise_gpu_samples, advise_host_samples, advise_functions,
 };
 
 static int compare_gains(double a, double b)
@@ -612,11 +605,55 @@ static int find_ranks(struct gt_adviser *adviser)
     return status < 0 || adviser->time ? status : -ENOMEM;
 }
 
+/* ---- one loss is told once ---- */
+
+static bool is_of_same(const struct gt_loss *x, const struct gt_loss *y)
+{
+    return x->kind == y->kind && (x->node == y->node || x->node == GT_TRACE_NONE || y->node == GT_TRACE_NONE);
+}
+
+/* What findings with more detail tell of a loss, in percent: of a rank the greatest, of the job the mean over ranks; what a rank
+ * makes the others wait is of all of them. */
+static double told_in_detail(const struct gt_adviser *adviser, const struct gt_loss *loss)
+{
+    double most = 0, sum = 0;
+    for (size_t i = 0; i < adviser->count; i++) {
+        const struct gt_advice *advice = &adviser->advice[i];
+        if (advice->loss.detail <= loss->detail || !is_of_same(loss, &advice->loss))
+            continue;
+        bool is_of_all = loss->node != GT_TRACE_NONE || advice->loss.detail == GT_LOSS_OF_STRAGGLER;
+        double percent = advice->gain.percent;
+        sum += is_of_all ? 0 : percent / (double)adviser->ranks;
+        most = is_of_all ? fmax(most, percent) : most;
+    }
+    return fmax(most, sum);
+}
+
+/* A finding is no other loss while those with more detail tell of half of it. */
+static void drop_repeated(struct gt_adviser *adviser)
+{
+    enum { HALF = 2 };
+    size_t kept = 0;
+    for (size_t i = 0; i < adviser->count; i++) {
+        struct gt_advice *advice = &adviser->advice[i];
+        bool is_told = advice->loss.kind && HALF * told_in_detail(adviser, &advice->loss) >= advice->gain.percent;
+        advice->is_repeated = is_told;
+    }
+    for (size_t i = 0; i < adviser->count; i++) {
+        if (adviser->advice[i].is_repeated)
+            free(adviser->advice[i].sentence);
+        else
+            adviser->advice[kept++] = adviser->advice[i];
+    }
+    adviser->count = kept;
+}
+
 int gt_advise_all(struct gt_adviser *adviser)
 {
     adviser->status = find_ranks(adviser);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
+    drop_repeated(adviser);
     if (adviser->count)
         qsort(adviser->advice, adviser->count, sizeof *adviser->advice, compare);
     return adviser->status;
@@ -628,6 +665,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
     gt_spans_release(&adviser->drained);
+    gt_spans_release(&adviser->awaited);
     free(adviser->held);
     free(adviser->rank);
     free(adviser->time);

@@ -18,17 +18,34 @@ struct gt_gain {
 #define GT_NO_GAIN ((struct gt_gain){NAN, NAN, 0})
 struct gt_gain gt_gain_of(double part, double whole); /* of ns; no more than the whole can be won */
 /* The time of a rank is that of its GPUs, from their first work to their last, or of its steps where that is longer, and all that was
- * recorded where it has no GPU; of a node GT_TRACE_NONE, the mean over all ranks. */
+ * recorded where it has no GPU; of a node GT_TRACE_NONE, that of the rank with the longest: another's trace may be cut. */
 struct gt_adviser;
 struct gt_gain gt_gain_of_rank(const struct gt_adviser *adviser, uint32_t node, double part);
 /* Of the same, what one GPU may win; a span of gt_gpu_spans. */
 struct gt_gain gt_gain_of_gpu(const struct gt_adviser *adviser, double part, const struct gt_keyed_span *span);
 
+/* What a finding is about. Of findings that tell of one loss the one that tells most of its cause stays. */
+enum gt_loss_kind {
+    GT_LOSS_OTHER, /* never that of another finding */
+    GT_LOSS_LOADING,
+    GT_LOSS_HOST,
+    GT_LOSS_COMMUNICATION,
+    GT_LOSS_COPIES
+};
+enum gt_loss_detail { GT_LOSS_OF_PATH, GT_LOSS_OF_DEVICE, GT_LOSS_OF_PART, GT_LOSS_OF_STRAGGLER };
+struct gt_loss {
+    enum gt_loss_kind kind;
+    enum gt_loss_detail detail;
+    uint32_t node; /* a place, or GT_TRACE_NONE: of the job */
+};
+
 struct gt_advice {
     struct gt_gain gain;
+    struct gt_loss loss;
     const char *see;
     const char *matter; /* the format of the sentence: the same on all nodes */
     char *sentence;
+    bool is_repeated; /* others tell of the same loss in more detail */
 };
 
 /* What holds the steps of a rank, or (node GT_TRACE_NONE) those of all ranks: ns of their critical paths. */
@@ -46,6 +63,7 @@ struct gt_adviser {
     size_t count, capacity;
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
     struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
+    struct gt_spans awaited; /* exposed communication that is told as waiting for late ranks: as above */
     struct gt_held_steps *held;
     size_t held_count, held_capacity;
     int status; /* negative errno of what failed; rules do nothing then */
@@ -54,6 +72,16 @@ struct gt_adviser {
 /* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
 __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
                                                      const char *format, ...);
+/* Says what loss the last sentence is of; `told` is what gt_advise returned for it. */
+void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
+/* Returns the time of a device in adviser->drained or adviser->awaited; 0: none. */
+double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device);
+double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);
+/* Is a rank late in most steps, by a good part of what that costs in all? */
+bool gt_advice_is_steady(struct gt_numbers *lateness, double cost);
+/* Returns how few of the steps hold GT_FEW_HOLD percent of its lateness. */
+enum { GT_FEW_HOLD = 90 };
+size_t gt_advice_few(struct gt_numbers *lateness);
 /* Returns what stands before a device: those of some tools' traces are named "GPU 0", others have numbers. */
 const char *gt_advice_gpu(const char *device);
 /* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */
@@ -72,8 +100,6 @@ const char *gt_advice_times(size_t count, char text[32]); /* "once", "2 times" *
 
 /* Writes what costs are a share of: "% of the time of GPUs". */
 const char *gt_advice_base(const struct gt_adviser *adviser, char text[160]);
-/* Returns true where a rule has told of the node, a place, what `see` shows. */
-bool gt_advice_tells(const struct gt_adviser *adviser, uint32_t node, const char *see);
 
 /* Finds the ranks, runs all rules, and sorts what they say: what could win the most time first. Returns 0 or a negative errno. */
 int gt_advise_all(struct gt_adviser *adviser);
@@ -87,7 +113,8 @@ void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved 
 void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
 void gt_advise_hangs(struct gt_adviser *adviser); /* collectives that not all ranks have finished, or called alike */
 void gt_advise_critical_path(struct gt_adviser *adviser); /* without what steps would be shortest */
-/* Does the same by who comes last to collectives. Returns false where these do not tell it. */
-bool gt_advise_arrivals(struct gt_adviser *adviser);
+/* Does the same by who comes last to collectives. Returns false where these do not tell it; steps tell it then if ranks have
+ * no collectives in common. */
+bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common);
 
 #endif

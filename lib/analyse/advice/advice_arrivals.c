@@ -2,13 +2,23 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyse/advice/advice.h"
 #include "analyse/trace/time_words.h"
 #include "analyse/trace/collectives.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/ranks.h"
+#include "analyse/trace/step_spans.h"
+#include "base/buffer.h"
 #include "base/number.h"
+
+struct straggler {
+    double cost;       /* ns that others wait for it while they compute nothing */
+    size_t steps, few; /* few: of these hold most of the cost */
+    bool has_steps;    /* else they are collectives */
+    bool is_steady, is_pooled, is_named;
+};
 
 struct job {
     struct gt_adviser *adviser;
@@ -16,19 +26,21 @@ struct job {
     const struct gt_rank_figures *rank;
     size_t ranks;
     struct gt_spans
-        compute;  /* computing kernels, united; keys: node, device; of the host operators, without a device */
-    double *cost; /* ns that others wait for each rank of the collectives while they compute nothing */
-    double whole; /* ns from the first arrival to the last end */
+        compute; /* computing kernels, united; keys: node, device; of the host operators, without a device */
+    struct straggler *straggler; /* each rank of the collectives */
+    double whole;                /* ns from the first arrival to the last end */
 };
 
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
 static const struct {
     enum gt_rank_figure figure;
+    enum gt_loss_kind loss;
     const char *sentence;
 } causes[] = {
-    {GT_RANK_KERNEL, "its kernels are %.0f %% slower (on average %s, the others' %s)"},
-    {GT_RANK_LOADING, "its GPU waits for the data loader for %.0f %% of the time, the others' for %.0f %%"},
-    {GT_RANK_HOST, "its GPU waits for the host for %.0f %% of the time, the others' for %.0f %%"},
+    {GT_RANK_KERNEL, GT_LOSS_OTHER, "its kernels are %.0f %% slower (on average %s, the others' %s)"},
+    {GT_RANK_LOADING, GT_LOSS_LOADING,
+     "its GPU waits for the data loader for %.0f %% of the time, the others' for %.0f %%"},
+    {GT_RANK_HOST, GT_LOSS_HOST, "its GPU waits for the host for %.0f %% of the time, the others' for %.0f %%"},
 };
 
 static const double TELLING = 5; /* percent */
@@ -44,10 +56,10 @@ static double excess_of(const struct job *job, size_t rank, enum gt_rank_figure 
 }
 
 /* The cause that is the most of a rank's whole time. */
-static void write_cause(const struct job *job, size_t rank, char *text, size_t size)
+static bool write_cause(const struct job *job, size_t rank, char *text, size_t size, enum gt_loss_kind *loss)
 {
+    bool found = false;
     double most = TELLING, own, others;
-    snprintf(text, size, "%s", "the trace does not tell why");
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         enum gt_rank_figure figure = causes[i].figure;
         double excess = excess_of(job, rank, figure, &own, &others), whole = job->rank[rank].whole;
@@ -55,11 +67,91 @@ static void write_cause(const struct job *job, size_t rank, char *text, size_t s
         if (!(excess >= TELLING) || !(share >= most))
             continue;
         most = share;
+        found = true;
+        *loss = causes[i].loss;
         if (figure == GT_RANK_KERNEL)
             snprintf(text, size, causes[i].sentence, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
         else
             snprintf(text, size, causes[i].sentence, gt_percent(own, whole), gt_percent(others, whole));
     }
+    return found;
+}
+
+/* ---- a rank without GPUs: which of the host's operators and ranges takes longer than on the others ---- */
+
+/* Keys: name (a string), node. */
+static int list_host(const struct job *job, struct gt_spans *spans)
+{
+    const struct gt_analysis_input *input = job->adviser->input;
+    const struct gt_trace_events *events = &input->trace->events;
+    int status = 0;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        enum gt_work work = gt_analysis_work(input, i);
+        const char *name = gt_trace_text(input->trace, events->name[i]);
+        if ((work == GT_WORK_OPERATOR || work == GT_WORK_ANNOTATION) && gt_trace_lasts(input->trace, i) &&
+            strncmp(name, "ProfilerStep", strlen("ProfilerStep")) != 0)
+            status = gt_spans_add_event(spans, input->trace, i,
+                                        GT_SPAN_KEY(events->name[i], gt_analysis_node(input, i)));
+    }
+    gt_spans_sort(spans);
+    gt_spans_unite(spans, 2);
+    return status;
+}
+
+struct host_work {
+    uint32_t name;
+    double own, others; /* ns; others: the median */
+};
+
+/* Spans from..to are of one name. */
+static int compare_work(const struct job *job, const struct gt_spans *spans, size_t from, size_t to, uint32_t node,
+                        struct host_work *ret)
+{
+    struct gt_numbers others = {0};
+    int status = 0;
+    *ret = (struct host_work){spans->span[from].key[0], 0, 0};
+    for (size_t i = 0; i < job->ranks && status >= 0; i++) {
+        double sum = 0;
+        for (size_t j = from; j < to; j++)
+            if (spans->span[j].key[1] == job->rank[i].node)
+                sum += (double)(spans->span[j].end - spans->span[j].start);
+        if (job->rank[i].node == node)
+            ret->own = sum;
+        else
+            status = gt_numbers_add(&others, sum);
+    }
+    ret->others = gt_numbers_percentile(&others, 50);
+    gt_numbers_release(&others);
+    return status;
+}
+
+/* What contains most of the difference is less telling than what it contains: the shortest that has nearly all of it counts. */
+static bool is_better(const struct host_work *work, const struct host_work *best)
+{
+    const double nearly = 0.8;
+    double excess = work->own - work->others, most = best->own - best->others;
+    return excess > most ? !(most >= nearly * excess) || work->own <= best->own
+                         : excess >= nearly * most && work->own < best->own;
+}
+
+static bool write_host_cause(const struct job *job, size_t rank, double whole, char *text, size_t size)
+{
+    struct gt_spans spans = {0};
+    struct host_work best = {0}, work;
+    int status = list_host(job, &spans);
+    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
+        to = gt_spans_run(&spans, from, 1);
+        status = compare_work(job, &spans, from, to, job->rank[rank].node, &work);
+        if (work.own > work.others && is_better(&work, &best))
+            best = work;
+    }
+    gt_spans_release(&spans);
+    if (status < 0 || !(gt_percent(best.own - best.others, whole) >= TELLING))
+        return false;
+    snprintf(text, size, "%.100s takes %.0f %% of its time (%s), of the others' %.0f %%",
+             gt_trace_text(job->adviser->input->trace, best.name), gt_percent(best.own, whole), GT_TIME_WORDS(best.own),
+             gt_percent(best.others, whole));
+    return true;
 }
 
 /* ---- what waiting costs ---- */
@@ -117,54 +209,181 @@ static int64_t computed(const struct gt_spans *compute, const uint32_t *key, int
     return sum;
 }
 
+/* GT_TRACE_NONE: of the host. */
+static uint32_t device_of(const struct job *job, const struct gt_arrival *arrival)
+{
+    const struct gt_analysis_input *input = job->adviser->input;
+    bool is_of_gpu = gt_analysis_work(input, arrival->event) == GT_WORK_KERNEL;
+    return is_of_gpu ? gt_analysis_place(input, gt_trace_process_of(input->trace, arrival->event)->own) : GT_TRACE_NONE;
+}
+
 /* A rank that computes meanwhile loses nothing by waiting. */
 static double exposed_wait(const struct job *job, const struct gt_collective *collective,
                            const struct gt_arrival *arrival)
 {
-    const struct gt_trace *trace = job->adviser->input->trace;
     int64_t wait = collective->last - arrival->start;
     if (arrival->event == SIZE_MAX)
         return (double)wait;
-    int64_t from = trace->events.start[arrival->event];
-    bool is_of_gpu = gt_analysis_work(job->adviser->input, arrival->event) == GT_WORK_KERNEL;
-    const uint32_t key[] = {
-        arrival->node, !is_of_gpu
-                           ? GT_TRACE_NONE
-                           : gt_analysis_place(job->adviser->input, gt_trace_process_of(trace, arrival->event)->own)};
+    int64_t from = job->adviser->input->trace->events.start[arrival->event];
+    const uint32_t key[] = {arrival->node, device_of(job, arrival)};
     return (double)(wait - computed(&job->compute, key, from, from + wait));
 }
 
-/* For whom the others wait, and how long in the median. */
-static int add_cost(struct job *job, const struct gt_collective *collective, struct gt_numbers *waits)
+/* ---- how late a rank is in each step ---- */
+
+/* Compared with the median of the others; less than 0 where it is the one that waits. */
+struct late {
+    size_t rank, unit; /* unit: a step, or without steps a collective */
+    double ns;
+};
+
+struct lateness {
+    struct late *late;
+    size_t count;
+    struct gt_spans steps; /* by node and start */
+};
+
+static int by_start(const void *a, const void *b)
 {
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start));
+}
+
+static int by_unit(const void *a, const void *b)
+{
+    const struct late *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->rank, y->rank), GT_ORDER(x->unit, y->unit));
+}
+
+static size_t unit_of(const struct job *job, const struct gt_spans *steps, const struct gt_arrival *arrival,
+                      size_t collective)
+{
+    size_t low = 0, high = steps->count;
+    int64_t time = arrival->event == SIZE_MAX ? arrival->start
+                                              : job->adviser->input->trace->events.start[arrival->event];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_keyed_span *step = &steps->span[middle];
+        if (step->key[0] < arrival->node || (step->key[0] == arrival->node && step->start <= time))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool has_step = (low && steps->span[low - 1].key[0] == arrival->node) ||
+                    (low < steps->count && steps->span[low].key[0] == arrival->node);
+    return has_step ? low : steps->count + 1 + collective;
+}
+
+/* For whom the others wait, and how long in the median. */
+static int add_cost(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
+{
+    const struct gt_collective *collective = &job->collectives.collective[number];
     const struct gt_rank_clock *latest = gt_collectives_rank(&job->collectives, collective->latest);
     int status = 0;
+    size_t first = lateness->count;
     gt_numbers_clear(waits);
-    for (size_t i = collective->from; i < collective->to && latest && status >= 0; i++)
-        if (job->collectives.arrival[i].node != collective->latest)
-            status = gt_numbers_add(waits, exposed_wait(job, collective, &job->collectives.arrival[i]));
-    if (latest)
-        job->cost[latest - job->collectives.rank] += gt_numbers_percentile(waits, 50);
+    for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
+        const struct gt_arrival *arrival = &job->collectives.arrival[i];
+        size_t rank = (size_t)(gt_collectives_rank(&job->collectives, arrival->node) - job->collectives.rank);
+        double wait = latest ? exposed_wait(job, collective, arrival) : 0;
+        lateness->late[lateness->count++] = (struct late){rank, unit_of(job, &lateness->steps, arrival, number), wait};
+        status = gt_numbers_add(waits, wait);
+    }
+    gt_numbers_percentile(waits, 50); /* sorts them */
+    for (size_t i = first; i < lateness->count && status >= 0; i++) {
+        struct late *late = &lateness->late[i];
+        late->ns = gt_advice_median_of_others(waits, late->ns) - late->ns;
+        if (latest && job->collectives.rank + late->rank == latest)
+            job->straggler[late->rank].cost += late->ns;
+    }
+    return status;
+}
+
+static int by_most(const void *a, const void *b)
+{
+    return GT_ORDER(*(const double *)b, *(const double *)a);
+}
+
+bool gt_advice_is_steady(struct gt_numbers *lateness, double cost)
+{
+    enum { PART = 4 };
+    return PART * gt_numbers_percentile(lateness, 50) * (double)lateness->count >= cost;
+}
+
+size_t gt_advice_few(struct gt_numbers *lateness)
+{
+    double sum = 0, part = 0;
+    size_t few = 0;
+    qsort(lateness->value, lateness->count, sizeof *lateness->value, by_most);
+    lateness->is_sorted = false;
+    for (size_t i = 0; i < lateness->count; i++)
+        sum += fmax(lateness->value[i], 0);
+    while (few < lateness->count && part < GT_FEW_HOLD / 100.0 * sum)
+        part += lateness->value[few++];
+    return few;
+}
+
+static int judge_lateness(struct job *job, struct lateness *lateness)
+{
+    struct gt_numbers steps = {0};
+    int status = 0;
+    if (lateness->count)
+        qsort(lateness->late, lateness->count, sizeof *lateness->late, by_unit);
+    for (size_t from = 0, to; from < lateness->count && status >= 0; from = to) {
+        struct straggler *straggler = &job->straggler[lateness->late[from].rank];
+        gt_numbers_clear(&steps);
+        for (to = from; to < lateness->count && lateness->late[to].rank == lateness->late[from].rank && status >= 0;) {
+            double sum = 0;
+            size_t unit = lateness->late[to].unit;
+            for (; to < lateness->count &&
+                   by_unit(&lateness->late[to], &(struct late){lateness->late[from].rank, unit, 0}) == 0;
+                 to++)
+                sum += lateness->late[to].ns;
+            straggler->has_steps |= unit <= lateness->steps.count;
+            status = gt_numbers_add(&steps, sum);
+        }
+        straggler->is_steady = status >= 0 && gt_advice_is_steady(&steps, straggler->cost);
+        straggler->steps = steps.count;
+        straggler->few = status < 0 ? 0 : gt_advice_few(&steps);
+    }
+    gt_numbers_release(&steps);
     return status;
 }
 
 static int find_costs(struct job *job)
 {
+    const struct gt_collectives *all = &job->collectives;
     struct gt_numbers waits = {0};
-    job->cost = calloc(job->collectives.ranks + 1, sizeof *job->cost);
-    int status = job->cost ? find_compute(job) : -ENOMEM;
-    for (size_t i = 0; i < job->collectives.count && status >= 0; i++)
-        status = add_cost(job, &job->collectives.collective[i], &waits);
+    struct lateness lateness = {.late = malloc((all->collective[all->count - 1].to + 1) * sizeof *lateness.late)};
+    job->straggler = calloc(all->ranks + 1, sizeof *job->straggler);
+    int status = job->straggler && lateness.late ? find_compute(job) : -ENOMEM;
+    status = status < 0 ? status : gt_step_spans(job->adviser->input, &lateness.steps);
+    gt_spans_sort_by(&lateness.steps, by_start);
+    for (size_t i = 0; i < all->count && status >= 0; i++)
+        status = add_cost(job, &lateness, i, &waits);
+    status = status < 0 ? status : judge_lateness(job, &lateness);
     gt_numbers_release(&waits);
+    gt_spans_release(&lateness.steps);
+    free(lateness.late);
     return status;
 }
 
 /* ---- sentences ---- */
 
-/* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
-static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double cost)
+/* "each step"; "the time, 90 % of that in 2 of 20 steps" */
+static const char *write_when(const struct straggler *straggler, bool has_steps, char *text, size_t size)
 {
-    char cause[200] = "the trace does not tell why";
+    if (straggler->is_steady)
+        return has_steps ? "each step" : "the time";
+    snprintf(text, size, "%s, %d %% of that in %zu of %zu %s", has_steps ? "the time of steps" : "the time",
+             GT_FEW_HOLD, straggler->few, straggler->steps, straggler->has_steps ? "steps" : "collectives");
+    return text;
+}
+
+/* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
+static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct straggler *straggler)
+{
+    char cause[240] = "the trace does not tell why", when[120];
     size_t at = 0;
     while (at < job->ranks && job->rank[at].node != rank->node)
         at++;
@@ -173,15 +392,100 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, double
         return;
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
+    double cost = straggler->cost;
     struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, rank->node, cost) : gt_gain_of(cost, whole);
-    if (is_known)
-        write_cause(job, at, cause, sizeof cause);
+    struct gt_loss loss = {GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node};
+    bool is_told = is_known && write_cause(job, at, cause, sizeof cause, &loss.kind);
+    if (is_rank && !is_known && straggler->is_steady)
+        is_told = write_host_cause(job, at, whole, cause, sizeof cause);
+    straggler->is_pooled = !straggler->is_steady && !is_told;
+    if (straggler->is_pooled)
+        return;
     const char *name = gt_analysis_text(job->adviser->input, rank->node);
-    gt_advise(job->adviser, gain, "collectives, stragglers",
-              "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
-              "behind the median of the others; %s",
-              is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent, has_steps ? "each step" : "the time",
-              rank->latest, rank->collectives, GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
+    bool told = gt_advise(
+        job->adviser, gain, "collectives, stragglers",
+        "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
+        "behind the median of the others; %s",
+        is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent,
+        write_when(straggler, has_steps, when, sizeof when), rank->latest, rank->collectives,
+        GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
+    gt_advice_is(job->adviser, told, loss);
+    straggler->is_named = told;
+}
+
+/* Ranks that are late in a few steps, for no reason that the trace tells, are one matter. */
+static void judge_pool(struct job *job)
+{
+    enum { SHOWN = 3 };
+    struct gt_buffer ranks = {0};
+    double cost = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < job->collectives.ranks; i++) {
+        const struct straggler *straggler = &job->straggler[i];
+        if (!straggler->is_pooled || !straggler->few)
+            continue;
+        cost += straggler->cost;
+        if (count++ < SHOWN)
+            gt_buffer_printf(&ranks, "%s%s in %zu of %zu", count > 1 ? ", " : "",
+                             gt_analysis_text(job->adviser->input, job->collectives.rank[i].node), straggler->few,
+                             straggler->steps);
+    }
+    if (count > SHOWN)
+        gt_buffer_printf(&ranks, ", %zu others", count - SHOWN);
+    struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost)
+                                     : gt_gain_of(cost, job->whole);
+    bool told = count && ranks.data &&
+                gt_advise(job->adviser, gain, "collectives, stragglers",
+                          "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
+                          "collectives alone (%s), and as early as the others in most: no rank is slow, look for what "
+                          "else ran on the hosts then",
+                          gain.percent, ranks.data);
+    for (size_t i = 0; i < job->collectives.ranks; i++)
+        job->straggler[i].is_named |= told && job->straggler[i].is_pooled;
+    gt_buffer_release(&ranks);
+}
+
+/* ---- what of the communication is waiting for those who are named ---- */
+
+static int list_waits(const struct job *job, struct gt_spans *waits)
+{
+    const int64_t *begins = job->adviser->input->trace->events.start;
+    int status = 0;
+    for (size_t i = 0; i < job->collectives.count; i++) {
+        const struct gt_collective *collective = &job->collectives.collective[i];
+        const struct gt_rank_clock *latest = gt_collectives_rank(&job->collectives, collective->latest);
+        if (!latest || !job->straggler[latest - job->collectives.rank].is_named)
+            continue;
+        for (size_t j = collective->from; j < collective->to && status >= 0; j++) {
+            const struct gt_arrival *arrival = &job->collectives.arrival[j];
+            if (arrival->event == SIZE_MAX || arrival->start >= collective->last)
+                continue;
+            int64_t from = begins[arrival->event], to = from + collective->last - arrival->start;
+            struct gt_keyed_span wait = {{arrival->node, device_of(job, arrival)}, from, to, arrival->event};
+            status = gt_spans_add(waits, wait);
+        }
+    }
+    return status;
+}
+
+static int find_awaited(const struct job *job)
+{
+    struct gt_spans waits = {0}, *awaited = &job->adviser->awaited;
+    int status = list_waits(job, &waits);
+    gt_spans_sort(&waits);
+    gt_spans_unite(&waits, 2);
+    for (size_t from = 0, to; from < waits.count && status >= 0; from = to) {
+        int64_t sum = 0;
+        to = gt_spans_run(&waits, from, 2);
+        for (size_t i = from; i < to; i++) {
+            const struct gt_keyed_span *span = &waits.span[i];
+            sum += span->end - span->start - computed(&job->compute, span->key, span->start, span->end);
+        }
+        struct gt_keyed_span whole = {{waits.span[from].key[0], waits.span[from].key[1]}, 0, sum, SIZE_MAX};
+        status = gt_spans_add(awaited, whole);
+    }
+    gt_spans_release(&waits);
+    return status;
 }
 
 static double time_of(const struct gt_collectives *collectives)
@@ -194,7 +498,7 @@ static double time_of(const struct gt_collectives *collectives)
     return first < last ? (double)(last - first) : NAN;
 }
 
-bool gt_advise_arrivals(struct gt_adviser *adviser)
+bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
 {
     struct job job = {.adviser = adviser, .rank = adviser->rank, .ranks = adviser->ranks};
     int status = gt_collectives_find(adviser->input, GT_ADVICE_COLLECTIVES, &job.collectives);
@@ -204,10 +508,15 @@ bool gt_advise_arrivals(struct gt_adviser *adviser)
     if (status >= 0 && any)
         status = find_costs(&job);
     adviser->status = status;
+    *any_in_common = job.collectives.count > 0;
     job.whole = time_of(&job.collectives);
     for (size_t i = 0; i < job.collectives.ranks && any && status >= 0; i++)
-        judge_rank(&job, &job.collectives.rank[i], job.cost[i]);
-    free(job.cost);
+        judge_rank(&job, &job.collectives.rank[i], &job.straggler[i]);
+    if (any && adviser->status >= 0)
+        judge_pool(&job);
+    if (any && adviser->status >= 0)
+        adviser->status = find_awaited(&job);
+    free(job.straggler);
     gt_spans_release(&job.compute);
     gt_collectives_release(&job.collectives);
     return any;

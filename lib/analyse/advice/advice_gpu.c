@@ -37,16 +37,6 @@ const char *gt_advice_gpu(const char *device)
     return strncmp(device, "GPU", 3) == 0 ? "" : "GPU ";
 }
 
-/* Returns the idle time that the rule over synchronizations tells. */
-static double told_of(const struct gt_adviser *adviser, const struct gt_keyed_span *device)
-{
-    for (size_t i = 0; i < adviser->drained.count; i++)
-        if (adviser->drained.span[i].key[0] == device->key[GT_GPU_NODE] &&
-            adviser->drained.span[i].key[1] == device->key[GT_GPU_DEVICE])
-            return (double)adviser->drained.span[i].end;
-    return 0;
-}
-
 static void judge_idle(void *context, const struct gt_idle_time *time)
 {
     struct idle_rule *rule = context;
@@ -54,7 +44,7 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     char owner[160];
     const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
     const char *device = gt_gpu_device(adviser->input, time->span);
-    double loading = (double)time->loading, told = told_of(adviser, time->span);
+    double loading = (double)time->loading, told = gt_advice_told(&adviser->drained, time->span);
     double host = (double)time->idle[GT_IDLE_HOST] - loading;
     double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
     bool has_graphs = gt_advice_finds(adviser, time->span->key[GT_GPU_NODE], "GraphLaunch");
@@ -63,15 +53,19 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
         snprintf(owner, sizeof owner, "%s", " (synchronizations apart)");
     else
         owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner);
-    gt_advise(
+    bool is_told = gt_advise(
         adviser, gt_gain_of_gpu(adviser, loading, time->span), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
         node, gt_advice_gpu(device), device, share, gt_percent(loading, idle));
-    gt_advise(
+    struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, time->span->key[GT_GPU_NODE]};
+    gt_advice_is(adviser, is_told, loss);
+    is_told = gt_advise(
         adviser, gt_gain_of_gpu(adviser, host - told, time->span), "idle, operators",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
         node, gt_advice_gpu(device), device, share, gt_percent(host - told, idle), owner,
         has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
+    loss.kind = GT_LOSS_HOST;
+    gt_advice_is(adviser, is_told, loss);
     gt_advise(
         adviser, gt_gain_of_gpu(adviser, other, time->span), "idle",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it with work launched but held back by other streams or events, or launched outside of the trace",
@@ -110,17 +104,23 @@ void gt_advise_uses(struct gt_adviser *adviser)
         bool is_pageable = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pageable"),
              is_pinned = gt_advice_finds(adviser, spans.span[from].key[GT_GPU_NODE], "Pinned");
         double whole = (double)time.whole, memory = (double)time.part[MEMORY];
-        double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]);
-        gt_advise(
+        double awaited = gt_advice_told(&adviser->awaited, &spans.span[from]);
+        double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]) - awaited;
+        struct gt_loss loss = {GT_LOSS_COMMUNICATION, GT_LOSS_OF_DEVICE, spans.span[from].key[GT_GPU_NODE]};
+        bool is_told = gt_advise(
             adviser, gt_gain_of_gpu(adviser, shown, &spans.span[from]), "breakdown",
-            "%s: %s%s %.0f %% of the time in communication that no computation hides (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
+            "%s: %s%s %.0f %% of the time in communication that no computation hides%s (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
             node, gt_advice_gpu(device), device, gt_percent(shown, whole),
+            awaited > 0 ? ", apart from waiting for late ranks" : "",
             gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION)));
-        gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
-                  "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
-                  gt_advice_gpu(device), device, gt_percent(memory, whole),
-                  is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
-                                            : "pinned memory, asynchronous copies");
+        gt_advice_is(adviser, is_told, loss);
+        is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
+                            "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
+                            gt_advice_gpu(device), device, gt_percent(memory, whole),
+                            is_pinned && !is_pageable ? "copies on a stream of their own, or fewer of them"
+                                                      : "pinned memory, asynchronous copies");
+        loss.kind = GT_LOSS_COPIES;
+        gt_advice_is(adviser, is_told, loss);
     }
     gt_spans_release(&spans);
 }
@@ -358,15 +358,14 @@ void gt_advise_memory(struct gt_adviser *adviser)
 struct rank {
     size_t slowest;
     double late; /* ns over the median of the other ranks, summed over steps: less than 0 where it is mostly faster */
+    struct gt_numbers lateness; /* of each step */
 };
 
 /* The median of sorted values but for one. */
-static double median_of_others(const struct gt_numbers *sorted, double own)
+double gt_advice_median_of_others(const struct gt_numbers *sorted, double own)
 {
-    size_t others = sorted->count - 1, at = 0, low = (others - 1) / 2, high = others / 2;
-    while (sorted->value[at] < own)
-        at++;
-    return (sorted->value[low + (low >= at)] + sorted->value[high + (high >= at)]) / 2;
+    size_t others = sorted->count - 1, low = (others - 1) / 2, high = others / 2;
+    return (sorted->value[low + (sorted->value[low] >= own)] + sorted->value[high + (sorted->value[high] >= own)]) / 2;
 }
 
 static int compare_step(const struct gt_spans *steps, size_t from, size_t to, struct rank *rank,
@@ -379,7 +378,9 @@ static int compare_step(const struct gt_spans *steps, size_t from, size_t to, st
     gt_numbers_percentile(lengths, 50); /* sorts them */
     for (size_t i = from; i < to && status >= 0; i++) {
         double length = (double)(steps->span[i].end - steps->span[i].start);
-        rank[steps->span[i].key[2]].late += length - median_of_others(lengths, length);
+        double late = length - gt_advice_median_of_others(lengths, length);
+        rank[steps->span[i].key[2]].late += late;
+        status = gt_numbers_add(&rank[steps->span[i].key[2]].lateness, late);
     }
     return status;
 }
@@ -403,11 +404,20 @@ static void judge_steps(struct gt_adviser *adviser)
         count++;
     }
     for (size_t i = 0; i < places && adviser->status >= 0; i++)
-        gt_advise(
-            adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
-            "%s is the slowest in %zu of %zu steps, and a step of it takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
-            gt_analysis_text(adviser->input, (uint32_t)i), rank[i].slowest, count,
-            GT_TIME_WORDS(rank[i].late / (double)count), gt_percent(rank[i].late, whole));
+        if (gt_advice_is_steady(&rank[i].lateness, rank[i].late))
+            gt_advise(
+                adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
+                "%s is the slowest in %zu of %zu steps, and a step of it takes %s longer than the median of the others (%.0f %% of all step time): compare its host, its data and its GPU's clock",
+                gt_analysis_text(adviser->input, (uint32_t)i), rank[i].slowest, count,
+                GT_TIME_WORDS(rank[i].late / (double)count), gt_percent(rank[i].late, whole));
+        else if (rank[i].late > 0)
+            gt_advise(
+                adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
+                "%s has a few long steps: %zu of %zu hold %d %% of what its steps take longer than the median of the others, %.0f %% of all step time; in most it is as fast: look for what else ran on its host then",
+                gt_analysis_text(adviser->input, (uint32_t)i), gt_advice_few(&rank[i].lateness), rank[i].lateness.count,
+                GT_FEW_HOLD, gt_percent(rank[i].late, whole));
+    for (size_t i = 0; rank && i < places; i++)
+        gt_numbers_release(&rank[i].lateness);
     gt_numbers_release(&lengths);
     free(rank);
     gt_spans_release(&steps);
@@ -465,9 +475,11 @@ static void judge_communication(struct gt_adviser *adviser)
 
 void gt_advise_stragglers(struct gt_adviser *adviser)
 {
-    if (gt_advise_arrivals(adviser) || adviser->status < 0)
+    bool any_in_common = false;
+    if (gt_advise_arrivals(adviser, &any_in_common) || adviser->status < 0)
         return;
-    judge_steps(adviser);
+    if (!any_in_common)
+        judge_steps(adviser);
     if (adviser->status >= 0)
         judge_communication(adviser);
 }

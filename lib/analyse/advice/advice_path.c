@@ -26,6 +26,16 @@ static const char *const sentences[GT_PATH_KINDS][2] = {
     [GT_PATH_OTHER] = SENTENCES("what the host does outside of operators and calls"),
 };
 
+static const enum gt_loss_kind losses[GT_PATH_KINDS] = {
+    [GT_PATH_LOADING] = GT_LOSS_LOADING,
+    [GT_PATH_OPERATORS] = GT_LOSS_HOST,
+    [GT_PATH_CALLS] = GT_LOSS_HOST,
+    [GT_PATH_SYNCHRONIZATION] = GT_LOSS_HOST,
+    [GT_PATH_COMMUNICATION] = GT_LOSS_COMMUNICATION,
+    [GT_PATH_COPIES] = GT_LOSS_COPIES,
+    [GT_PATH_OTHER] = GT_LOSS_HOST,
+};
+
 static const char *const incomplete[2] = SENTENCES("communication, with waiting for ranks whose traces are not here,");
 
 struct best { /* of the steps of a node, or of the job */
@@ -114,16 +124,19 @@ static void tell(struct gt_adviser *adviser, const struct search *search, size_t
     bool of_job = from >= path->ranks;
     double shorter = gt_gain_of(whole - (double)best->length, whole).percent;
     uint32_t node = path->step[from].span.key[0];
-    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(shorter >= 5) ||
-        (best->kind == GT_PATH_LOADING && gt_advice_tells(adviser, node, "dataloader")))
+    bool told;
+    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(shorter >= 5))
         return;
     struct gt_gain gain = gt_gain_of_rank(adviser, node, whole - (double)best->length);
-    const char *const *sentence = best->kind == GT_PATH_COMMUNICATION && path->graph.incomplete ? incomplete
-                                                                                                : sentences[best->kind];
+    bool may_wait = best->kind == GT_PATH_COMMUNICATION && path->graph.incomplete;
+    const char *const *sentence = may_wait ? incomplete : sentences[best->kind];
+    enum gt_loss_detail detail = may_wait ? GT_LOSS_OF_PART : GT_LOSS_OF_PATH;
     if (of_job)
-        gt_advise(adviser, gain, "critical_path", sentence[1], shorter, share);
+        told = gt_advise(adviser, gain, "critical_path", sentence[1], shorter, share);
     else
-        gt_advise(adviser, gain, "critical_path", sentence[0], gt_analysis_text(adviser->input, node), shorter, share);
+        told = gt_advise(adviser, gain, "critical_path", sentence[0], gt_analysis_text(adviser->input, node), shorter,
+                         share);
+    gt_advice_is(adviser, told, (struct gt_loss){losses[best->kind], detail, node});
 }
 
 static int keep_held(struct gt_adviser *adviser, const struct search *search)

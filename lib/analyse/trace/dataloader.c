@@ -142,8 +142,7 @@ static int add_batches(const struct gt_analysis_input *input, struct gt_spans *s
     return status;
 }
 
-/* Everything a data loader did, sorted. Keys: node, part, process, and of batches the event that ends it. */
-static int find_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
+int gt_loader_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
     struct gt_spans ends = {0};
     int status = collect(input, spans);
@@ -292,7 +291,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
 {
     (void)error;
     struct gt_spans spans = {0};
-    int status = find_spans(input, &spans);
+    int status = gt_loader_spans(input, &spans);
     for (size_t i = 0; i < spans.count; i++)
         spans.span[i].key[2] = spans.span[i].key[3] = 0;
     gt_spans_sort(&spans);
@@ -380,7 +379,7 @@ int gt_loader_outliers(const struct gt_trace *trace, const char *part, struct gt
         return number;
     int status = gt_analysis_open(&input, trace, &defaults);
     if (status >= 0)
-        status = find_spans(&input, &spans);
+        status = gt_loader_spans(&input, &spans);
     gt_analysis_close(&input);
     if (status >= 0)
         status = keep_outliers(&spans, (uint32_t)number);

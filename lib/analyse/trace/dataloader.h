@@ -11,6 +11,9 @@ enum gt_loader_part { GT_LOADER_INITIALIZATION, GT_LOADER_WORKER, GT_LOADER_NEXT
 
 /* Returns the part that an event is, GT_LOADER_BATCH for none. */
 enum gt_loader_part gt_loader_part(const struct gt_analysis_input *input, size_t event);
+/* Finds everything a data loader did, sorted, but for the fetches that found an epoch at its end. Keys: node, part, process, and of
+ * batches the event that ends it. Returns 0 or -ENOMEM. */
+int gt_loader_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 /* Finds when the training waits for data: initialization and fetching, united, with the node as key 0. Returns 0 or
  * -ENOMEM. */
 int gt_loader_waits(const struct gt_analysis_input *input, struct gt_spans *spans);
