@@ -454,6 +454,17 @@ int gt_trace_spare_inputs(const char *output, const char *const paths[], size_t 
     return 0;
 }
 
+bool gt_trace_is_at(const char *path)
+{
+    struct found_paths found;
+    struct stat about;
+    if (stat(path, &about) < 0 || !S_ISREG(about.st_mode) || find_paths(&found, &path, 1, NULL, NULL) < 0)
+        return false;
+    bool is_trace = found.count > 0;
+    release_paths(&found);
+    return is_trace;
+}
+
 /* ---- readings ---- */
 
 enum { MOST_RESTARTS = 3 }; /* base, rank, node */

@@ -1,8 +1,10 @@
 """What profile and timeline are given: files that would be written over, that cannot be read, that stand there twice, and filters
 that leave nothing."""
+import gzip
 import json
 import os
 import pathlib
+import zipfile
 
 import pytest
 
@@ -55,6 +57,26 @@ def test_an_input_is_not_written_over(cli, job, words, inputs):
     assert cli(*words, "-o", "traces/report.json", *inputs).returncode == 0
     if words != ["timeline", "merge", "--overwrite"]:
         assert cli(*words, "-o", "traces/report.json", *inputs).returncode == 0
+
+
+@pytest.mark.parametrize("words", [["profile", "kernels"], ["timeline", "info"], ["run", "--sleep-time=0.1"], ["report"]])
+def test_no_other_trace_is_written_over(cli, refused, job, traces, tmp_path, words):
+    """That a report made is replaced, what a profiler made is not: not by its name, but by what it holds."""
+    text = (job / "rank1.json").read_bytes()
+    assert cli("run", "--quiet", "--disable-logs", "--tracking-file=own.csv", "--", "true").returncode == 0
+    source = {"profile": [job / "rank0.json"], "timeline": [job], "run": ["--", "touch", "begun"], "report": ["own.csv"]}[words[0]]
+    kept = {"rank1.json": text, "zipped.json": gzip.compress(text), "stats.json": (traces / "python3.13.prof").read_bytes()}
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("rank1.json", text)
+    kept["archive.json"] = (tmp_path / "archive.zip").read_bytes()
+    for name, data in kept.items():
+        (tmp_path / name).write_bytes(data)
+        sentence = refused(2, "is a trace or profile: give the report another name", *words, "-o", name, "-f", "json", *source)
+        assert name in sentence and (tmp_path / name).read_bytes() == data
+    for suffix in ("json", "csv", "txt"):
+        for _ in range(2):
+            form = [] if suffix != "txt" else ["-f", "text"]
+            assert cli(*words, "-o", f"again.{suffix}", *form, *source).returncode == 0
 
 
 def test_a_file_that_cannot_be_read_is_told(cli, report, job):
