@@ -71,6 +71,9 @@ int gt_report_note(struct gt_report *report, const char *title, const char *text
  * for; -EINVAL names the tables there are. */
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error);
+/* Name the files that may be missing from a report of traces, of the first paths (0) or the second (1), with why each was not read;
+ * NULL: none. */
+const char *gt_report_doubt(const struct gt_report *report, int index);
 /* Check that the file of a report of traces is none of those that are read for it. 0, or -EINVAL. */
 int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t count,
                             const struct gt_trace_request *request, struct gt_error *error);

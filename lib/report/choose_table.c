@@ -44,6 +44,13 @@ static void hide(struct gt_node *node, unsigned from)
         gt_node_flags(node, gt_node_flag_bits(node) | from);
 }
 
+const char *gt_report_doubt(const struct gt_report *report, int index)
+{
+    static const char *const keys[] = {"doubtful", "doubtful_b"};
+    const struct gt_node *node = gt_node_find(gt_report_top(report), keys[index != 0]);
+    return node ? gt_node_text(node) : NULL;
+}
+
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error)
 {

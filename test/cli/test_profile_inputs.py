@@ -1,7 +1,9 @@
 """What profile and timeline are given: files that would be written over, that cannot be read, that stand there twice, and filters
 that leave nothing."""
+import bz2
 import gzip
 import json
+import lzma
 import os
 import pathlib
 import zipfile
@@ -89,6 +91,33 @@ def test_a_file_that_cannot_be_read_is_told(cli, report, job):
         (job / f"rank{rank}.json").unlink()
     done = cli("profile", "traces")
     assert done.returncode and "rank2.json: Too many levels" in done.stderr
+
+
+@pytest.mark.parametrize("data, why", [
+    (b"", "it is empty"), (bytes(range(200, 250)), "no trace"), (b"<html>404</html>", "a page"), (b"PK\3\4", "a zip archive that is cut off"),
+    *[(pack(b"[" + b" " * 999)[:10], "cut off") for pack in (gzip.compress, lzma.compress, bz2.compress)],
+    (b'{"schedule": 1}', "no trace"),
+])
+def test_a_lost_rank_is_named(cli, report, job, data, why):
+    (job / "rank12.json").write_bytes(data)
+    for name in ("README", "train.py", "config.json"):
+        (job / name).write_text("x")
+    found = report("traces")
+    assert found["doubtful"].startswith("traces/rank12.json: ") and why in found["doubtful"], found
+    assert found["ignored"].startswith("3 other files")
+    assert json.loads(cli("timeline", "info", "traces", "--format=json").stdout)["doubtful"] == 1
+    for words in (["profile"], ["profile", "operators", "-f", "csv"], ["profile", "--table=sources"]):
+        done = cli(*words, "traces")
+        assert done.returncode == 0 and done.stderr.count("rank12.json: ") == 1 and "README" not in done.stderr
+    (job / "rank12.json").unlink()
+    assert cli("profile", "traces").stderr == "" and "doubtful" not in report("traces")
+
+
+def test_lost_ranks_are_named_up_to_three(report, job):
+    for rank in range(2, 9):
+        (job / f"rank{rank}.json").touch()
+    named = report("operators", "traces")["doubtful"]
+    assert named.count("it is empty") == 3 and named.endswith("rank4.json: it is empty, and 4 more")
 
 
 def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
