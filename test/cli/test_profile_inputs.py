@@ -196,3 +196,8 @@ def test_a_small_chance_is_not_shown_as_none(cli, report, tmp_path):
             ("user_annotation", f"ProfilerStep#{step}", step * 1000, 900), ("cpu_op", "aten::mm", step * 1000 + 5, duration + step % 3))))
     assert "< 0.001" in cli("profile", "diff", "a.json", "b.json").stdout
     assert 0 < report("diff", "a.json", "b.json")["differences"][0]["p"] < 0.001
+
+
+def test_one_row_is_no_rows(cli, job):
+    said = cli("profile", "traces", "--format=csv").stderr
+    assert "1 row more with --table steps" in said and "1 rows" not in said and " 0 rows" not in said

@@ -153,7 +153,8 @@ def test_merging_nothing_has_a_status_of_its_own(job, tmp_path):
     lambda frame, parser: frame.convert_datetime_to_timestamp(5),
     lambda frame, parser: frame.get_profiler_data_by_time("a", "b"),
     lambda frame, parser: frame.get_profiler_data_by_time(BASE + 10, BASE),
-    lambda frame, parser: profiler.PandasFrameAnalysis(*frame.get_profiler_data_by_time(0, 2 * BASE)).get_device_usage_stats(utilization_ranges=5),
+    lambda frame, parser: profiler.PandasFrameAnalysis(
+        *frame.get_profiler_data_by_time(0, 2 * BASE)).get_device_usage_stats(utilization_ranges=5),
     lambda frame, parser: parser.get_events_within_time_range(None, 5),
 ])
 def test_wrong_arguments_are_value_errors(job, call):

@@ -583,7 +583,8 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
         return;
     gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);
     if (lost)
-        gt_buffer_printf(out, "%" PRIu64 " events or samples lost%s", lost, damage->cut_off ? ", cut off" : "");
+        gt_buffer_printf(out, "%" PRIu64 " %s lost%s", lost, lost == 1 ? "event or sample" : "events or samples",
+                         damage->cut_off ? ", cut off" : "");
     else if (damage->cut_off)
         gt_buffer_text(out, "cut off");
     else
