@@ -201,3 +201,14 @@ def test_a_small_chance_is_not_shown_as_none(cli, report, tmp_path):
 def test_one_row_is_no_rows(cli, job):
     said = cli("profile", "traces", "--format=csv").stderr
     assert "1 row more with --table steps" in said and "1 rows" not in said and " 0 rows" not in said
+
+
+def test_equal_intervals_nest_alike_after_a_merge(cli, report, tmp_path):
+    """The one that is begun first is around the other, whatever they are called."""
+    (tmp_path / "pairs.json").write_text(json.dumps([
+        {"ph": phase, "name": name, "cat": "cpu_op", "pid": 1, "tid": 1, "ts": time}
+        for phase, name, time in (("B", "z_outer", 0), ("B", "a_inner", 0), ("E", "a_inner", 10), ("E", "z_outer", 10))]))
+    assert cli("timeline", "merge", "pairs.json", "-o", "merged.json").returncode == 0
+    for name in ("pairs.json", "merged.json"):
+        rows = {row["name"]: row["self_us"] for row in report("operators", name)["operators"]}
+        assert rows == {"z_outer": 0, "a_inner": 10}, name
