@@ -78,14 +78,26 @@ static int check_words(const char *analysis, int count, char **operands)
     return 0;
 }
 
+/* It must not go unnoticed that a rank is missing. */
+static void say_doubts(const struct gt_report *report)
+{
+    for (int i = 0; i < 2; i++) {
+        const char *doubt = gt_report_doubt(report, i);
+        if (doubt)
+            say("may be missing: %s", doubt);
+    }
+}
+
 /* CSV is one table: the one that was asked for, or the first; what else there is stands on standard error. */
 static int choose_table(const struct options *options, const struct output *output, struct gt_report *report)
 {
     struct gt_error error = {0};
     char *rest = NULL;
     bool is_csv = strcmp(output->format, "csv") == 0;
-    if (!options->table && !is_csv)
+    if (!options->table && !is_csv) {
+        say_doubts(report);
         return 0;
+    }
     int status = gt_report_choose_table(report, options->table, is_csv, &rest, &error);
     if (status < 0)
         return say_failure(status, &error);

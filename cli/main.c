@@ -80,15 +80,18 @@ static int refuse(const char *output, const char *where)
     return say_usage("--output: '%s' is the file of %s: give the report another name", output, where);
 }
 
-/* A recording is data that nothing brings back. */
-static int recording_check(const struct options *options, const struct command *command)
+/* Recordings and traces are data that nothing brings back. */
+static int data_check(const struct options *options, const struct command *command)
 {
     const char *path = options->output;
     bool may_overwrite = option_applies(&option_table[OPTION_NUMBER_overwrite], command);
-    if (!path || strcmp(path, "-") == 0 || (may_overwrite && options->overwrite) || !gt_recording_is_at(path))
+    if (!path || strcmp(path, "-") == 0 || (may_overwrite && options->overwrite))
         return 0;
-    return say_usage("--output: '%s' is a recording: give the report another name%s", path,
-                     may_overwrite ? ", or --overwrite" : "");
+    bool is_recording = gt_recording_is_at(path);
+    if (!is_recording && !gt_profile_is_at(path))
+        return 0;
+    return say_usage("--output: '%s' is a %s: give the report another name%s", path,
+                     is_recording ? "recording" : "trace or profile", may_overwrite ? ", or --overwrite" : "");
 }
 
 static int inputs_check(const struct options *options, const struct command *command, int count, char *const *operands)
@@ -112,7 +115,7 @@ static int inputs_check(const struct options *options, const struct command *com
     for (int i = 0; i < count && command->operand != OPERAND_PROGRAM; i++)
         if (names_file(operands[i], &output))
             return refuse(path, "the command");
-    return recording_check(options, command);
+    return data_check(options, command);
 }
 
 /* ---- the program ---- */

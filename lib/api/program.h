@@ -62,6 +62,8 @@ int gt_folder_blocks(const char *folder, const struct gt_folder_options *options
                      struct gt_error *error);
 /* Tell whether a file holds a recording or code blocks: 1 or 0, which a file that is not there gets. */
 int gt_recording_is_at(const char *path);
+/* Tell whether a file holds a trace or profile, as profile would read it: 1 or 0. */
+int gt_profile_is_at(const char *path);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Keep one table at the top of a report, by its key, or the first where `name` is NULL; unless it is to be alone, why it is empty, too.
@@ -69,6 +71,9 @@ int gt_report_note(struct gt_report *report, const char *title, const char *text
  * for; -EINVAL names the tables there are. */
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error);
+/* Name the files that may be missing from a report of traces, of the first paths (0) or the second (1), with why each was not read;
+ * NULL: none. */
+const char *gt_report_doubt(const struct gt_report *report, int index);
 /* Check that the file of a report of traces is none of those that are read for it. 0, or -EINVAL. */
 int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t count,
                             const struct gt_trace_request *request, struct gt_error *error);

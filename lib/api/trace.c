@@ -83,6 +83,11 @@ int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t
     return output ? gt_trace_spare_inputs(output, paths, count, own.suffixes, error) : 0;
 }
 
+int gt_profile_is_at(const char *path)
+{
+    return gt_trace_is_at(path);
+}
+
 /* ---- timelines ---- */
 
 int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,

@@ -26,14 +26,21 @@ static bool belongs_to(const struct gt_node *node, const struct gt_node *table)
     return strcmp(gt_node_key(node), "reason") == 0 && strcmp(gt_node_title(node), gt_node_title(table)) == 0;
 }
 
+static void tell_rows(const struct gt_node *node, struct gt_buffer *rest)
+{
+    size_t rows = gt_table_rows(gt_node_table(node));
+    if (rows)
+        gt_buffer_printf(rest, "%s%zu %s more with --table %s", rest->length ? "; " : "", rows,
+                         rows == 1 ? "row" : "rows", gt_node_key(node));
+}
+
 static void tell(const struct gt_node *node, bool names_tables, bool names_reason, struct gt_buffer *rest)
 {
     bool is_reason = strcmp(gt_node_key(node), "reason") == 0;
     if (gt_node_kind(node) == GT_NODE_TEXT && gt_node_text(node) && (!is_reason || names_reason))
         gt_buffer_printf(rest, "%s%s: %s", rest->length ? "; " : "", gt_node_title(node), gt_node_text(node));
     else if (gt_node_kind(node) == GT_NODE_TABLE && names_tables)
-        gt_buffer_printf(rest, "%s%zu rows more with --table %s", rest->length ? "; " : "",
-                         gt_table_rows(gt_node_table(node)), gt_node_key(node));
+        tell_rows(node, rest);
 }
 
 static void hide(struct gt_node *node, unsigned from)
@@ -42,6 +49,13 @@ static void hide(struct gt_node *node, unsigned from)
         gt_table_flags(gt_node_table(node), gt_node_flag_bits(node) | from);
     else
         gt_node_flags(node, gt_node_flag_bits(node) | from);
+}
+
+const char *gt_report_doubt(const struct gt_report *report, int index)
+{
+    static const char *const keys[] = {"doubtful", "doubtful_b"};
+    const struct gt_node *node = gt_node_find(gt_report_top(report), keys[index != 0]);
+    return node ? gt_node_text(node) : NULL;
 }
 
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "store/address.h"
+#include "trace/passed.h"
 #include "trace/trace.h"
 #include "trace/unread.h"
 #include "trace/zip.h"
@@ -45,8 +46,9 @@ struct found_file {
 struct found_paths {
     struct found_file *file;
     size_t count, capacity;
+    struct gt_passed_files passed;
     uint64_t ignored;
-    struct gt_trace_unreadable unreadable;
+    struct gt_trace_unreadable unreadable, doubtful;
 };
 
 enum { HEAD = 64 * 1024, DEEPEST = 32, MOST_FILES = 10 * 1000 * 1000 };
@@ -165,8 +167,9 @@ static int add_member(struct search *search, const char *path, const char *from,
                                       : add_path(search, shown, format, own, own < 0 ? NULL : member);
         status = status < 0 ? status : 1;
     } else {
-        search->found->ignored += status != -ENOMEM;
-        status = status == -ENOMEM ? gt_error_system(search->error, ENOMEM, "%s", path) : 0;
+        status = status == -ENOMEM ? gt_error_system(search->error, ENOMEM, "%s", path)
+                 : format          ? 0
+                          : gt_passed_add(&search->found->passed, shown, search->about, status < 0, search->error);
     }
     free(shown);
     free(read);
@@ -184,6 +187,8 @@ static int add_archive(struct search *search, const char *path, const char *from
         close(fd);
     if (status < 0)
         return gt_error_set(search->error, -status, "%s: a zip archive whose directory cannot be read", path);
+    if (!zip.member_count)
+        status = gt_error_set(search->error, EINVAL, "%s: a zip archive without a directory: empty, or cut off", path);
     for (size_t i = 0; i < zip.member_count && status >= 0; i++) {
         status = add_member(search, path, from, zip.member[i].name, copy);
         added += status > 0;
@@ -239,7 +244,19 @@ static bool is_denied(int status)
     return false;
 }
 
-/* Files of a folder that no format knows are only counted. */
+static int add_found_archive(struct search *search, const char *path)
+{
+    struct gt_error *error = search->error;
+    search->error = NULL;
+    int status = add_archive(search, path, path, -1);
+    search->error = error;
+    if (status == -ENOMEM)
+        return gt_error_system(error, ENOMEM, "%s", path);
+    return status < 0 ? gt_passed_add(&search->found->passed, path, "a zip archive that is cut off, or empty", true,
+                                      search->error)
+                      : 0;
+}
+
 static int add_found(struct search *search, const char *path)
 {
     int status;
@@ -251,9 +268,9 @@ static int add_found(struct search *search, const char *path)
         return 0;
     }
     if (!format && is_archive(search, path))
-        return add_archive(search, path, path, -1) == -ENOMEM ? -ENOMEM : 0;
-    search->found->ignored += !format;
-    return format ? add_path(search, path, format, -1, NULL) : 0;
+        return add_found_archive(search, path);
+    return format ? add_path(search, path, format, -1, NULL)
+                  : gt_passed_add(&search->found->passed, path, search->about, status < 0, search->error);
 }
 
 static int walk_folder(struct search *search, const char *path, int depth)
@@ -388,8 +405,44 @@ static void sort(struct found_paths *paths)
     paths->count = count;
 }
 
+/* ---- files that were passed over, and are no traces by mistake ---- */
+
+/* In sorted paths, those that are alike stand together. */
+static bool is_like_traces(const struct found_paths *paths, const char *path)
+{
+    enum { AROUND = 16 };
+    size_t low = 0, high = paths->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(paths->file[middle].path, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low < AROUND ? 0 : low - AROUND; i < paths->count && i < low + AROUND; i++)
+        if (gt_paths_alike(paths->file[i].path, path))
+            return true;
+    return false;
+}
+
+/* A rank may be missing where a file is broken, or called like those that are traces: these are named, others counted. */
+static void judge_passed(struct found_paths *paths)
+{
+    struct gt_passed_files *passed = &paths->passed;
+    gt_passed_sort(passed);
+    paths->ignored += passed->more;
+    for (size_t i = 0; i < passed->count; i++) {
+        const struct gt_passed_file *file = &passed->file[i];
+        if (file->is_broken || is_like_traces(paths, file->path))
+            gt_passed_name(&paths->doubtful, file);
+        else
+            paths->ignored++;
+    }
+}
+
 static void release_paths(struct found_paths *paths)
 {
+    gt_passed_release(&paths->passed);
     for (size_t i = 0; i < paths->count; i++)
         release(&paths->file[i]);
     free(paths->file);
@@ -406,10 +459,12 @@ static int find_paths(struct found_paths *ret, const char *const paths[], size_t
         status = add_named(&search, paths[i]);
     if (status >= 0)
         status = add_companions(&search);
-    if (status >= 0)
+    if (status >= 0) {
         sort(ret);
-    else
+        judge_passed(ret);
+    } else {
         release_paths(ret);
+    }
     free(search.head);
     return status;
 }
@@ -455,6 +510,17 @@ int gt_trace_spare_inputs(const char *output, const char *const paths[], size_t 
         if (reads_below(paths[i], suffixes, &wanted))
             return gt_error_set(error, EINVAL, "%s is one of the files that are read: it is not written over", output);
     return 0;
+}
+
+bool gt_trace_is_at(const char *path)
+{
+    struct found_paths found;
+    struct stat about;
+    if (stat(path, &about) < 0 || !S_ISREG(about.st_mode) || find_paths(&found, &path, 1, NULL, NULL) < 0)
+        return false;
+    bool is_trace = found.count > 0;
+    release_paths(&found);
+    return is_trace;
 }
 
 /* ---- readings ---- */
@@ -506,6 +572,7 @@ int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[]
             status = gt_error_system(error, ENOMEM, "%s", source->paths.file[i].path);
     trace->ignored = source->paths.ignored;
     trace->unreadable = source->paths.unreadable;
+    trace->doubtful = source->paths.doubtful;
     if (status < 0)
         gt_trace_source_close(source);
     else

@@ -22,6 +22,8 @@ void gt_trace_source_close(struct gt_trace_source *source);
 /* Checks that a file to be written is none that reading these paths would read. Returns 0 or -EINVAL. */
 int gt_trace_spare_inputs(const char *output, const char *const paths[], size_t count, const char *const *suffixes,
                           struct gt_error *error);
+/* Returns whether a regular file, or an archive, is recognised as a trace or profile by what it holds. */
+bool gt_trace_is_at(const char *path);
 
 /* This sink fills the columns of `trace`; `columns` lives as long as it is used. */
 struct gt_columns_sink {

@@ -214,10 +214,11 @@ struct gt_trace_profile {
     struct gt_trace_frame *frame;
 };
 
+enum { GT_TRACE_NAMED = 3 }; /* files in gt_trace.doubtful.first */
 /* Files and folders below the paths asked for that the system does not let us read. */
 struct gt_trace_unreadable {
     uint64_t count;
-    char first[512]; /* the path of one of them, and why */
+    char first[512]; /* the path of one of them, or of the first few, and why */
 };
 
 struct gt_trace {
@@ -236,8 +237,9 @@ struct gt_trace {
         argument_capacity;
     uint64_t ignored; /* files of folders that are no trace */
     struct gt_trace_unreadable unreadable;
-    bool is_bounded;                 /* only what lies in a stretch of time was asked for: */
-    int64_t bound_first, bound_last; /* ns since the epoch */
+    struct gt_trace_unreadable doubtful; /* no traces, but broken, or called like those that are */
+    bool is_bounded;                     /* only what lies in a stretch of time was asked for: */
+    int64_t bound_first, bound_last;     /* ns since the epoch */
 };
 
 /* Options choose what is read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them,

@@ -96,7 +96,7 @@ static const char *about_binary(const struct gt_trace_probe *probe)
 const char *gt_unread_about(const struct gt_trace_probe *probe)
 {
     if (!probe->length)
-        return "it is empty";
+        return probe->size ? "it is cut off before its data begin, or holds none" : "it is empty";
     const char *about = about_binary(probe);
     if (about)
         return about;

@@ -1,8 +1,12 @@
 """What profile and timeline are given: files that would be written over, that cannot be read, that stand there twice, and filters
 that leave nothing."""
+import bz2
+import gzip
 import json
+import lzma
 import os
 import pathlib
+import zipfile
 
 import pytest
 
@@ -57,6 +61,26 @@ def test_an_input_is_not_written_over(cli, job, words, inputs):
         assert cli(*words, "-o", "traces/report.json", *inputs).returncode == 0
 
 
+@pytest.mark.parametrize("words", [["profile", "kernels"], ["timeline", "info"], ["run", "--sleep-time=0.1"], ["report"]])
+def test_no_other_trace_is_written_over(cli, refused, job, traces, tmp_path, words):
+    """That a report made is replaced, what a profiler made is not: not by its name, but by what it holds."""
+    text = (job / "rank1.json").read_bytes()
+    assert cli("run", "--quiet", "--disable-logs", "--tracking-file=own.csv", "--", "true").returncode == 0
+    source = {"profile": [job / "rank0.json"], "timeline": [job], "run": ["--", "touch", "begun"], "report": ["own.csv"]}[words[0]]
+    kept = {"rank1.json": text, "zipped.json": gzip.compress(text), "stats.json": (traces / "python3.13.prof").read_bytes()}
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("rank1.json", text)
+    kept["archive.json"] = (tmp_path / "archive.zip").read_bytes()
+    for name, data in kept.items():
+        (tmp_path / name).write_bytes(data)
+        sentence = refused(2, "is a trace or profile: give the report another name", *words, "-o", name, "-f", "json", *source)
+        assert name in sentence and (tmp_path / name).read_bytes() == data
+    for suffix in ("json", "csv", "txt"):
+        for _ in range(2):
+            form = [] if suffix != "txt" else ["-f", "text"]
+            assert cli(*words, "-o", f"again.{suffix}", *form, *source).returncode == 0
+
+
 def test_a_file_that_cannot_be_read_is_told(cli, report, job):
     os.symlink("rank2.json", job / "rank2.json")
     for words in ([], ["operators"]):
@@ -67,6 +91,33 @@ def test_a_file_that_cannot_be_read_is_told(cli, report, job):
         (job / f"rank{rank}.json").unlink()
     done = cli("profile", "traces")
     assert done.returncode and "rank2.json: Too many levels" in done.stderr
+
+
+@pytest.mark.parametrize("data, why", [
+    (b"", "it is empty"), (bytes(range(200, 250)), "no trace"), (b"<html>404</html>", "a page"), (b"PK\3\4", "a zip archive that is cut off"),
+    *[(pack(b"[" + b" " * 999)[:10], "cut off") for pack in (gzip.compress, lzma.compress, bz2.compress)],
+    (b'{"schedule": 1}', "no trace"),
+])
+def test_a_lost_rank_is_named(cli, report, job, data, why):
+    (job / "rank12.json").write_bytes(data)
+    for name in ("README", "train.py", "config.json"):
+        (job / name).write_text("x")
+    found = report("traces")
+    assert found["doubtful"].startswith("traces/rank12.json: ") and why in found["doubtful"], found
+    assert found["ignored"].startswith("3 other files")
+    assert json.loads(cli("timeline", "info", "traces", "--format=json").stdout)["doubtful"] == 1
+    for words in (["profile"], ["profile", "operators", "-f", "csv"], ["profile", "--table=sources"]):
+        done = cli(*words, "traces")
+        assert done.returncode == 0 and done.stderr.count("rank12.json: ") == 1 and "README" not in done.stderr
+    (job / "rank12.json").unlink()
+    assert cli("profile", "traces").stderr == "" and "doubtful" not in report("traces")
+
+
+def test_lost_ranks_are_named_up_to_three(report, job):
+    for rank in range(2, 9):
+        (job / f"rank{rank}.json").touch()
+    named = report("operators", "traces")["doubtful"]
+    assert named.count("it is empty") == 3 and named.endswith("rank4.json: it is empty, and 4 more")
 
 
 def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
@@ -145,3 +196,19 @@ def test_a_small_chance_is_not_shown_as_none(cli, report, tmp_path):
             ("user_annotation", f"ProfilerStep#{step}", step * 1000, 900), ("cpu_op", "aten::mm", step * 1000 + 5, duration + step % 3))))
     assert "< 0.001" in cli("profile", "diff", "a.json", "b.json").stdout
     assert 0 < report("diff", "a.json", "b.json")["differences"][0]["p"] < 0.001
+
+
+def test_one_row_is_no_rows(cli, job):
+    said = cli("profile", "traces", "--format=csv").stderr
+    assert "1 row more with --table steps" in said and "1 rows" not in said and " 0 rows" not in said
+
+
+def test_equal_intervals_nest_alike_after_a_merge(cli, report, tmp_path):
+    """The one that is begun first is around the other, whatever they are called."""
+    (tmp_path / "pairs.json").write_text(json.dumps([
+        {"ph": phase, "name": name, "cat": "cpu_op", "pid": 1, "tid": 1, "ts": time}
+        for phase, name, time in (("B", "z_outer", 0), ("B", "a_inner", 0), ("E", "a_inner", 10), ("E", "z_outer", 10))]))
+    assert cli("timeline", "merge", "pairs.json", "-o", "merged.json").returncode == 0
+    for name in ("pairs.json", "merged.json"):
+        rows = {row["name"]: row["self_us"] for row in report("operators", name)["operators"]}
+        assert rows == {"z_outer": 0, "a_inner": 10}, name

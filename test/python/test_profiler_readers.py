@@ -123,7 +123,7 @@ def test_analyses_refuse_lists_of_nothing_and_give_empty_frames(job):
         profiler.MergedTimeline(job).merge_timeline(BASE + 10, BASE)
     assert list(analysis.get_training_phase_intervals("x")) == ["start_time_us", "end_time_us", "phase", "nodeID"]
     assert analysis.get_utilization_stats(resource=profiler.Resource.IO).empty
-    for one, other in zip(frame.get_profiler_data_by_time(BASE + 10, BASE), frame.get_profiler_data_by_step(90, 99)):
+    for one, other in zip(frame.get_profiler_data_by_time(0, 1), frame.get_profiler_data_by_step(90, 99)):
         assert one.empty and list(one) == list(other)
 
 
@@ -147,3 +147,24 @@ def test_merging_nothing_has_a_status_of_its_own(job, tmp_path):
     assert json.loads((tmp_path / "merged.json").read_text()) == []
     done = subprocess.run([*program, "--overwrite"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and not done.stderr
+
+
+@pytest.mark.parametrize("call", [
+    lambda frame, parser: frame.convert_datetime_to_timestamp(5),
+    lambda frame, parser: frame.get_profiler_data_by_time("a", "b"),
+    lambda frame, parser: frame.get_profiler_data_by_time(BASE + 10, BASE),
+    lambda frame, parser: profiler.PandasFrameAnalysis(
+        *frame.get_profiler_data_by_time(0, 2 * BASE)).get_device_usage_stats(utilization_ranges=5),
+    lambda frame, parser: parser.get_events_within_time_range(None, 5),
+])
+def test_wrong_arguments_are_value_errors(job, call):
+    with pytest.raises(ValueError):
+        call(profiler.PandasFrame(job), profiler.SMProfilerEvents())
+
+
+def test_a_text_is_one_name(job):
+    frame = profiler.PandasFrame(job)
+    for read in (frame.get_all_framework_metrics_table, frame.get_all_dataloader_metrics_table):
+        listed, named, every = (len(read(names)["framework_metric"]) for names in (["DataIterator"], "DataIterator", ()))
+        assert 0 < named == listed <= every
+    assert len(frame.get_all_framework_metrics_table("nothing")["framework_metric"]) == 0

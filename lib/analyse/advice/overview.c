@@ -73,7 +73,7 @@ static const char *trouble_of(const struct gt_trace_file *file, bool is_one_of_m
     uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
     *text = '\0';
     if (lost)
-        snprintf(text, size, "%" PRIu64 " events or samples lost", lost);
+        snprintf(text, size, "%" PRIu64 " %s lost", lost, lost == 1 ? "event or sample" : "events or samples");
     if (damage->cut_off)
         snprintf(text + strlen(text), size - strlen(text), "%scut off", *text ? ", " : "");
     if (damage->unclosed)
@@ -518,8 +518,8 @@ static void add_left_out(const struct job *job, const struct gt_adviser *adviser
     if (not_shown)
         snprintf(text, sizeof text, "%zu more findings (--all)", not_shown);
     if (adviser->minor)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%zu matters that cost a rank less than 5 %%",
-                 *text ? ", " : "", adviser->minor);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%zu %s a rank less than 5 %%", *text ? ", " : "",
+                 adviser->minor, adviser->minor == 1 ? "matter that costs" : "matters that cost");
     if (!*text)
         return;
     gt_report_text(job->root, "left_out", "Left out", text);

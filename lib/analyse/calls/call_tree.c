@@ -23,15 +23,15 @@ static uint32_t rank_of(enum gt_work work, uint64_t external)
     return order << 30 | high;
 }
 
-/* What was made of B and E has an order of its own: what ends later stands first. */
+/* What was made of B and E has an order of its own: what ends later stands first. Others of one time stand as in the file. */
 static struct gt_keyed_span key_of(const struct gt_analysis_input *input, size_t event, enum gt_work work)
 {
     const struct gt_trace_events *events = &input->trace->events;
     uint64_t external = gt_trace_external(events, event);
     if (events->flag[event] & GT_TRACE_PAIRED)
         return (struct gt_keyed_span){.key = {events->track[event], 0, 0, GT_TRACE_NONE - (uint32_t)event}};
-    return (struct gt_keyed_span){.key = {events->track[event], rank_of(work, external), (uint32_t)external,
-                                          gt_analysis_place(input, events->name[event])}};
+    return (struct gt_keyed_span){
+        .key = {events->track[event], rank_of(work, external), (uint32_t)external, (uint32_t)event}};
 }
 
 static int collect(struct gt_call_tree *tree, const struct gt_analysis_input *input)

@@ -69,6 +69,10 @@ static void add_totals(struct gt_node *root, const struct gt_trace *trace)
         gt_report_integer(root, "unreadable", "Could not be read", (int64_t)trace->unreadable.count, "");
         gt_report_text(root, "unreadable_first", "The first of them", trace->unreadable.first);
     }
+    if (trace->doubtful.count) {
+        gt_report_integer(root, "doubtful", "May be missing", (int64_t)trace->doubtful.count, "");
+        gt_report_text(root, "doubtful_first", "The first of these", trace->doubtful.first);
+    }
     gt_report_integer(root, "ignored", "Other files", (int64_t)trace->ignored, "");
     gt_report_integer(root, "events", "Events", (int64_t)events, "");
     gt_report_integer(root, "samples", "Samples", (int64_t)samples, "");

@@ -583,7 +583,8 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
         return;
     gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);
     if (lost)
-        gt_buffer_printf(out, "%" PRIu64 " events or samples lost%s", lost, damage->cut_off ? ", cut off" : "");
+        gt_buffer_printf(out, "%" PRIu64 " %s lost%s", lost, lost == 1 ? "event or sample" : "events or samples",
+                         damage->cut_off ? ", cut off" : "");
     else if (damage->cut_off)
         gt_buffer_text(out, "cut off");
     else
@@ -592,20 +593,22 @@ static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
         gt_buffer_printf(out, " (%s)", damage->first);
 }
 
-static void tell_unreadable(struct gt_node *root, const struct gt_trace *trace, const char *key)
+/* `named`: so many of them stand in the text already. */
+static void tell_unread(struct gt_node *root, const struct gt_trace_unreadable *files, uint64_t named, const char *key,
+                        const char *title)
 {
     char text[600];
-    uint64_t count = trace->unreadable.count;
-    if (!count)
+    if (!files->count)
         return;
-    snprintf(text, sizeof text, count > 1 ? "%s, and %" PRIu64 " more" : "%s", trace->unreadable.first, count - 1);
-    gt_report_text(root, key, "Could not be read", text);
+    snprintf(text, sizeof text, files->count > named ? "%s, and %" PRIu64 " more" : "%s", files->first,
+             files->count - named);
+    gt_report_text(root, key, title, text);
 }
 
 /* The report names files that were read beside those asked for, and data that were lost. */
 static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
                         const char *beside_key, const char *damaged_key, const char *unreadable_key,
-                        const char *twice_key)
+                        const char *doubtful_key, const char *twice_key)
 {
     struct gt_node *root = gt_report_root(report);
     struct gt_buffer beside = {0}, damaged = {0};
@@ -614,7 +617,8 @@ static int tell_sources(struct gt_report *report, const struct gt_trace *trace, 
             gt_buffer_printf(&beside, "%s%s", beside.length ? ", " : "", trace->file[i].path);
         add_damage(&damaged, &trace->file[i]);
     }
-    tell_unreadable(root, trace, unreadable_key);
+    tell_unread(root, &trace->unreadable, 1, unreadable_key, "Could not be read");
+    tell_unread(root, &trace->doubtful, GT_TRACE_NAMED, doubtful_key, "May be missing");
     if (beside.length)
         gt_report_text(root, beside_key, "Read with it", beside.data);
     if (damaged.length)
@@ -642,10 +646,11 @@ static int refuse_nothing(const struct gt_trace *trace, const char *path, const 
         return 0;
     if (trace->unreadable.count)
         return gt_error_set(error, EACCES, "%s", trace->unreadable.first);
-    if (trace->ignored)
-        return gt_error_set(error, EINVAL,
-                            "%s: none of the %" PRIu64 " files in this folder is a trace or profile of a known format",
-                            path, trace->ignored);
+    if (trace->ignored + trace->doubtful.count)
+        return gt_error_set(
+            error, EINVAL,
+            "%s: none of the %" PRIu64 " files in this folder is a trace or profile of a known format%s%s", path,
+            trace->ignored + trace->doubtful.count, trace->doubtful.count ? ": " : "", trace->doubtful.first);
     return gt_error_set(error, EINVAL, "%s: there are no files in this folder", path);
 }
 
@@ -681,9 +686,10 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         tell_unmatched(gt_report_root(report), unmatched.text);
     if (status >= 0)
         status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged", "unreadable",
-                              "twice");
+                              "doubtful", "twice");
     if (status >= 0 && other)
-        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b", "twice_b");
+        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b", "doubtful_b",
+                              "twice_b");
     if (status >= 0)
         *ret = report;
     else

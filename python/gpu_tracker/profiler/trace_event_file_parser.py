@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import numbers
 import os
 from typing import Any
 
@@ -177,6 +178,9 @@ class TraceEventParser:
             end_time: Its end.
             unit: What both are told in.
         """
+        for name, bound in (("start_time", start_time), ("end_time", end_time)):
+            if not isinstance(bound, numbers.Real):
+                raise ValueError(f"{name} {bound!r}: it is a number")
         start, end = in_microseconds(start_time, unit), in_microseconds(end_time, unit)
         return [event for event in self._trace_events if event.end_time >= start and event.start_time <= end]
 

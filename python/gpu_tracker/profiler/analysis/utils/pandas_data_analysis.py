@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,12 @@ _SAMPLES = ("timestamp_us", "value", "system_metric", "dimension", "nodeID", "ty
 _EVENTS = ("start_time_us", "end_time_us", "framework_metric", "step", "process", "nodeID")
 _RANGES = ((90, 100), (10, 90), (0, 10))  # percent
 _STATISTICS = ("mean", "min", "max", "p50", "p95", "p99")
+
+
+def _are_pairs(ranges: Any) -> bool:
+    """At least one, and each has two numbers."""
+    return isinstance(ranges, Sequence) and len(ranges) > 0 and all(
+        isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(bound, numbers.Real) for bound in pair) for pair in ranges)
 
 
 class StatsBy(Enum):
@@ -217,7 +224,7 @@ class PandasFrameAnalysis:
                                      utilization_ranges: Sequence[tuple[float, float]] | None = None) -> Table:
         """The same as a `Table`, which needs no pandas; ranges are called "90-100"."""
         wanted = [item.value for item in _resources(device, (Resource.CPU, Resource.GPU), empty_is_default=True)]
-        if utilization_ranges is not None and (not utilization_ranges or any(len(pair) != 2 for pair in utilization_ranges)):
+        if utilization_ranges is not None and not _are_pairs(utilization_ranges):
             raise ValueError("utilization_ranges: pairs of percent, such as [(90, 100), (10, 90), (0, 10)]")
         names = [f"{low:g}-{high:g}" for low, high in utilization_ranges or _RANGES]
         shown = [f"{low:g}-{high:g}" for low, high in sorted(utilization_ranges or _RANGES)]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import datetime
+import numbers
 import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ def microseconds(moment: Moment) -> int:
     """A moment as SMDebug writes it, or a datetime, in microseconds since the epoch. Without a time zone it is UTC."""
     if isinstance(moment, str):
         moment = datetime.datetime.strptime(moment, "%Y-%m-%dT%H:%M:%S:%f")
+    if not isinstance(moment, datetime.datetime):
+        raise ValueError(f"{moment!r} is no moment: it is a datetime, or a text such as 2020-01-31T12:00:00:000000")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.timezone.utc)
     return (moment - _EPOCH) // _MICROSECOND
@@ -44,6 +47,18 @@ def _given(value: Any, name: str) -> Any:
     return value
 
 
+def _bound(value: Any, name: str) -> int:
+    """A bound of time in nanoseconds, which was given in microseconds."""
+    if not isinstance(_given(value, name), numbers.Real):
+        raise ValueError(f"{name} {value!r}: it is a number of microseconds")
+    return nanoseconds(float(value) if not isinstance(value, numbers.Integral) else int(value))
+
+
+def _names(given: Any) -> list[str]:
+    """The names that were selected; a text is one name."""
+    return [given] if isinstance(_given(given, "the list of selected metrics"), str) else list(given)
+
+
 def _moments(given: Sequence[Moment] | None, name: str) -> list[int]:
     """At least one moment, in nanoseconds since the epoch."""
     if not _given(given, name):
@@ -52,7 +67,7 @@ def _moments(given: Sequence[Moment] | None, name: str) -> list[int]:
 
 
 def _query(start: int, end: int, names: Iterable[str], by_step: bool = False, are_patterns: bool = False) -> _Query:
-    return start, end, by_step, list(_given(names, "the list of selected metrics")) or None, are_patterns
+    return start, end, by_step, _names(names) or None, are_patterns
 
 
 class PandasFrame:
@@ -132,7 +147,7 @@ class PandasFrame:
         return microseconds(timestamp)
 
     def _overlaps(self, spans: list[tuple[int, int]], names: Sequence[str]) -> list[tuple[str, str, float]]:
-        table = self._profile().overlaps(spans, list(names) or None)
+        table = self._profile().overlaps(spans, _names(names) or None)
         return list(zip(table["process"], table["framework_metric"], table["overlap_us"]))
 
     def get_framework_metrics_by_timesteps(
@@ -202,8 +217,9 @@ class PandasFrame:
             get_framework_metrics: Whether events are wanted.
             get_system_metrics: Whether system metrics are wanted.
         """
-        start, end = (nanoseconds(_given(bound, name)) for bound, name in (
-            (start_time_us, "start_time_us"), (end_time_us, "end_time_us")))
+        start, end = _bound(start_time_us, "start_time_us"), _bound(end_time_us, "end_time_us")
+        if start > end:
+            raise ValueError(f"start_time_us {start_time_us} is after end_time_us {end_time_us}")
         return self._tables(_query(start, end, selected_system_metrics) if get_system_metrics else None,
                             _query(start, end, selected_framework_metrics) if get_framework_metrics else None,
                             cache_metrics)
