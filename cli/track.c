@@ -136,6 +136,23 @@ static void tell_of_folder(struct track *track)
     watch_warn(&track->watch, sentence);
 }
 
+/* `pattern` as it was typed, with its %j. */
+static void tell_of_job(struct track *track, const char *pattern)
+{
+    struct gt_buffer job = {0};
+    char sentence[500];
+    const char *place = pattern ? strstr(pattern, "%j") : NULL;
+    if (place && !gt_rank_job_is_told() && gt_rank_job(&job) > 0) {
+        snprintf(
+            sentence, sizeof sentence,
+            "no scheduler or launcher tells the number of this job: %%j is %.200s, for the ranks started together on "
+            "this machine; GPU_TRACKER_JOB=NAME gives all ranks a name",
+            job.data);
+        watch_warn(&track->watch, sentence);
+    }
+    gt_buffer_release(&job);
+}
+
 /* Everything that can be wrong is found here, before anything is started or written. */
 static int prepare(struct track *track, const struct options *options, bool as_original)
 {
@@ -161,6 +178,8 @@ static int prepare(struct track *track, const struct options *options, bool as_o
         status = gt_rules_check(options->limits.value, &error);
     if (status >= 0)
         tell_of_folder(track);
+    if (status >= 0)
+        tell_of_job(track, options->tracking_file);
     return status < 0 ? say_failure(status, &error) : 0;
 }
 

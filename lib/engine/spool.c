@@ -27,6 +27,18 @@ static const char *find_variable(const void *context, const char *name)
     return getenv(name);
 }
 
+/* The ranks of a launch share one, also where no variable tells the job. */
+static void name_job(char *ret, size_t size)
+{
+    struct gt_buffer launch = {0};
+    gt_rank_job_name(ret, size, &(struct gt_rank_environment){.find = find_variable, .pid = getpid()});
+    if (!*ret && gt_rank_job(&launch) > 0)
+        snprintf(ret, size, "%s", launch.data);
+    else if (!*ret)
+        snprintf(ret, size, "process-%d", (int)getpid());
+    gt_buffer_release(&launch);
+}
+
 /* Whoever may write to it could have a tracker write over files of this user. */
 static int make_private(const char *folder, struct gt_error *error)
 {
@@ -49,12 +61,9 @@ static int make_folder(struct gt_spool *spool, struct gt_error *error)
                          : given && *given         ? given
                          : temporary && *temporary ? temporary
                                                    : "/tmp";
-    const struct gt_rank_environment own = {find_variable, NULL};
     char name[800], job[160];
     gt_address_name(name, sizeof name, &spool->address);
-    gt_rank_job_name(job, sizeof job, &own);
-    if (!*job)
-        snprintf(job, sizeof job, "process-%d", (int)getpid());
+    name_job(job, sizeof job);
     for (char *p = job; *p; p++)
         *p = *p == '/' ? '_' : *p;
     int length = snprintf(spool->folder, sizeof spool->folder, "%s/gpu-tracker-%u", around, (unsigned)geteuid());
