@@ -12,6 +12,7 @@
 
 #include "api/program.h"
 #include "base/file.h"
+#include "base/rank.h"
 #include "message.h"
 
 enum { NICENESS = 10 };
@@ -58,6 +59,18 @@ static void start(const struct ship *ship, const struct options *options)
         waitpid(pid, NULL, 0);
 }
 
+/* Launchers end all ranks of a job when one of them fails. What is kept with a recording is not asked for then, either. */
+static int do_without(struct options *options, const struct gt_error *error)
+{
+    say("nothing is recorded: %s", error->text);
+    options->tracking_file = NULL;
+    options->blocks = false;
+    options->blocks_from = NULL;
+    options->blocks_memory = NULL;
+    options->python_blocks.count = 0;
+    return 0;
+}
+
 int ship_begin(struct ship **ret, struct options *options)
 {
     int has_job;
@@ -69,7 +82,8 @@ int ship_begin(struct ship **ret, struct options *options)
     int status = ship ? gt_engine_spool_open(&ship->spool, options->tracking_file, &error) : -ENOMEM;
     if (status < 0) {
         free(ship);
-        return say_failure(status, &error);
+        bool is_dispensable = exit_status_of(status) != EXIT_USAGE && !options->strict_recording;
+        return is_dispensable && gt_rank_has_others() ? do_without(options, &error) : say_failure(status, &error);
     }
     options->tracking_file = (char *)gt_engine_spool_recording(ship->spool);
     start(ship, options);

@@ -12,8 +12,9 @@
 /* The rank as text, or NULL outside of parallel jobs. The nearest launcher wins: mpirun inside a batch script of Slurm counts its own
  * ranks, while Slurm's variables say 0 in each of them. */
 const char *gt_rank(void);
-/* Append the number of the job that GPU_TRACKER_JOB, a scheduler or the launcher gave, with the number in the array where elements share the
- * first. Of ranks without one, a word that is the same in all that one launcher started on this machine. 1, 0 when there is none, or -ENOMEM. */
+/* Append the number of the job that GPU_TRACKER_JOB, a scheduler or the launcher gave, with the number in the array where elements share
+ * the first. Of ranks without one, a word that is the same in all that one launcher started on this machine. 1, 0 when there is none, or
+ * -ENOMEM. */
 int gt_rank_job(struct gt_buffer *out);
 /* False: it would be such a word. */
 bool gt_rank_job_is_told(void);

@@ -48,6 +48,18 @@ def test_a_single_rank_that_cannot_be_recorded_is_refused(rank, tmp_path):
         assert process.returncode == 125 and "run.sqlite exists already" in complaints
 
 
+@pytest.mark.parametrize("more", [[], ["--blocks", "--python-blocks", "f"]])
+def test_a_spool_that_cannot_be_made_ends_no_rank(rank, more):
+    url = "clickhouse://127.0.0.1:1/default/x"
+    process = rank(1, "--tf", url, *more, "--", "sh", "-c", "exit 5", TMPDIR="/proc/nodir", GPU_TRACKER_SPOOL="")
+    _, complaints = process.communicate(timeout=60)
+    assert process.returncode == 5 and "nothing is recorded: /proc/nodir" in complaints, complaints
+    for variables, words in (({"OMPI_COMM_WORLD_SIZE": "1"}, []), ({}, ["--strict-recording"])):
+        process = rank(0, "--tf", url, *words, "--", "true", GPU_TRACKER_SPOOL="/proc/nodir", **variables)
+        _, complaints = process.communicate(timeout=60)
+        assert process.returncode == 125 and "/proc/nodir" in complaints, complaints
+
+
 def test_a_wrong_value_is_refused_in_each_rank(rank, tmp_path):
     process = rank(1, "--tf", "run.txt", "--", "true")
     _, complaints = process.communicate(timeout=60)
