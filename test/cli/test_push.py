@@ -300,6 +300,16 @@ def test_a_request_is_that_of_the_folder(server, job, gpu_tracker, kind):
     assert ask(f"{server.url}/77") == of_folder
 
 
+def test_a_rank_without_samples_counts(server, gpu_tracker, tmp_path, push):
+    subprocess.run([gpu_tracker, "run", "--no-history", "-q", "--tf", "short/a.sqlite", "--", "true"], cwd=tmp_path, check=True,
+                   env={**os.environ, "GPU_TRACKER_JOB": "short"}, capture_output=True)
+    with sqlite3.connect(tmp_path / "short" / "a.sqlite") as database:  # as where the command ended before the first
+        database.executescript("UPDATE outcome SET value = 0 WHERE key = 'samples'; DELETE FROM data")
+    push(tmp_path / "short" / "a.sqlite", server.url)
+    assert server.ask("SELECT max(samples), max(complete) FROM trackers WHERE job = 'short'") == "0\t1\n"
+    assert report_of(gpu_tracker, ["report"], f"{server.url}/short") == report_of(gpu_tracker, ["report"], str(tmp_path / "short"))
+
+
 def report_of(gpu_tracker, words, name):
     done = subprocess.run([gpu_tracker, *words, name, "-f", "json"], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
