@@ -122,9 +122,11 @@ void gt_spool_end(struct gt_spool *spool)
 /* One that was never made is waited for by nobody. */
 bool gt_spool_wait(const struct gt_spool *spool, double seconds)
 {
+    char refused[PATH_MAX + 16];
     int64_t end = gt_clock_monotonic(&gt_clock_system) + (int64_t)(seconds * 1e9);
+    snprintf(refused, sizeof refused, "%s/" GT_SPOOL_REFUSED, spool->folder);
     while (access(spool->recording, F_OK) == 0) {
-        if (gt_clock_monotonic(&gt_clock_system) >= end)
+        if (gt_clock_monotonic(&gt_clock_system) >= end || access(refused, F_OK) == 0)
             return false;
         gt_sleep(0.02);
     }
