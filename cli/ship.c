@@ -12,12 +12,14 @@
 
 #include "api/program.h"
 #include "base/file.h"
+#include "base/rank.h"
 #include "message.h"
 
 enum { NICENESS = 10 };
 
 struct ship {
     struct gt_spool *spool;
+    const char *netrc_file, *token_file;
 };
 
 static void become_shipper(const struct ship *ship, const struct options *options)
@@ -58,6 +60,18 @@ static void start(const struct ship *ship, const struct options *options)
         waitpid(pid, NULL, 0);
 }
 
+/* Launchers end all ranks of a job when one of them fails. What is kept with a recording is not asked for then, either. */
+static int do_without(struct options *options, const struct gt_error *error)
+{
+    say("nothing is recorded: %s", error->text);
+    options->tracking_file = NULL;
+    options->blocks = false;
+    options->blocks_from = NULL;
+    options->blocks_memory = NULL;
+    options->python_blocks.count = 0;
+    return 0;
+}
+
 int ship_begin(struct ship **ret, struct options *options)
 {
     int has_job;
@@ -69,12 +83,29 @@ int ship_begin(struct ship **ret, struct options *options)
     int status = ship ? gt_engine_spool_open(&ship->spool, options->tracking_file, &error) : -ENOMEM;
     if (status < 0) {
         free(ship);
-        return say_failure(status, &error);
+        bool is_dispensable = exit_status_of(status) != EXIT_USAGE && !options->strict_recording;
+        return is_dispensable && gt_rank_has_others() ? do_without(options, &error) : say_failure(status, &error);
     }
     options->tracking_file = (char *)gt_engine_spool_recording(ship->spool);
+    ship->netrc_file = options->netrc_file;
+    ship->token_file = options->token_file;
     start(ship, options);
     *ret = ship;
     return 0;
+}
+
+const char *ship_address(const struct ship *ship)
+{
+    return ship ? gt_engine_spool_address(ship->spool) : NULL;
+}
+
+/* The line to be typed logs in as this process did. */
+static void say_unsent(const struct ship *ship, const char *saved)
+{
+    const char *netrc = ship->netrc_file, *token = ship->token_file, *end = "' ";
+    say("the recording is not on the server yet; send it with: gpu-tracker push %s%s%s%s%s%s%s '%s'",
+        netrc ? "--netrc-file '" : "", netrc ? netrc : "", netrc ? end : "", token ? "--token-file '" : "",
+        token ? token : "", token ? end : "", saved, gt_engine_spool_address(ship->spool));
 }
 
 void ship_end(struct ship *ship)
@@ -87,8 +118,7 @@ void ship_end(struct ship *ship)
     if (status < 0)
         say("the recording is not on the server, and stays in %s: %s", gt_engine_spool_folder(ship->spool), error.text);
     else if (status == 0)
-        say("the recording is not on the server yet; send it with: gpu-tracker push %s '%s'", saved,
-            gt_engine_spool_address(ship->spool));
+        say_unsent(ship, saved);
     gt_engine_spool_close(ship->spool);
     free(ship);
 }

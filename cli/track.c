@@ -86,7 +86,8 @@ struct track {
     struct gt_block_injection injection;
     struct gt_python_hooks hooks;
     struct gt_group *group;
-    bool is_strict; /* what could not be recorded or reported makes the exit status */
+    const char *address; /* to which the recording is sent, or NULL */
+    bool is_strict;      /* what could not be recorded or reported makes the exit status */
 };
 
 /* Many launchers end all ranks of a job when one of them fails: a rank whose recording cannot be made goes on without. */
@@ -136,6 +137,23 @@ static void tell_of_folder(struct track *track)
     watch_warn(&track->watch, sentence);
 }
 
+/* `pattern` as it was typed, with its %j. */
+static void tell_of_job(struct track *track, const char *pattern)
+{
+    struct gt_buffer job = {0};
+    char sentence[500];
+    const char *place = pattern ? strstr(pattern, "%j") : NULL;
+    if (place && !gt_rank_job_is_told() && gt_rank_job(&job) > 0) {
+        snprintf(
+            sentence, sizeof sentence,
+            "no scheduler or launcher tells the number of this job: %%j is %.200s, for the ranks started together on "
+            "this machine; GPU_TRACKER_JOB=NAME gives all ranks a name",
+            job.data);
+        watch_warn(&track->watch, sentence);
+    }
+    gt_buffer_release(&job);
+}
+
 /* Everything that can be wrong is found here, before anything is started or written. */
 static int prepare(struct track *track, const struct options *options, bool as_original)
 {
@@ -161,6 +179,8 @@ static int prepare(struct track *track, const struct options *options, bool as_o
         status = gt_rules_check(options->limits.value, &error);
     if (status >= 0)
         tell_of_folder(track);
+    if (status >= 0)
+        tell_of_job(track, options->tracking_file);
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
@@ -223,6 +243,7 @@ static int conclude(struct track *track, const struct options *options, char **w
         error = (struct gt_error){0};
     }
     *collected = collect_blocks(track, options);
+    gt_tracker_sent_to(track->watch.tracker, track->address);
     char *change = words ? past_keep(options, track->watch.tracker, words) : NULL;
     int status = gt_tracker_report(track->watch.tracker, &report, &error);
     bool is_noted = change && status >= 0 && gt_report_note(report, "change", change) > 0 && track->output.is_brief;
@@ -487,7 +508,7 @@ static int judge(const struct track *track, const struct options *options)
     return broken < 0 ? say_failure(broken, &error) : broken ? EXIT_BROKEN_RULE : 0;
 }
 
-static int track_prepared(const struct options *options, char **words, bool as_original)
+static int track_prepared(const struct options *options, char **words, bool as_original, const char *address)
 {
     struct track track;
     int status = prepare(&track, options, as_original);
@@ -499,6 +520,7 @@ static int track_prepared(const struct options *options, char **words, bool as_o
         return status;
     char *text = command_text(words);
     track.settings.command = text;
+    track.address = address;
     note_launcher(&track, words);
     status = start(&track, options, words);
     if (!status) {
@@ -523,12 +545,12 @@ int track_command(const struct options *options, char **words, bool as_original)
     int status = ship_begin(&ship, &own);
     if (status)
         return status;
-    status = track_prepared(&own, words, as_original);
+    status = track_prepared(&own, words, as_original, ship_address(ship));
     ship_end(ship);
     return status;
 }
 
-static int track_prepared_process(const struct options *options, pid_t pid)
+static int track_prepared_process(const struct options *options, pid_t pid, const char *address)
 {
     struct track track;
     struct gt_error error = {0};
@@ -536,6 +558,7 @@ static int track_prepared_process(const struct options *options, pid_t pid)
     if (status)
         return status;
     track.watch.main = pid;
+    track.address = address;
     status_prepare(&track.watch.status, options->progress);
     signals_take_ending(&track.watch.signals);
     status = gt_tracker_open(&track.watch.tracker, pid, &track.settings, &error);
@@ -561,7 +584,7 @@ int track_process(const struct options *options, pid_t pid)
     int status = ship_begin(&ship, &own);
     if (status)
         return status;
-    status = track_prepared_process(&own, pid);
+    status = track_prepared_process(&own, pid, ship_address(ship));
     ship_end(ship);
     return status;
 }

@@ -132,6 +132,9 @@ const char *gt_engine_spool_address(const struct gt_spool *spool); /* with its p
 int gt_engine_spool_end(struct gt_spool *spool, char *saved, size_t size, struct gt_error *error);
 void gt_engine_spool_close(struct gt_spool *spool);
 
+/* What a tracker records is sent to this address, which outlives it: its report names the job there. */
+void gt_tracker_sent_to(struct gt_tracker *tracker, const char *url);
+
 /* ---- A line about a job -------------------------------------------------------------------------------------------- */
 /* One line about a job that this process tracks: how it is, how far, and how long it will still take. */
 struct gt_status;

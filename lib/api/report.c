@@ -241,7 +241,7 @@ static int use_outcome(struct gt_recording *recording, struct gt_summary *summar
     int status = choose(&machine, own, error);
     if (status >= 0 && join->meter)
         status = meter_join_outcome(join, summary->last_real_ns, &outcome, error);
-    struct gt_usage_sources sources = {&machine, summary, &outcome, path};
+    struct gt_usage_sources sources = {&machine, summary, &outcome, path, NULL};
     if (status >= 0)
         status = use->of(&sources, use->context, error);
     if (outcome.provenance != provenance)

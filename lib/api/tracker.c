@@ -2,14 +2,18 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analyse/usage/usage.h"
+#include "api/program.h"
 #include "base/grow.h"
 #include "collect/process/kernel.h"
 #include "collect/process/process.h"
+#include "engine/shipment.h"
+#include "store/address.h"
 
 /* ---- Telling the caller ------------------------------------------------------------------------------------------ */
 
@@ -310,13 +314,35 @@ int gt_tracker_finish(struct gt_tracker *tracker, struct gt_error *error)
     return unlocked < 0 ? unlocked : finished < 0 ? finished : status;
 }
 
+void gt_tracker_sent_to(struct gt_tracker *tracker, const char *url)
+{
+    tracker->url = url;
+}
+
+/* "clickhouse://HOST/DATABASE/JOB"; "" when it is sent nowhere. */
+static void find_address(const struct gt_tracker *tracker, char *ret, size_t size)
+{
+    struct gt_address parts;
+    char name[800], job[600];
+    *ret = '\0';
+    if (!tracker->url || !gt_recorder_has_recording(&tracker->recorder) ||
+        gt_address_read(&parts, tracker->url, NULL) < 0)
+        return;
+    gt_address_name(name, sizeof name, &parts);
+    gt_shipment_name_job(job, sizeof job, &tracker->recorder.machine, parts.jobs);
+    snprintf(ret, size, "%s/%s", name, job);
+}
+
 int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
 {
+    char address[1500];
     struct gt_recorder *recorder = &tracker->recorder;
+    find_address(tracker, address, sizeof address);
     struct gt_usage_sources sources = {.machine = &recorder->machine,
                                        .summary = &recorder->summary,
                                        .outcome = &recorder->outcome,
-                                       .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL};
+                                       .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL,
+                                       .address = *address ? address : NULL};
     if (recorder->is_finished)
         return gt_usage_report(ret, &sources, error);
     struct gt_outcome outcome = {0};

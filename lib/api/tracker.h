@@ -12,6 +12,7 @@
 struct gt_tracker {
     struct gt_tracker_options options; /* its strings are copies */
     struct gt_recorder recorder;
+    const char *url; /* of the server that the recording is sent to, or NULL */
     struct gt_schedule schedule;
     int pidfd;       /* of the main process, or -1 */
     char **sentence; /* warnings that wait until the lock is free */

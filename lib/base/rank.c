@@ -1,30 +1,40 @@
 #include "base/rank.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/rank_launch.h"
+
+static const char TORCHRUN[] = "torchrun";
 
 /* Nearest first: each is started inside the ones below. Where a name says little by itself, the launcher's others have to be set, too. */
 static const struct launcher {
     const char *rank, *local, *size; /* NULL where none is told */
     const char *needs;
     const char *name;
+    const char *here; /* how many ranks this machine has */
 } launchers[] = {
-    {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "torchrun"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", NULL, "OpenMPI"},
-    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE", NULL, "MVAPICH"},
-    {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE", NULL, "Horovod"},
-    {"PALS_RANKID", "PALS_LOCAL_RANKID", NULL, NULL, "PALS"},
-    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_SIZE", NULL, "jsrun"},
-    {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", NULL, "PMI"}, /* MPICH, Intel MPI, Cray */
-    {"PMIX_RANK", NULL, NULL, NULL, "PMIx"},
-    {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", NULL, "Flux"},
-    {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID", "srun"},
-    {"RANK", NULL, "WORLD_SIZE", NULL, "Kubernetes"}, /* of the pod, under PyTorchJob */
-    {"JOB_COMPLETION_INDEX", NULL, NULL, NULL, "Kubernetes"},
-    {"VC_TASK_INDEX", NULL, NULL, NULL, "Volcano"},
-    {"SLURM_PROCID", NULL, NULL, NULL, "Slurm"}, /* 0, of a batch script */
+    {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", TORCHRUN, "LOCAL_WORLD_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", NULL, "OpenMPI",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE", NULL, "MVAPICH",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE", NULL, "Horovod", "HOROVOD_LOCAL_SIZE"},
+    {"PALS_RANKID", "PALS_LOCAL_RANKID", NULL, NULL, "PALS", NULL},
+    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_SIZE", NULL, "jsrun", NULL},
+    {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", NULL, "PMI", "MPI_LOCALNRANKS"}, /* MPICH, Intel MPI, Cray */
+    {"PMIX_RANK", NULL, NULL, NULL, "PMIx", NULL},
+    {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", NULL, "Flux", NULL},
+    {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID", "srun", NULL},
+    {"RANK", NULL, "WORLD_SIZE", NULL, "Kubernetes", NULL}, /* of the pod, under PyTorchJob */
+    {"JOB_COMPLETION_INDEX", NULL, NULL, NULL, "Kubernetes", NULL},
+    {"VC_TASK_INDEX", NULL, NULL, NULL, "Volcano", NULL},
+    {"SLURM_PROCID", NULL, NULL, NULL, "Slurm", NULL}, /* 0, of a batch script */
 };
 
 static const struct {
@@ -41,7 +51,10 @@ static const char *find_own(const void *context, const char *name)
     return getenv(name);
 }
 
-static const struct gt_rank_environment own = {find_own, NULL};
+static struct gt_rank_environment own(void)
+{
+    return (struct gt_rank_environment){.find = find_own, .pid = getpid()};
+}
 
 static const char *value_of(const struct gt_rank_environment *environment, const char *name)
 {
@@ -81,18 +94,70 @@ void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *
 
 const char *gt_rank(void)
 {
-    const struct launcher *launcher = nearest(&own);
-    return launcher ? value_of(&own, launcher->rank) : NULL;
+    const struct gt_rank_environment environment = own();
+    const struct launcher *launcher = nearest(&environment);
+    return launcher ? value_of(&environment, launcher->rank) : NULL;
 }
 
 bool gt_rank_has_others(void)
 {
     struct gt_rank_place place;
-    gt_rank_place(&place, &own);
+    const struct gt_rank_environment environment = own();
+    gt_rank_place(&place, &environment);
     return place.size > 0 ? place.size > 1 : place.rank > 0;
 }
 
-static int add_job(struct gt_buffer *out, const struct gt_rank_environment *environment)
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+/* Adds what is safe in names of files, and what parts of a job's name are not joined with. */
+static void add_safely(struct gt_buffer *out, const char *text)
+{
+    for (; *text; text++)
+        gt_buffer_char(out, isalnum((unsigned char)*text) || *text == '-' || *text == '_' ? *text : '_');
+}
+
+static bool is_on_one_machine(const struct gt_rank_environment *environment, const struct launcher *launcher)
+{
+    long here = number_of(environment, launcher->here);
+    return here > 0 && here == number_of(environment, launcher->size);
+}
+
+/* mpirun counts its launches by its host and pid: what else differs between two of them is added. */
+static void add_launch_key(struct gt_buffer *out, const struct gt_rank_environment *environment,
+                           const struct launcher *launcher)
+{
+    static const char *const keys[] = {"OMPI_MCA_orte_precondition_transports", "OMPI_MCA_orte_hnp_uri"};
+    struct gt_rank_launch launch;
+    const char *key = NULL;
+    for (size_t i = 0; !key && i < sizeof keys / sizeof *keys; i++)
+        key = value_of(environment, keys[i]);
+    if (key)
+        gt_buffer_printf(out, "-%08x", (unsigned)gt_hash(key, strlen(key)));
+    else if (environment->pid && is_on_one_machine(environment, launcher) &&
+             gt_rank_launch_find(&launch, environment->root, environment->pid, launcher->rank) >= 0)
+        gt_buffer_printf(out, "-%llu", launch.start);
+}
+
+/* 1, 0 when the launcher tells none, or -ENOMEM. */
+static int add_launcher_id(struct gt_buffer *out, const struct gt_rank_environment *environment)
+{
+    const struct launcher *launcher = nearest(environment);
+    const char *torch = value_of(environment, "TORCHELASTIC_RUN_ID"), *space = value_of(environment, "PMIX_NAMESPACE");
+    if (!launcher)
+        return 0;
+    if (torch && strcmp(torch, "none") != 0 && launcher->name == TORCHRUN) {
+        add_safely(out, torch);
+    } else if (space) {
+        add_safely(out, space);
+        add_launch_key(out, environment, launcher);
+    } else {
+        return 0;
+    }
+    return out->failed ? out->failed : 1;
+}
+
+/* 1, 0 when there is none, or -ENOMEM. */
+static int add_id(struct gt_buffer *out, const struct gt_rank_environment *environment)
 {
     for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
         const char *id = value_of(environment, schedulers[i].id),
@@ -103,12 +168,52 @@ static int add_job(struct gt_buffer *out, const struct gt_rank_environment *envi
         int status = gt_buffer_printf(out, "%s%s%s", id, is_element ? "_" : "", is_element ? element : "");
         return status < 0 ? status : 1;
     }
-    return 0;
+    return add_launcher_id(out, environment);
+}
+
+/* The ranks that one process of this machine started. */
+static int add_launch(struct gt_buffer *out, const struct gt_rank_environment *environment)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    struct gt_rank_launch launch;
+    const struct launcher *launcher = nearest(environment);
+    if (!launcher || !environment->pid)
+        return 0;
+    int status = gt_rank_launch_find(&launch, environment->root, environment->pid, launcher->rank);
+    if (status < 0)
+        return 0;
+    gethostname(host, sizeof host - 1);
+    add_safely(out, host);
+    status = gt_buffer_printf(out, "-%d-%llu", (int)launch.pid, launch.start);
+    return status < 0 ? status : 1;
+}
+
+/* torchrun starts all of its ranks again when one fails. */
+static void add_attempt(struct gt_buffer *out, const struct gt_rank_environment *environment)
+{
+    const struct launcher *launcher = nearest(environment);
+    long restarts = launcher && launcher->name == TORCHRUN ? number_of(environment, "TORCHELASTIC_RESTART_COUNT") : 0;
+    if (restarts > 0 && out->length)
+        gt_buffer_printf(out, "+%ld", restarts);
 }
 
 int gt_rank_job(struct gt_buffer *out)
 {
-    return add_job(out, &own);
+    const struct gt_rank_environment environment = own();
+    int status = add_id(out, &environment);
+    if (!status)
+        status = add_launch(out, &environment);
+    add_attempt(out, &environment);
+    return status;
+}
+
+bool gt_rank_job_is_told(void)
+{
+    struct gt_buffer id = {0};
+    const struct gt_rank_environment environment = own();
+    int status = add_id(&id, &environment);
+    gt_buffer_release(&id);
+    return status != 0;
 }
 
 /* The parts of a heterogeneous job of Slurm are one job, and the elements of an array have its number and their own. */
@@ -135,10 +240,12 @@ static void add_slurm_job(struct gt_buffer *out, const struct gt_rank_environmen
 void gt_rank_job_name(char *ret, size_t size, const struct gt_rank_environment *environment)
 {
     struct gt_buffer out = {0};
+    const struct launcher *launcher = nearest(environment);
     if (!value_of(environment, "GPU_TRACKER_JOB") && value_of(environment, "SLURM_JOB_ID"))
         add_slurm_job(&out, environment);
-    else
-        add_job(&out, environment);
+    else if (add_id(&out, environment) == 0 && launcher && is_on_one_machine(environment, launcher))
+        add_launch(&out, environment);
+    add_attempt(&out, environment);
     snprintf(ret, size, "%s", out.data ? out.data : "");
     gt_buffer_release(&out);
 }

@@ -4,15 +4,20 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/buffer.h"
+#include "base/root.h"
 
 /* The rank as text, or NULL outside of parallel jobs. The nearest launcher wins: mpirun inside a batch script of Slurm counts its own
  * ranks, while Slurm's variables say 0 in each of them. */
 const char *gt_rank(void);
-/* Append the number of the job that a scheduler, or GPU_TRACKER_JOB, gave, with the number in the array where elements share the first.
- * 1, 0 when there is none, or -ENOMEM. */
+/* Append the number of the job that GPU_TRACKER_JOB, a scheduler or the launcher gave, with the number in the array where elements share
+ * the first. Of ranks without one, a word that is the same in all that one launcher started on this machine. 1, 0 when there is none, or
+ * -ENOMEM. */
 int gt_rank_job(struct gt_buffer *out);
+/* False: it would be such a word. */
+bool gt_rank_job_is_told(void);
 /* The job is known to have more ranks than this one. */
 bool gt_rank_has_others(void);
 
@@ -20,6 +25,8 @@ bool gt_rank_has_others(void);
 struct gt_rank_environment {
     const char *(*find)(const void *context, const char *name);
     const void *context;
+    const struct gt_root *root; /* where the process is; NULL: this machine */
+    pid_t pid;                  /* 0: not known */
 };
 
 /* What the environment of a process says of its place. */
@@ -29,7 +36,8 @@ struct gt_rank_place {
 };
 
 void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *environment);
-/* Writes the name of the job for all trackers of it, "[cluster:]id[.step][+restart]"; "" without a scheduler and GPU_TRACKER_JOB. */
+/* Writes the name of the job for all trackers of it, "[cluster:]id[.step][+restart]"; "" when nothing tells it, as
+ * of ranks that may be on several machines. */
 void gt_rank_job_name(char *ret, size_t size, const struct gt_rank_environment *environment);
 
 #endif

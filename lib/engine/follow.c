@@ -134,6 +134,18 @@ static void tell(struct follower *follower, const struct gt_error *problem)
     follower->is_told = true;
 }
 
+/* Trackers that have ended wait for what may still go, and only for that. */
+static void mark_refused(const char *folder, bool is_refused)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.3900s/" GT_SPOOL_REFUSED, folder);
+    int fd = is_refused ? open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    if (fd >= 0)
+        close(fd);
+    else
+        unlink(path);
+}
+
 static void settle(const struct gt_push_options *options, bool *is_settled)
 {
     if (options->settled && !*is_settled)
@@ -146,6 +158,7 @@ static void send_round(struct follower *follower)
     struct gt_error problem = {0};
     int status = gt_push_round(follower->push, &problem);
     follower->has_new_end = false;
+    mark_refused(follower->folder, status < 0 && gt_server_refused(status));
     if (status < 0)
         tell(follower, &problem);
     if (!follower->is_settled && (status < 0 || follower->followed_count))
@@ -238,6 +251,7 @@ int gt_push_follow(const char *folder, const char *address, const struct gt_push
     int lock = status >= 0 ? wait_for_turn(folder, options, stop, error) : status;
     if (lock < 0)
         return lock == -ENOENT ? 0 : lock;
+    mark_refused(folder, false); /* by the one before, perhaps */
     status = gt_push_open(&follower.push, &follower.address, options, error);
     if (status >= 0)
         work(&follower, stop);
@@ -245,6 +259,7 @@ int gt_push_follow(const char *folder, const char *address, const struct gt_push
         forget(&follower, follower.followed_count - 1);
     free(follower.followed);
     gt_push_close(follower.push);
+    mark_refused(folder, false);
     clear(folder);
     close(lock);
     return status;

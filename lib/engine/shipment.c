@@ -25,16 +25,21 @@ static const char *node_of(const struct gt_machine *machine)
     return *machine->node ? machine->node : machine->host;
 }
 
+void gt_shipment_name_job(char *ret, size_t size, const struct gt_machine *machine, const char *job)
+{
+    if (*job || *machine->job)
+        snprintf(ret, size, "%s", *job ? job : machine->job);
+    else
+        snprintf(ret, size, "%s-%d-%lld", *machine->host ? machine->host : "host", (int)machine->pid,
+                 (long long)(machine->start_real_ns / GT_SECOND));
+    clean(ret);
+}
+
 static void name_job(struct gt_shipment *shipment, const char *job)
 {
     const struct gt_machine *machine = &shipment->machine;
-    if (*job || *machine->job)
-        snprintf(shipment->job, sizeof shipment->job, "%s", *job ? job : machine->job);
-    else
-        snprintf(shipment->job, sizeof shipment->job, "%s-%d-%lld", *machine->host ? machine->host : "host",
-                 (int)machine->pid, (long long)(machine->start_real_ns / GT_SECOND));
+    gt_shipment_name_job(shipment->job, sizeof shipment->job, machine, job);
     snprintf(shipment->node, sizeof shipment->node, "%s", *node_of(machine) ? node_of(machine) : "node");
-    clean(shipment->job);
     clean(shipment->node);
 }
 

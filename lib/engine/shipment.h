@@ -37,6 +37,8 @@ struct gt_shipment {
 /* Look at a recording. `job` is the name of the job, "" for what the recording says. */
 int gt_shipment_open(struct gt_shipment **ret, const char *path, const char *job, struct gt_error *error);
 void gt_shipment_close(struct gt_shipment *shipment);
+/* Name the job that a recording is of on a server, as gt_shipment_open does. */
+void gt_shipment_name_job(char *ret, size_t size, const struct gt_machine *machine, const char *job);
 /* The number for a tracker without a rank, and for one whose rank another tracker of the job has. */
 uint32_t gt_shipment_own_source(const struct gt_shipment *shipment);
 /* Go back to what the server has for sure: nobody knows what became of the rest. */

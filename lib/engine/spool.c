@@ -27,6 +27,18 @@ static const char *find_variable(const void *context, const char *name)
     return getenv(name);
 }
 
+/* The ranks of a launch share one, also where no variable tells the job. */
+static void name_job(char *ret, size_t size)
+{
+    struct gt_buffer launch = {0};
+    gt_rank_job_name(ret, size, &(struct gt_rank_environment){.find = find_variable, .pid = getpid()});
+    if (!*ret && gt_rank_job(&launch) > 0)
+        snprintf(ret, size, "%s", launch.data);
+    else if (!*ret)
+        snprintf(ret, size, "process-%d", (int)getpid());
+    gt_buffer_release(&launch);
+}
+
 /* Whoever may write to it could have a tracker write over files of this user. */
 static int make_private(const char *folder, struct gt_error *error)
 {
@@ -49,12 +61,9 @@ static int make_folder(struct gt_spool *spool, struct gt_error *error)
                          : given && *given         ? given
                          : temporary && *temporary ? temporary
                                                    : "/tmp";
-    const struct gt_rank_environment own = {find_variable, NULL};
     char name[800], job[160];
     gt_address_name(name, sizeof name, &spool->address);
-    gt_rank_job_name(job, sizeof job, &own);
-    if (!*job)
-        snprintf(job, sizeof job, "process-%d", (int)getpid());
+    name_job(job, sizeof job);
     for (char *p = job; *p; p++)
         *p = *p == '/' ? '_' : *p;
     int length = snprintf(spool->folder, sizeof spool->folder, "%s/gpu-tracker-%u", around, (unsigned)geteuid());
@@ -113,9 +122,11 @@ void gt_spool_end(struct gt_spool *spool)
 /* One that was never made is waited for by nobody. */
 bool gt_spool_wait(const struct gt_spool *spool, double seconds)
 {
+    char refused[PATH_MAX + 16];
     int64_t end = gt_clock_monotonic(&gt_clock_system) + (int64_t)(seconds * 1e9);
+    snprintf(refused, sizeof refused, "%s/" GT_SPOOL_REFUSED, spool->folder);
     while (access(spool->recording, F_OK) == 0) {
-        if (gt_clock_monotonic(&gt_clock_system) >= end)
+        if (gt_clock_monotonic(&gt_clock_system) >= end || access(refused, F_OK) == 0)
             return false;
         gt_sleep(0.02);
     }

@@ -11,6 +11,7 @@
 #include "store/address.h"
 
 #define GT_SPOOL_LOCK ".lock"
+#define GT_SPOOL_REFUSED ".refused" /* in a folder: the server refuses, and to wait for it is no use */
 
 struct gt_spool {
     struct gt_address address;
@@ -23,7 +24,7 @@ struct gt_spool {
 int gt_spool_begin(struct gt_spool *ret, const char *pattern, struct gt_error *error);
 /* The recording is finished, and may be removed when it was sent. */
 void gt_spool_end(struct gt_spool *spool);
-/* Wait until it was sent. Returns true where it was. */
+/* Wait until it was sent, or refused. Returns true where it was sent. */
 bool gt_spool_wait(const struct gt_spool *spool, double seconds);
 /* Move it into the folder gpu-tracker-unsent/JOB of the working folder, with all that belongs to it; `ret` gets its new name. */
 int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct gt_error *error);

@@ -267,7 +267,8 @@ void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
         ssize_t length = gt_root_read_process(root, machine->pid, "environ", environment.text, ENVIRONMENT_SIZE);
         environment.length = length > 0 ? (size_t)length : 0;
         read_environment(machine, &environment);
-        gt_place_read(machine, root, &(struct gt_rank_environment){find_for_rank, &environment}, groups);
+        gt_place_read(machine, root, &(struct gt_rank_environment){find_for_rank, &environment, root, machine->pid},
+                      groups);
     }
     free(environment.text);
     read_groups(machine, root, groups);

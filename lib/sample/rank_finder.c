@@ -91,7 +91,7 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
         join(process, parent->rank);
     if ((process->is_forked && !process->is_main) || !read_environment(root, process->pid, &text))
         return 0;
-    gt_rank_place(&place, &(struct gt_rank_environment){find_variable, &text});
+    gt_rank_place(&place, &(struct gt_rank_environment){.find = find_variable, .context = &text});
     if (!finder->has_base && process->is_main) {
         finder->has_base = true;
         finder->base = place;

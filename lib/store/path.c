@@ -84,9 +84,10 @@ static int add_job(struct gt_buffer *out, const char *pattern, struct gt_error *
     struct gt_buffer job = {0};
     int status = gt_rank_job(&job);
     if (status == 0)
-        status = gt_error_set(error, EINVAL,
-                              "%s: %%j needs a job id, and neither GPU_TRACKER_JOB nor a scheduler's variable is set",
-                              pattern);
+        status = gt_error_set(
+            error, EINVAL,
+            "%s: %%j needs a job id, and neither GPU_TRACKER_JOB nor a scheduler's or launcher's variable is set",
+            pattern);
     else if (status > 0)
         add_without_slashes(out, job.data);
     gt_buffer_release(&job);

@@ -300,6 +300,16 @@ def test_a_request_is_that_of_the_folder(server, job, gpu_tracker, kind):
     assert ask(f"{server.url}/77") == of_folder
 
 
+def test_a_rank_without_samples_counts(server, gpu_tracker, tmp_path, push):
+    subprocess.run([gpu_tracker, "run", "--no-history", "-q", "--tf", "short/a.sqlite", "--", "true"], cwd=tmp_path, check=True,
+                   env={**os.environ, "GPU_TRACKER_JOB": "short"}, capture_output=True)
+    with sqlite3.connect(tmp_path / "short" / "a.sqlite") as database:  # as where the command ended before the first
+        database.executescript("UPDATE outcome SET value = 0 WHERE key = 'samples'; DELETE FROM data")
+    push(tmp_path / "short" / "a.sqlite", server.url)
+    assert server.ask("SELECT max(samples), max(complete) FROM trackers WHERE job = 'short'") == "0\t1\n"
+    assert report_of(gpu_tracker, ["report"], f"{server.url}/short") == report_of(gpu_tracker, ["report"], str(tmp_path / "short"))
+
+
 def report_of(gpu_tracker, words, name):
     done = subprocess.run([gpu_tracker, *words, name, "-f", "json"], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
@@ -387,6 +397,27 @@ def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp
     refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                              check=False)
     assert refused.returncode == 2 and '"flash" is no option' in refused.stderr
+
+
+def test_a_run_names_its_job_on_the_server(server, gpu_tracker, tmp_path):
+    line = [gpu_tracker, "run", "--no-history", "--tf", f"{server.url}?flush=0.2&wait=60&spool={tmp_path}", "--", "sleep", "0.1"]
+    for name in ("named", ""):
+        done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=True, env={**os.environ, "GPU_TRACKER_JOB": name})
+        job = re.search(r"all figures: gpu-tracker report\s+(\S+)\s+-o", done.stderr)[1].strip("'")
+        assert job.startswith(f"{server.url}/{name}"), done.stderr
+        subprocess.run([gpu_tracker, "report", job], check=True, capture_output=True)
+
+
+def test_a_server_that_refuses_is_not_waited_for(server, gpu_tracker, tmp_path):
+    (tmp_path / "my netrc").write_text("machine 127.0.0.1 login tracker password wrong")
+    (tmp_path / "my netrc").chmod(0o600)
+    for user, database, words in (("", "nowhere", []), ("tracker@", "default", ["--netrc-file", "my netrc"])):
+        url = f"clickhouse://{user}127.0.0.1:{server.port}/{database}/refused?wait=300&spool={tmp_path}"
+        done = subprocess.run([gpu_tracker, "run", "--no-history", "-q", *words, "--tf", url, "--", "sh", "-c", "exit 7"], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 7
+        option = "--netrc-file 'my netrc' " if words else ""
+        assert f"send it with: gpu-tracker push {option}gpu-tracker-unsent/" in done.stderr, done.stderr
 
 
 def test_certificates_are_checked(server, real, push, tmp_path):

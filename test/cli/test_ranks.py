@@ -2,6 +2,7 @@
 import csv
 import itertools
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -45,6 +46,18 @@ def test_a_single_rank_that_cannot_be_recorded_is_refused(rank, tmp_path):
         process = rank(0, "--tf", "run.sqlite", *words, "--", "true", **variables)
         _, complaints = process.communicate(timeout=60)
         assert process.returncode == 125 and "run.sqlite exists already" in complaints
+
+
+@pytest.mark.parametrize("more", [[], ["--blocks", "--python-blocks", "f"]])
+def test_a_spool_that_cannot_be_made_ends_no_rank(rank, more):
+    url = "clickhouse://127.0.0.1:1/default/x"
+    process = rank(1, "--tf", url, *more, "--", "sh", "-c", "exit 5", TMPDIR="/proc/nodir", GPU_TRACKER_SPOOL="")
+    _, complaints = process.communicate(timeout=60)
+    assert process.returncode == 5 and "nothing is recorded: /proc/nodir" in complaints, complaints
+    for variables, words in (({"OMPI_COMM_WORLD_SIZE": "1"}, []), ({}, ["--strict-recording"])):
+        process = rank(0, "--tf", url, *words, "--", "true", GPU_TRACKER_SPOOL="/proc/nodir", **variables)
+        _, complaints = process.communicate(timeout=60)
+        assert process.returncode == 125 and "/proc/nodir" in complaints, complaints
 
 
 def test_a_wrong_value_is_refused_in_each_rank(rank, tmp_path):
@@ -91,3 +104,47 @@ def test_what_is_not_known_of_the_place_is_missing(gpu_tracker, tmp_path):
                        capture_output=True)
         found = facts_of(tmp_path / f"run.{suffix}")
         assert [found[name] for name in ("job", "launcher", "rank", "local_rank", "world_size")] == [""] * 5
+
+
+TORCHRUN = {"LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"}
+
+
+def launch(gpu_tracker, folder, variables):
+    """Two ranks that a shell of its own starts, as a launcher does."""
+    line = (f"for r in 0 1; do RANK=$r LOCAL_RANK=$r {gpu_tracker} run --no-history --st 0.02 --tf 'job-%j/%h-%r.sqlite' -- "
+            "sh -c 'echo ran; sleep 0.1' & done; wait")
+    environment = {name: value for name, value in os.environ.items() if name != "GPU_TRACKER_JOB"}
+    return subprocess.run(["sh", "-c", line], cwd=folder, text=True, env={**environment, **variables}, capture_output=True,
+                          check=True, timeout=60)
+
+
+def jobs_in(folder):
+    return [(part.name, {facts_of(path)["job"] for path in part.iterdir()}, len(list(part.iterdir())))
+            for part in sorted(folder.iterdir())]
+
+
+def test_ranks_without_a_number_are_the_job_of_their_launch(gpu_tracker, tmp_path):
+    for _ in range(2):
+        done = launch(gpu_tracker, tmp_path, TORCHRUN)
+        assert done.stdout == "ran\nran\n" and done.stderr.count("GPU_TRACKER_JOB=NAME") == 2, done.stderr
+    found = jobs_in(tmp_path)
+    assert len(found) == 2 and all(name == f"job-{next(iter(jobs))}" and len(jobs) == 1 and count == 2
+                                   for name, jobs, count in found), found
+
+
+def test_a_second_attempt_is_recorded(gpu_tracker, tmp_path):
+    for attempt in ("0", "1"):
+        done = launch(gpu_tracker, tmp_path, {**TORCHRUN, "TORCHELASTIC_RUN_ID": "a b", "TORCHELASTIC_RESTART_COUNT": attempt})
+        assert done.stdout == "ran\nran\n" and "GPU_TRACKER_JOB" not in done.stderr
+    assert jobs_in(tmp_path) == [("job-a_b", {"a_b"}, 2), ("job-a_b+1", {"a_b+1"}, 2)]
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="there is no mpirun")
+def test_ranks_of_mpirun_are_one_job(gpu_tracker, tmp_path):
+    line = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", gpu_tracker, "run", "--no-history", "--st", "0.02",
+            "--tf", "job-%j/%h-%r.sqlite", "--", "echo", "ran"]
+    for _ in range(2):
+        done = subprocess.run(line, cwd=tmp_path, text=True, capture_output=True, check=False, timeout=60)
+        assert done.returncode == 0 and done.stdout.count("ran") == 2, done.stderr
+    found = jobs_in(tmp_path)
+    assert len(found) == 2 and all(jobs == {name.removeprefix("job-")} and count == 2 for name, jobs, count in found), found

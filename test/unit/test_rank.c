@@ -9,6 +9,8 @@
 
 #include "base/rank.h"
 
+#define TORCHRUN "LOCAL_RANK", "0", "LOCAL_WORLD_SIZE", "2", "WORLD_SIZE", "4"
+
 /* "NAME", "VALUE", ..., NULL */
 static const char *find(const void *context, const char *name)
 {
@@ -21,7 +23,7 @@ static const char *find(const void *context, const char *name)
 static void check_job(const char *const *variables, const char *expected)
 {
     char name[40];
-    gt_rank_job_name(name, sizeof name, &(struct gt_rank_environment){find, variables});
+    gt_rank_job_name(name, sizeof name, &(struct gt_rank_environment){.find = find, .context = variables});
     assert_string_equal(name, expected);
 }
 
@@ -38,13 +40,25 @@ static void test_names_of_jobs(void **state)
     check_job((const char *[]){"SLURM_JOB_ID", "42", "SLURM_RESTART_COUNT", "2", NULL}, "42+2");
     check_job((const char *[]){"SLURM_JOB_ID", "42", "SLURM_RESTART_COUNT", "0", NULL}, "42");
     check_job((const char *[]){"GPU_TRACKER_JOB", "mine", "SLURM_JOB_ID", "42", NULL}, "mine");
+    check_job((const char *[]){"PMIX_NAMESPACE", "77", "OMPI_COMM_WORLD_RANK", "1", "OMPI_MCA_orte_hnp_uri", "a", NULL},
+              "77-0eda6095");
+    check_job((const char *[]){"PMIX_NAMESPACE", "prterun-n0-7@1", "PMIX_RANK", "1", NULL}, "prterun-n0-7_1");
+    check_job((const char *[]){"RANK", "0", TORCHRUN, "TORCHELASTIC_RUN_ID", "a/../b", NULL}, "a____b");
+    check_job((const char *[]){"RANK", "0", TORCHRUN, "TORCHELASTIC_RUN_ID", "none", NULL}, "");
+    check_job((const char *[]){"RANK", "0", TORCHRUN, "TORCHELASTIC_RUN_ID", "night", "TORCHELASTIC_RESTART_COUNT", "2",
+                               NULL},
+              "night+2");
+    check_job((const char *[]){"RANK", "0", TORCHRUN, "SLURM_JOB_ID", "42", "TORCHELASTIC_RESTART_COUNT", "0", NULL},
+              "42");
+    check_job((const char *[]){"RANK", "0", TORCHRUN, "GPU_TRACKER_JOB", "x", "TORCHELASTIC_RESTART_COUNT", "1", NULL},
+              "x+1");
     check_job((const char *[]){"LSB_JOBID", "5", "LSB_JOBINDEX", "3", NULL}, "5_3");
 }
 
 static void check_place(const char *const *variables, const struct gt_rank_place *expected)
 {
     struct gt_rank_place place;
-    gt_rank_place(&place, &(struct gt_rank_environment){find, variables});
+    gt_rank_place(&place, &(struct gt_rank_environment){.find = find, .context = variables});
     assert_string_equal(place.launcher ? place.launcher : "", expected->launcher ? expected->launcher : "");
     assert_int_equal(place.rank, expected->rank);
     assert_int_equal(place.local, expected->local);

@@ -247,8 +247,9 @@ static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
         status = read_devices(state, error);
     for (size_t i = 0; i < state->count && status >= 0; i++) {
         const struct tracker *tracker = &state->tracker[i];
-        if (tracker->recorded.outcome.samples)
-            status = gt_job_add_rank(job, tracker->recording, &tracker->recorded.machine, &tracker->recorded.outcome);
+        const struct gt_outcome *outcome = &tracker->recorded.outcome;
+        if (outcome->samples || outcome->complete) /* a command may end before the first */
+            status = gt_job_add_rank(job, tracker->recording, &tracker->recorded.machine, outcome);
         else
             status = gt_job_leave_out(job, tracker->recording, "its tracker has sent no figures yet");
         if (status < 0)

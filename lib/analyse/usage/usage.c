@@ -588,8 +588,11 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
 int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
 {
     const struct gt_machine *machine = sources->machine;
-    struct gt_usage usage = {
-        .machine = machine, .summary = sources->summary, .outcome = sources->outcome, .recording = sources->recording};
+    struct gt_usage usage = {.machine = machine,
+                             .summary = sources->summary,
+                             .outcome = sources->outcome,
+                             .recording = sources->recording,
+                             .address = sources->address};
     int status = gt_unit_memory(machine->ram_unit, &usage.ram_unit, error);
     if (!status)
         status = gt_unit_memory(machine->gpu_ram_unit, &usage.gpu_ram_unit, error);

@@ -456,9 +456,10 @@ static void add_request(const struct gt_usage *usage, struct gt_node *brief)
 static void add_more(const struct gt_usage *usage, struct gt_node *brief)
 {
     char path[4096], more[sizeof path + TEXT];
-    if (usage->recording && *usage->recording)
-        quote(path, sizeof path, usage->recording);
-    if (usage->recording && *usage->recording)
+    const char *place = usage->address ? usage->address : usage->recording;
+    if (place && *place)
+        quote(path, sizeof path, place);
+    if (place && *place)
         snprintf(more, sizeof more, "all figures: gpu-tracker report %s -o run.html", path);
     else
         snprintf(more, sizeof more, "all figures: with -o run.html or --tracking-file run.sqlite");

@@ -10,6 +10,7 @@ struct gt_usage_sources {
     const struct gt_summary *summary;
     const struct gt_outcome *outcome;
     const char *recording; /* the path of the tracking file; NULL: there is none */
+    const char *address;   /* of its job on a server, to which it is sent; NULL: it stays where it is */
 };
 
 /* The same with the units of the report, as its parts take them. */
@@ -18,6 +19,7 @@ struct gt_usage {
     const struct gt_summary *summary;
     const struct gt_outcome *outcome;
     const char *recording;                    /* the path of its tracking file; NULL: there is none */
+    const char *address;                       /* of its job on a server; NULL: it stays where it is */
     double ram_unit, gpu_ram_unit, time_unit; /* bytes and seconds in one of the report's units */
 };
 
