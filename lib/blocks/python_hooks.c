@@ -200,7 +200,7 @@ static void tell_sources(const struct tally *tally)
 
 static void tell(const struct tally *tally)
 {
-    if (!tally->has_python && tally->hooks->is_any_enough && !tally->patterns)
+    if (!tally->has_python && (tally->is_without || (tally->hooks->is_any_enough && !tally->patterns)))
         return;
     if (!tally->has_python) {
         gt_warn(tally->warn, tally->context,

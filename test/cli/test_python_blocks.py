@@ -233,6 +233,26 @@ def test_the_next_sitecustomize_runs(python, blocks, tmp_path):
     assert done.stdout == alone.stdout and "theirs own" in done.stdout
 
 
+def test_a_sitecustomize_of_the_programs_own(python, blocks, tmp_path):
+    """It lies beside the program, where Python itself does not see it at its start."""
+    write(tmp_path / "sitecustomize.py", "own = 'mine'\n")
+    program = write(tmp_path / "train.py", "import sys\nprint('sitecustomize' in sys.modules)\nimport sitecustomize\nprint(sitecustomize.__file__)\n")
+    alone = subprocess.run([python, program], capture_output=True, text=True, check=True)
+    done, _ = blocks([python, program], "--python-blocks=f")
+    assert (done.returncode, done.stdout) == (0, alone.stdout) and "sitecustomize" not in done.stderr
+
+
+@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
+def test_a_python_that_is_too_old(blocks, version):
+    path = interpreter(version)
+    if not path:
+        pytest.skip(f"there is no Python {version}")
+    done, found = blocks([path, "-c", "print(1)"], "--python-blocks=f")
+    assert done.returncode == 0 and done.stdout == "1\n" and not found
+    [line] = warnings(done)
+    assert f"in Python {version}." in line and "3.8 or later" in line
+
+
 def test_one_that_fails_is_told_as_ever(blocks, tmp_path):
     write(tmp_path / "own" / "sitecustomize.py", "raise ValueError('theirs')\n")
     own = {**os.environ, "PYTHONPATH": str(tmp_path / "own")}
