@@ -316,6 +316,16 @@ static const char *wish_for_blocks(const struct options *options)
     return options->blocks_from && (!is_default || options->tracking_file) ? "blocks-from" : NULL;
 }
 
+/* The option that has been typed for --blocks-from where that is missing, or NULL. */
+static const char *wish_for_ranges(const struct options *options)
+{
+    const char *name = options->typed[OPTION_NUMBER_blocks_domains] ? "blocks-domains"
+                       : options->typed[OPTION_NUMBER_blocks_names] ? "blocks-names"
+                       : options->typed[OPTION_NUMBER_blocks_most]  ? "blocks-most"
+                                                                    : NULL;
+    return options->blocks_from ? NULL : name;
+}
+
 static int prepare_blocks(struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
@@ -323,6 +333,9 @@ static int prepare_blocks(struct track *track, const struct options *options)
     if (!wish && options->blocks_memory)
         return say_usage(
             "--blocks-memory: it is read at the borders of blocks: give --blocks-from torch or --python-blocks");
+    const char *without = wish_for_ranges(options);
+    if (without)
+        return say_usage("--%s: it chooses among the ranges of --blocks-from, which is not given", without);
     if (!wish)
         return 0;
     if (!options->tracking_file)

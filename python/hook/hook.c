@@ -1,9 +1,9 @@
 /* The extension module by which functions of a Python program that nobody changed become blocks. It is loaded by
- * share/gpu-tracker/python/sitecustomize.py into any CPython from 3.11 on, and never raises into the program: what goes wrong turns it off.
+ * share/gpu-tracker/python/sitecustomize.py into any CPython from 3.8 on, and never raises into the program: what goes wrong turns it off.
  *
  * From 3.12 on sys.monitoring asks once for each function whether it is a block, and never again about one that is not. Before, every
- * call is looked at (sys.setprofile). The calls that are open are found by their frames, which generators keep. */
-#define Py_LIMITED_API 0x030b0000
+ * call is looked at (PyEval_SetProfile). The calls that are open are found by their frames, which generators keep. */
+#define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -18,6 +18,14 @@
 #include "base/map.h"
 #include "functions.h"
 #include "memory.h"
+
+/* Not in the limited API of 3.8, but the same in every version. */
+extern const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size);
+extern void PyEval_SetProfile(int (*function)(PyObject *, struct _frame *, int, PyObject *), PyObject *object);
+#ifndef METH_FASTCALL
+#define METH_FASTCALL 0x0080
+#endif
+enum { EVENT_CALL = 0, EVENT_RETURN = 3 };
 
 enum {
     IS_OPTIMIZED = 0x1,                 /* co_flags: functions, not bodies of modules and classes */
@@ -40,8 +48,16 @@ static struct {
     struct entries open;
     PyObject *reader; /* of PyTorch's allocator, or NULL: see share/gpu-tracker/python/memory.py */
     PyObject *monitoring, *tool, *disable, *local_events; /* from 3.12 on */
-    bool has_begun, is_off;
+    PyObject *code_member;                                /* "f_code" */
+    PyObject *callback;                                   /* before 3.12 */
+    bool has_begun, is_off, has_resume;                   /* the instruction, from 3.11 on */
 } hook;
+
+static PyObject *new_reference(PyObject *object)
+{
+    Py_INCREF(object);
+    return object;
+}
 
 /* ---- what fails ---- */
 
@@ -166,18 +182,79 @@ static struct function *keep(PyObject *code, const char *name)
         hook.function_count--;
         return NULL;
     }
-    function->code = Py_NewRef(code);
+    function->code = new_reference(code);
     return function;
 }
 
+/* Nothing of the program's runs when an attribute of such an object is asked for. */
+static PyObject *attribute_of_builtin(PyObject *object, const char *name)
+{
+    bool is_builtin = object && !(PyType_GetFlags(Py_TYPE(object)) & Py_TPFLAGS_HEAPTYPE);
+    PyObject *found = is_builtin ? PyObject_GetAttrString(object, name) : NULL;
+    PyErr_Clear();
+    return found;
+}
+
+/* Of a function in the class, a class method or a property, when that is the code; else NULL. */
+static PyObject *name_in_class(PyObject *kind, PyObject *own_name, PyObject *code)
+{
+    PyObject *members = PyObject_GetAttrString(kind, "__dict__");
+    PyObject *member = members ? PyObject_GetItem(members, own_name) : NULL, *function, *its_code, *name;
+    if (!(function = attribute_of_builtin(member, "__func__")) && !(function = attribute_of_builtin(member, "fget")))
+        function = member ? new_reference(member) : NULL;
+    its_code = attribute_of_builtin(function, "__code__");
+    name = its_code == code ? attribute_of_builtin(function, "__qualname__") : NULL;
+    Py_XDECREF(members);
+    Py_XDECREF(member);
+    Py_XDECREF(function);
+    Py_XDECREF(its_code);
+    PyErr_Clear();
+    return name;
+}
+
+static PyObject *first_argument(PyObject *code, PyObject *frame)
+{
+    PyObject *count = PyObject_GetAttrString(code, "co_argcount"), *names = PyObject_GetAttrString(code, "co_varnames");
+    bool has = frame && count && names && PyLong_AsLong(count) > 0;
+    PyObject *variables = has ? PyObject_GetAttrString(frame, "f_locals") : NULL;
+    PyObject *first = variables ? PyObject_GetItem(variables, PyTuple_GetItem(names, 0)) : NULL;
+    Py_XDECREF(count);
+    Py_XDECREF(names);
+    Py_XDECREF(variables);
+    PyErr_Clear();
+    return first;
+}
+
+/* Before 3.11 code does not have it: methods are found by what they are called with, others have their own name only. */
+static PyObject *qualified_name(PyObject *code, PyObject *frame)
+{
+    PyObject *name = PyObject_GetAttrString(code, "co_qualname");
+    if (name)
+        return name;
+    PyErr_Clear();
+    PyObject *own_name = PyObject_GetAttrString(code, "co_name"), *first = first_argument(code, frame);
+    PyObject *kind = first && !PyType_Check(first) ? (PyObject *)Py_TYPE(first) : first;
+    PyObject *kinds = kind ? PyObject_GetAttrString(kind, "__mro__") : NULL;
+    for (Py_ssize_t i = 0; kinds && PyTuple_Check(kinds) && i < PyTuple_Size(kinds) && !name; i++)
+        name = name_in_class(PyTuple_GetItem(kinds, i), own_name, code);
+    Py_XDECREF(kinds);
+    Py_XDECREF(first);
+    if (!name)
+        return own_name;
+    Py_XDECREF(own_name);
+    return name;
+}
+
 /* The name of the block, or NULL. */
-static const char *name_of(PyObject *code, PyObject *globals)
+static const char *name_of(PyObject *code, PyObject *globals, PyObject *frame)
 {
     char module[1001] = "";
-    PyObject *qualified;
     if (!(flags_of(code) & IS_OPTIMIZED))
         return NULL;
-    const char *text = text_of(code, "co_qualname", &qualified), *name = NULL;
+    PyObject *qualified = qualified_name(code, frame);
+    const char *text = qualified && PyUnicode_Check(qualified) ? PyUnicode_AsUTF8AndSize(qualified, NULL) : NULL;
+    const char *name = NULL;
+    PyErr_Clear();
     if (text && globals && PyDict_Check(globals)) {
         put_module(module, sizeof module, globals);
         name = gt_hook_function(module, text);
@@ -194,7 +271,9 @@ static bool read_memory(long long figures[3])
     PyObject *read = hook.reader ? PyObject_CallFunctionObjArgs(hook.reader, NULL) : NULL;
     bool is_read = read && PyArg_ParseTuple(read, "LLL", &figures[0], &figures[1], &figures[2]);
     Py_XDECREF(read);
-    if (hook.reader && !is_read) {
+    if (hook.reader && !is_read && PyErr_ExceptionMatches(PyExc_RecursionError)) {
+        PyErr_Clear(); /* the program is as deep as it may be: only this border is not known */
+    } else if (hook.reader && !is_read) {
         Py_CLEAR(hook.reader);
         note_failure("PyTorch's allocator");
     }
@@ -249,7 +328,7 @@ static void end_call(const void *frame)
 
 static PyObject *disable(void)
 {
-    return Py_NewRef(hook.disable);
+    return new_reference(hook.disable);
 }
 
 /* PY_START: (code, offset). For a function that is a block its ends are told from now on. */
@@ -261,7 +340,7 @@ static PyObject *on_start(PyObject *self, PyObject *const *arguments, Py_ssize_t
     PyObject *code = arguments[0];
     const struct function *function = known(code);
     if (!function) {
-        const char *name = name_of(code, PyEval_GetGlobals());
+        const char *name = name_of(code, PyEval_GetGlobals(), NULL);
         if (!name)
             return disable();
         PyObject *done = PyObject_CallMethod(hook.monitoring, "set_local_events", "OOO", hook.tool, code,
@@ -339,25 +418,28 @@ static int begin_monitoring(void)
     return done ? 0 : -1;
 }
 
-/* ---- sys.setprofile ---- */
+/* ---- PyEval_SetProfile ---- */
 
-/* Of 3.11, the only version that comes here. */
-enum { YIELD_VALUE = 86, RESUME = 151 };
+/* Of the versions that come here. */
+enum { YIELD_FROM = 72, YIELD_VALUE = 86, RESUME = 151 };
 
-/* Is the frame of a generator at this instruction, with `argument` unless that is negative? */
-static bool is_at(PyObject *frame, PyObject *code, int instruction, int argument)
+/* Is this no begin and no end of a generator, but a step of it? */
+static bool goes_on(PyObject *frame, PyObject *code, bool is_call)
 {
     PyObject *last = PyObject_GetAttrString(frame, "f_lasti"), *bytes = PyObject_GetAttrString(code, "co_code");
-    Py_ssize_t at = last ? PyLong_AsSsize_t(last) : -1;
-    bool is = false;
-    if (bytes && PyBytes_Check(bytes) && at >= 0 && at + 1 < PyBytes_Size(bytes)) {
+    Py_ssize_t at = last ? PyLong_AsSsize_t(last) : -1, size = bytes && PyBytes_Check(bytes) ? PyBytes_Size(bytes) : 0;
+    bool does = false;
+    if (at >= 0 && at + 1 < size) {
         const unsigned char *place = (const unsigned char *)PyBytes_AsString(bytes) + at;
-        is = place[0] == instruction && (argument < 0 || place[1] == argument);
+        if (is_call)
+            does = !hook.has_resume || place[0] != RESUME || place[1] != 0;
+        else /* before 3.11 YIELD_FROM is executed again after each step */
+            does = place[0] == YIELD_VALUE || (!hook.has_resume && at + 2 < size && place[2] == YIELD_FROM);
     }
     Py_XDECREF(last);
     Py_XDECREF(bytes);
     PyErr_Clear();
-    return is;
+    return does;
 }
 
 static const struct function *look_up(PyObject *frame, PyObject *code)
@@ -366,7 +448,7 @@ static const struct function *look_up(PyObject *frame, PyObject *code)
     if (function || hook.function_count >= MOST_FUNCTIONS)
         return function;
     PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
-    function = keep(code, name_of(code, globals));
+    function = keep(code, name_of(code, globals, frame));
     Py_XDECREF(globals);
     if (!function)
         turn_off("sys.setprofile");
@@ -375,25 +457,33 @@ static const struct function *look_up(PyObject *frame, PyObject *code)
 
 static void profile(PyObject *frame, bool is_call)
 {
-    PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
-    const struct function *function = is_call ? look_up(frame, code) : known(code);
-    bool goes_on = function && function->is_generator &&
-                   (is_call ? !is_at(frame, code, RESUME, 0) : is_at(frame, code, YIELD_VALUE, -1));
-    if (function && function->name && !goes_on && is_call)
-        begin_call(function, frame);
-    else if (function && function->name && !goes_on)
-        end_call(frame);
-    Py_DECREF(code);
+    PyObject *code = PyObject_GetAttr(frame, hook.code_member);
+    const struct function *function = !code ? NULL : is_call ? look_up(frame, code) : known(code);
+    if (function && function->name && !(function->is_generator && goes_on(frame, code, is_call))) {
+        if (is_call)
+            begin_call(function, frame);
+        else
+            end_call(frame);
+    }
+    Py_XDECREF(code);
 }
 
-/* (frame, event, argument), where events of C functions are of no interest. */
+/* It takes no frame of Python's, so it works at the recursion limit as well, and leaves that where it was. */
+static int on_event(PyObject *self, struct _frame *frame, int event, PyObject *value)
+{
+    (void)self, (void)value;
+    if (!hook.is_off && (event == EVENT_CALL || (event == EVENT_RETURN && hook.open.count)))
+        profile((PyObject *)frame, event == EVENT_CALL);
+    return 0;
+}
+
+/* (frame, event, argument): what sys.setprofile and threading.setprofile are given. The first event of each thread brings the other. */
 static PyObject *on_profile(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)self;
-    if (hook.is_off || count < 3)
-        Py_RETURN_NONE;
-    bool is_call = PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0;
-    if (is_call || PyUnicode_CompareWithASCIIString(arguments[1], "return") == 0)
+    PyEval_SetProfile(on_event, hook.callback);
+    bool is_call = count == 3 && PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0;
+    if (!hook.is_off && is_call)
         profile(arguments[0], is_call);
     Py_RETURN_NONE;
 }
@@ -404,6 +494,7 @@ static PyObject *on_profile(PyObject *self, PyObject *const *arguments, Py_ssize
 static PyObject *start(PyObject *self, PyObject *patterns)
 {
     const char *text = PyUnicode_AsUTF8AndSize(patterns, NULL);
+    int minor;
     (void)self;
     if (!text)
         return NULL;
@@ -414,8 +505,12 @@ static PyObject *start(PyObject *self, PyObject *patterns)
     static PyMethodDef profile_method = {"on_profile", (PyCFunction)(void (*)(void))on_profile, METH_FASTCALL, NULL};
     entries_init(&hook.open);
     hook.monitoring = PySys_GetObject("monitoring"); /* borrowed from sys, which stays */
+    hook.has_resume = sscanf(Py_GetVersion(), "3.%d", &minor) == 1 && minor >= 11;
+    hook.code_member = PyUnicode_InternFromString("f_code");
+    if (!hook.monitoring && hook.code_member && (hook.callback = PyCFunction_New(&profile_method, NULL)))
+        return new_reference(hook.callback);
     if (!hook.monitoring)
-        return PyCFunction_New(&profile_method, NULL);
+        return NULL;
     if (begin_monitoring() < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -436,7 +531,7 @@ static PyObject *memory(PyObject *self, PyObject *reader)
 {
     (void)self;
     if (!hook.reader && !hook.has_begun)
-        hook.reader = Py_NewRef(reader);
+        hook.reader = new_reference(reader);
     Py_RETURN_NONE;
 }
 

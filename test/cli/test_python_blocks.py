@@ -12,7 +12,7 @@ import pytest
 
 BUILD = pathlib.Path(__file__).parents[2] / "build"
 HELPER = BUILD / "lib" / "gpu-tracker" / "gpu_tracker_hook.abi3.so"
-VERSIONS = "3.8", "3.11", "3.12", "3.13"
+VERSIONS = "3.8", "3.10", "3.11", "3.12", "3.13"
 
 PROGRAM = """
 import asyncio, multiprocessing, os, subprocess, sys, threading
@@ -88,7 +88,7 @@ def ways():
     """Each Python by each way that it has: python, environment."""
     for version in VERSIONS:
         for by in ("helper", "ctypes"):
-            if by == "ctypes" or version != "3.8":
+            if by == "helper" or version in ("3.12", "3.13"):
                 yield pytest.param((version, by), id=f"{version}-{by}")
 
 
@@ -129,7 +129,7 @@ def write(path, text):
 
 def warnings(done):
     """What the run says of blocks: spawned processes may outlive the program, and the machine be busy."""
-    others = "0.1 us slower", "still running", "  ! "
+    others = "0.2 us slower", "still running", "  ! "
     return [line for line in done.stderr.splitlines() if not any(other in line for other in others)]
 
 
@@ -140,12 +140,52 @@ def test_functions_are_blocks(python, blocks, tmp_path):
     assert done.returncode == 0 and warnings(done) == [], done.stderr
     assert done.stdout == "[] True\n"
     begun = {name.replace("train.", "", 1): counts[0] for name, counts in found.items()}
-    if "/3.8" in python:  # whose code objects do not know in what they are nested
+    if "/3.8" in python or "/3.10" in python:  # whose code objects do not know in what they are nested
         begun["nested.within"] = begun.pop("within", 0) or 1
     assert begun == FOUND
     assert all(ended == started for name, (started, ended) in found.items() if name != "train.numbers")
     has_monitoring = "3.12" in python or "3.13" in python
-    assert ("0.1 us slower" in done.stderr) == (not has_monitoring)
+    assert ("0.2 us slower" in done.stderr) == (not has_monitoring)
+
+
+RECURSION = """
+import sys
+depth = 0
+def deep():
+    global depth
+    depth += 1
+    return deep()
+def after(): return 1
+for _ in range(2):
+    try: deep()
+    except RecursionError: pass
+for _ in range(10): after()
+print(depth)
+"""
+
+
+def test_the_recursion_limit_is_the_programs(python, blocks, tmp_path):
+    """A profile function in Python would take frames of its own there, and then be dropped, or end the program."""
+    program = write(tmp_path / "train.py", RECURSION)
+    alone = subprocess.run([python, program], capture_output=True, text=True, check=True)
+    for pattern in "after", "nothing":
+        done, found = blocks([python, program], "--python-blocks", pattern)
+        assert done.returncode == 0 and "not all recorded" not in done.stderr, done.stderr
+        if "GPU_TRACKER_CTYPES" not in os.environ:  # whose callbacks take a frame or two
+            assert done.stdout == alone.stdout
+        assert found == ({"train.after": [10, 10]} if pattern == "after" else {})
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.10", "3.11"])
+def test_no_profile_function_in_python(blocks, tmp_path, monkeypatch, version):
+    path = interpreter(version)
+    if not path:
+        pytest.skip(f"there is no Python {version}")
+    monkeypatch.setenv("GPU_TRACKER_CTYPES", "1")
+    done, found = blocks([path, write(tmp_path / "train.py", RECURSION)], "--python-blocks=after")
+    assert done.returncode == 0 and not found
+    [line] = warnings(done)
+    assert f"Python {version}." in line and "gpu_tracker_hook, which did not load" in line
 
 
 def test_which_way_it_is(python, blocks):
@@ -168,6 +208,12 @@ def test_a_pattern_that_is_none(refused, pattern, place):
     assert line.endswith(f"at character {place}")
 
 
+@pytest.mark.parametrize("option", ["--blocks-domains=x", "--blocks-names=x", "--blocks-most=5"])
+def test_a_choice_among_no_ranges(refused, option):
+    name = option.partition("=")[0]
+    refused(2, f"{name}: it chooses among the ranges of --blocks-from", "run", "--tf=run.csv", "--python-blocks=f", option, "--", "touch", "x")
+
+
 def test_blocks_are_kept_with_a_file(refused):
     refused(2, "--python-blocks: the blocks are kept with a tracking file", "run", "--python-blocks=f", "--", "touch", "started")
 
@@ -185,6 +231,26 @@ def test_the_next_sitecustomize_runs(python, blocks, tmp_path):
     done, _ = blocks([python, "-c", asked], "--python-blocks=f", env=own)
     alone = subprocess.run([python, "-c", asked], env=own, capture_output=True, text=True, check=True)
     assert done.stdout == alone.stdout and "theirs own" in done.stdout
+
+
+def test_a_sitecustomize_of_the_programs_own(python, blocks, tmp_path):
+    """It lies beside the program, where Python itself does not see it at its start."""
+    write(tmp_path / "sitecustomize.py", "own = 'mine'\n")
+    program = write(tmp_path / "train.py", "import sys\nprint('sitecustomize' in sys.modules)\nimport sitecustomize\nprint(sitecustomize.__file__)\n")
+    alone = subprocess.run([python, program], capture_output=True, text=True, check=True)
+    done, _ = blocks([python, program], "--python-blocks=f")
+    assert (done.returncode, done.stdout) == (0, alone.stdout) and "sitecustomize" not in done.stderr
+
+
+@pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
+def test_a_python_that_is_too_old(blocks, version):
+    path = interpreter(version)
+    if not path:
+        pytest.skip(f"there is no Python {version}")
+    done, found = blocks([path, "-c", "print(1)"], "--python-blocks=f")
+    assert done.returncode == 0 and done.stdout == "1\n" and not found
+    [line] = warnings(done)
+    assert f"in Python {version}." in line and "3.8 or later" in line
 
 
 def test_one_that_fails_is_told_as_ever(blocks, tmp_path):

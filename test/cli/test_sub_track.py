@@ -145,7 +145,7 @@ def test_a_block_without_timepoints(cli, files):
 def test_a_block_that_never_ended(cli, files):
     (files / "open.csv").write_text(HEADER + "1,open,0,1700000002.25\n")
     done = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=open.csv", "-f", "json")
-    assert "1 calls of code blocks never ended" in done.stderr
+    assert "1 call of a code block never ended: it is told" in done.stderr
     results = json.loads(done.stdout)
     [block] = results["code_block_results"]
     assert (block["num_calls"], block["num_timepoints"], block["compute_time"]["total"]) == (0, 0, 0)

@@ -514,8 +514,10 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
         WARN(analysis, "%llu rows end a code block that never began and were left out",
              (unsigned long long)analysis->intervals.orphans);
     if (unfinished)
-        WARN(analysis, "%llu calls of code blocks never ended: they are told beside the figures, and not in them",
-             (unsigned long long)unfinished);
+        WARN(analysis, "%llu %s never ended: %s", (unsigned long long)unfinished,
+             unfinished == 1 ? "call of a code block" : "calls of code blocks",
+             unfinished == 1 ? "it is told beside the figures, and not in them"
+                             : "they are told beside the figures, and not in them");
     if (events->rows && !inside && are_samples_rare(analysis))
         WARN(analysis,
              "no timepoint of %s lies inside any code block: they were %.3g s apart, each call is shorter; "

@@ -4,9 +4,9 @@ import sys
 
 
 def _helper(folder):
-    """The extension module, which needs CPython 3.11 and its lock; None: it does not load."""
+    """The extension module, which needs CPython and its lock; None: it does not load."""
     has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()
-    if sys.implementation.name != "cpython" or sys.version_info < (3, 11) or not has_lock or "GPU_TRACKER_CTYPES" in os.environ:
+    if sys.implementation.name != "cpython" or not has_lock or "GPU_TRACKER_CTYPES" in os.environ:
         return None
     from _frozen_importlib import ModuleSpec
     from _frozen_importlib_external import ExtensionFileLoader

@@ -2,8 +2,7 @@
 import ctypes
 import sys
 
-OPTIMIZED, GENERATOR = 0x1, 0x20 | 0x80 | 0x200  # co_flags: functions, not bodies of classes; also coroutines and asynchronous generators
-MOST_FUNCTIONS = 100_000
+OPTIMIZED = 0x1  # co_flags: functions, not bodies of modules and classes
 
 
 def _stem(path):
@@ -25,20 +24,6 @@ def _module(variables):
         return own[: -len(".__main__")] if own.endswith(".__main__") else own
     file = variables.get("__file__")
     return _stem(file) if isinstance(file, str) else name
-
-
-def _qualified_name(code, frame):
-    """Before 3.11 code does not have it: methods are found by what they are called with, others have their own name only."""
-    name = getattr(code, "co_qualname", None)
-    if name is not None or not code.co_argcount:
-        return name or code.co_name
-    first = frame.f_locals.get(code.co_varnames[0])
-    for kind in getattr(first if isinstance(first, type) else type(first), "__mro__", ()):
-        member = kind.__dict__.get(code.co_name)
-        member = getattr(member, "__func__", getattr(member, "fget", member))
-        if getattr(member, "__code__", None) is code:
-            return member.__qualname__
-    return code.co_name
 
 
 class Hook:
@@ -91,16 +76,14 @@ class Hook:
             self.end(call)
 
     def start(self, patterns):
-        """Returns None, or what sys.setprofile and threading.setprofile are to be given."""
+        """By sys.monitoring. A profile function in Python would take frames of the program's recursion limit, which 3.8 dies of."""
         if self._patterns(patterns.encode("utf-8", "surrogateescape")) < 1:
-            return None
+            return
         monitoring = getattr(sys, "monitoring", None)
         if not monitoring:
-            from opcode import opmap
-
-            self.yield_value, self.resume = opmap["YIELD_VALUE"], bytes([opmap.get("RESUME", 0), 0])
-            self.yield_from = bytes([opmap["YIELD_FROM"]]) if "YIELD_FROM" in opmap else None
-            return self.on_profile
+            version = ".".join(map(str, sys.version_info[:3]))
+            self.note(f"without {version}: below 3.12 --python-blocks takes the module gpu_tracker_hook, which did not load")
+            return
         tool = 3 if monitoring.get_tool(3) is None else 4
         monitoring.use_tool_id(tool, "gpu-tracker")
         events, self.disable = monitoring.events, monitoring.DISABLE
@@ -109,14 +92,12 @@ class Hook:
         monitoring.register_callback(tool, events.PY_RETURN, self.on_end)
         monitoring.register_callback(tool, events.PY_UNWIND, self.on_end)
         monitoring.set_events(tool, events.PY_START | events.PY_UNWIND)
-        return None
 
     def choose(self, code, frame):
         """The name of the block, or None."""
         if not code.co_flags & OPTIMIZED:
             return None
-        name = _qualified_name(code, frame)
-        return self._function(_module(frame.f_globals).encode("utf-8", "replace"), name.encode("utf-8", "replace"))
+        return self._function(_module(frame.f_globals).encode("utf-8", "replace"), code.co_qualname.encode("utf-8", "replace"))
 
     def turn_off(self, error):
         if not self.is_off:
@@ -135,6 +116,8 @@ class Hook:
                 self.tell_ends(code)
                 known = self.names[id(code)] = name, code
             self.open[id(frame)] = self.begin(known[0])
+        except RecursionError:  # the program is as deep as it may be: only this call is not known
+            pass
         except Exception as error:
             self.turn_off(error)
         return None
@@ -143,29 +126,7 @@ class Hook:
         try:
             if self.open:
                 self.leave(self.open.pop(id(sys._getframe(1)), None))
-        except Exception as error:
-            self.turn_off(error)
-
-    def goes_on(self, frame, code, event):
-        """Is this no begin and no end of a generator, but a step of it?"""
-        bytecode, at = code.co_code, frame.f_lasti
-        if event == "call":
-            return at >= 0 and bytecode[at : at + 2] != self.resume
-        if bytecode[at] == self.yield_value:
-            return True
-        return self.yield_from is not None and bytecode[at + 2 : at + 3] == self.yield_from  # before 3.11: it will be executed again
-
-    def on_profile(self, frame, event, _value):
-        try:
-            if event == "call" and not self.is_off:
-                code = frame.f_code
-                known = self.names.get(id(code))
-                if known is None and len(self.names) < MOST_FUNCTIONS:
-                    known = self.names[id(code)] = self.choose(code, frame), code
-                if known and known[0] and not (code.co_flags & GENERATOR and self.goes_on(frame, code, event)):
-                    self.open[id(frame)] = self.begin(known[0])
-            elif event == "return" and id(frame) in self.open:
-                if not (frame.f_code.co_flags & GENERATOR and self.goes_on(frame, frame.f_code, event)):
-                    self.end(self.open.pop(id(frame)))
+        except RecursionError:
+            pass
         except Exception as error:
             self.turn_off(error)

@@ -1,5 +1,6 @@
 """Python imports this before a program, because gpu-tracker run has put its folder on PYTHONPATH: here the hooks begin by which
-functions of the program become code blocks. Then the sitecustomize runs that would have without this one."""
+functions of the program become code blocks. Then the sitecustomize runs that would have without this one; where there is none, this
+import ends as one of a module that does not exist, which Python passes over. It has to compile in every Python there is."""
 import sys
 
 
@@ -7,23 +8,33 @@ def _load(name):
     """What a file beside this one defines. It becomes no module that the program could see; Python's cache of compiled code is used."""
     from _frozen_importlib_external import SourceFileLoader
 
-    path = f"{__file__.rpartition('/')[0]}/{name}.py"
+    path = "%s/%s.py" % (__file__.rpartition("/")[0], name)
     defined = {"__name__": __name__, "__file__": path, "load": _load}
     exec(SourceFileLoader(__name__, path).get_code(__name__), defined)
     return defined
 
 
+def _tell_version():
+    """The run says at its end why there are no blocks."""
+    import os
+
+    folder = os.environ.get("GPU_TRACKER_HOOKS")
+    if folder:
+        import ctypes
+
+        line = "without %d.%d.%d: --python-blocks and --blocks-from take 3.8 or later" % sys.version_info[:3]
+        ctypes.PyDLL("%s/libgputracker-blocks.so" % folder).gt_hook_note(line.encode())
+
+
 def _begin():
     """Whatever fails here, the program runs as without."""
-    hook = None
     try:
-        hook = _load("hooks")["begin"]()
-    except Exception as error:
-        try:
-            if hook:
-                hook.note(f"off {type(error).__name__}: {error}")
-        except Exception:
-            pass
+        if sys.version_info < (3, 8):
+            _tell_version()
+        else:
+            _load("hooks")["begin"]()
+    except Exception:
+        pass
 
 
 def _leave_path():
@@ -33,14 +44,9 @@ def _leave_path():
 
 
 def _run_next():
-    own = sys.modules.pop(__name__)
-    try:
-        __import__(__name__)
-    except ImportError as error:
-        if error.name != __name__:
-            raise
-    finally:
-        sys.modules.setdefault(__name__, own)
+    own = sys.modules.pop(__name__)  # kept, for Python 2 empties what nobody refers to
+    __import__(__name__)
+    del own
 
 
 _leave_path()
