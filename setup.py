@@ -106,7 +106,7 @@ class BuildLibrary(build_clib):
         for header in missing:
             self.build_brought(brought(header))
         blocks = self.build_blocks()
-        loaded = [blocks, self.build_hook(blocks)]
+        loaded = [blocks, *([self.build_hook(blocks)] if sys.implementation.name == "cpython" else [])]
         self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), loaded),
                                         ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:

@@ -211,7 +211,8 @@ def test_a_pattern_that_is_none(refused, pattern, place):
 @pytest.mark.parametrize("option", ["--blocks-domains=x", "--blocks-names=x", "--blocks-most=5"])
 def test_a_choice_among_no_ranges(refused, option):
     name = option.partition("=")[0]
-    refused(2, f"{name}: it chooses among the ranges of --blocks-from", "run", "--tf=run.csv", "--python-blocks=f", option, "--", "touch", "x")
+    said = f"{name}: it chooses among the ranges of --blocks-from"
+    refused(2, said, "run", "--tf=run.csv", "--python-blocks=f", option, "--", "touch", "started")
 
 
 def test_blocks_are_kept_with_a_file(refused):
@@ -236,7 +237,12 @@ def test_the_next_sitecustomize_runs(python, blocks, tmp_path):
 def test_a_sitecustomize_of_the_programs_own(python, blocks, tmp_path):
     """It lies beside the program, where Python itself does not see it at its start."""
     write(tmp_path / "sitecustomize.py", "own = 'mine'\n")
-    program = write(tmp_path / "train.py", "import sys\nprint('sitecustomize' in sys.modules)\nimport sitecustomize\nprint(sitecustomize.__file__)\n")
+    program = write(tmp_path / "train.py", """
+        import sys
+        print("sitecustomize" in sys.modules)
+        import sitecustomize
+        print(sitecustomize.__file__)
+        """)
     alone = subprocess.run([python, program], capture_output=True, text=True, check=True)
     done, _ = blocks([python, program], "--python-blocks=f")
     assert (done.returncode, done.stdout) == (0, alone.stdout) and "sitecustomize" not in done.stderr
