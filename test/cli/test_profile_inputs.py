@@ -94,7 +94,8 @@ def test_a_file_that_cannot_be_read_is_told(cli, report, job):
 
 
 @pytest.mark.parametrize("data, why", [
-    (b"", "it is empty"), (bytes(range(200, 250)), "no trace"), (b"<html>404</html>", "a page"), (b"PK\3\4", "a zip archive that is cut off"),
+    (b"", "it is empty"), (bytes(range(200, 250)), "no trace"), (b"<html>404</html>", "a page"),
+    (b"PK\3\4", "a zip archive that is cut off"),
     *[(pack(b"[" + b" " * 999)[:10], "cut off") for pack in (gzip.compress, lzma.compress, bz2.compress)],
     (b'{"schedule": 1}', "no trace"),
 ])

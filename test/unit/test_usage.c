@@ -60,7 +60,7 @@ static struct gt_report *usage_of(struct run *run)
 {
     struct gt_report *report;
     struct gt_error error = {0};
-    if (gt_usage_report(&report, &(struct gt_usage_sources){&run->machine, &run->summary, &run->outcome, NULL},
+    if (gt_usage_report(&report, &(struct gt_usage_sources){&run->machine, &run->summary, &run->outcome, NULL, NULL},
                         &error) < 0)
         fail_msg("%s", error.text);
     return report;
@@ -447,9 +447,10 @@ static void wrong_units_are_named(void **state)
     strcpy(run.machine.time_unit, "weeks");
     struct gt_report *report = NULL;
     struct gt_error error = {0};
-    assert_int_equal(
-        gt_usage_report(&report, &(struct gt_usage_sources){&run.machine, &run.summary, &run.outcome, NULL}, &error),
-        -EINVAL);
+    assert_int_equal(gt_usage_report(&report,
+                                     &(struct gt_usage_sources){&run.machine, &run.summary, &run.outcome, NULL, NULL},
+                                     &error),
+                     -EINVAL);
     assert_non_null(strstr(error.text, "weeks"));
     assert_null(report);
 }

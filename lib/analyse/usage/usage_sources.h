@@ -19,7 +19,7 @@ struct gt_usage {
     const struct gt_summary *summary;
     const struct gt_outcome *outcome;
     const char *recording;                    /* the path of its tracking file; NULL: there is none */
-    const char *address;                       /* of its job on a server; NULL: it stays where it is */
+    const char *address;                      /* of its job on a server; NULL: it stays where it is */
     double ram_unit, gpu_ram_unit, time_unit; /* bytes and seconds in one of the report's units */
 };
 
