@@ -212,3 +212,8 @@ def test_equal_intervals_nest_alike_after_a_merge(cli, report, tmp_path):
     for name in ("pairs.json", "merged.json"):
         rows = {row["name"]: row["self_us"] for row in report("operators", name)["operators"]}
         assert rows == {"z_outer": 0, "a_inner": 10}, name
+
+
+def test_no_events_is_no_verdict(report, tmp_path):
+    (tmp_path / "none.json").write_text("[]")
+    assert report("none.json")["reason"].startswith("not known: there are no events")
