@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import pathlib
+import re
 import zipfile
 
 import pytest
@@ -94,7 +95,8 @@ def test_a_file_that_cannot_be_read_is_told(cli, report, job):
 
 
 @pytest.mark.parametrize("data, why", [
-    (b"", "it is empty"), (bytes(range(200, 250)), "no trace"), (b"<html>404</html>", "a page"), (b"PK\3\4", "a zip archive that is cut off"),
+    (b"", "it is empty"), (bytes(range(200, 250)), "no trace"), (b"<html>404</html>", "a page"),
+    (b"PK\3\4", "a zip archive that is cut off"),
     *[(pack(b"[" + b" " * 999)[:10], "cut off") for pack in (gzip.compress, lzma.compress, bz2.compress)],
     (b'{"schedule": 1}', "no trace"),
 ])
@@ -217,3 +219,13 @@ def test_equal_intervals_nest_alike_after_a_merge(cli, report, tmp_path):
 def test_no_events_is_no_verdict(report, tmp_path):
     (tmp_path / "none.json").write_text("[]")
     assert report("none.json")["reason"].startswith("not known: there are no events")
+
+
+def test_nearly_equal_steps_have_nearly_one_colour(cli, tmp_path):
+    for rank in range(2):
+        write(tmp_path / f"rank{rank}.json", rank, *[
+            event("user_annotation", f"ProfilerStep#{step}", 2000 * step, 1000 + step + rank) for step in range(8)])
+    assert cli("profile", "rank0.json", "rank1.json", "-o", "page.html").returncode == 0
+    ends = re.search(r'<li>([\d.]+) (\w+) <svg class="scale heat".*?</svg> ([\d.]+) (\w+)<', (tmp_path / "page.html").read_text(), re.S)
+    scale = {"us": 1, "ms": 1000}
+    assert float(ends[3]) * scale[ends[4]] >= 1.04 * float(ends[1]) * scale[ends[2]]
