@@ -78,6 +78,16 @@ static void cut_scale(struct rows *rows)
     gt_buffer_release(&all);
 }
 
+/* What differs by less than a twentieth is of nearly one colour. Where all is one value there is no scale. */
+static void stretch_scale(struct gt_chart_range *range)
+{
+    double missing = 0.05 * fmax(fabs(range->least), fabs(range->most)) - (range->most - range->least);
+    if (missing <= 0 || range->most <= range->least)
+        return;
+    range->least -= missing / 2;
+    range->most += missing / 2;
+}
+
 static void find_scale(struct rows *rows)
 {
     rows->y = (struct gt_chart_range){INFINITY, -INFINITY};
@@ -89,6 +99,7 @@ static void find_scale(struct rows *rows)
     }
     rows->seen = rows->y;
     cut_scale(rows);
+    stretch_scale(&rows->y);
 }
 
 static double shade_of(const struct rows *rows, double value)

@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import pathlib
+import re
 import zipfile
 
 import pytest
@@ -213,3 +214,18 @@ def test_equal_intervals_nest_alike_after_a_merge(cli, report, tmp_path):
     for name in ("pairs.json", "merged.json"):
         rows = {row["name"]: row["self_us"] for row in report("operators", name)["operators"]}
         assert rows == {"z_outer": 0, "a_inner": 10}, name
+
+
+def test_no_events_is_no_verdict(report, tmp_path):
+    (tmp_path / "none.json").write_text("[]")
+    assert report("none.json")["reason"].startswith("not known: there are no events")
+
+
+def test_nearly_equal_steps_have_nearly_one_colour(cli, tmp_path):
+    for rank in range(2):
+        write(tmp_path / f"rank{rank}.json", rank, *[
+            event("user_annotation", f"ProfilerStep#{step}", 2000 * step, 1000 + step + rank) for step in range(8)])
+    assert cli("profile", "rank0.json", "rank1.json", "-o", "page.html").returncode == 0
+    ends = re.search(r'<li>([\d.]+) (\w+) <svg class="scale heat".*?</svg> ([\d.]+) (\w+)<', (tmp_path / "page.html").read_text(), re.S)
+    scale = {"us": 1, "ms": 1000}
+    assert float(ends[3]) * scale[ends[4]] >= 1.04 * float(ends[1]) * scale[ends[2]]

@@ -590,9 +590,10 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
 
 static const char *no_findings(const struct job *job, bool has_limits)
 {
-    return has_limits        ? "none, in what the traces tell"
-           : is_profile(job) ? "no function takes 25 % of the time itself: profile functions lists them"
-                             : "nothing that costs 5 % or more was found";
+    return is_empty(job->input->trace) ? "not known: there are no events in what was read"
+           : has_limits                ? "none, in what the traces tell"
+           : is_profile(job)           ? "no function takes 25 % of the time itself: profile functions lists them"
+                                       : "nothing that costs 5 % or more was found";
 }
 
 static void add_verdict(const struct job *job, const struct findings *findings)
