@@ -1,5 +1,6 @@
 #include "functions.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -270,6 +271,11 @@ struct gt_block gt_hook_begin_of(const char *name, uint64_t total)
 void gt_hook_end_with_children(struct gt_block *block, double cpu_seconds)
 {
     gt_block_end_with_children(block, cpu_seconds);
+}
+
+void *gt_hook_symbol(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
 }
 
 void gt_hook_note(const char *line)

@@ -22,6 +22,8 @@ void gt_hook_end(struct gt_block *block);
 /* For another copy of the library in this process, whose blocks shall lie in the same file (see block.c). */
 struct gt_block gt_hook_begin_of(const char *name, uint64_t total);
 void gt_hook_end_with_children(struct gt_block *block, double cpu_seconds);
+/* A function of the program by its name; NULL: it has none. */
+void *gt_hook_symbol(const char *name);
 /* A line for the run to tell at its end. */
 void gt_hook_note(const char *line);
 

@@ -19,9 +19,9 @@
 #include "functions.h"
 #include "memory.h"
 
-/* Not in the limited API of 3.8, but the same in every version. */
+/* Not in the limited API of 3.8, but the same in every version. PyEval_SetProfile is in none, and is found by its name. */
 extern const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size);
-extern void PyEval_SetProfile(int (*function)(PyObject *, struct _frame *, int, PyObject *), PyObject *object);
+static void (*set_profile)(int (*function)(PyObject *, struct _frame *, int, PyObject *), PyObject *object);
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
 #endif
@@ -481,7 +481,8 @@ static int on_event(PyObject *self, struct _frame *frame, int event, PyObject *v
 static PyObject *on_profile(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)self;
-    PyEval_SetProfile(on_event, hook.callback);
+    if (set_profile)
+        set_profile(on_event, hook.callback);
     bool is_call = count == 3 && PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0;
     if (!hook.is_off && is_call)
         profile(arguments[0], is_call);
@@ -503,6 +504,8 @@ static PyObject *start(PyObject *self, PyObject *patterns)
         Py_RETURN_NONE;
     hook.has_begun = true;
     static PyMethodDef profile_method = {"on_profile", (PyCFunction)(void (*)(void))on_profile, METH_FASTCALL, NULL};
+    void *symbol = gt_hook_symbol("PyEval_SetProfile");
+    memcpy(&set_profile, &symbol, sizeof symbol);
     entries_init(&hook.open);
     hook.monitoring = PySys_GetObject("monitoring"); /* borrowed from sys, which stays */
     hook.has_resume = sscanf(Py_GetVersion(), "3.%d", &minor) == 1 && minor >= 11;
