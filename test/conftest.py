@@ -26,6 +26,11 @@ STATE.mkdir(parents=True, exist_ok=True)
 os.environ["XDG_STATE_HOME"] = os.environ["XDG_RUNTIME_DIR"] = str(STATE)
 
 
+def pytest_make_parametrize_id(val, argname):
+    """Bytes may hold the time of day (gzip does), and then the workers of one run would not agree on the names of the tests."""
+    return f"{argname} of {len(val)} bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture(scope="session")
 def gpu_tracker():
     """Path of the program under test."""

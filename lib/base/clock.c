@@ -26,7 +26,7 @@ static int64_t monotonic(void *context)
     return gt_clock_ns(CLOCK_MONOTONIC);
 }
 
-const struct gt_clock gt_clock_system = {real, monotonic, NULL};
+const struct gt_clock gt_clock_system = {.real = real, .monotonic = monotonic};
 
 int64_t gt_clock_real(const struct gt_clock *clock)
 {
@@ -36,6 +36,11 @@ int64_t gt_clock_real(const struct gt_clock *clock)
 int64_t gt_clock_monotonic(const struct gt_clock *clock)
 {
     return clock->monotonic(clock->context);
+}
+
+int64_t gt_clock_thread_cpu(const struct gt_clock *clock)
+{
+    return clock->thread_cpu ? clock->thread_cpu(clock->context) : gt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static int64_t days_since_epoch(int64_t year, int month, int day)

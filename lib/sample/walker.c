@@ -64,11 +64,11 @@ struct gt_walker {
 static void walk(struct gt_walker *walker)
 {
     struct task *task = &walker->task;
-    int64_t cpu = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID), begin = gt_clock_monotonic(walker->clock);
+    int64_t cpu = gt_clock_thread_cpu(walker->clock), begin = gt_clock_monotonic(walker->clock);
     task->result = gt_memory_walk(walker->memory, task->process, task->count, &task->totals);
     task->end_ns = gt_clock_monotonic(walker->clock);
     task->duration_ns = task->end_ns - begin;
-    task->cpu_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    task->cpu_ns = gt_clock_thread_cpu(walker->clock) - cpu;
 }
 
 static void *run(void *argument)

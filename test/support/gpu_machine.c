@@ -35,7 +35,7 @@ void gpu_machine_begin(struct gpu_machine *machine)
         assert_non_null(mkdtemp(machine->path));
     }
     assert_int_equal(gt_root_open(&machine->root, machine->path, NULL), 0);
-    machine->clock = (struct gt_clock){real, monotonic, machine};
+    machine->clock = (struct gt_clock){.real = real, .monotonic = monotonic, .context = machine};
     machine->options = (struct gt_collect_options){.root = &machine->root,
                                                    .clock = &machine->clock,
                                                    .topology = &machine->topology,

@@ -72,7 +72,7 @@ static void begin_machine(struct machine *machine)
     folders(machine, "etc");
     put(machine, "etc/passwd", "root:x:0:0::/:/bin/sh\nalice:x:1000:1000:,,,:/home/alice:/bin/sh\n");
     machine->now = 1000 * GT_SECOND;
-    machine->clock = (struct gt_clock){clock_now, clock_now, machine};
+    machine->clock = (struct gt_clock){.real = clock_now, .monotonic = clock_now, .context = machine};
 }
 
 static void begin_crowd(struct machine *machine, bool by_slurm, size_t most)

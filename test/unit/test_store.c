@@ -224,6 +224,19 @@ static void a_recording_without_samples_is_one(void **state)
     }
 }
 
+static int arrived(const char *path)
+{
+    struct gt_recording *recording;
+    assert_int_equal(gt_recording_open(&recording, path, NULL), 0);
+    assert_null(gt_recording_outcome(recording));
+    const struct gt_sample *sample;
+    int count = 0;
+    while (gt_recording_next(recording, &sample, NULL) > 0)
+        count++;
+    gt_recording_close(recording);
+    return count;
+}
+
 static void samples_arrive_soon_and_before_the_end(void **state)
 {
     (void)state;
@@ -233,16 +246,11 @@ static void samples_arrive_soon_and_before_the_end(void **state)
         assert_int_equal(gt_store_open(&store, &options, recorder_machine(true), NULL), 0);
         for (int number = 0; number < 10; number++)
             gt_store_write(store, recorder_sample(number));
-        usleep(100000);
-        struct gt_recording *recording;
-        assert_int_equal(gt_recording_open(&recording, options.path, NULL), 0);
-        assert_null(gt_recording_outcome(recording));
-        const struct gt_sample *sample;
-        int count = 0;
-        while (gt_recording_next(recording, &sample, NULL) > 0)
-            count++;
-        assert_int_equal(count, 10);
-        gt_recording_close(recording);
+        for (int waits = 0; arrived(options.path) < 10; waits++) {
+            assert_in_range(waits, 0, 1000);
+            usleep(10000);
+        }
+        assert_int_equal(arrived(options.path), 10);
         assert_null(gt_store_trouble(store));
         assert_int_equal(gt_store_close(store, NULL, NULL), 0);
     }
