@@ -435,8 +435,8 @@ static void add_columns(struct gt_table *table)
     } columns[] = {
         {"rule", "rule", GT_CELL_TEXT, 0},
         {"session", "session", GT_CELL_TEXT, 0},
-        {"value_shown", "value", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
-        {"limit_shown", "limit", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
+        {"value", "value", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
+        {"limit", "limit", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
         {"value", "value", GT_CELL_NUMBER, GT_COLUMN_ONLY_DATA},
         {"limit", "limit", GT_CELL_NUMBER, GT_COLUMN_ONLY_DATA},
         {"unit", "unit", GT_CELL_TEXT, GT_COLUMN_ONLY_DATA},
