@@ -13,6 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 INSTALLED = ROOT / "build/examples/bin"
+PLUGIN = "snakemake_logger_plugin_gpu_tracker"
 
 needs = pytest.mark.skipif(not (INSTALLED / "installed").exists(), reason="what it needs is not installed: make test-examples")
 
@@ -48,10 +49,11 @@ def test_fields_of_a_report(run, truth):
 
 
 def test_nextflow_runs_tasks_with_the_shell_of_the_configuration(run, tmp_path):
-    """As Nextflow does: the words of `shell`, and then the task's script."""
+    """As Nextflow does: the words of `shell` are the script's first line, and what stands there runs it, by a shell, in the background."""
     words = re.search(r"shell = \[(.*)\]", (EXAMPLES / "pipelines/nextflow.config").read_text())[1]
-    (tmp_path / ".command.sh").write_text("#!/bin/bash -ue\nsort /etc/passwd > sorted\nexit 7\n")
-    run(*re.findall("'([^']*)'", words), ".command.sh", status=7)
+    interpreter = "/usr/bin/env " + " ".join(re.findall("'([^']*)'", words))
+    (tmp_path / ".command.sh").write_text(f"#!{interpreter}\nsort /etc/passwd > sorted\nexit 7\n")
+    run("/bin/bash", "-c", f"{interpreter} {tmp_path}/.command.sh & wait $!", status=7)
     assert (tmp_path / "sorted").exists()
     assert json.loads((tmp_path / "gpu-tracker.json").read_text())["processes"]["started"] == 2
     assert rows(run(sys.executable, EXAMPLES / "pipelines/fields.py", "nextflow", "gpu-tracker.json"))
@@ -87,14 +89,31 @@ def test_the_extension_is_there_without_asking(run, tmp_path):
 
 @needs
 def test_snakemake_has_benchmark_files_and_asks_for_what_they_tell(run, tmp_path):
+    """The profile keeps what another run has found."""
     shutil.copytree(EXAMPLES / "pipelines", tmp_path, dirs_exist_ok=True)
-    run("snakemake", "--cores", "1", "--quiet", "all")
+    path = {"PYTHONPATH": str(tmp_path)}
+    before = ["before", {"numbers": {"mem_mb": 7}, "sort": {"mem_mb": 2}}]
+    run(INSTALLED / "python", "-c", f"import {PLUGIN} as plugin; plugin.write_profile(*{before!r})", env=path)
+    os.rename(tmp_path / "before", tmp_path / "measured")
+    run("sh", "-c", "snakemake --cores 1 --quiet all --logger gpu-tracker --logger-gpu-tracker-profile measured all 2>said", env=path)
     [row] = rows((tmp_path / "benchmarks/sort.tsv").read_text())
     assert 1 < float(row["max_rss"]) < 1000 and float(row["s"]) > 0
     assert sorted((tmp_path / "sorted.txt").read_text().split(), key=int) == (tmp_path / "sorted.txt").read_text().split()
-    plan = run("snakemake", "--cores", "1", "--dry-run", "--forcerun", "sort", "--printshellcmds")
-    asked = int(re.search(r"rule sort:.*?resources:[^\n]*mem_mb=(\d+)", plan, re.DOTALL)[1])
-    assert asked == int(float(row["max_rss"]) * 1.048576 * 1.2) + 1
+    said = (tmp_path / "said").read_text()
+    assert re.search(rf"^sort +1 +1000 +{float(row['max_rss']) * 1.048576:.0f} +1 ", said, re.MULTILINE), said
+    needed = int(float(row["max_rss"]) * 1.048576 * 1.2) + 1
+    assert (tmp_path / "measured/config.yaml").read_text().partition("\n")[2] == (
+        f"set-resources:\n  numbers:\n    mem_mb: 7 * attempt\n  sort:\n    mem_mb: {needed} * attempt\n")
+    plan = run("snakemake", "--cores", "1", "--dry-run", "--forcerun", "sort", "--workflow-profile", "measured")
+    assert int(re.search(r"rule sort:.*?resources:[^\n]*mem_mb=(\d+)", plan, re.DOTALL)[1]) == needed
+
+
+@needs
+def test_a_profile_that_somebody_wrote_stays(run, tmp_path):
+    (tmp_path / "config.yaml").write_text("cores: 4\n")
+    script = f"import {PLUGIN} as plugin; plugin.write_profile('.', {{'sort': {{'mem_mb': 5}}}})"
+    run(INSTALLED / "python", "-c", script, env={"PYTHONPATH": str(EXAMPLES / "pipelines"), "PYTHONDONTWRITEBYTECODE": "1"})
+    assert (tmp_path / "config.yaml").read_text() == "cores: 4\n"
 
 
 @needs
