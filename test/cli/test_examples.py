@@ -25,8 +25,8 @@ def run(gpu_tracker, tmp_path):
 
     def start(*words, status=0, **keywords):
         environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), **keywords.pop("env", {})}
-        done = subprocess.run(list(map(str, words)), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
-                              check=False)
+        done = subprocess.run(list(map(str, words)), cwd=keywords.get("cwd", tmp_path), env=environment, capture_output=True, text=True,
+                              timeout=300, check=False)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout
 
@@ -76,6 +76,23 @@ def test_ci_files_call_the_gate_and_send_its_comment(name):
     if (INSTALLED / "installed").exists():
         code = "import sys, yaml; assert yaml.safe_load(open(sys.argv[1]))"
         subprocess.run([INSTALLED / "python", "-c", code, EXAMPLES / "ci" / name], check=True)
+
+
+def test_gitlab_gets_the_other_side_of_the_request(run, tmp_path):
+    """Its runner has fetched the commits of the request alone."""
+    script = (EXAMPLES / "ci/gitlab.yml").read_text()
+    name = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    run("git", "init", "-q", "-b", "main", "up")
+    for words in (["commit", "-q", "--allow-empty", "-m", "main"], ["checkout", "-q", "-b", "change"],
+                  ["commit", "-q", "--allow-empty", "-m", "change"], ["update-ref", "refs/merge-requests/1/head", "HEAD"]):
+        run("git", *name, "-C", "up", *words)
+    run("git", "init", "-q", "runner")
+    run("git", "-C", "runner", "fetch", "-q", f"file://{tmp_path}/up", "+refs/merge-requests/1/head:refs/merge-requests/1/head")
+    run("git", "-C", "runner", "checkout", "-q", "--detach", "FETCH_HEAD")
+    run("git", "-C", "runner", "remote", "add", "origin", f"file://{tmp_path}/up")
+    lines = "\n".join(re.findall(r"^    - (git .*)$", script, re.MULTILINE))
+    run("sh", "-ec", lines, cwd=tmp_path / "runner", env={"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"})
+    assert run("git", "-C", "runner/before", "log", "--format=%s") == "main\n"
 
 
 def test_the_extension_is_there_without_asking(run, tmp_path):
