@@ -59,14 +59,19 @@ def test_nextflow_runs_tasks_with_the_shell_of_the_configuration(run, tmp_path):
     assert rows(run(sys.executable, EXAMPLES / "pipelines/fields.py", "nextflow", "gpu-tracker.json"))
 
 
-@pytest.mark.parametrize("size, status", [(60_000_000, 3), (1_000, 0)])
-def test_the_gate_compares_two_folders(run, tmp_path, size, status):
+@pytest.mark.parametrize("size, status, rules", [(60_000_000, 3, ""), (1_000, 0, "memory > +50%")])
+def test_the_gate_compares_two_folders(run, tmp_path, size, status, rules):
     for name, held in (("before", 1_000), ("after", size)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "job.py").write_text(f"held = b'x' * {held}\n")
-    run(EXAMPLES / "ci/gate.sh", "before", "after", sys.executable, "job.py", status=status, env={"RULES": "memory>+50%"})
+    run(EXAMPLES / "ci/gate.sh", "before", "after", sys.executable, "job.py", status=status, env={"RULES": rules})
     comment = (tmp_path / "comment.md").read_text()
-    assert "memory>+50%" in comment and ("broken" in comment) == (status == 3) and "| " in comment
+    assert all(rule in comment for rule in ([rules.replace(" ", "")] if rules else ["memory>+10%", "time>+20%"]))
+    assert ("broken" in comment) == (status == 3) and "| " in comment
+
+
+def test_the_gate_says_what_it_takes(run):
+    run("sh", "-c", f"{EXAMPLES}/ci/gate.sh before 2>&1 | grep -q '^usage: gate.sh BEFORE AFTER COMMAND'")
 
 
 @pytest.mark.parametrize("name", ["github.yml", "gitlab.yml"])
