@@ -215,8 +215,18 @@ def test_results_without_peaks_have_memory(cli, sessions):
                                          ("speed", "")])
 def test_a_wrong_name_tells_near_ones(sessions, refused, wrong, near):
     words = sessions(a=[results()], b=[results()])
-    refused(2, f"memory, time, energy and cpu are, and what the results have{near}", "sub-track", "compare", *words, "--fail-if",
+    refused(2, f"memory, time, energy, cpu and cpu_time are, and what the results have{near}", "sub-track", "compare", *words, "--fail-if",
             f"{wrong}>5")
+
+
+def test_the_cpu_time_of_short_runs(cli, refused, truth):
+    for name in "ab":
+        assert cli("run", "-q", "--no-history", "--tf", f"{name}.sqlite", "--", *truth("burn", 0.2, 1, 1)).returncode == 0
+    words = "compare", "a=a.sqlite", "b=b.sqlite", "--fail-if"
+    refused(2, "rule 'cpu>2': no session has measured that, for it takes two samples; cpu_time is the total in seconds", *words, "cpu>2")
+    assert cli(*words, "cpu_time>1min").returncode == 0
+    done = cli(*words, "cpu_time>1ms")
+    assert done.returncode == 3 and re.search(r"cpu_time \S+ m?s is above 1\.?0* ms", done.stderr), done.stderr
 
 
 def test_a_page_of_single_runs_promises_no_certainty(cli, sessions):

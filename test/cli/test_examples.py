@@ -66,7 +66,7 @@ def test_the_gate_compares_two_folders(run, tmp_path, size, status, rules):
         (tmp_path / name / "job.py").write_text(f"held = b'x' * {held}\n")
     run(EXAMPLES / "ci/gate.sh", "before", "after", sys.executable, "job.py", status=status, env={"RULES": rules})
     comment = (tmp_path / "comment.md").read_text()
-    assert all(rule in comment for rule in ([rules.replace(" ", "")] if rules else ["memory>+10%", "time>+20%"]))
+    assert all(rule in comment for rule in ([rules.replace(" ", "")] if rules else ["memory>+10%", "cpu\\_time>+20%"]))
     assert ("broken" in comment) == (status == 3) and "| " in comment
 
 

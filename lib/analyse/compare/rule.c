@@ -82,6 +82,7 @@ static bool choose_word(struct rule *rule, const char *name)
         {"memory", {"peaks", "combined_ram_peak"}, {"resource_usage", "combined_ram", "max"}},
         {"time", {"duration"}, {"compute_time", "total"}},
         {"cpu", {"overall", CPU, "mean"}, {"resource_usage", CPU, "mean"}},
+        {"cpu_time", {"overall_counters", "combined_cpu_time", "total"}, {"counters", "combined_cpu_time", "total"}},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i].name) == 0) {
@@ -165,10 +166,13 @@ static int refuse_figure(const struct rule *rule, const struct gt_comparison *co
     struct gt_buffer near = {0};
     if (strcmp(name, "energy") == 0)
         return gt_error_set(error, EINVAL, "rule '%s': no session has measured that energy", rule->text);
+    if (rule->word)
+        return gt_error_set(error, EINVAL, "rule '%s': no session has measured that%s", rule->text,
+                            strcmp(name, "cpu") ? "" : ", for it takes two samples; cpu_time is the total in seconds");
     list_near(&near, comparison, name);
     gt_error_set(error, EINVAL,
-                 "rule '%s' names no figure that any session has: memory, time, energy and cpu are, and what the "
-                 "results have%s",
+                 "rule '%s' names no figure that any session has: memory, time, energy, cpu and cpu_time are, and "
+                 "what the results have%s",
                  rule->text, near.data ? near.data : "");
     gt_buffer_release(&near);
     return -EINVAL;
