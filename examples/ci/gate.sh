@@ -5,7 +5,7 @@ set -eu
 [ $# -ge 3 ] || { echo "usage: gate.sh BEFORE AFTER COMMAND..." >&2; exit 2; }
 before=$1 after=$2
 shift 2
-rules=$(printf '%s' "${RULES:-memory>+10% time>+20%}" | sed 's/ *\([<>]\) */\1/g')
+rules=$(printf '%s' "${RULES:-memory>+10% cpu_time>+20%}" | sed 's/ *\([<>]\) */\1/g')
 here=$PWD
 mkdir -p measured
 for run in 1 2 3 4; do

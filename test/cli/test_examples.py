@@ -48,6 +48,16 @@ def test_fields_of_a_report(run, truth):
     assert float(trace["peak_rss"]) == pytest.approx(float(row["max_rss"]) * 2**20, rel=0.001)
 
 
+@pytest.mark.parametrize("words, said", [
+    ([], "usage: fields.py snakemake|nextflow report.json"), (["foo", "x.json"], "usage: fields.py snakemake|nextflow report.json"),
+    (["nextflow", "x.json"], "fields.py: x.json: No such file or directory"),
+    (["snakemake", "y.json"], "fields.py: y.json is no report of gpu-tracker as JSON: gpu-tracker run -o report.json")])
+def test_fields_of_nothing(words, said, tmp_path):
+    (tmp_path / "y.json").write_text("[]")
+    done = subprocess.run([sys.executable, EXAMPLES / "pipelines/fields.py", *words], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (1, said + "\n")
+
+
 def test_nextflow_runs_tasks_with_the_shell_of_the_configuration(run, tmp_path):
     """As Nextflow does: the words of `shell` are the script's first line, and what stands there runs it, by a shell, in the background."""
     words = re.search(r"shell = \[(.*)\]", (EXAMPLES / "pipelines/nextflow.config").read_text())[1]
@@ -66,7 +76,7 @@ def test_the_gate_compares_two_folders(run, tmp_path, size, status, rules):
         (tmp_path / name / "job.py").write_text(f"held = b'x' * {held}\n")
     run(EXAMPLES / "ci/gate.sh", "before", "after", sys.executable, "job.py", status=status, env={"RULES": rules})
     comment = (tmp_path / "comment.md").read_text()
-    assert all(rule in comment for rule in ([rules.replace(" ", "")] if rules else ["memory>+10%", "time>+20%"]))
+    assert all(rule in comment for rule in ([rules.replace(" ", "")] if rules else ["memory>+10%", "cpu\\_time>+20%"]))
     assert ("broken" in comment) == (status == 3) and "| " in comment
 
 

@@ -64,7 +64,8 @@ def test_the_wheel_has_everything(archives):
     assert wanted | {"ipygpulogger.py", "gpu_tracker/_core.abi3.so", "gpu_tracker/py.typed", "gpu_tracker/_core.pyi"} <= set(names)
     assert any(name.endswith(".data/scripts/gpu-tracker") for name in names)
     for placed in ("libexec/gpu-tracker/libgputracker-blocks.so", "libexec/gpu-tracker/gpu_tracker_hook.abi3.so",
-                   "share/gpu-tracker/python/sitecustomize.py", "share/gpu-tracker/carbon-intensity.csv"):
+                   "share/gpu-tracker/python/sitecustomize.py", "share/gpu-tracker/carbon-intensity.csv",
+                   "share/gpu-tracker/grafana-dashboard.json"):
         assert any(name.endswith(f".data/data/{placed}") for name in names), placed
     assert any(name.endswith("entry_points.txt") for name in names)
 
