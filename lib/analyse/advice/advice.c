@@ -709,5 +709,6 @@ const struct gt_analysis gt_analysis_advice = {
     .joins = true,
     .compares = true,
     .of_calls = true,
+    .of_selected = true,
     .build = build,
 };
