@@ -275,7 +275,7 @@ def test_what_is_left_out_is_counted(report, tmp_path):
 
 def test_csv_is_one_table(profile, tmp_path):
     slow_rank_3(tmp_path)
-    for words, columns, rows in (([], "file,node,events", 4), (["--table=ranks"], "node,steps,step_us", 4),
+    for words, columns, rows in ((["--table=sources"], "file,node,events", 4), (["--table=ranks"], "node,steps,step_us", 4),
                                  (["collectives"], "collective,communicator", 2), (["idle"], "node,device", 4),
                                  (["idle", "--table=streams"], "node,device,stream", 8)):
         done = profile(*words, "--format=csv")
