@@ -262,6 +262,13 @@ def test_a_rank_that_ends_early_makes_no_loss_of_the_job_greater(report, tmp_pat
     assert f"would be {row['cost_percent']:.0f} % shorter" in row["advice"]
 
 
+def test_what_a_rank_costs_the_others_is_of_their_time(report, tmp_path):
+    for rank in range(4):
+        Rank(rank, compute=800 if rank == 3 else 500, steps=range(3 if rank == 3 else 10)).write(tmp_path)
+    row, = [row for row in report()["findings"] if "rank 3 makes" in row["advice"]]
+    assert row["cost_us"] == pytest.approx(900) and row["cost_percent"] == pytest.approx(9)
+
+
 def test_what_all_ranks_do_is_one_finding(report, tmp_path):
     for rank in range(4):
         Rank(rank, compute=400, host=200).write(tmp_path)

@@ -434,7 +434,7 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
     double cost = straggler->cost;
-    struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, rank->node, cost) : gt_gain_of(cost, whole);
+    struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost) : gt_gain_of(cost, whole);
     struct gt_blame blame = {{GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node}, 0};
     bool is_told = is_known && write_cause(job, at, cause, sizeof cause, &blame);
     if (is_rank && !is_known && straggler->is_steady)
