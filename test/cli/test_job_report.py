@@ -269,6 +269,17 @@ def test_what_a_rank_costs_the_others_is_of_their_time(report, tmp_path):
     assert row["cost_us"] == pytest.approx(900) and row["cost_percent"] == pytest.approx(9)
 
 
+def test_a_step_of_which_a_part_was_read_is_left_out(report, tmp_path):
+    slow_rank_3(tmp_path)
+    def held(*words):
+        found = report("critical_path", *words)
+        return [(row["node"], row["steps"], round(row["other_percent"])) for row in found["critical_path"]], found.get("not_known", "")
+    paths, limits = held("--start=+0.0015", "--end=+0.0045")
+    assert paths == [(node, 2, other) for node, _, other in held()[0]] and "a part" not in limits
+    assert "only a part was read" in held("--start=+0.0013", "--end=+0.0016")[1]
+    assert not [row for row in report("--start=+0.0013", "--end=+0.0016")["findings"] if row["see"] == "critical_path"]
+
+
 def test_what_all_ranks_do_is_one_finding(report, tmp_path):
     for rank in range(4):
         Rank(rank, compute=400, host=200).write(tmp_path)
