@@ -437,20 +437,40 @@ def test_marks_of_other_frameworks(blocks, tmp_path):
         """)
     write(tmp_path / "lightning/pytorch/profilers/profiler.py", """
         import contextlib
-        class Profiler:
+        from abc import ABC, abstractmethod
+        class Profiler(ABC):
+            @abstractmethod
+            def start(self, action_name): pass
+            @abstractmethod
+            def stop(self, action_name): pass
             @contextlib.contextmanager
-            def profile(self, action_name): yield action_name
+            def profile(self, action_name):
+                try:
+                    self.start(action_name)
+                    yield action_name
+                finally: self.stop(action_name)
         """)
     program = write(tmp_path / "train.py", """
         from jax._src.profiler import StepTraceAnnotation, TraceAnnotation
         from tensorflow.python.profiler.trace import Trace
         from lightning.pytorch.profilers.profiler import Profiler
         with TraceAnnotation("annotated"), StepTraceAnnotation("step", step_num=3), Trace("traced", _r=1): pass
-        with Profiler().profile("run_training_batch") as action: print(action)
+        class PassThrough(Profiler):
+            def start(self, action_name): pass
+            def stop(self, action_name): pass
+        class Own(PassThrough):
+            def start(self, action_name): super().start(action_name)
+        try: Profiler()
+        except TypeError: print("abstract")
+        for profiler in PassThrough(), Own():
+            profiler.start("train_dataloader_next")
+            with profiler.profile("run_training_batch") as action: print(action)
+            profiler.stop("train_dataloader_next")
+            profiler.stop("never began")
         """)
     done, found = blocks([sys.executable, program], "--blocks-from=jax,tensorflow,lightning")
-    assert done.returncode == 0 and (done.stdout, done.stderr) == ("run_training_batch\n", "")
-    assert found == {name: [1, 1] for name in ("annotated", "step", "traced", "run_training_batch")}
+    assert done.returncode == 0 and (done.stdout, done.stderr) == ("abstract\n" + 2 * "run_training_batch\n", "")
+    assert found == {**{name: [1, 1] for name in ("annotated", "step", "traced")}, "run_training_batch": [2, 2], "train_dataloader_next": [2, 2]}
 
 
 def test_a_framework_that_nobody_imported(blocks):
