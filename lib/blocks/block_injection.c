@@ -12,6 +12,8 @@
 #include "blocks/block_notes.h"
 #include "blocks/name_pattern.h"
 
+/* Later versions write a warning when they find it, so it is left to the user. */
+#define KOKKOS_BEFORE_3_7 "KOKKOS_PROFILE_LIBRARY"
 #define LIBRARY "lib/gpu-tracker/libgputracker-blocks.so"
 
 int gt_block_library(char *ret, size_t size, struct gt_error *error)
@@ -177,7 +179,6 @@ bool gt_block_injection_end(const struct gt_block_injection *injection, const ch
                             void (*warn)(void *context, const char *sentence), void *context)
 {
     struct gt_block_notes notes;
-    char sentence[200];
     bool is_any_seen = false;
     if (!injection->sources)
         return false;
@@ -189,9 +190,10 @@ bool gt_block_injection_end(const struct gt_block_injection *injection, const ch
         is_any_seen |= notes.seen[i];
         if (notes.seen[i] || !is_missed(injection, i))
             continue;
-        snprintf(sentence, sizeof sentence, "no %s%s was seen (gpu-tracker run --help tells why that may be)",
-                 gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "");
-        warn(context, sentence);
+        bool is_older = i == GT_BLOCK_SOURCE_kokkos && !getenv(KOKKOS_BEFORE_3_7);
+        gt_warn(warn, context, "no %s%s was seen (gpu-tracker run --help tells why that may be%s%s)",
+                gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "",
+                is_older ? "; Kokkos before 3.7 takes " KOKKOS_BEFORE_3_7 "=" : "", is_older ? injection->library : "");
     }
     return is_any_seen;
 }
