@@ -416,6 +416,36 @@ def test_marks_of_torch(python, blocks, tmp_path):
     assert found == {"enumerate(DataLoader)#_Single.__next__": [9, 9], "Optimizer.step#Adam.step": [18, 18], "fails": [3, 3]}
 
 
+TRACED = """
+import sys, traceback, warnings
+files = set()
+def trace(frame, event, argument):
+    files.add(frame.f_code.co_filename)
+    return trace
+sys.settrace(trace)
+try: from torch.autograd import profiler
+except ImportError: sys.settrace(None); traceback.print_exc()
+else:
+    with profiler.record_function("marked"): pass
+    sys.settrace(None)
+    print(*sorted(name for name in files if name[0] != "<"), sep=chr(10))
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_tracers_and_tracebacks_see_nothing(python, blocks, tmp_path, fails):
+    write(tmp_path / "torch" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "__init__.py", "")
+    late = "import warnings\nwarnings.warn('late', stacklevel=2)\n"
+    write(tmp_path / "torch" / "autograd" / "profiler.py", late + TORCH + ("\nimport no_such_module" if fails else ""))
+    program = write(tmp_path / "traced.py", TRACED)
+    alone = subprocess.run([python, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
+    assert "traced.py" in alone.stdout + alone.stderr and "UserWarning: late" in alone.stderr
+    done, found = blocks([python, program], "--blocks-from=torch")
+    assert done.stdout == alone.stdout and ("marked" in found) == (not fails)
+    assert done.stderr.startswith(alone.stderr) and "sitecustomize" not in done.stderr and "hooks" not in done.stderr
+
+
 def test_marks_of_other_frameworks(blocks, tmp_path):
     for package in ("jax", "jax/_src", "tensorflow", "tensorflow/python", "tensorflow/python/profiler", "lightning", "lightning/pytorch",
                     "lightning/pytorch/profilers"):
