@@ -137,6 +137,9 @@ void gt_block_injection_set(const struct gt_block_injection *injection,
                             void (*warn)(void *context, const char *sentence), void *context)
 {
     char most[16];
+    snprintf(most, sizeof most, "%d", injection->most);
+    if (injection->most)
+        setenv(GT_BLOCKS_MOST_ENVIRONMENT, most, 1);
     if (!injection->sources)
         return;
     for (int i = 0; i < GT_BLOCK_SOURCES; i++)
@@ -147,9 +150,6 @@ void gt_block_injection_set(const struct gt_block_injection *injection,
         setenv(GT_BLOCKS_DOMAINS_ENVIRONMENT, injection->domains, 1);
     if (injection->names)
         setenv(GT_BLOCKS_NAMES_ENVIRONMENT, injection->names, 1);
-    snprintf(most, sizeof most, "%d", injection->most);
-    if (injection->most)
-        setenv(GT_BLOCKS_MOST_ENVIRONMENT, most, 1);
 }
 
 void gt_block_injection_unset(const struct gt_block_injection *injection)
@@ -180,8 +180,6 @@ bool gt_block_injection_end(const struct gt_block_injection *injection, const ch
 {
     struct gt_block_notes notes;
     bool is_any_seen = false;
-    if (!injection->sources)
-        return false;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     gt_block_notes_take(&notes, fd, warn, context);
     if (fd >= 0)

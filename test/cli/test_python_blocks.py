@@ -247,11 +247,12 @@ def test_a_pattern_that_is_none(refused, pattern, place):
     assert line.endswith(f"at character {place}")
 
 
-@pytest.mark.parametrize("option", ["--blocks-domains=x", "--blocks-names=x", "--blocks-most=5"])
-def test_a_choice_among_no_ranges(refused, option):
+@pytest.mark.parametrize("option, other", [("--blocks-domains=x", "--python-blocks=f"), ("--blocks-names=x", "--python-blocks=f"),
+                                           ("--blocks-most=5", "--blocks")])
+def test_a_choice_among_no_ranges(refused, option, other):
     name = option.partition("=")[0]
     said = f"{name}: it chooses among the ranges of --blocks-from"
-    refused(2, said, "run", "--tf=run.csv", "--python-blocks=f", option, "--", "touch", "started")
+    refused(2, said, "run", "--tf=run.csv", other, option, "--", "touch", "started")
 
 
 def test_blocks_are_kept_with_a_file(refused):
@@ -324,7 +325,9 @@ def test_profilers_and_debuggers_inside(python, blocks, tmp_path):
     done, found = blocks([python, program], "--python-blocks=step")
     assert done.returncode == 0 and done.stdout == "1 True True\n"
     assert found["train.step"][0] == found["train.step"][1] >= 1
-    if "3.12" in python or "3.13" in python:
+    has_monitoring = "3.12" in python or "3.13" in python
+    assert ("has set a profile function of its own" in done.stderr) == (not has_monitoring)
+    if has_monitoring:
         assert found == {"train.step": [3, 3]}
 
 
@@ -444,6 +447,26 @@ def test_tracers_and_tracebacks_see_nothing(python, blocks, tmp_path, fails):
     done, found = blocks([python, program], "--blocks-from=torch")
     assert done.stdout == alone.stdout and ("marked" in found) == (not fails)
     assert done.stderr.startswith(alone.stderr) and "sitecustomize" not in done.stderr and "hooks" not in done.stderr
+
+
+def test_marks_and_calls_that_are_left_out(python, blocks, tmp_path):
+    write(tmp_path / "torch" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "profiler.py", TORCH)
+    program = write(tmp_path / "train.py", """
+        from torch.autograd import profiler
+        def called():
+            for name in "forward", "backward":
+                with profiler.record_function(name): pass
+        for _ in range(20): called()
+        """)
+    done, found = blocks([python, program], "--blocks-from=torch", "--blocks-names=forw")
+    assert found == {"forward": [20, 20]} and done.stderr == ""
+    assert blocks([python, program], "--blocks-from=torch", "--blocks-domains=NCCL")[1] == {}
+    done, found = blocks([python, program], "--python-blocks=called", "--blocks-from=torch", "--blocks-most=10", "--blocks-names=back")
+    assert found == {"train.called": [5, 5], "backward": [5, 5]} and "30 further ranges of process " in done.stderr
+    done, found = blocks([python, program], "--python-blocks=called", "--blocks-most=7")
+    assert found == {"train.called": [7, 7]} and "13 further ranges of process " in done.stderr
 
 
 def test_marks_of_other_frameworks(blocks, tmp_path):
