@@ -146,7 +146,7 @@ static void take_source(struct tally *tally, const char *name)
 static void take_without(struct tally *tally, const char *what)
 {
     if (!tally->is_without)
-        gt_warn(tally->warn, tally->context, "no functions become blocks in Python %s", what);
+        gt_warn(tally->warn, tally->context, "in Python %s", what);
     tally->is_without = true;
 }
 

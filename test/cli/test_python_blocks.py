@@ -289,14 +289,15 @@ def test_a_sitecustomize_of_the_programs_own(python, blocks, tmp_path):
 
 
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
-def test_a_python_that_is_too_old(blocks, version):
+@pytest.mark.parametrize("option", ["--python-blocks=f", "--blocks-from=torch"])
+def test_a_python_that_is_too_old(blocks, version, option):
     path = interpreter(version)
     if not path:
         pytest.skip(f"there is no Python {version}")
-    done, found = blocks([path, "-c", "print(1)"], "--python-blocks=f")
+    done, found = blocks([path, "-c", "print(1)"], option)
     assert done.returncode == 0 and done.stdout == "1\n" and not found
     [line] = warnings(done)
-    assert f"in Python {version}." in line and "3.8 or later" in line
+    assert f"in Python {version}." in line and "nothing becomes a block" in line and "3.8 or later" in line and option.split("=")[0] in line
 
 
 def test_one_that_fails_is_told_as_ever(blocks, tmp_path):

@@ -27,7 +27,8 @@ def _tell_version():
     if folder:
         import ctypes
 
-        line = "without %d.%d.%d: --python-blocks and --blocks-from take 3.8 or later" % sys.version_info[:3]
+        takes = "--python-blocks, and --blocks-from torch, jax, tensorflow and lightning, take 3.8 or later"
+        line = ("without %d.%d.%d nothing becomes a block: " % sys.version_info[:3]) + takes
         ctypes.PyDLL("%s/libgputracker-blocks.so" % folder).gt_hook_note(line.encode())
 
 
