@@ -186,7 +186,7 @@ FRAMEWORKS := build/frameworks/bin/python
 test-frameworks: python
 	@$(MAKE) -s build/frameworks/installed
 	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
-	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py
+	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py test/python/test_framework_blocks.py
 
 # Blocks of a program with a real Kokkos, which Debian's Trilinos has.
 test-kokkos: test-dependencies
