@@ -15,6 +15,7 @@
 #include "base/grow.h"
 #include "store/address.h"
 #include "trace/passed.h"
+#include "trace/profile_maker.h"
 #include "trace/trace.h"
 #include "trace/unread.h"
 #include "trace/zip.h"
@@ -733,7 +734,7 @@ int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count
     status = gt_trace_source_read(source, &sink, NULL, error);
     if (status >= 0)
         gt_nodes_join(source->trace);
-    if (status >= 0 && gt_steps_assign(source->trace) < 0)
+    if (status >= 0 && (gt_steps_assign(source->trace) < 0 || gt_profiles_settle_lines(source->trace) < 0))
         status = gt_error_system(error, ENOMEM, "reading traces");
     if (status >= 0) {
         *ret = source->trace;

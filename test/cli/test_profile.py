@@ -247,3 +247,22 @@ def test_a_timestep_is_no_step(gpu_tracker, tmp_path):
     path.write_text(json.dumps({"traceEvents": events}))
     found = profile(gpu_tracker, "steps", path)["steps"]
     assert {row["training_phase"] for row in found} == {"step", "train_step", "trainStep", "Iteration"}
+
+
+@pytest.mark.parametrize("names, modes", [
+    (["Step 1", "my step 2", "epoch 1 step 3", "STEP-4", "[rank 0] step 5", "train step 6"], {"step": 5, "train step": 1}),
+    ([f"Epoch {epoch}/3, step {step}" for epoch in range(3) for step in range(4)], {"step": 12}),
+    (["epoch_1_train_step_0", "epoch_1_val_step_0", "epoch_2_train_step_0", "epoch_2_val_step_0"], {"train_step": 2, "val_step": 2}),
+])
+def test_names_of_steps_are_modes_where_they_tell_a_kind(gpu_tracker, tmp_path, names, modes):
+    """Steps that are counted anew in each epoch stay apart, each of its own length."""
+    path = tmp_path / "trace.json"
+    events = [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5}
+              for i, name in enumerate(names)]
+    events += [{"ph": "X", "cat": "cpu_op", "name": "mm", "pid": 1, "tid": 1, "ts": 10 * i + 1, "dur": 2} for i in range(len(names))]
+    path.write_text(json.dumps({"traceEvents": events}))
+    found = profile(gpu_tracker, "steps", path)["steps"]
+    assert {row["training_phase"]: row["steps"] for row in found} == modes
+    assert {row["max_us"] for row in found} == {5}
+    inside = [row for row in profile(gpu_tracker, "steps", "--by", "framework_metric", path)["steps"] if row["framework_metric"] == "mm"]
+    assert {row["mode"]: row["steps"] for row in inside} == modes

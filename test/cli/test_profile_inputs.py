@@ -138,7 +138,7 @@ def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
     (["operators", "--select", "nomatch"], 'matches "nomatch"'),
     (["steps", "--start", "+1000"], "times from start to end"),
     (["operators", "--unit", "step", "--start", "7"], "steps from start to end"),
-    (["steps", "--phase", "TRAIN"], "no phase 'TRAIN': there are ProfilerStep"),
+    (["steps", "--phase", "TRAIN"], "no phase 'TRAIN': there is ProfilerStep"),
 ])
 def test_a_filter_that_matches_nothing_is_named(report, job, words, naming):
     assert naming in report(*words, "traces")["reason"]

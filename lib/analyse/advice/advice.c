@@ -25,10 +25,18 @@
 
 static const double LEAST = 5;
 
+bool gt_advice_names_node(const char *matter)
+{
+    return strncmp(matter, "%s: ", 4) == 0;
+}
+
 bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
 {
     va_list list;
-    adviser->minor += gain.percent > 0 && gain.percent < LEAST;
+    va_start(list, format);
+    bool is_shown = !gt_advice_names_node(format) || gt_analysis_shows_name(adviser->input, va_arg(list, const char *));
+    va_end(list);
+    adviser->minor += is_shown && gain.percent > 0 && gain.percent < LEAST;
     if (gain.percent < LEAST || adviser->status < 0)
         return false;
     struct gt_advice *advice = GT_GROW_LIST(adviser, advice);
@@ -36,7 +44,7 @@ bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
         adviser->status = -ENOMEM;
         return false;
     }
-    *advice = (struct gt_advice){.gain = gain, .see = see, .matter = format};
+    *advice = (struct gt_advice){.gain = gain, .see = see, .matter = format, .is_hidden = !is_shown};
     va_start(list, format);
     if (vasprintf(&advice->sentence, format, list) < 0) {
         adviser->status = -ENOMEM;
@@ -629,8 +637,8 @@ static double told_in_detail(const struct gt_adviser *adviser, const struct gt_l
     return fmax(most, sum);
 }
 
-/* A finding is no other loss while those with more detail tell of half of it. */
-static void drop_repeated(struct gt_adviser *adviser)
+/* A finding is no other loss while those with more detail tell of half of it. What is of other nodes than that asked for goes, too. */
+static void drop_untold(struct gt_adviser *adviser)
 {
     enum { HALF = 2 };
     size_t kept = 0;
@@ -640,7 +648,7 @@ static void drop_repeated(struct gt_adviser *adviser)
         advice->is_repeated = is_told;
     }
     for (size_t i = 0; i < adviser->count; i++) {
-        if (adviser->advice[i].is_repeated)
+        if (adviser->advice[i].is_repeated || adviser->advice[i].is_hidden)
             free(adviser->advice[i].sentence);
         else
             adviser->advice[kept++] = adviser->advice[i];
@@ -653,7 +661,7 @@ int gt_advise_all(struct gt_adviser *adviser)
     adviser->status = find_ranks(adviser);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
-    drop_repeated(adviser);
+    drop_untold(adviser);
     if (adviser->count)
         qsort(adviser->advice, adviser->count, sizeof *adviser->advice, compare);
     return adviser->status;
@@ -699,6 +707,7 @@ const struct gt_analysis gt_analysis_advice = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .compares = true,
     .of_calls = true,
     .build = build,
 };

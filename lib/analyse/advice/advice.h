@@ -46,6 +46,7 @@ struct gt_advice {
     const char *matter; /* the format of the sentence: the same on all nodes */
     char *sentence;
     bool is_repeated; /* others tell of the same loss in more detail */
+    bool is_hidden;   /* it is of a node that is not shown */
 };
 
 /* What holds the steps of a rank, or (node GT_TRACE_NONE) those of all ranks: ns of their critical paths. */
@@ -72,6 +73,8 @@ struct gt_adviser {
 /* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
 __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
                                                      const char *format, ...);
+/* Returns true for the format of sentences that begin with their node. */
+bool gt_advice_names_node(const char *matter);
 /* Says what loss the last sentence is of; `told` is what gt_advise returned for it. */
 void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
 /* Returns the time of a device in adviser->drained or adviser->awaited; 0: none. */

@@ -9,6 +9,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/inputs.h"
+#include "analyse/trace/shown_nodes.h"
 #include "analyse/trace/top.h"
 #include "base/number.h"
 #include "trace/call_profile.h"
@@ -180,6 +181,26 @@ static int find_recordings(struct gt_analysis_input *input)
     return 0;
 }
 
+static void hide(struct gt_analysis_input *input, uint32_t string, bool is_hidden)
+{
+    if (string < input->trace->strings.count)
+        input->hidden[string] = is_hidden;
+}
+
+/* All but the one that is to be shown. */
+static void hide_nodes(struct gt_analysis_input *input)
+{
+    const struct gt_trace *trace = input->trace;
+    for (size_t i = 0; i < trace->series_count && trace->shown_node; i++)
+        hide(input, trace->series[i].node, true);
+    for (int is_shown = 0; is_shown < 2 && trace->shown_node; is_shown++)
+        for (size_t i = 0; i < trace->file_count; i++)
+            if (gt_is_node(trace, &trace->file[i], trace->shown_node) == is_shown && input->node[i] != GT_TRACE_NONE)
+                hide(input, input->text[input->node[i]], !is_shown);
+    if (trace->shown_node)
+        hide(input, gt_trace_find(trace, trace->shown_node), false);
+}
+
 int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *trace,
                      const struct gt_profile_options *options)
 {
@@ -190,17 +211,19 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     input->work = calloc(strings, 1);
     input->usage = calloc(strings, 1);
     input->loader = calloc(strings, 1);
+    input->hidden = calloc(strings, 1);
     input->node = calloc(files, sizeof *input->node);
     input->counted = calloc(files, 1);
     input->recording = calloc(files, sizeof *input->recording);
     input->pause = calloc(files, sizeof *input->pause);
-    if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->node ||
-        !input->counted || !input->recording || !input->pause)
+    if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->hidden ||
+        !input->node || !input->counted || !input->recording || !input->pause)
         return -ENOMEM;
     sort_texts(input);
     classify(input);
     find_origin(input);
     place_blocks(input);
+    hide_nodes(input);
     return find_recordings(input);
 }
 
@@ -211,6 +234,7 @@ void gt_analysis_close(struct gt_analysis_input *input)
     free(input->work);
     free(input->usage);
     free(input->loader);
+    free(input->hidden);
     free(input->node);
     free(input->counted);
     free(input->recording);
@@ -231,6 +255,8 @@ int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *t
         status = gt_report_new(&report, type, error);
     if (status >= 0)
         status = analysis->build(&input, gt_report_root(report), error);
+    if (status >= 0)
+        status = gt_shown_nodes_cut(trace, input.hidden, gt_report_root(report));
     if (status >= 0)
         status = gt_top_cut(gt_report_root(report), input.options->top);
     if (status >= 0 && gt_report_failed(report))
@@ -273,6 +299,16 @@ bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, u
     size_t rest = longer - length - 1;
     const char *id = before ? other + length + 1 : other;
     return (before || (other[rest] == '-' && strcmp(other + rest + 1, name) == 0)) && strspn(id, "0123456789") == rest;
+}
+
+bool gt_analysis_shows(const struct gt_analysis_input *input, uint32_t node)
+{
+    return node >= input->trace->strings.count || !input->hidden[input->text[node]];
+}
+
+bool gt_analysis_shows_name(const struct gt_analysis_input *input, const char *name)
+{
+    return gt_shows_name(input->trace, input->hidden, name, strlen(name));
 }
 
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event)
@@ -411,8 +447,11 @@ static struct window window_of(const struct gt_trace *trace, const struct gt_tra
 }
 
 /* Does a dump overlap the bounds? One that contains them does; one whose step is not known lies in no steps. */
-static bool has_profile(const struct window *window, const struct gt_trace_profile *profile)
+static bool has_profile(const struct gt_trace *trace, const struct window *window,
+                        const struct gt_trace_profile *profile)
 {
+    if (trace->shown_node && !gt_is_node(trace, &trace->file[profile->file], trace->shown_node))
+        return false;
     if (window->bounds->by_step)
         return profile->start_step <= window->bounds->end_step && profile->end_step >= window->bounds->start_step;
     return profile->start <= window->end && profile->end >= window->start;
@@ -420,20 +459,17 @@ static bool has_profile(const struct window *window, const struct gt_trace_profi
 
 static bool is_node(const struct gt_trace *trace, uint32_t node, const char *wanted)
 {
-    char rank[16];
-    for (uint32_t i = 0; i < trace->file_count; i++) {
-        snprintf(rank, sizeof rank, "%d", (int)trace->file[i].rank);
-        if (gt_trace_node_of(trace, i) == node && (strcmp(wanted, gt_trace_text(trace, node)) == 0 ||
-                                                   (trace->file[i].rank >= 0 && strcmp(wanted, rank) == 0)))
+    for (uint32_t i = 0; i < trace->file_count; i++)
+        if (gt_trace_node_of(trace, i) == node &&
+            (strcmp(wanted, gt_trace_text(trace, node)) == 0 || gt_is_node(trace, &trace->file[i], wanted)))
             return true;
-    }
     return false;
 }
 
 static bool has_step(const struct gt_trace *trace, const struct window *window, const struct gt_trace_step *step)
 {
     const struct gt_trace_options *bounds = window->bounds;
-    if (bounds->node && !is_node(trace, step->node, bounds->node))
+    if (bounds->node && !trace->shown_node && !is_node(trace, step->node, bounds->node))
         return false;
     if (bounds->by_step)
         return step->step >= bounds->start_step && step->step <= bounds->end_step;
@@ -449,7 +485,7 @@ static void keep_bounds(struct gt_trace *trace, const struct gt_trace_options *b
     trace->bound_first = window.start;
     trace->bound_last = window.end;
     for (size_t i = 0; i < trace->profile_count; i++)
-        if (has_profile(&window, &trace->profile[i]))
+        if (has_profile(trace, &window, &trace->profile[i]))
             trace->profile[profiles++] = trace->profile[i];
         else
             gt_trace_profile_release(&trace->profile[i]);
@@ -486,10 +522,12 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     struct gt_trace_options reading = *options;
     reading.arguments = has_by && analysis->arguments_by ? analysis->arguments_by : analysis->arguments;
     reading.keep_hidden = analysis->joins;
+    reading.node = analysis->compares ? NULL : options->node;
     reading.by_step = options->by_step && !analysis->of_profiles; /* their steps need no events */
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
         return status;
+    (*ret)->shown_node = analysis->compares ? options->node : NULL;
     bool of_calls = analysis->of_profiles || (analysis->of_calls && gt_calls_alone(*ret));
     if (of_calls && gt_call_profiles(*ret, GT_CALLS_PYTHON) < 0)
         return gt_error_system(error, ENOMEM, "profile %s", analysis->name);

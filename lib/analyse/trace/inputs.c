@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/trace/shown_nodes.h"
 #include "base/number.h"
 
 enum { SHOWN = 12 };
@@ -29,19 +30,25 @@ static size_t add_name(struct gt_buffer *names, const struct gt_trace *trace, ui
     return count + 1;
 }
 
-static int refuse(struct gt_error *error, const char *kind, const char *wanted, struct gt_buffer *names)
+static int refuse(struct gt_error *error, const char *kind, const char *wanted, struct gt_buffer *names, size_t count)
 {
-    gt_error_set(error, EINVAL, "no %s '%s'%s%s", kind, wanted, names->length ? ": there are " : " in the traces",
-                 names->length ? names->data : "");
+    gt_error_set(error, EINVAL, "no %s '%s'%s%s", kind, wanted,
+                 count > 1 ? ": there are "
+                 : count   ? ": there is "
+                           : " in the traces",
+                 count ? names->data : "");
     gt_buffer_release(names);
     return -EINVAL;
 }
 
-static bool is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted)
+static bool has_node(const struct gt_trace *trace, const char *wanted)
 {
-    char rank[16];
-    snprintf(rank, sizeof rank, "%d", (int)file->rank);
-    return strcmp(wanted, gt_trace_text(trace, file->node)) == 0 || (file->rank >= 0 && strcmp(wanted, rank) == 0);
+    bool found = false;
+    for (size_t i = 0; i < trace->file_count && !found; i++)
+        found = (trace->file[i].kept && !trace->shown_node) || gt_is_node(trace, &trace->file[i], wanted);
+    for (size_t i = 0; i < trace->series_count && !found; i++)
+        found = strcmp(wanted, gt_trace_text(trace, trace->series[i].node)) == 0;
+    return found;
 }
 
 static int check_node(const struct gt_trace *trace, const char *wanted, struct gt_error *error)
@@ -49,15 +56,15 @@ static int check_node(const struct gt_trace *trace, const char *wanted, struct g
     struct gt_buffer names = {0};
     uint32_t seen[SHOWN + 1];
     size_t count = 0;
-    for (size_t i = 0; i < trace->file_count; i++) {
-        if (trace->file[i].kept || is_node(trace, &trace->file[i], wanted)) {
-            gt_buffer_release(&names);
-            return 0;
-        }
+    if (has_node(trace, wanted))
+        return 0;
+    for (size_t i = 0; i < trace->file_count; i++)
         if (trace->file[i].node != GT_TRACE_NONE)
             count = add_name(&names, trace, seen, count, trace->file[i].node);
-    }
-    return refuse(error, "node", wanted, &names);
+    for (size_t i = 0; i < trace->series_count; i++)
+        if (trace->series[i].node != GT_TRACE_NONE)
+            count = add_name(&names, trace, seen, count, trace->series[i].node);
+    return refuse(error, "node", wanted, &names, count);
 }
 
 /* "TRAIN" is also the phase of "Step:ModeKeys.TRAIN". */
@@ -85,7 +92,7 @@ static int check_phases(const struct gt_trace *trace, const char *const *phases,
             return 0;
     for (size_t i = 0; i < trace->step_count; i++)
         count = add_name(&names, trace, seen, count, trace->step[i].mode);
-    return refuse(error, "phase", phases[0], &names);
+    return refuse(error, "phase", phases[0], &names, count);
 }
 
 static bool has_event(const struct gt_trace *trace)
