@@ -30,13 +30,7 @@ MACROS = [("_GNU_SOURCE", None), ("GT_VERSION", f'"{(HERE / "VERSION").read_text
 INCLUDE = ["include", "lib", "cli"]
 SYSTEMS = {"Debian": "apt-get", "RHEL": "dnf", "conda-forge": "conda"}
 LIMITED = sys.version_info >= (3, 11)  # the limited API of 3.10 lacks buffers
-HEADERS = {  # and the packages of them, of each of the systems
-    "Python.h": ("python3-dev", "python3-devel", "python"),
-    "sqlite3.h": ("libsqlite3-dev", "sqlite-devel", "sqlite"),
-    "jansson.h": ("libjansson-dev", "jansson-devel", "jansson"),
-    "utf8proc.h": ("libutf8proc-dev", "utf8proc-devel", "libutf8proc"),
-    "zlib.h": ("zlib1g-dev", "zlib-devel", "zlib"),
-}
+HEADERS = {words[0]: words[1:] for words in map(str.split, (HERE / "tools/headers").read_text().splitlines()) if words[0] != "#"}
 
 
 def missing_headers(compiler):

@@ -51,6 +51,17 @@ def test_a_moved_installation_is_found_by_pkg_config(prefix, tmp_path):
     assert flags == f"-I{tmp_path}/moved/include -L{tmp_path}/moved/lib -lgputracker"
 
 
+def test_missing_headers_are_one_sentence(tmp_path):
+    (tmp_path / "sqlite3.h").touch()
+    (tmp_path / "zlib.h").touch()
+    done = subprocess.run(["make", "-s", f"BUILD={tmp_path}/build", f"CC=gcc -nostdinc -isystem {tmp_path}", "objects"], cwd=ROOT, text=True,
+                          capture_output=True, check=False, env={k: v for k, v in os.environ.items() if not k.startswith("MAKE")})
+    first, *rest = done.stderr.splitlines()
+    assert done.returncode == 2 and all(line.startswith("make: ***") for line in rest)
+    assert first == ("missing jansson.h utf8proc.h: apt-get install libjansson-dev libutf8proc-dev (Debian), dnf install jansson-devel "
+                     "utf8proc-devel (RHEL), conda install jansson libutf8proc (conda-forge)")
+
+
 def test_units_for_systemd(prefix, tmp_path):
     units = sorted((prefix / "lib/systemd/system").iterdir())
     assert [unit.name for unit in units] == ["gpu-tracker-energy-relay.service", "gpu-tracker-serve.service"]
