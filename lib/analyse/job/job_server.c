@@ -105,6 +105,17 @@ static int ask(struct state *state, const char *select, const char *rest, struct
     return status;
 }
 
+static void read_figures(const struct gt_field *fields, size_t count, void *object, const struct gt_json_value *facts)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gt_json_value *value = gt_json_member(facts, fields[i].name);
+        if (gt_json_text_of(value))
+            gt_field_set_text(&fields[i], object, gt_json_text_of(value));
+        else if (value)
+            gt_field_set_number(&fields[i], object, gt_json_number_or_nan(value));
+    }
+}
+
 static int read_fields(struct tracker *tracker, const struct gt_json_value *facts, const char *name,
                        struct gt_error *error)
 {
@@ -118,12 +129,21 @@ static int read_fields(struct tracker *tracker, const struct gt_json_value *fact
         if (value && !text)
             gt_field_set_number(field, &tracker->recorded.machine, gt_json_number_or_nan(value));
     }
-    for (size_t i = 0; i < gt_outcome_field_count; i++) {
-        const struct gt_json_value *value = gt_json_member(outcome, gt_outcome_fields[i].name);
-        if (gt_json_text_of(value))
-            gt_field_set_text(&gt_outcome_fields[i], &tracker->recorded.outcome, gt_json_text_of(value));
-        else if (value)
-            gt_field_set_number(&gt_outcome_fields[i], &tracker->recorded.outcome, gt_json_number_or_nan(value));
+    read_figures(gt_outcome_fields, gt_outcome_field_count, &tracker->recorded.outcome, outcome);
+    return 0;
+}
+
+static int read_ranks_below(struct tracker *tracker, const struct gt_json_value *ranks)
+{
+    struct gt_outcome *outcome = &tracker->recorded.outcome;
+    for (size_t i = 0; i < gt_json_count(ranks); i++) {
+        const struct gt_json_value *item = gt_json_item(ranks, i);
+        struct gt_local_rank *rank = GT_GROW_BY_ONE(outcome->rank, outcome->rank_count);
+        if (!rank)
+            return -ENOMEM;
+        *rank = (struct gt_local_rank){0};
+        outcome->rank_count++;
+        read_figures(gt_local_rank_fields, gt_local_rank_field_count, rank, item);
     }
     return 0;
 }
@@ -136,6 +156,8 @@ static int take_facts(struct state *state, struct tracker *tracker, const char *
     int status = facts ? read_fields(tracker, facts, state->name, error)
                        : gt_error_set(error, EINVAL, "%s: the facts of source %u of job %s are no JSON", state->name,
                                       tracker->source, tracker->job);
+    if (status >= 0 && read_ranks_below(tracker, gt_json_member(facts, "ranks")) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", state->name);
     tracker->recording = strdup(recording ? recording : tracker->job);
     gt_json_free(facts);
     tracker->pid = tracker->recorded.machine.pid;
@@ -495,6 +517,8 @@ static int read_series(void *context, const struct gt_job *job, const struct gt_
 {
     struct state *state = context;
     struct answer answer = {.job = job, .question = question};
+    if (question->subject[0].scope == GT_SCOPE_PROCESS) /* its rows of processes do not tell their ranks */
+        return 0;
     if (!state->columns.text.length)
         gt_engine_list(&state->columns, state->server);
     size_t each = question->subjects * question->buckets;
