@@ -122,6 +122,14 @@ def test_a_folder_with_traces_is_looked_at_as_before(job, cli, refused, tmp_path
     assert done.returncode == 0 and "spread" not in json.loads(done.stdout)
 
 
+def test_steps_of_many_processes_are_numbered_as_they_began(job, profile):
+    """As `gpu-tracker block` in a shell, where each call is the first of its process; their numbers are in no order."""
+    for rank in range(RANKS):
+        job.blocks(rank, [0.6 if rank == 3 else 0.4] * 10, process=lambda i: 100 + 7 * i % 10)
+    slowest = {row["rank"]: row for row in profile("stragglers")["slowest"]}
+    assert set(slowest) == {3} and (slowest[3]["times"], slowest[3]["steps"]) == (10, 10)
+
+
 def test_blocks_of_all_ranks(job, cli, refused):
     for rank in range(RANKS):
         job.blocks(rank, [0.5 + (0.1 if rank == 3 else 0)] * 10)
