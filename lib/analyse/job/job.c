@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/job/job_name.h"
 #include "base/clock.h"
 #include "base/grow.h"
 
@@ -278,12 +279,6 @@ size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
 
 /* ---- All of it ---------------------------------------------------------------------------------------------------- */
 
-/* "alps:42" of "alps:42.0+1": steps and restarts are parts of one job. */
-static size_t job_length(const char *job)
-{
-    return strcspn(job, ".+");
-}
-
 static int check_one_job(const struct gt_job *job, struct gt_error *error)
 {
     const char *first = NULL;
@@ -293,11 +288,10 @@ static int check_one_job(const struct gt_job *job, struct gt_error *error)
             continue;
         if (!first)
             first = name;
-        size_t length = job_length(name);
-        if (length != job_length(first) || memcmp(name, first, length) != 0)
-            return gt_error_set(error, EINVAL,
-                                "%s has recordings of several jobs, %.*s and %.*s: each needs a folder of its own",
-                                job->source->name, (int)job_length(first), first, (int)length, name);
+        if (!gt_job_name_is_same(name, first))
+            return gt_error_set(
+                error, EINVAL, "%s has recordings of several jobs, %.*s and %.*s: each needs a folder of its own",
+                job->source->name, (int)gt_job_name_base(first), first, (int)gt_job_name_base(name), name);
     }
     return 0;
 }
