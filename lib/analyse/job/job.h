@@ -87,7 +87,7 @@ struct gt_job {
     double received, sent;
 };
 
-/* -EINVAL: there is no recording, or there are those of several jobs. The source outlives the job. */
+/* -ENODATA: there is no recording yet. -EINVAL: there are those of several jobs. The source outlives the job. */
 int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
 /* The same without totals: its ranks and nodes alone, with the figures that trackers wrote at the end. */
 int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);

@@ -297,7 +297,7 @@ static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
             gt_error_system(error, -status, "%s", state->name);
     }
     if (status >= 0 && !job->count)
-        status = gt_error_set(error, EINVAL, "%s: no tracker has sent figures yet", state->name);
+        status = gt_error_set(error, ENODATA, "%s: no tracker has sent figures yet", state->name);
     return status;
 }
 
