@@ -17,6 +17,7 @@ from distutils.command.build_scripts import build_scripts  # setuptools' own cop
 
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
+LOADED = "libexec/gpu-tracker"  # not lib/gpu-tracker: pip install --target leaves out what a wheel has in lib
 BLOCKS = "lib/gpu-tracker/libgputracker-blocks.so"
 HOOK = "lib/gpu-tracker/gpu_tracker_hook.abi3.so"
 HOOK_SOURCES = ["python/hook/hook.c", "python/entries.c", "lib/base/map.c", "lib/base/grow.c"]
@@ -107,7 +108,7 @@ class BuildLibrary(build_clib):
             self.build_brought(brought(header))
         blocks = self.build_blocks()
         loaded = [blocks, *([self.build_hook(blocks)] if sys.implementation.name == "cpython" else [])]
-        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), loaded),
+        self.distribution.data_files = [*(self.distribution.data_files or []), (LOADED, loaded),
                                         ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)

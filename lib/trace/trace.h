@@ -241,6 +241,7 @@ struct gt_trace {
     struct gt_trace_unreadable doubtful; /* no traces, but broken, or called like those that are */
     bool is_bounded;                     /* only what lies in a stretch of time was asked for: */
     int64_t bound_first, bound_last;     /* ns since the epoch */
+    const char *shown_node;              /* borrowed: all nodes were read, and this one is to be shown; NULL all */
 };
 
 /* Options choose what is read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them,

@@ -455,11 +455,12 @@ static const struct function *look_up(PyObject *frame, PyObject *code)
     return function;
 }
 
-static void profile(PyObject *frame, bool is_call)
+/* `is_step`: it may be a step of a generator that goes on. */
+static void profile(PyObject *frame, bool is_call, bool is_step)
 {
     PyObject *code = PyObject_GetAttr(frame, hook.code_member);
     const struct function *function = !code ? NULL : is_call ? look_up(frame, code) : known(code);
-    if (function && function->name && !(function->is_generator && goes_on(frame, code, is_call))) {
+    if (function && function->name && !(function->is_generator && is_step && goes_on(frame, code, is_call))) {
         if (is_call)
             begin_call(function, frame);
         else
@@ -471,9 +472,10 @@ static void profile(PyObject *frame, bool is_call)
 /* It takes no frame of Python's, so it works at the recursion limit as well, and leaves that where it was. */
 static int on_event(PyObject *self, struct _frame *frame, int event, PyObject *value)
 {
-    (void)self, (void)value;
-    if (!hook.is_off && (event == EVENT_CALL || (event == EVENT_RETURN && hook.open.count)))
-        profile((PyObject *)frame, event == EVENT_CALL);
+    (void)self;
+    bool is_call = event == EVENT_CALL;
+    if (!hook.is_off && (is_call || (event == EVENT_RETURN && hook.open.count)))
+        profile((PyObject *)frame, is_call, is_call || value); /* no value: an exception leaves it */
     return 0;
 }
 
@@ -485,7 +487,7 @@ static PyObject *on_profile(PyObject *self, PyObject *const *arguments, Py_ssize
         set_profile(on_event, hook.callback);
     bool is_call = count == 3 && PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0;
     if (!hook.is_off && is_call)
-        profile(arguments[0], is_call);
+        profile(arguments[0], is_call, true);
     Py_RETURN_NONE;
 }
 

@@ -239,6 +239,10 @@ def test_columns_of_a_new_version(server, real, push, gpu_tracker):
     subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
     server.ask("ALTER TABLE older.samples DROP COLUMN combined_swap")
     push(real, f"{url}/columns")
+    whole = report_of(gpu_tracker, ["report", "-f", "json"], f"{url}/columns")
+    server.ask("ALTER TABLE older.samples DROP COLUMN combined_ram_private_anonymous")
+    lacks = json.loads(report_of(gpu_tracker, ["report", "-f", "json"], f"{url}/columns"))
+    assert json.loads(whole)["totals"]["cpu_time"] == lacks["totals"]["cpu_time"] and lacks["totals"]["memory_peak"]["at_least"] > 1e5
     assert server.number("SELECT count() FROM system.columns WHERE database = 'older' AND name = 'combined_swap' AND table = 'samples'"
                          ) == 1
 

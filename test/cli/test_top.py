@@ -201,7 +201,7 @@ def test_the_job_that_runs(top, cli, running, runtime):
     job.terminate()
     job.wait()
     assert not runtime.exists()
-    assert top("a.sqlite")[0].endswith(f" exit {128 + signal.SIGTERM}")
+    assert top("a.sqlite")[0].endswith(" exit 143 (SIGTERM)")
 
 
 def test_a_job_that_has_just_begun(top, gpu_tracker, tmp_path, runtime):
@@ -403,7 +403,7 @@ def test_keys_for_blocks_and_processes(screen, marking, cli, tmp_path):
     [mark] = [call for call in calls if call["name"] == "now x"]
     assert mark["compute_time"] < 0.1 and not mark["unfinished"]
     press("End")
-    shows(rf"exit {128 + signal.SIGTERM}$")
+    shows(r"exit 143 \(SIGTERM\)$")
     press("m")
     shows("the job has ended: no moment of it can be marked")
 
@@ -466,7 +466,7 @@ def test_a_job_that_ends_while_it_is_watched(screen, running):
     start("a.sqlite")
     shows(r"running$")
     job.terminate()
-    shows(rf"exit {128 + signal.SIGTERM}$")
+    shows(r"exit 143 \(SIGTERM\)$")
     press("Left", "Left", "Left")
     shows(r"at \d:\d\d of \d:\d\d$")
     press("q")

@@ -61,7 +61,7 @@ static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_fig
 {
     job->rows = 0;
     for (size_t i = 0; i < job->ranks; i++) {
-        if (isnan(cost(&job->rank[i])))
+        if (isnan(cost(&job->rank[i])) || !gt_analysis_shows(job->input, job->rank[i].node))
             continue;
         if (job->rows < ROWS)
             job->row[job->rows++] = i;
@@ -572,7 +572,8 @@ static void choose_latest(struct arrivals *arrivals)
     job->rows = 0;
     for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
         const struct gt_rank_clock *clock = gt_collectives_rank(&arrivals->all, job->rank[i].node);
-        if (clock && (clock->latest || job->ranks <= ROWS))
+        bool is_told = clock && (clock->latest || job->ranks <= ROWS);
+        if (is_told && gt_analysis_shows(job->input, job->rank[i].node))
             job->row[job->rows++] = i;
     }
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "engine/server.h"
+#include "engine/tables.h"
 #include "store/field.h"
 
 enum { BUCKETS_AT_ONCE = 1 << 19 };
@@ -30,6 +31,7 @@ struct state {
     char *name;
     struct gt_server *server;
     char *jobs; /* "'alps:4242.0', 'alps:4242.1'" */
+    struct gt_engine_listed columns;
     struct tracker *tracker;
     size_t count, capacity;
 };
@@ -290,13 +292,16 @@ static bool is_of_gpus(const struct gt_job_question *question)
     return question->subject[0].scope == GT_SCOPE_GPU;
 }
 
-static void add_subject(struct gt_buffer *sql, const struct gt_job_subject *subject, size_t number)
+static void add_subject(struct gt_buffer *sql, const struct state *state, const char *table,
+                        const struct gt_job_subject *subject, size_t number)
 {
     char column[160];
     bool is_of_gpu = subject->scope == GT_SCOPE_GPU;
     snprintf(column, sizeof column, "%s%s%s", is_of_gpu ? "" : gt_scope_name(subject->scope), is_of_gpu ? "" : "_",
              gt_metrics[subject->metric].name);
-    if (subject->bits)
+    if (!gt_engine_has(&state->columns, table, column))
+        gt_buffer_printf(sql, ", CAST(NULL AS Nullable(Int64)) AS x%zu", number);
+    else if (subject->bits)
         gt_buffer_printf(sql, ", bitAnd(%s, %u) != 0 AS x%zu", column, subject->bits, number);
     else
         gt_buffer_printf(sql, ", %s AS x%zu", column, number);
@@ -323,7 +328,7 @@ static void add_bucket(struct gt_buffer *sql, const struct gt_job_question *ques
 static void add_rows(struct gt_buffer *sql, const struct state *state, const struct answer *answer, const char *table)
 {
     for (size_t i = 0; i < answer->question->subjects; i++)
-        add_subject(sql, &answer->question->subject[i], i);
+        add_subject(sql, state, table, &answer->question->subject[i], i);
     gt_buffer_printf(sql, " FROM %s WHERE job IN (%s)", table, state->jobs);
     add_sources(sql, answer);
 }
@@ -490,6 +495,8 @@ static int read_series(void *context, const struct gt_job *job, const struct gt_
 {
     struct state *state = context;
     struct answer answer = {.job = job, .question = question};
+    if (!state->columns.text.length)
+        gt_engine_list(&state->columns, state->server);
     size_t each = question->subjects * question->buckets;
     answer.tracker = calloc(job->count + 1, sizeof *answer.tracker);
     answer.place = calloc(job->count + 2, sizeof *answer.place);
@@ -589,6 +596,7 @@ static void close_server(void *context)
         free(state->tracker[i].recording);
     }
     gt_server_close(state->server);
+    gt_buffer_release(&state->columns.text);
     free(state->tracker);
     free(state->jobs);
     free(state->name);

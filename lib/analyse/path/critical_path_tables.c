@@ -433,5 +433,6 @@ const struct gt_analysis gt_analysis_critical_path = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .compares = true,
     .build = build,
 };
