@@ -12,8 +12,9 @@ def _stem(path):
     return folder.rpartition("/")[2] if folder and stem == "__main__" else stem
 
 
-def _module(variables):
-    """The module that is executed as a program is called after its own name (python -m), or its file's."""
+def _module(variables, code):
+    """The module that is executed as a program is called after its own name (python -m), or its file's, which only its code knows when
+    it has come to its end."""
     name = variables.get("__name__")
     if not isinstance(name, str):
         return ""
@@ -22,7 +23,7 @@ def _module(variables):
     own = getattr(variables.get("__spec__"), "name", None)
     if isinstance(own, str) and own not in ("", "__main__"):
         return own[: -len(".__main__")] if own.endswith(".__main__") else own
-    file = variables.get("__file__")
+    file = variables.get("__file__", None if code.co_filename[:1] == "<" else code.co_filename)
     return _stem(file) if isinstance(file, str) else name
 
 
@@ -97,7 +98,7 @@ class Hook:
         """The name of the block, or None."""
         if not code.co_flags & OPTIMIZED:
             return None
-        return self._function(_module(frame.f_globals).encode("utf-8", "replace"), code.co_qualname.encode("utf-8", "replace"))
+        return self._function(_module(frame.f_globals, code).encode("utf-8", "replace"), code.co_qualname.encode("utf-8", "replace"))
 
     def turn_off(self, error):
         if not self.is_off:
