@@ -17,6 +17,7 @@ from distutils.command.build_scripts import build_scripts  # setuptools' own cop
 
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
+LOADED = "libexec/gpu-tracker"  # not lib/gpu-tracker: pip install --target leaves out what a wheel has in lib
 BLOCKS = "lib/gpu-tracker/libgputracker-blocks.so"
 HOOK = "lib/gpu-tracker/gpu_tracker_hook.abi3.so"
 HOOK_SOURCES = ["python/hook/hook.c", "python/entries.c", "lib/base/map.c", "lib/base/grow.c"]
@@ -29,13 +30,7 @@ MACROS = [("_GNU_SOURCE", None), ("GT_VERSION", f'"{(HERE / "VERSION").read_text
 INCLUDE = ["include", "lib", "cli"]
 SYSTEMS = {"Debian": "apt-get", "RHEL": "dnf", "conda-forge": "conda"}
 LIMITED = sys.version_info >= (3, 11)  # the limited API of 3.10 lacks buffers
-HEADERS = {  # and the packages of them, of each of the systems
-    "Python.h": ("python3-dev", "python3-devel", "python"),
-    "sqlite3.h": ("libsqlite3-dev", "sqlite-devel", "sqlite"),
-    "jansson.h": ("libjansson-dev", "jansson-devel", "jansson"),
-    "utf8proc.h": ("libutf8proc-dev", "utf8proc-devel", "libutf8proc"),
-    "zlib.h": ("zlib1g-dev", "zlib-devel", "zlib"),
-}
+HEADERS = {words[0]: words[1:] for words in map(str.split, (HERE / "tools/headers").read_text().splitlines()) if words[0] != "#"}
 
 
 def missing_headers(compiler):
@@ -107,7 +102,7 @@ class BuildLibrary(build_clib):
             self.build_brought(brought(header))
         blocks = self.build_blocks()
         loaded = [blocks, *([self.build_hook(blocks)] if sys.implementation.name == "cpython" else [])]
-        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), loaded),
+        self.distribution.data_files = [*(self.distribution.data_files or []), (LOADED, loaded),
                                         ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)

@@ -14,15 +14,20 @@
 
 /* Later versions write a warning when they find it, so it is left to the user. */
 #define KOKKOS_BEFORE_3_7 "KOKKOS_PROFILE_LIBRARY"
+/* Wheels have it in the second: pip install --target leaves their lib out. */
 #define LIBRARY "lib/gpu-tracker/libgputracker-blocks.so"
+#define LIBRARY_OF_WHEELS "libexec/gpu-tracker/libgputracker-blocks.so"
 
 int gt_block_library(char *ret, size_t size, struct gt_error *error)
 {
     char own[PATH_MAX] = "?";
-    if (gt_installed_file(ret, size, LIBRARY) == 0)
+    if (gt_installed_file(ret, size, LIBRARY) == 0 || gt_installed_file(ret, size, LIBRARY_OF_WHEELS) == 0)
         return 0;
     gt_own_path(own);
-    return gt_error_set(error, ENOENT, LIBRARY " is in no folder above %s: the installation is not whole", own);
+    return gt_error_set(error, ENOENT,
+                        LIBRARY " is in no folder above %s: packages and wheels have it, a program that was copied "
+                                "alone does without",
+                        own);
 }
 
 static int check_regex(const char *option, const char *text, struct gt_error *error)

@@ -9,11 +9,11 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "blocks/block_injection.h"
 #include "blocks/block_memory.h"
 #include "blocks/hook_notes.h"
 #include "blocks/name_pattern.h"
 
-#define HELPER "lib/gpu-tracker/libgputracker-blocks.so"
 #define HOOKS "share/gpu-tracker/python/sitecustomize.py"
 
 enum { NEAREST = 3, NAME = 200, MOST_TOLD = 3 };
@@ -25,14 +25,17 @@ bool gt_python_hooks_are_wanted(const struct gt_python_hooks *hooks)
     return (hooks->patterns && hooks->patterns[0]) || hooks->sources[0];
 }
 
-static int find_folder(char ret[PATH_MAX], const char *name, struct gt_error *error)
+static int find_folders(struct gt_python_hooks *hooks, struct gt_error *error)
 {
     char own[PATH_MAX] = "?";
-    if (gt_installed_file(ret, PATH_MAX, name) < 0) {
+    int status = gt_block_library(hooks->libraries, sizeof hooks->libraries, error);
+    if (status < 0)
+        return status;
+    if (gt_installed_file(hooks->folder, sizeof hooks->folder, HOOKS) < 0) {
         gt_own_path(own);
-        return gt_error_set(error, ENOENT, "%s is in no folder above %s: the installation is not whole", name, own);
+        return gt_error_set(error, ENOENT, HOOKS " is in no folder above %s: the installation is not whole", own);
     }
-    *strrchr(ret, '/') = '\0';
+    *strrchr(hooks->libraries, '/') = *strrchr(hooks->folder, '/') = '\0';
     return 0;
 }
 
@@ -46,9 +49,7 @@ int gt_python_hooks_check(struct gt_python_hooks *hooks, struct gt_error *error)
         if ((status = gt_name_pattern_compile(&regex, hooks->patterns[i], false, error)) == 0)
             regfree(&regex);
     }
-    if (status == 0)
-        status = find_folder(hooks->libraries, HELPER, error);
-    return status < 0 ? status : find_folder(hooks->folder, HOOKS, error);
+    return status < 0 ? status : find_folders(hooks, error);
 }
 
 void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources)

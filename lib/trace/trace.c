@@ -237,6 +237,10 @@ int gt_steps_combine(struct gt_trace *trace)
         step[i].node = gt_trace_node_of(trace, step[i].node);
     if (trace->step_count)
         qsort(step, trace->step_count, sizeof *step, by_identity);
+    if (gt_steps_name(trace) < 0)
+        return -ENOMEM;
+    if (trace->step_count)
+        qsort(step, trace->step_count, sizeof *step, by_identity);
     for (size_t i = 0; i < trace->step_count; i++) {
         if (step[i].start > step[i].end) /* of a reading that was begun again */
             continue;

@@ -208,6 +208,7 @@ struct gt_trace_profile {
     int64_t start, end;              /* ns; -GT_TRACE_EVER and GT_TRACE_EVER when not known */
     uint32_t report;                 /* path of pyinstrument's .html beside it, or GT_TRACE_NONE */
     double duration;                 /* seconds profiled as the dump says, NaN when it does not */
+    bool lines_ran;                  /* lines of functions are the first that ran, not where they begin */
     size_t function_count, caller_count, frame_count;
     struct gt_trace_function *function; /* ordered by file, line, name */
     struct gt_trace_caller *caller;
@@ -240,6 +241,7 @@ struct gt_trace {
     struct gt_trace_unreadable doubtful; /* no traces, but broken, or called like those that are */
     bool is_bounded;                     /* only what lies in a stretch of time was asked for: */
     int64_t bound_first, bound_last;     /* ns since the epoch */
+    const char *shown_node;              /* borrowed: all nodes were read, and this one is to be shown; NULL all */
 };
 
 /* Options choose what is read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them,
@@ -354,6 +356,9 @@ void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage 
 /* While files are read, trace->step holds windows by file, with the file's number as node. This puts those of one
  * node together, and sorts them. Returns 0 or -ENOMEM. */
 int gt_steps_combine(struct gt_trace *trace);
+/* What stands before numbers becomes modes: of "epoch 1 step", "my step" and "Step" it is "step", where numbers go on from
+ * epoch to epoch. `trace->step` is ordered so that those of one mode stand together. Returns 0 or -ENOMEM. */
+int gt_steps_name(struct gt_trace *trace);
 /* Puts files without steps, of SMDebug, Horovod and TensorFlow, to the node of their host that has steps: to the same rank
  * or process where there is one, else the first. Horovod's own timeline, which names no node, goes to rank 0. */
 void gt_nodes_join(struct gt_trace *trace);

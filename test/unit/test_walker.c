@@ -54,6 +54,7 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
         walked[i].is_denied = !walked[i].ok;
         walked[i].rss = job->frame.process[i]->value[GT_RSS];
         walked[i].private_bytes = private_bytes[i];
+        walked[i].anonymous = private_bytes[i] / 2;
         walked[i].shared_bytes = walked[i].rss - private_bytes[i];
         walked[i].faults = NAN;
     }
@@ -152,6 +153,30 @@ static void anonymous_growth_is_private_and_shared_growth_counts_once(void **sta
     }
     assert_close(combined(&job).ram, 980, 0);
     assert_close(job.sharing.record[1].shared_bytes, 430, 0);
+    gt_shared_memory_release(&job.sharing);
+}
+
+/* Of 100 private bytes 50 are of files. */
+static void what_strangers_may_come_to_share_is_told_apart(void **state)
+{
+    (void)state;
+    struct job job = {0};
+    const double private_bytes[] = {100};
+    add_process(&job, 10, 1, 500, 400);
+    assert_close(combined(&job).anonymous, 100, 0); /* what files have is known without a walk */
+    learn(&job, private_bytes, 400, 0, 400);
+    assert_close(combined(&job).anonymous, 50, 0);
+    job.process[0].value[GT_RSS] += 70; /* of which 30 of files */
+    job.process[0].file_bytes += 30;
+    assert_close(combined(&job).anonymous, 90, 0);
+    struct gt_memory_process late[1];
+    const struct gt_memory_totals totals = {.combined.shared_bytes = 0};
+    assert_int_equal(gt_shared_memory_ask(&job.sharing, late, false), 1);
+    late[0] = (struct gt_memory_process){
+        .pid = 10, .start = 7, .ok = true, .rss = 60, .private_bytes = 60, .anonymous = 60};
+    gt_shared_memory_learn(&job.sharing, late, 1, &totals, true, 0, 100); /* it had let go of its files meanwhile */
+    job.process[0].value[GT_RSS] = 440;
+    assert_close(combined(&job).anonymous, 10, 0);
     gt_shared_memory_release(&job.sharing);
 }
 
@@ -333,8 +358,8 @@ static void still_page_frames_are_walked_less_often(void **state)
 {
     (void)state;
     struct live live;
-    /* Enough memory for what the kernel counts late to stay below a hundredth. */
-    assert_true(begin_live(&live, COPY_ON_WRITE, 32, NULL));
+    /* Enough memory for what the kernel counts late to stay below a hundredth, and little of files. */
+    assert_true(begin_live(&live, DISJOINT_WRITES, 32, NULL));
     live.walk_ns = GT_SECOND / 1000;
     bool has_frames = !strcmp(gt_walker_method(live.walker), "unique page frames");
     uint64_t walks = 1;
@@ -357,6 +382,18 @@ static void still_page_frames_are_walked_less_often(void **state)
     assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, walks += !has_frames);
     live.now += 5 * GT_SECOND;
     assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, ++walks);
+    end_live(&live);
+}
+
+static void still_files_are_walked_more_often(void **state)
+{
+    (void)state;
+    struct live live;
+    assert_true(begin_live(&live, COPY_ON_WRITE, 16, NULL));
+    live.walk_ns = GT_SECOND / 1000;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, 1);
+    live.now += 3 * GT_SECOND;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, 2);
     end_live(&live);
 }
 
@@ -430,6 +467,7 @@ int main(void)
         cmocka_unit_test(who_changed_and_has_settled_is_walked_sooner),
         cmocka_unit_test(a_process_takes_only_its_own_away),
         cmocka_unit_test(anonymous_growth_is_private_and_shared_growth_counts_once),
+        cmocka_unit_test(what_strangers_may_come_to_share_is_told_apart),
         cmocka_unit_test(a_fork_counts_at_what_it_has_more_than_its_parent),
         cmocka_unit_test(denied_processes_count_whole),
         cmocka_unit_test(never_outside_the_bounds),
@@ -437,6 +475,7 @@ int main(void)
         cmocka_unit_test(the_default_is_right),
         cmocka_unit_test(walks_keep_their_pauses),
         cmocka_unit_test(still_page_frames_are_walked_less_often),
+        cmocka_unit_test(still_files_are_walked_more_often),
         cmocka_unit_test(a_new_process_is_walked_alone_at_once),
         cmocka_unit_test(no_patience_no_delay),
         cmocka_unit_test(sums_of_resident_sets_need_no_walk),
