@@ -244,9 +244,9 @@ static void tell(const struct tally *tally)
     if (!tally->has_python && (tally->is_without || (tally->hooks->is_any_enough && !tally->patterns)))
         return;
     if (!tally->has_python) {
-        gt_warn(
-            tally->warn, tally->context,
-            "no Python process took part (python -I, -E, -S, a frozen program, or one of another user?): it has no code blocks");
+        gt_warn(tally->warn, tally->context,
+                "no Python process took part (python -I, -E, -S, a frozen program, or one of another user?): it has no "
+                "code blocks");
         return;
     }
     if (tally->has_profile)
