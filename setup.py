@@ -8,12 +8,17 @@ import subprocess
 import sys
 import sysconfig
 
+import setuptools
 from setuptools import Extension, setup
-from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_clib import build_clib
 from setuptools.errors import LinkError, PlatformError
 
 from distutils.command.build_scripts import build_scripts  # setuptools' own copy
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:
+    sys.exit(f"libgputracker is built with setuptools 77 or later, and this is {setuptools.__version__}: pip install -U setuptools")
 
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
