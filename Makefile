@@ -194,7 +194,13 @@ FRAMEWORKS := build/frameworks/bin/python
 test-frameworks: python
 	@$(MAKE) -s build/frameworks/installed
 	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
-	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py
+	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py test/python/test_framework_blocks.py
+
+# Blocks of a program with a real Kokkos, which Debian's Trilinos has.
+test-kokkos: test-dependencies
+	@tools/install-dependencies kokkos
+	@$(MAKE) -s all
+	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/kokkos
 
 # What examples/ has for other tools, with those: Snakemake, pytest-benchmark.
 test-examples: python
@@ -346,4 +352,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-gpu test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-gpu test-frameworks test-kokkos test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

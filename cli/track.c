@@ -319,9 +319,10 @@ static const char *wish_for_blocks(const struct options *options)
 /* The option that has been typed for --blocks-from where that is missing, or NULL. */
 static const char *wish_for_ranges(const struct options *options)
 {
+    bool has_most = options->typed[OPTION_NUMBER_blocks_most] && !options->python_blocks.count;
     const char *name = options->typed[OPTION_NUMBER_blocks_domains] ? "blocks-domains"
                        : options->typed[OPTION_NUMBER_blocks_names] ? "blocks-names"
-                       : options->typed[OPTION_NUMBER_blocks_most]  ? "blocks-most"
+                       : has_most                                   ? "blocks-most"
                                                                     : NULL;
     return options->blocks_from ? NULL : name;
 }

@@ -113,7 +113,7 @@ struct near_name {
 struct tally {
     const struct gt_python_hooks *hooks;
     size_t patterns;
-    bool has_python, has_profile, is_without, *is_matched;
+    bool has_python, has_profile, is_without, is_replaced, *is_matched;
     struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
     unsigned seen;                     /* bits: sources */
     unsigned told;
@@ -147,8 +147,20 @@ static void take_source(struct tally *tally, const char *name)
 static void take_without(struct tally *tally, const char *what)
 {
     if (!tally->is_without)
-        gt_warn(tally->warn, tally->context, "no functions become blocks in Python %s", what);
+        gt_warn(tally->warn, tally->context, "in Python %s", what);
     tally->is_without = true;
+}
+
+/* Before Python 3.12, which has room for several. */
+static void take_replaced(struct tally *tally, pid_t process)
+{
+    if (!tally->is_replaced)
+        gt_warn(
+            tally->warn, tally->context,
+            "process %d has set a profile function of its own, as cProfile does: before Python 3.12 its later calls "
+            "are no blocks",
+            (int)process);
+    tally->is_replaced = true;
 }
 
 static void take_note(void *context, pid_t process, const char *line)
@@ -161,6 +173,8 @@ static void take_note(void *context, pid_t process, const char *line)
         tally->has_python = true;
     else if (strcmp(line, "profile") == 0)
         tally->has_profile = true;
+    else if (strcmp(line, "replaced") == 0)
+        take_replaced(tally, process);
     else if (strncmp(line, "without ", 8) == 0)
         take_without(tally, line + 8);
     else if (strncmp(line, "source ", 7) == 0)
@@ -212,7 +226,7 @@ static void tell(const struct tally *tally)
         gt_warn(tally->warn, tally->context,
                 "before Python 3.12 --python-blocks makes each call of a function up to 0.2 us slower");
     for (size_t i = 0; i < tally->patterns; i++)
-        if (!tally->is_matched[i] && !tally->is_without)
+        if (!tally->is_matched[i] && !tally->is_without && !tally->is_replaced)
             tell_pattern(tally, i);
     tell_sources(tally);
 }

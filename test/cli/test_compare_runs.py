@@ -233,6 +233,15 @@ def test_a_wrong_name_tells_near_ones(sessions, refused, wrong, near):
             f"{wrong}>5")
 
 
+def test_the_cpu_time_of_short_runs(cli, truth):
+    for name in "ab":
+        assert cli("run", "-q", "--no-history", "--tf", f"{name}.sqlite", "--", *truth("burn", 0.2, 1, 1)).returncode == 0
+    words = "compare", "a=a.sqlite", "b=b.sqlite", "--fail-if"
+    assert cli(*words, "cpu_time>1min").returncode == 0 and cli(*words, "cpu>9cores").returncode == 0
+    done = cli(*words, "cpu_time>1ms")
+    assert done.returncode == 3 and re.search(r"\S+ m?s is above 1\.?0* ms", done.stderr), done.stderr
+
+
 def test_a_page_of_single_runs_promises_no_certainty(cli, sessions):
     words = sessions(a=[results()], b=[results(duration=90, ram=3)])
     page = cli("sub-track", "compare", *words, "-f", "html").stdout

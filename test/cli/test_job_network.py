@@ -80,8 +80,9 @@ def test_without_the_right(gpu_tracker, tmp_path):
     assert report["job_network"] == {"received": None, "sent": None} and "CAP" not in done.stderr
 
 
-def test_attached_job(cli, tmp_path):
-    with subprocess.Popen(["sleep", "600"]) as process:
-        with subprocess.Popen([sys.executable, "-c", f"import time, os; time.sleep(0.3); os.kill({process.pid}, 9)"]):
-            done = cli("attach", "--disable-logs", "-f", "json", "-o", "out.json", process.pid)
-    assert done.returncode == 0 and json.loads((tmp_path / "out.json").read_text())["job_network"]["sent"] is None
+def test_attached_job(gpu_tracker, tmp_path):
+    line = [gpu_tracker, "attach", "--disable-logs", "-f", "json", "-o", "out.json", "--tf", "run.csv"]
+    with subprocess.Popen(["sleep", "600"]) as process, subprocess.Popen([*line, str(process.pid)], cwd=tmp_path) as tracker:
+        wait_until((tmp_path / "run.csv").exists)
+        process.kill()
+    assert tracker.returncode == 0 and json.loads((tmp_path / "out.json").read_text())["job_network"]["sent"] is None

@@ -116,6 +116,22 @@ def test_two_recordings_of_one_rank(server, real, push, tmp_path):
     assert counts(server, "twice") == ["50", "50"]
 
 
+def test_a_recording_pushed_under_a_wrong_name_is_named(server, real, push, gpu_tracker, tmp_path):
+    good = make_job(real, tmp_path / "good", ranks=2, rows=20, job="alps:91.0")
+    strange = make_job(real, tmp_path / "strange", ranks=1, rows=20, job="alps:92.0", seed=5)[0]
+    push(*good, f"{server.url}/alps:91")
+    push(strange, f"{server.url}/alps:91")
+    job = json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/91"))
+    [left_out] = job["left_out"]
+    assert job["job"]["recordings"] == 2 and left_out["file"] == str(strange) and "job alps:92.0 by its own word" in left_out["reason"]
+    server.ask("INSERT INTO trackers (job, source, version, facts) VALUES ('alps:91', 77, 1, 'no')")
+    job = json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/91"))
+    assert job["job"]["recordings"] == 2 and "no JSON" in " ".join(row["reason"] for row in job["left_out"])
+    push(*make_job(real, tmp_path / "other", ranks=1, rows=20, job="alps:93.0", seed=6), f"{server.url}/renamed")
+    push(strange, f"{server.url}/renamed")  # who names both so means it
+    assert json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/renamed"))["job"]["recordings"] == 2
+
+
 def test_many_recordings_are_asked_for_at_once(server, real, push, tmp_path):
     said = push(*make_job(real, tmp_path, ranks=20, rows=5, job="many"), server.url)
     assert "20 of 20 recordings" in said and int(re.search(r"in (\d+) requests", said)[1]) < 40

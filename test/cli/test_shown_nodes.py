@@ -45,3 +45,10 @@ def test_what_is_matched_over_ranks_is_that_of_all(profile):
 def test_the_page_shows_the_node(profile):
     page = profile("--node=rank 0", form="html")
     assert "rank 3 makes the others wait" in page and page.count(">rank 1<") == 1 < page.count(">rank 0<")  # one of the sources
+
+
+@pytest.mark.parametrize("analysis", ["kernels", "breakdown", "idle", "roles", "sequences"])
+def test_shares_of_what_was_selected_are_told_as_such(profile, analysis):
+    told = profile(analysis, "--select=gemm|aten::mm")["selected"]
+    assert told.startswith('names that match "gemm|aten::mm": ') and "of these alone" in told
+    assert "selected" not in profile(analysis) and "selected" not in profile("api", "--select=Launch")

@@ -238,7 +238,7 @@ def test_a_file_of_stacks_loses_only_what_is_damaged(gpu_tracker, tmp_path):
         done = subprocess.run([gpu_tracker, "profile", "functions", "-f", "json", path], capture_output=True, text=True,
                               check=False)
         assert done.returncode == 2 and "known format" in done.stderr or \
-            done.returncode == 0 and "cut off" in json.loads(done.stdout)["damaged"], (cut, done.stderr)
+            done.returncode in (0, 4) and "cut off" in json.loads(done.stdout)["damaged"], (cut, done.stderr)
 
 
 def test_profiles_without_stacks_are_no_flame_graph(export):

@@ -218,13 +218,16 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (most >= 0)
         snprintf(workers, sizeof workers,
                  most ? " with %d workers" : " without workers, in the training process itself", most);
+    double late = fmin(gt_advice_blamed(adviser, node, GT_LOSS_LOADING), waits);
+    waits -= late;
     gain = gt_gain_of_rank(adviser, node, waits);
     struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, node}, part_of_it = loss;
     part_of_it.detail = GT_LOSS_OF_PART;
     if (next->count && !has_gpu_work(adviser->input, node)) {
         bool told = gt_advise(adviser, gain, "dataloader",
-                              "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name,
-                              gt_gain_of(waits, whole).percent, GT_TIME_WORDS(next->median), next->count, workers,
+                              "%s: %.0f %% of the time waiting for data%s, %s in the median of %zu fetches%s: %s", name,
+                              gt_gain_of(waits, whole).percent, late > 0 ? " (what makes the others wait apart)" : "",
+                              GT_TIME_WORDS(next->median), next->count, workers,
                               most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
         gt_advice_is(adviser, told, loss);
     }
@@ -621,13 +624,14 @@ static bool is_of_same(const struct gt_loss *x, const struct gt_loss *y)
 }
 
 /* What findings with more detail tell of a loss, in percent: of a rank the greatest, of the job the mean over ranks; what a rank
- * makes the others wait is of all of them. */
+ * makes the others wait is of all of them, and has been taken out of what its devices lose. */
 static double told_in_detail(const struct gt_adviser *adviser, const struct gt_loss *loss)
 {
     double most = 0, sum = 0;
     for (size_t i = 0; i < adviser->count; i++) {
         const struct gt_advice *advice = &adviser->advice[i];
-        if (advice->loss.detail <= loss->detail || !is_of_same(loss, &advice->loss))
+        bool is_apart = advice->loss.detail == GT_LOSS_OF_STRAGGLER && loss->detail == GT_LOSS_OF_DEVICE;
+        if (advice->loss.detail <= loss->detail || is_apart || !is_of_same(loss, &advice->loss))
             continue;
         bool is_of_all = loss->node != GT_TRACE_NONE || advice->loss.detail == GT_LOSS_OF_STRAGGLER;
         double percent = advice->gain.percent;
@@ -674,6 +678,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
     free(adviser->advice);
     gt_spans_release(&adviser->drained);
     gt_spans_release(&adviser->awaited);
+    free(adviser->blame);
     free(adviser->held);
     free(adviser->rank);
     free(adviser->time);
@@ -709,5 +714,6 @@ const struct gt_analysis gt_analysis_advice = {
     .joins = true,
     .compares = true,
     .of_calls = true,
+    .of_selected = true,
     .build = build,
 };

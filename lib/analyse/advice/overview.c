@@ -11,6 +11,7 @@
 #include "analyse/advice/job_brief.h"
 #include "analyse/advice/job_figures.h"
 #include "analyse/calls/operators.h"
+#include "analyse/trace/inputs.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
 #include "analyse/trace/time_words.h"
@@ -59,22 +60,6 @@ static void data_column(struct gt_table *table, const char *key, enum gt_cell_ki
 }
 
 /* ---- sources ---- */
-
-static bool has_content(const struct gt_trace *trace, const struct gt_trace_file *file)
-{
-    for (size_t i = 0; i < trace->profile_count; i++)
-        if (&trace->file[trace->profile[i].file] == file)
-            return true;
-    return file->read || file->samples;
-}
-
-static bool is_empty(const struct gt_trace *trace)
-{
-    for (size_t i = 0; i < trace->file_count; i++)
-        if (has_content(trace, &trace->file[i]))
-            return false;
-    return true;
-}
 
 /* An unknown clock matters beside other files alone. */
 static const char *trouble_of(const struct gt_trace_file *file, bool is_one_of_many, char *text, size_t size)
@@ -132,7 +117,7 @@ static void add_sources(const struct job *job)
         gt_table_text(table, file->format);
         time_cells(table, file->first <= file->last ? (double)(file->last - file->first) : NAN);
         const char *trouble = trouble_of(file, trace->file_count > 1, text, sizeof text);
-        gt_table_text(table, trouble || has_content(trace, file) ? trouble : "no events");
+        gt_table_text(table, trouble || gt_inputs_has_content(trace, file) ? trouble : "no events");
     }
     if (trace->ignored) {
         snprintf(text, sizeof text,
@@ -161,6 +146,15 @@ static const struct {
 static bool is_profile(const struct job *job)
 {
     return !job->ranks && job->input->trace->profile_count;
+}
+
+/* Profiles have neither. The reason of the report is that there are no findings. */
+static void tell_empty(const struct job *job, struct gt_table *table, const char *key, const char *reason)
+{
+    bool is_empty = table && !gt_table_rows(table);
+    gt_analysis_empty(job->root, table, NULL);
+    if (is_empty && !is_profile(job))
+        gt_report_text(job->root, key, gt_table_title(job->root, table), reason);
 }
 
 /* Ranks of which nothing is known are no table. */
@@ -253,7 +247,7 @@ static void add_ranks(const struct job *job)
         gt_buffer_release(&words);
     }
     gt_table_flags(table, has_figures(job) ? GT_PAGE_FIRST : GT_ONLY_DATA);
-    gt_analysis_empty(job->root, table, is_profile(job) ? NULL : "none: no events that last, and no steps");
+    tell_empty(job, table, "reason_ranks", "none: no events that last, and no steps");
 }
 
 /* ---- steps ---- */
@@ -353,8 +347,7 @@ static int add_steps(const struct job *job)
         to = gt_spans_run(&steps, from, 1);
         status = add_mode(job, table, &steps, from, to);
     }
-    gt_analysis_empty(job->root, table,
-                      is_profile(job) ? NULL : "none: no ProfilerStep, no step numbers, and no range \"step N\"");
+    tell_empty(job, table, "reason_steps", "none: no ProfilerStep, no step numbers, and no range \"step N\"");
     gt_spans_release(&steps);
     return status;
 }
@@ -519,7 +512,7 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
     data_column(table, "ranks", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "advice", "finding", GT_CELL_TEXT, NULL);
     gt_table_column(table, "see", "see profile", GT_CELL_TEXT, NULL);
-    gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE);
+    gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE | GT_ALONE);
     gt_top_left_out(table, 0); /* which is told with those below 5 % */
     for (size_t i = 0; i < findings->count && i < shown; i++) {
         const struct finding *finding = &findings->finding[i];
@@ -609,17 +602,15 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
         if (!tells_time(job->input->trace))
             gt_buffer_text(out, "a profile of memory: profile functions and profile allocations tell who holds it");
     } else if (!job->ranks) {
-        gt_buffer_text(out, is_empty(job->input->trace) ? "there are no events in what was read"
-                                                        : "no events that last, and no steps: ranks are not compared");
+        gt_buffer_text(out, "no events that last, and no steps: ranks are not compared");
     }
 }
 
 static const char *no_findings(const struct job *job, bool has_limits)
 {
-    return is_empty(job->input->trace) ? "not known: there are no events in what was read"
-           : has_limits                ? "none, in what the traces tell"
-           : is_profile(job)           ? "no function takes 25 % of the time itself: profile functions lists them"
-                                       : "nothing that costs 5 % or more was found";
+    return has_limits        ? "none, in what the traces tell"
+           : is_profile(job) ? "no function takes 25 % of the time itself: profile functions lists them"
+                             : "nothing that costs 5 % or more was found";
 }
 
 static void add_verdict(const struct job *job, const struct findings *findings)
@@ -678,5 +669,6 @@ const struct gt_analysis gt_analysis_overview = {
     .joins = true,
     .compares = true,
     .of_calls = true,
+    .of_selected = true,
     .build = build,
 };

@@ -83,7 +83,7 @@ static bool choose_word(struct rule *rule, const char *name)
         {"memory", {"peaks", "combined_ram_peak"}, {"resource_usage", "combined_ram", "max"}},
         {"time", {"duration"}, {"compute_time", "total"}},
         {"cpu", {"overall_counters", CPU_TIME, "total"}, {"resource_usage", CPU, "mean"}},
-        {"cpu_time", {"overall_counters", CPU_TIME, "total"}, {"cpu_time", "total"}},
+        {"cpu_time", {"overall_counters", CPU_TIME, "total"}, {"counters", CPU_TIME, "total"}},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i].name) == 0) {

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fnmatch.h>
-#include <inttypes.h>
 #include <math.h>
 #include <regex.h>
 #include <stdio.h>
@@ -402,11 +401,17 @@ struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, cons
 
 void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const char *reason)
 {
+    char key[80];
     if (!table || gt_table_rows(table))
         return;
-    gt_table_flags(table, GT_ONLY_DATA);
+    bool has_reason = gt_node_find(parent, "reason");
+    table->flags |= GT_ONLY_DATA;
+    snprintf(key, sizeof key, "reason");
+    for (const struct gt_node *node = gt_node_child(parent); node && has_reason; node = gt_node_next(node))
+        if (gt_node_table(node) == table)
+            snprintf(key, sizeof key, "reason_%s", gt_node_key(node));
     if (reason)
-        gt_report_text(parent, "reason", gt_table_title(parent, table), reason);
+        gt_report_text(parent, key, gt_table_title(parent, table), reason);
 }
 
 int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error)
@@ -527,11 +532,15 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
         return status;
+    status = gt_inputs_refuse_nothing(*ret, paths[0], options, error);
+    if (status < 0)
+        return status;
     (*ret)->shown_node = analysis->compares ? options->node : NULL;
     bool of_calls = analysis->of_profiles || (analysis->of_calls && gt_calls_alone(*ret));
     if (of_calls && gt_call_profiles(*ret, GT_CALLS_PYTHON) < 0)
         return gt_error_system(error, ENOMEM, "profile %s", analysis->name);
     keep_bounds(*ret, options);
+    gt_shown_nodes_need_one(*ret);
     return select_functions(*ret, options->select, error);
 }
 
@@ -599,97 +608,15 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
     return 0;
 }
 
-/* Was the file found beside one of the paths, not named by them? */
-static bool is_beside(const char *file, const char *const *paths, size_t count)
+static void tell_selected(const struct gt_analysis *analysis, const struct gt_trace_options *reading,
+                          struct gt_node *root)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(paths[i]);
-        while (length > 1 && paths[i][length - 1] == '/')
-            length--;
-        if (strncmp(file, paths[i], length) == 0 &&
-            (!file[length] || file[length] == '/' || paths[i][length - 1] == '/'))
-            return false;
-    }
-    return true;
-}
-
-static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
-{
-    const struct gt_trace_damage *damage = &file->damage;
-    uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
-    if (!lost && !damage->lost_bytes && !damage->cut_off)
+    char text[300];
+    if (!reading->select || !analysis->of_selected)
         return;
-    gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);
-    if (lost)
-        gt_buffer_printf(out, "%" PRIu64 " %s lost%s", lost, lost == 1 ? "event or sample" : "events or samples",
-                         damage->cut_off ? ", cut off" : "");
-    else if (damage->cut_off)
-        gt_buffer_text(out, "cut off");
-    else
-        gt_buffer_printf(out, "%" PRIu64 " bytes that could not be read", damage->lost_bytes);
-    if (*damage->first)
-        gt_buffer_printf(out, " (%s)", damage->first);
-}
-
-/* `named`: so many of them stand in the text already. */
-static void tell_unread(struct gt_node *root, const struct gt_trace_unreadable *files, uint64_t named, const char *key,
-                        const char *title)
-{
-    char text[600];
-    if (!files->count)
-        return;
-    snprintf(text, sizeof text, files->count > named ? "%s, and %" PRIu64 " more" : "%s", files->first,
-             files->count - named);
-    gt_report_text(root, key, title, text);
-}
-
-/* The report names files that were read beside those asked for, and data that were lost. */
-static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
-                        const char *beside_key, const char *damaged_key, const char *unreadable_key,
-                        const char *doubtful_key, const char *twice_key)
-{
-    struct gt_node *root = gt_report_root(report);
-    struct gt_buffer beside = {0}, damaged = {0};
-    for (size_t i = 0; i < trace->file_count; i++) {
-        if (trace->file[i].part_of == GT_TRACE_NONE && is_beside(trace->file[i].path, paths, count))
-            gt_buffer_printf(&beside, "%s%s", beside.length ? ", " : "", trace->file[i].path);
-        add_damage(&damaged, &trace->file[i]);
-    }
-    tell_unread(root, &trace->unreadable, 1, unreadable_key, "Could not be read");
-    tell_unread(root, &trace->doubtful, GT_TRACE_NAMED, doubtful_key, "May be missing");
-    if (beside.length)
-        gt_report_text(root, beside_key, "Read with it", beside.data);
-    if (damaged.length)
-        gt_report_text(root, damaged_key, "Damaged", damaged.data);
-    int failed = beside.failed ? beside.failed : damaged.failed;
-    failed = failed ? failed : gt_inputs_tell_twice(root, trace, twice_key);
-    gt_buffer_release(&beside);
-    gt_buffer_release(&damaged);
-    return gt_report_failed(report) ? -ENOMEM : failed;
-}
-
-/* Where a filter leaves nothing, that is the reason why tables are empty. */
-static void tell_unmatched(struct gt_node *root, const char *sentence)
-{
-    gt_report_retell(root, "not_known", sentence);
-    if (!gt_report_retell(root, "reason", sentence))
-        gt_report_text(root, "reason", "Nothing matched", sentence);
-}
-
-/* Folders that hold nothing to be read are no trace without events. */
-static int refuse_nothing(const struct gt_trace *trace, const char *path, const struct gt_trace_options *reading,
-                          struct gt_error *error)
-{
-    if (trace->file_count || reading->suffixes)
-        return 0;
-    if (trace->unreadable.count)
-        return gt_error_set(error, EACCES, "%s", trace->unreadable.first);
-    if (trace->ignored + trace->doubtful.count)
-        return gt_error_set(
-            error, EINVAL,
-            "%s: none of the %" PRIu64 " files in this folder is a trace or profile of a known format%s%s", path,
-            trace->ignored + trace->doubtful.count, trace->doubtful.count ? ": " : "", trace->doubtful.first);
-    return gt_error_set(error, EINVAL, "%s: there are no files in this folder", path);
+    snprintf(text, sizeof text, "names that match \"%.200s\": shares, spans and idle time are of these alone",
+             reading->select);
+    gt_report_text(root, "selected", "Selected", text);
 }
 
 int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
@@ -707,34 +634,30 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
     bool has_by = options && options->by;
     const struct gt_profile_options *judged = analysis->of_profiles ? NULL
                                                                     : options; /* phases of dumps have no events */
-    struct gt_error unmatched = {0};
+    struct gt_error nothing = {0};
     int status = check_options(analysis, options, error);
     if (status >= 0)
         status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
-    if (status >= 0)
-        status = refuse_nothing(trace, paths[0], reading, error);
     if (status >= 0 && analysis->inputs > 1)
         status = load(&other, paths + 1, 1, analysis, reading, has_by, error);
-    if (status >= 0 && other)
-        status = refuse_nothing(other, paths[1], reading, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
-    if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &unmatched) < 0 ||
-                        (other && gt_inputs_matched(other, reading, judged, &unmatched) < 0)))
-        tell_unmatched(gt_report_root(report), unmatched.text);
+    if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &nothing) < 0 ||
+                        (other && gt_inputs_matched(other, reading, judged, &nothing) < 0)))
+        gt_report_tell_alone(gt_report_root(report), "reason", "Nothing to tell", nothing.text);
+    else if (status >= 0)
+        tell_selected(analysis, reading, gt_report_root(report));
     if (status >= 0)
-        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged", "unreadable",
-                              "doubtful", "twice");
+        status = gt_inputs_tell(report, trace, paths, analysis->inputs > 1 ? 1 : count, false);
     if (status >= 0 && other)
-        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b", "doubtful_b",
-                              "twice_b");
+        status = gt_inputs_tell(report, other, paths + 1, 1, true);
     if (status >= 0)
         *ret = report;
     else
         gt_report_free(report);
     gt_trace_close(trace);
     gt_trace_close(other);
-    return status;
+    return status < 0 ? status : *nothing.text != 0;
 }
 
 int gt_analysis_of_trace(const struct gt_trace *trace, const char *name, const struct gt_profile_options *options,

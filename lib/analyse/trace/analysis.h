@@ -65,6 +65,7 @@ struct gt_analysis {
     bool of_profiles;                /* it looks at Python profiles, not at events */
     bool of_calls;                   /* at both, of tools that record nothing but calls of Python functions */
     bool joins;                      /* it joins events with others, which need not be selected */
+    bool of_selected;                /* its shares and spans are of what is selected alone */
     bool compares;                   /* it compares nodes with one another, also those that are not shown */
     int (*build)(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error);
 };
@@ -79,7 +80,7 @@ int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *t
                     const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error);
 
 /* Reads files and folders as one trace and analyses it. An analysis of two traces takes two paths. The error of
- * -EINVAL names the analyses there are, or the option that is wrong. */
+ * -EINVAL names the analyses there are, or the option that is wrong. Returns 1 where there is nothing to tell; the report says why. */
 int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
                          const struct gt_trace_options *reading, const struct gt_profile_options *options,
                          struct gt_report **ret, struct gt_error *error);

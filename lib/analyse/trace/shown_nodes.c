@@ -12,6 +12,24 @@ bool gt_is_node(const struct gt_trace *trace, const struct gt_trace_file *file, 
     return strcmp(wanted, gt_trace_text(trace, file->node)) == 0 || (file->rank >= 0 && strcmp(wanted, rank) == 0);
 }
 
+bool gt_has_node(const struct gt_trace *trace, const char *wanted)
+{
+    bool found = false;
+    for (size_t i = 0; i < trace->file_count; i++)
+        found |= gt_is_node(trace, &trace->file[i], wanted);
+    for (size_t i = 0; i < trace->series_count; i++)
+        found |= strcmp(wanted, gt_trace_text(trace, trace->series[i].node)) == 0;
+    return found;
+}
+
+void gt_shown_nodes_need_one(struct gt_trace *trace)
+{
+    if (!trace->shown_node || gt_has_node(trace, trace->shown_node))
+        return;
+    gt_trace_events_cut(&trace->events, 0);
+    trace->samples.count = trace->step_count = 0;
+}
+
 bool gt_shows_name(const struct gt_trace *trace, const unsigned char *hidden, const char *name, size_t length)
 {
     int64_t string = trace->shown_node ? gt_strings_find(&trace->strings, name, length) : -1;

@@ -7,6 +7,9 @@
 
 /* Returns true for the node that was asked for, by name or by the number of its rank. */
 bool gt_is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted);
+bool gt_has_node(const struct gt_trace *trace, const char *wanted);
+/* Leaves nothing in a trace but its files, if the node that is to be shown is none of its own. */
+void gt_shown_nodes_need_one(struct gt_trace *trace);
 /* Returns true for a name that is not that of a hidden node; `hidden` is by number of the string. */
 bool gt_shows_name(const struct gt_trace *trace, const unsigned char *hidden, const char *name, size_t length);
 /* Leaves rows of other nodes out of tables whose first column is the node. Returns 0 or -ENOMEM. */

@@ -82,7 +82,7 @@ class Hook:
         monitoring = getattr(sys, "monitoring", None)
         if not monitoring:
             version = ".".join(map(str, sys.version_info[:3]))
-            self.note(f"without {version}: below 3.12 --python-blocks takes the module gpu_tracker_hook, which did not load")
+            self.note(f"without {version} no function becomes a block: below 3.12 --python-blocks takes the module gpu_tracker_hook, which did not load")
             return
         tool = 3 if monitoring.get_tool(3) is None else 4
         monitoring.use_tool_id(tool, "gpu-tracker")
