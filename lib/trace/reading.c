@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -497,6 +498,27 @@ static int note_step(struct gt_reading *reading, uint32_t mode, int32_t number, 
     return 0;
 }
 
+static bool is_profilers(struct gt_span before)
+{
+    return gt_span_is(before, "ProfilerStep");
+}
+
+/* Where a program counts anew without a word of epochs, they are named here. */
+static int64_t mode_of_round(struct gt_reading *reading, uint32_t mode, int32_t number,
+                             const struct gt_trace_event *event, bool *is_of_epoch)
+{
+    struct gt_step_round step = {event->track, mode, 0, number, event->start + event->duration};
+    int64_t round = gt_step_round(&reading->rounds, step, event->start);
+    if (round <= 0)
+        return round < 0 ? round : mode;
+    struct gt_buffer name = {0};
+    gt_buffer_printf(&name, "epoch %" PRId64 " %s", round, gt_trace_text(reading->trace, mode));
+    int64_t named = name.failed ? name.failed : gt_strings_add(&reading->trace->strings, name.data, name.length);
+    gt_buffer_release(&name);
+    *is_of_epoch = true;
+    return named;
+}
+
 static int find_step(struct gt_reading *reading, struct gt_trace_event *event, struct gt_span label)
 {
     const struct gt_trace *trace = reading->trace;
@@ -511,8 +533,11 @@ static int find_step(struct gt_reading *reading, struct gt_trace_event *event, s
     int32_t number = named_step(event->item, label, &before);
     if (number == GT_TRACE_NO_STEP)
         return 0;
-    event->step = gt_step_is_of_epoch(before) ? GT_TRACE_NO_STEP : number; /* told when all epochs are known */
+    bool is_of_epoch = gt_step_is_of_epoch(before);
     int64_t mode = gt_reading_string(reading, before);
+    if (mode >= 0 && !is_of_epoch && !is_profilers(before))
+        mode = mode_of_round(reading, (uint32_t)mode, number, event, &is_of_epoch);
+    event->step = is_of_epoch ? GT_TRACE_NO_STEP : number; /* told when all epochs are known */
     return mode < 0 ? (int)mode : note_step(reading, (uint32_t)mode, number, event);
 }
 

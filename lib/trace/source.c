@@ -612,6 +612,7 @@ static void begin_file(struct gt_reading *reading)
     while (trace->profile_count && trace->profile[trace->profile_count - 1].file == reading->file)
         gt_trace_profile_release(&trace->profile[--trace->profile_count]);
     reading->has_begun = false;
+    reading->rounds.count = 0;
     memset(reading->cache, 0, sizeof reading->cache);
 }
 
@@ -708,6 +709,7 @@ static void release_tables(struct gt_trace_source *source)
     gt_keys_release(&source->reading.processes);
     gt_keys_release(&source->reading.steps);
     gt_keys_release(&source->reading.series);
+    free(source->reading.rounds.round);
     gt_buffer_release(&source->reading.scratch);
     gt_buffer_release(&source->reading.label);
     release_paths(&source->paths);

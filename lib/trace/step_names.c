@@ -113,6 +113,27 @@ bool gt_step_is_of_epoch(struct gt_span before)
     return split(before, &kind) >= 0;
 }
 
+/* ---- numbers that begin anew ---- */
+
+int64_t gt_step_round(struct gt_step_rounds *rounds, struct gt_step_round step, int64_t start)
+{
+    struct gt_step_round *known = NULL;
+    for (size_t i = 0; i < rounds->count && !known; i++)
+        if (rounds->round[i].track == step.track && rounds->round[i].mode == step.mode)
+            known = &rounds->round[i];
+    if (!known) {
+        known = GT_GROW_LIST(rounds, round);
+        if (!known)
+            return -ENOMEM;
+        *known = step;
+        return known->round = 0;
+    }
+    known->round += step.number < known->number && start >= known->end;
+    known->number = step.number;
+    known->end = step.end > known->end ? step.end : known->end;
+    return known->round;
+}
+
 /* ---- modes ---- */
 
 struct mode {
@@ -160,6 +181,8 @@ static int collect_modes(struct modes *modes, struct gt_trace *trace)
     struct mode *mode = NULL;
     for (size_t i = 0; i < trace->step_count; i++) {
         const struct gt_trace_step *step = &trace->step[i];
+        if (step->start > step->end) /* of a reading that was begun again */
+            continue;
         if (!mode || mode->text != step->mode)
             mode = find_mode(modes, step->mode);
         mode = mode ? mode : add_mode(modes, trace, step);
@@ -223,6 +246,8 @@ int gt_steps_name(struct gt_trace *trace)
         struct gt_trace_step *step = &trace->step[i];
         if (!mode || mode->text != step->mode)
             mode = find_mode(&modes, step->mode);
+        if (!mode)
+            continue;
         step->mode = mode->kind;
         step->step += mode->offset;
     }

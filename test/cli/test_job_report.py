@@ -525,6 +525,26 @@ def test_top_cuts_every_long_table_and_says_so(gpu_tracker, tmp_path):
     assert all(len(rows) <= 3 for rows in json.loads(words("critical_path", "--top=1", "--format=json")).values() if isinstance(rows, list))
 
 
+def test_nodes_share_the_rows_asked_for(gpu_tracker, tmp_path):
+    """Rows of all ranks together go before those of ranks, of which there is one at least; a node alone has as many as asked for."""
+    for rank in range(4):
+        Rank(rank, steps=range(6)).write(tmp_path)
+
+    def rows(analysis, *options):
+        done = subprocess.run([gpu_tracker, "profile", analysis, tmp_path, "--format=json", *options], capture_output=True, check=True)
+        found = json.loads(done.stdout)
+        return {key: [row["node"] for row in table] for key, table in found.items() if isinstance(table, list)}, found.get("not_shown")
+
+    path, left_out = rows("critical_path", "--top=3")
+    assert path["steps"] == path["what_if"] == ["all ranks"] * 3 and len(path["critical_path"]) == 5
+    assert '27 of 30 rows of "Steps"' in left_out
+    for asked, of_each in ((3, 1), (6, 2), (12, 3)):
+        steps, left_out = rows("roles", f"--top={asked}")
+        assert steps["steps"] == [f"rank {rank}" for rank in range(4) for _ in range(of_each)]
+        assert f'{24 - 4 * of_each} of 24 rows of "Steps"' in left_out
+    assert len(rows("roles", "--top=3", "--node=rank 2")[0]["steps"]) == 3
+
+
 def test_the_time_of_the_traces_is_by_aligned_clocks(gpu_tracker, tmp_path):
     for rank in range(4):
         Rank(rank, clock=50_000 * rank).write(tmp_path)

@@ -252,6 +252,7 @@ def test_a_timestep_is_no_step(gpu_tracker, tmp_path):
 @pytest.mark.parametrize("names, modes", [
     (["Step 1", "my step 2", "epoch 1 step 3", "STEP-4", "[rank 0] step 5", "train step 6"], {"step": 5, "train step": 1}),
     ([f"Epoch {epoch}/3, step {step}" for epoch in range(3) for step in range(4)], {"step": 12}),
+    ([f"{mode}step {step}" for epoch in range(3) for step in range(4) for mode in ("", "train ")], {"step": 12, "train step": 12}),
     (["epoch_1_train_step_0", "epoch_1_val_step_0", "epoch_2_train_step_0", "epoch_2_val_step_0"], {"train_step": 2, "val_step": 2}),
 ])
 def test_names_of_steps_are_modes_where_they_tell_a_kind(gpu_tracker, tmp_path, names, modes):
