@@ -60,11 +60,10 @@ double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt
 /* Returns how far the figure is above the others', in percent of theirs, or of the time. */
 static double excess_of(const struct job *job, size_t rank, enum gt_rank_figure figure, double *own, double *others)
 {
+    double whole = figure == GT_RANK_KERNEL ? 1 : job->rank[rank].whole;
     *own = job->rank[rank].figure[figure];
-    *others = gt_ranks_median(job->rank, job->ranks, rank, figure);
-    if (figure == GT_RANK_KERNEL)
-        return gt_percent(*own - *others, *others);
-    return gt_percent(*own - *others, job->rank[rank].whole);
+    *others = gt_ranks_median(job->rank, job->ranks, rank, figure) * whole;
+    return gt_percent(*own - *others, figure == GT_RANK_KERNEL ? *others : whole);
 }
 
 static const char *waits_in(const struct job *job, size_t rank, char *text, size_t size)
