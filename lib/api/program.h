@@ -48,7 +48,7 @@ int gt_server_is_address(const char *text, int *has_job);
 int gt_server_jobs(const char *address, size_t most, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error);
 /* The report of gt_folder_report, with more in it. Returns 1 where a recording is not finished, else 0. -ENOENT: no recording has the
- * metric. */
+ * metric. -ENODATA: there is no recording yet. */
 int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error);
 /* Analyse a job: "utilization", "stragglers" or "health". -EINVAL: an option is wrong, or there is no recording. */

@@ -93,6 +93,17 @@ struct gt_local_rank {
     bool gpus_are_told;                         /* or it was only told to use them */
 };
 
+/* Joules of those devices that were measured. */
+static inline double gt_local_rank_energy(const struct gt_local_rank *rank)
+{
+    const double parts[] = {rank->cpu_energy, rank->dram_energy, rank->gpu_energy};
+    double sum = NAN;
+    for (int i = 0; i < 3; i++)
+        if (!isnan(parts[i]))
+            sum = isnan(sum) ? parts[i] : sum + parts[i];
+    return sum;
+}
+
 /* Recordings of before this was told do not know it. */
 enum gt_ending { GT_ENDING_UNKNOWN, GT_ENDED_BY_ITSELF, GT_ENDED_BY_SIGNAL };
 

@@ -111,7 +111,7 @@ def test_somebody_elses_variable_is_kept(ranges):
 def test_by_hand(tmp_path):
     """Without a run around it; and where nothing can be written the program is as without a tool."""
     environment = {**os.environ, "NVTX_INJECTION64_PATH": str(LIBRARY)}
-    for folder, answer in ((tmp_path, "1"), ("/nonexistent", "0"), ("/proc/self", "0"), (None, "0")):
+    for folder, answer in ((tmp_path, "1"), ("/dev/null/x", "0"), ("/proc/self", "0"), (None, "0")):
         if folder:
             environment["GPU_TRACKER_BLOCKS"] = str(folder)
         else:

@@ -76,7 +76,7 @@ def test_shared_memory_is_no_part_above_the_whole(run):
 def test_without_a_recording_it_says_how_to_get_all_figures(run, cli):
     hint = "  all figures: with -o run.html or --tracking-file run.sqlite"
     assert run("--", "sleep", "0.4").splitlines()[-1] == hint
-    job = subprocess.Popen(["sleep", "0.4"])
+    job = subprocess.Popen(["sleep", "1.5"])
     said = cli("attach", str(job.pid)).stderr
     job.wait()
     assert f"\n{hint}\n" in said, said

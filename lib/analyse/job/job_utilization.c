@@ -108,7 +108,7 @@ static void add_row(struct gt_table *table, const void *context, size_t number)
     struct gt_distribution values = {0};
     for (size_t i = 0; i < by->course->columns; i++)
         gt_distribution_add(&values, row->column[i]);
-    gt_job_rank_cells(table, by->course->job, row->rank);
+    gt_job_rank_cells(table, by->course->job, row->member);
     gt_table_number(table, row->mean);
     gt_table_number(table, gt_distribution_percentile(&values, 50));
     gt_table_number(table, gt_distribution_percentile(&values, 95));
@@ -154,7 +154,7 @@ static int add_ranks(struct gt_node *root, const struct gt_job_course *course, i
     struct gt_rank_score *score = calloc(course->count + 1, sizeof *score);
     int status = mean && node && is_off && score ? 0 : -ENOMEM;
     for (size_t i = 0; i < course->count && !status; i++)
-        node[i] = course->job->rank[course->row[i].rank].node;
+        node[i] = gt_job_member_node(course->job, course->row[i].member);
     const struct gt_rank_figures figures = {course->count, course->columns,        course->job->nodes,
                                             mean,          course->columns_of_all, node};
     if (!status)
