@@ -8,12 +8,17 @@ import subprocess
 import sys
 import sysconfig
 
+import setuptools
 from setuptools import Extension, setup
-from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_clib import build_clib
 from setuptools.errors import LinkError, PlatformError
 
 from distutils.command.build_scripts import build_scripts  # setuptools' own copy
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:
+    sys.exit(f"libgputracker is built with setuptools 77 or later, and this is {setuptools.__version__}: pip install -U setuptools")
 
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
@@ -29,6 +34,7 @@ LINK = ["-Wl,--as-needed", "-Wl,--strip-debug", "-Wl,--exclude-libs,ALL"]
 MACROS = [("_GNU_SOURCE", None), ("GT_VERSION", f'"{(HERE / "VERSION").read_text().strip()}"')]
 INCLUDE = ["include", "lib", "cli"]
 SYSTEMS = {"Debian": "apt-get", "RHEL": "dnf", "conda-forge": "conda"}
+BROUGHT = []  # folders of libraries that are compiled here, with their licences
 LIMITED = sys.version_info >= (3, 11)  # the limited API of 3.10 lacks buffers
 HEADERS = {words[0]: words[1:] for words in map(str.split, (HERE / "tools/headers").read_text().splitlines()) if words[0] != "#"}
 
@@ -137,6 +143,7 @@ class BuildLibrary(build_clib):
 
     def build_brought(self, folder):
         """Where a library is not installed, its sources beside ours are compiled: the program and the module have it inside."""
+        BROUGHT.append(folder)
         words = (folder / "build").read_text().split()
         files = [str((folder / word).relative_to(HERE)) for word in words if word.endswith(".c")]
         options = [word for word in words if word.startswith("-D")]
@@ -181,6 +188,9 @@ class Wheel(bdist_wheel):
         super().write_wheelfile(wheelfile_base, **words)
         if folder := os.environ.get("GPU_TRACKER_LICENCES"):
             shutil.copytree(folder, os.path.join(wheelfile_base, "licenses", "libraries"), dirs_exist_ok=True)
+        for folder in BROUGHT:
+            os.makedirs(os.path.join(wheelfile_base, "licenses", "libraries"), exist_ok=True)
+            shutil.copy(folder / "LICENCE", os.path.join(wheelfile_base, "licenses", "libraries", folder.name))
 
 
 setup(

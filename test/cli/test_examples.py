@@ -54,7 +54,8 @@ def test_fields_of_a_report(run, truth):
     (["snakemake", "y.json"], "fields.py: y.json is no report of gpu-tracker as JSON: gpu-tracker run -o report.json")])
 def test_fields_of_nothing(words, said, tmp_path):
     (tmp_path / "y.json").write_text("[]")
-    done = subprocess.run([sys.executable, EXAMPLES / "pipelines/fields.py", *words], capture_output=True, text=True, cwd=tmp_path, check=False)
+    command = [sys.executable, EXAMPLES / "pipelines/fields.py", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (1, said + "\n")
 
 

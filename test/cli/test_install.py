@@ -47,15 +47,17 @@ def prefix(tmp_path_factory):
 
 def test_a_moved_installation_is_found_by_pkg_config(prefix, tmp_path):
     (tmp_path / "moved").symlink_to(prefix)
-    flags = output("pkg-config", "--define-prefix", "--cflags", "--libs", "gpu-tracker", env={"PKG_CONFIG_PATH": str(tmp_path / "moved/lib/pkgconfig")})
+    where = {"PKG_CONFIG_PATH": str(tmp_path / "moved/lib/pkgconfig")}
+    flags = output("pkg-config", "--define-prefix", "--cflags", "--libs", "gpu-tracker", env=where)
     assert flags == f"-I{tmp_path}/moved/include -L{tmp_path}/moved/lib -lgputracker"
 
 
 def test_missing_headers_are_one_sentence(tmp_path):
     (tmp_path / "sqlite3.h").touch()
     (tmp_path / "zlib.h").touch()
-    done = subprocess.run(["make", "-s", f"BUILD={tmp_path}/build", f"CC=gcc -nostdinc -isystem {tmp_path}", "objects"], cwd=ROOT, text=True,
-                          capture_output=True, check=False, env={k: v for k, v in os.environ.items() if not k.startswith("MAKE")})
+    command = ["make", "-s", f"BUILD={tmp_path}/build", f"CC=gcc -nostdinc -isystem {tmp_path}", "objects"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False, env=environment)
     first, *rest = done.stderr.splitlines()
     assert done.returncode == 2 and all(line.startswith("make: ***") for line in rest)
     assert first == ("missing jansson.h utf8proc.h: apt-get install libjansson-dev libutf8proc-dev (Debian), dnf install jansson-devel "

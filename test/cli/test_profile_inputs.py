@@ -196,6 +196,15 @@ def test_a_node_that_is_not_there_is_one_sentence(cli, report, job, analysis):
     assert found.pop("reason") == sentence and not any(found[table] for table in found if table != "sources")
 
 
+def test_a_node_is_called_as_tables_call_it(report, tmp_path):
+    """A file that names no node is one by its path."""
+    for name in ("one.json", "two.json"):
+        (tmp_path / name).write_text(json.dumps([event("cpu_op", "aten::mm", 0, 10)]))
+    assert [row["node"] for row in report("operators", "one.json", "two.json", "--node=one.json")["operators"]] == ["one.json"]
+    assert [row["node"] for row in report("one.json", "two.json", "--node=two.json")["ranks"]] == ["two.json"]
+    assert report("one.json", "two.json", "--node=0", status=4)["reason"] == "no node '0': there are one.json, two.json"
+
+
 def test_csv_of_a_job_is_its_findings(cli, report, traces):
     done = cli("profile", traces / "torch.json.gz", "--format=csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))

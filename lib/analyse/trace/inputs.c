@@ -74,8 +74,8 @@ static int check_node(const struct gt_trace *trace, const char *wanted, struct g
     if (found)
         return 0;
     for (size_t i = 0; i < trace->file_count; i++)
-        if (trace->file[i].node != GT_TRACE_NONE)
-            count = add_name(&names, trace, seen, count, trace->file[i].node);
+        if (gt_inputs_has_content(trace, &trace->file[i]))
+            count = add_name(&names, trace, seen, count, gt_trace_node_of(trace, (uint32_t)i));
     for (size_t i = 0; i < trace->series_count; i++)
         if (trace->series[i].node != GT_TRACE_NONE)
             count = add_name(&names, trace, seen, count, trace->series[i].node);
