@@ -39,7 +39,8 @@ static int report_of_job(const struct options *options, const char *path, bool p
     wanted.heat = options->heat;
     wanted.top = options->all ? -1 : 0;
     wanted.page = page;
-    return gt_folder_view(path, &wanted, ret, error);
+    int status = gt_folder_view(path, &wanted, ret, error);
+    return status == -ENODATA && !(options->watch > 0) ? -EINVAL : status;
 }
 
 static int report_of(const struct options *options, const char *path, bool page, struct gt_report **ret,
@@ -54,7 +55,7 @@ static int report_of(const struct options *options, const char *path, bool page,
     wanted.price = options->price;
     wanted.power_meter = options->power_meter;
     wanted.page = page;
-    if (is_job(path))
+    if (is_job(path) || options->watch > 0)
         return report_of_job(options, path, page, ret, error);
     return options->at ? gt_recording_points(path, options->at, options->columns, ret, error)
                        : gt_recording_report(path, &wanted, ret, error);
@@ -113,23 +114,36 @@ static int print_scaling(const struct options *options, const struct output *out
     return output_result(output, status, report, &error);
 }
 
+/* The folder, the job or its first rows are not there: somebody begins to look before the job has begun. */
+static bool may_come(int status)
+{
+    return status == -ENODATA || status == -ENOENT;
+}
+
 /* The report of a job again and again, until its recordings are finished. */
 static int watch(const struct options *options, struct output *output, char **operands)
 {
     bool clears = isatty(STDOUT_FILENO) && !output->path;
     const struct timespec pause = {(time_t)options->watch, (long)(fmod(options->watch, 1) * 1e9)};
+    bool is_begun = false, is_told = false;
     if (clears)
         output_prefer_summary(output, options);
-    for (;;) {
+    for (;; nanosleep(&pause, NULL)) {
         struct gt_error error = {0};
         struct gt_report *report = NULL;
         int going_on = report_of(options, operands[0], output_is_page(output), &report, &error);
+        if (!is_begun && may_come(going_on)) {
+            if (!is_told)
+                say("%s; waiting for it", error.text);
+            is_told = true;
+            continue;
+        }
+        is_begun = true;
         if (clears && going_on >= 0)
             dprintf(STDOUT_FILENO, "\033[H\033[2J");
         int status = output_result(output, going_on, report, &error);
         if (status || going_on <= 0)
             return status;
-        nanosleep(&pause, NULL);
     }
 }
 
@@ -193,7 +207,8 @@ static int run(const struct options *options, int count, char **operands)
                 "%s is a %s: units, costs, --at, --by, --plot, --fail-if and --power-meter are for its files",
                 operands[i], is_folder(operands[i]) ? "folder" : "job on a server");
     for (int i = 0; i < count; i++)
-        if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]))
+        if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]) &&
+            (options->watch <= 0 || access(operands[i], F_OK) == 0))
             return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", operands[i]);
     for (int i = 0; i < count; i++)
         if (options->request && count > 1 && is_job(operands[i]))

@@ -48,13 +48,21 @@ class JobFolder:
     def slow(self, rank, factor):
         self.run(rank, f"UPDATE data SET cpu_combined_sum_utilization_percent = {factor} * cpu_combined_sum_utilization_percent")
 
-    def blocks(self, rank, lengths):
-        """A block "step" of each of these lengths, one in each second."""
+    def blocks(self, rank, lengths, process=lambda i: 7):
+        """A block "step" of each of these lengths, one in each second, call i of process(i)."""
         self.run(rank, 'CREATE TABLE blocks ("process_id" INTEGER, "code_block_name" VARCHAR, "position" INTEGER, "timestamp" FLOAT,'
                        ' "thread_id" INTEGER, "call" INTEGER, "total" INTEGER, "monotonic" FLOAT, "cpu_time" FLOAT)')
         self.run(rank, "INSERT INTO blocks VALUES (?, 'step', ?, ?, 1, ?, NULL, ?, NULL)",
-                 [(7, position, BEGIN + i + position * length, i + 1, i + position * length)
+                 [(process(i), position, BEGIN + i + position * length, i + 1, i + position * length)
                   for i, length in enumerate(lengths) for position in (0, 1)])
+
+    def ranks_below(self, recording, first, cpu_times):
+        """Ranks from `first` on below the tracker, by what each used; process 7 is the first of the first."""
+        names = ("rank", "local_rank", "world_size", "launcher", "pid", "processes", "cpu_time", "ram_peak", "cpu_energy", "gpus")
+        self.run(recording, f"CREATE TABLE ranks ({', '.join(names)})")
+        self.run(recording, f"INSERT INTO ranks VALUES ({', '.join('?' * len(names))})",
+                 [(first + i, i, 2 * len(cpu_times), "torchrun", 7 + i, 1, cpu_time, (i + 1) * 1e8, 5, "")
+                  for i, cpu_time in enumerate(cpu_times)])
 
     def gpus(self, rank, *devices):
         """Each GPU is a function from the number of a sample to its metrics: {"gpu_clock": 1e9}."""

@@ -35,6 +35,7 @@ static const struct gt_origin origins[] = {
      "resident set sizes, less what the last walk found to be counted more than once"},
     {GT_RAM_PRIVATE, GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
     {GT_RAM_SHARED, GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
+    {GT_RAM_PRIVATE_ANONYMOUS, GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
     {GT_RAM_PEAK_BOUND, GT_DERIVED, "/proc/PID/status VmHWM, exit records",
      "sum of the high-water marks of processes alive together"},
     {GT_GPU_RAM_PEAK, GT_EXACT, "accounting of the NVIDIA driver", "the driver's high-water mark"},
@@ -544,6 +545,7 @@ static void combine_memory(const struct gt_combiner *combine, const struct gt_sa
         row[scope].value[GT_RAM_SHARED] = memory->shared_bytes;
         row[scope].value[GT_RSS] = memory->rss;
     }
+    row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE_ANONYMOUS] = sampler->memory.scope[GT_SCOPE_COMBINED].anonymous;
     row[GT_SCOPE_COMBINED].value[GT_SWAP] = combine->tally.swap;
 }
 

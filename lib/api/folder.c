@@ -23,6 +23,12 @@ static int open_source(struct gt_job_source *ret, const char *name, const struct
     return gt_is_address(name) ? gt_job_server_open(ret, name, &server, error) : gt_job_folder_open(ret, name, error);
 }
 
+/* To most callers what is not there yet is what was wrongly named. */
+static int final_status(int status)
+{
+    return status == -ENODATA ? -EINVAL : status;
+}
+
 int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error)
 {
@@ -64,7 +70,7 @@ int gt_server_is_address(const char *text, int *has_job)
 int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error *error)
 {
     int status = gt_folder_view(folder, NULL, ret, error);
-    return status < 0 ? status : 0;
+    return status < 0 ? final_status(status) : 0;
 }
 
 int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
@@ -112,7 +118,7 @@ static int analyse(const struct gt_job_analysis *analysis, const char *folder, c
         gt_job_release(&job);
     }
     source.close(source.state);
-    return status;
+    return final_status(status);
 }
 
 int gt_folder_profile(const char *analysis, const char *folder, const struct gt_folder_options *options,
@@ -165,7 +171,7 @@ int gt_folder_request(const char *folder, const char *kind, const struct gt_fold
     if (status < 0) {
         gt_buffer_release(&request);
         gt_buffer_release(&sentence);
-        return status;
+        return final_status(status);
     }
     *ret = request.data;
     *doubt = sentence.data;

@@ -82,10 +82,8 @@ void gt_rows_detail(struct gt_buffer *out, enum gt_engine_table table, const str
 
 /* ---- Facts: all that a recording knows beside its samples, as JSON ---- */
 
-static void add_fields(struct gt_json *json, const char *key, const struct gt_field *fields, size_t count,
-                       const void *object)
+static void add_fields(struct gt_json *json, const struct gt_field *fields, size_t count, const void *object)
 {
-    gt_json_key(json, key);
     gt_json_object_begin(json);
     for (size_t i = 0; i < count; i++) {
         gt_json_key(json, fields[i].name);
@@ -104,8 +102,18 @@ static void add_facts(struct gt_buffer *out, const struct gt_shipment *shipment,
     gt_json_object_begin(&json);
     gt_json_key(&json, "recording");
     gt_json_text(&json, shipment->path);
-    add_fields(&json, "machine", gt_machine_fields, gt_machine_field_count, &shipment->machine);
-    add_fields(&json, "outcome", gt_outcome_fields, gt_outcome_field_count, outcome);
+    gt_json_key(&json, "machine");
+    add_fields(&json, gt_machine_fields, gt_machine_field_count, &shipment->machine);
+    gt_json_key(&json, "outcome");
+    add_fields(&json, gt_outcome_fields, gt_outcome_field_count, outcome);
+    if (outcome->rank_count)
+        gt_json_key(&json, "ranks");
+    if (outcome->rank_count)
+        gt_json_array_begin(&json);
+    for (size_t i = 0; i < outcome->rank_count; i++)
+        add_fields(&json, gt_local_rank_fields, gt_local_rank_field_count, &outcome->rank[i]);
+    if (outcome->rank_count)
+        gt_json_array_end(&json);
     gt_json_object_end(&json);
 }
 

@@ -230,3 +230,20 @@ int gt_engine_find_columns(struct gt_server *server, enum gt_engine_table table,
     }
     return status;
 }
+
+void gt_engine_list(struct gt_engine_listed *ret, struct gt_server *server)
+{
+    struct gt_buffer sql = {0};
+    gt_buffer_text(&sql, "SELECT '', table, name, '' FROM system.columns WHERE database = ");
+    gt_sql_text(&sql, gt_server_address(server)->database);
+    if (!sql.failed && gt_server_ask(server, sql.data, &ret->text, NULL) < 0)
+        gt_buffer_release(&ret->text);
+    gt_buffer_release(&sql);
+}
+
+bool gt_engine_has(const struct gt_engine_listed *listed, const char *table, const char *column)
+{
+    char line[160];
+    snprintf(line, sizeof line, "\t%s\t%s\t", table, column);
+    return !listed->text.length || strstr(listed->text.data, line);
+}

@@ -56,4 +56,12 @@ int gt_engine_find_columns(struct gt_server *server, enum gt_engine_table table,
                            const struct gt_engine_columns *columns, bool *has, struct gt_buffer *left_out,
                            struct gt_error *error);
 
+/* The columns of a database, as far as the server tells. Tables made by an earlier version lack those of metrics that came later. */
+struct gt_engine_listed {
+    struct gt_buffer text;
+};
+/* Keeps what is asked in it until it is released; where the server does not tell, it has them all. */
+void gt_engine_list(struct gt_engine_listed *ret, struct gt_server *server);
+bool gt_engine_has(const struct gt_engine_listed *listed, const char *table, const char *column);
+
 #endif

@@ -165,6 +165,7 @@ static void refine(const struct gt_recorder *recorder, const struct gt_outcome *
     case GT_GPU_RAM_PEAK: refine_gpu_peak(outcome, entry); break;
     case GT_RAM_PRIVATE:
     case GT_RAM_SHARED:
+    case GT_RAM_PRIVATE_ANONYMOUS:
         snprintf(entry->source, sizeof entry->source, "%s", recorder->sampler.walker_availability.source);
         break;
     case GT_THREADS_PEAK:

@@ -157,7 +157,8 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
 int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_options *options,
                             struct gt_error *error)
 {
-    static const struct gt_scope_memory unknown = {.ram = NAN, .private_bytes = NAN, .shared_bytes = NAN, .rss = NAN};
+    static const struct gt_scope_memory unknown = {
+        .ram = NAN, .private_bytes = NAN, .anonymous = NAN, .shared_bytes = NAN, .rss = NAN};
     struct gt_sampler_options machine = *options;
     machine.pid = 0;
     machine.cgroup = NULL;

@@ -155,6 +155,7 @@ static void learn_one(struct gt_shared_memory_record *record, const struct gt_me
     record->seen_file = record->asked_file;
     record->seen_faults = isnan(walked->faults) ? record->asked_faults : walked->faults;
     record->walked_private = walked->private_bytes;
+    record->walked_anonymous = walked->anonymous;
     record->walked_shared = walked->shared_bytes;
 }
 
@@ -211,10 +212,12 @@ void gt_shared_memory_update(struct gt_shared_memory *sharing)
     for (size_t i = 0; i < sharing->count; i++) {
         struct gt_shared_memory_record *record = &sharing->record[i];
         double more = record->rss - record->seen, more_file = record->file_bytes - record->seen_file;
-        record->private_bytes = record->shared_bytes = NAN;
+        record->private_bytes = record->shared_bytes = record->anonymous = NAN;
         if (record->has_walk) {
             record->private_bytes = between(record->walked_private + more - more_file, 0, record->rss);
             record->shared_bytes = record->rss - record->private_bytes;
+            record->anonymous = between(record->walked_anonymous + more - more_file, 0,
+                                        fmin(record->private_bytes, anonymous_bytes(record)));
         }
         double alone = record->has_walk ? record->private_bytes
                                         : fmax(0, anonymous_bytes(record) - record->heritage.bytes);
@@ -223,7 +226,7 @@ void gt_shared_memory_update(struct gt_shared_memory *sharing)
 }
 
 struct sums {
-    double rss, largest, own, sure, counted;
+    double rss, largest, own, sure, anonymous, counted;
     double shared, largest_shared, more_shared, largest_file; /* of those that were part of a whole walk */
     double other_shared;                                      /* the largest of the others */
 };
@@ -231,6 +234,7 @@ struct sums {
 static void add_walked(struct sums *sums, const struct gt_shared_memory_record *record)
 {
     sums->sure += record->private_bytes;
+    sums->anonymous += record->anonymous;
     sums->counted += fmin(record->private_bytes, record->walked_private);
     if (record->is_alone) {
         sums->other_shared = fmax(sums->other_shared, record->shared_bytes - record->heritage.bytes);
@@ -254,7 +258,9 @@ static void add(struct sums *sums, const struct gt_shared_memory_record *record)
         return;
     }
     double inherited = record->heritage.from ? fmax(record->heritage.bound, record->heritage.bytes) : 0;
-    sums->sure += fmax(0, anonymous_bytes(record) - inherited);
+    double anonymous = fmax(0, anonymous_bytes(record) - inherited);
+    sums->sure += anonymous;
+    sums->anonymous += anonymous;
     sums->other_shared = fmax(sums->other_shared, record->file_bytes);
 }
 
@@ -300,6 +306,7 @@ struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, 
         .rss = sums.rss,
         .ram = ram,
         .private_bytes = private_bytes,
+        .anonymous = fmin(sums.anonymous, private_bytes),
         .shared_bytes = ram - private_bytes,
         .certain = between(sums.sure + walked, sums.largest, ram),
         .counted = fmin(sums.counted + walked, ram),

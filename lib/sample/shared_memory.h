@@ -19,9 +19,11 @@ struct gt_scope_memory {
     double rss;           /* bytes: sum of resident sets */
     double ram;           /* shared pages once, as far as is known; between the largest resident set and rss */
     double private_bytes; /* its part that one process has alone */
-    double shared_bytes;  /* ram - private_bytes */
-    double certain;       /* it is not less than this */
-    double counted;       /* the part of it that the last walk saw; the rest follows from resident sets */
+    double
+        anonymous; /* the part of this that no stranger can come to share: of no file, no shared memory; not less than this */
+    double shared_bytes; /* ram - private_bytes */
+    double certain;      /* it is not less than this */
+    double counted;      /* the part of it that the last walk saw; the rest follows from resident sets */
 };
 
 /* One process of the frame, matched with its last walk. */
@@ -42,8 +44,9 @@ struct gt_shared_memory_record {
     double cpu_time;                            /* its CPU clock before that; NaN: it has none */
     double asked_rss, asked_file, asked_faults; /* when its walk was asked for */
     double seen, seen_file, seen_faults;        /* at its walk */
-    double walked_private, walked_shared;
+    double walked_private, walked_anonymous, walked_shared;
     double private_bytes, shared_bytes; /* now; NaN without a walk */
+    double anonymous;                   /* of these private bytes */
     double own;                         /* what would go if it ended now */
     double inherited;   /* of those in its family, the most that still has what it inherited; -1: walked */
     int64_t moved_ns;   /* monotonic: when its resident set or its faults were last seen to change */

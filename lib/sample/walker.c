@@ -299,7 +299,7 @@ static void fill_processes(struct gt_walker *walker, struct gt_frame *frame, str
 static void count_shared_again(struct gt_scope_memory *memory)
 {
     memory->ram = memory->rss;
-    memory->private_bytes = memory->shared_bytes = NAN;
+    memory->private_bytes = memory->anonymous = memory->shared_bytes = NAN;
     memory->counted = 0;
 }
 

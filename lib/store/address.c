@@ -141,6 +141,8 @@ static int read_option(struct gt_address *ret, char *option, struct gt_error *er
         return read_number(&ret->flush, 0.1, option, value, error);
     if (!strcmp(option, "wait"))
         return read_number(&ret->wait, 0, option, value, error);
+    if (!strcmp(option, "spool-limit"))
+        return read_number(&ret->spool_limit, 0, option, value, error);
     if (!strcmp(option, "spool"))
         return read_path(ret->spool, option, value, error);
     if (!strcmp(option, "ca"))
@@ -148,7 +150,7 @@ static int read_option(struct gt_address *ret, char *option, struct gt_error *er
     if (strcmp(option, "keep") != 0)
         return gt_error_set(error, EINVAL,
                             "\"%s\" is no option in the address of a server; there are flush, wait, spool, "
-                            "keep and ca",
+                            "spool-limit, keep and ca",
                             option);
     if (strcmp(value, "1") != 0 && strcmp(value, "0") != 0)
         return bad_option(option, value, "0 and 1 are possible", error);
@@ -170,7 +172,7 @@ static int read_options(struct gt_address *ret, const char *text, struct gt_erro
 int gt_address_read(struct gt_address *ret, const char *text, struct gt_error *error)
 {
     int scheme = scheme_of(text);
-    *ret = (struct gt_address){.flush = 60, .wait = 10};
+    *ret = (struct gt_address){.flush = 60, .wait = 10, .spool_limit = 1e9};
     if (scheme < 0)
         return gt_error_set(error, EINVAL, "%s is not the address of a server, %s[USER@]HOST[:PORT]/DATABASE", text,
                             schemes[0]);

@@ -96,6 +96,19 @@ def test_ranks_behind_each_other_are_not_added_up_in_memory(rank, report):
     assert peak["at_most"] >= 200 * MIB
 
 
+def test_a_file_that_a_rank_has_alone_may_be_that_of_another_soon(rank, report, tmp_path):
+    """Trackers look only now and then how much strangers share: each still calls the file its own."""
+    finish(rank(0, 2))
+    copies(tmp_path, 2, "UPDATE data SET combined_ram = 0.5, combined_ram_private = 500e6, combined_ram_shared = 0,"
+           " combined_ram_private_anonymous = 100e6", final("combined", "ram_peak", 5e8), final("combined", "ram_peak_bound", 5e8))
+    peak = report()["totals"]["memory_peak"]
+    assert peak == {"at_least": 600e6, "at_most": 1e9}  # each its own 100, and 400 that may be the same
+    change(tmp_path / "job" / "1.sqlite", "UPDATE data SET combined_ram_private_anonymous = NULL")
+    assert report()["totals"]["memory_peak"]["at_least"] == 600e6
+    change(tmp_path / "job" / "0.sqlite", "UPDATE data SET combined_ram_private_anonymous = NULL")
+    assert report()["totals"]["memory_peak"]["at_least"] == 500e6
+
+
 def test_missing_failed_and_unreadable_are_named(rank, report, tmp_path):
     finish(rank(0, 7), rank(1, 7, status=3), rank(4, 7))
     (tmp_path / "job" / "5.sqlite").write_bytes(b"")

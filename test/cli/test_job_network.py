@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,3 +87,11 @@ def test_attached_job(gpu_tracker, tmp_path):
         wait_until((tmp_path / "run.csv").exists)
         process.kill()
     assert tracker.returncode == 0 and json.loads((tmp_path / "out.json").read_text())["job_network"]["sent"] is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="takes root, and setpriv")
+def test_root_of_a_container_is_not_told_at_each_run(gpu_tracker):
+    rights = "-bpf,-net_admin,-sys_admin"
+    words = ["setpriv", f"--inh-caps={rights}", f"--bounding-set={rights}", gpu_tracker, "run", "-q", "--no-history", "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "packets" not in done.stderr

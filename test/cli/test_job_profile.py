@@ -1,5 +1,6 @@
 """profile, heat map and blocks of a folder with a recording of each rank: how they were used, who is slow, which node is sick."""
 import json
+import os
 import subprocess
 
 import pytest
@@ -122,6 +123,14 @@ def test_a_folder_with_traces_is_looked_at_as_before(job, cli, refused, tmp_path
     assert done.returncode == 0 and "spread" not in json.loads(done.stdout)
 
 
+def test_steps_of_many_processes_are_numbered_as_they_began(job, profile):
+    """As `gpu-tracker block` in a shell, where each call is the first of its process; their numbers are in no order."""
+    for rank in range(RANKS):
+        job.blocks(rank, [0.6 if rank == 3 else 0.4] * 10, process=lambda i: 100 + 7 * i % 10)
+    slowest = {row["rank"]: row for row in profile("stragglers")["slowest"]}
+    assert set(slowest) == {3} and (slowest[3]["times"], slowest[3]["steps"]) == (10, 10)
+
+
 def test_blocks_of_all_ranks(job, cli, refused):
     for rank in range(RANKS):
         job.blocks(rank, [0.5 + (0.1 if rank == 3 else 0)] * 10)
@@ -185,7 +194,7 @@ def test_people_see_words_and_amounts_and_programs_base_units(gpu_tracker, profi
     assert ">They are<" not in page and ">memory_peak<" not in page and "2026-09-21T14:14:00Z" in page
     found = json.loads(cli("report", "job", "-f", "json").stdout)
     assert (found["job"]["name"], found["job"]["missing_ranks"], found["job"]["start"]) == (None, None, BEGIN)
-    assert "start_shown" not in found["job"]
+    assert isinstance(found["job"]["start"], float)
     assert found["spread"]["memory_peak"] == dict.fromkeys(("least", "quarter", "median", "three_quarters", "most", "mean"), 27131904)
     used = cli("profile", "utilization", "job").stdout
     assert "24.0 MB" in used and "CPU utilization" in used and "cpu_utilization" not in used and "bytes" not in used
@@ -290,3 +299,18 @@ def test_a_job_is_watched_until_it_is_finished(job, gpu_tracker, cli, refused, t
     job.run(3, "UPDATE outcome SET value = 1 WHERE key = 'complete'")
     assert "Recordings not finished: 0" in watching.communicate(timeout=120)[0] and watching.returncode == 0
     refused(2, "no folder", "report", "job/0.sqlite", "--watch", "1")
+
+
+def test_a_watch_may_begin_before_the_job(job, gpu_tracker, refused, tmp_path):
+    """Before its folder, and before there is a recording in it."""
+    (tmp_path / "empty").mkdir()
+    refused(2, "no recording", "report", "empty")
+    os.rename(tmp_path / "job", tmp_path / "kept")
+    watching = subprocess.Popen([gpu_tracker, "report", "job", "--watch", "0.1"], cwd=tmp_path, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+    assert watching.stderr.readline() == "gpu-tracker: job: No such file or directory; waiting for it\n"
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "0.sqlite").write_bytes(b"")
+    os.replace(tmp_path / "kept" / "1.sqlite", tmp_path / "job" / "1.sqlite")
+    said, more = watching.communicate(timeout=120)
+    assert watching.returncode == 0 and "Recordings: 1" in said and not more

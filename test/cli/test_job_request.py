@@ -12,7 +12,7 @@ def job(gpu_tracker, tmp_path):
     """Two nodes of four ranks; a rank has 2 GiB at most, and 2.5 cores in a tenth of the time, else 1.5."""
     job = JobFolder(gpu_tracker, tmp_path / "job", 8, per_node=4)
     for rank in range(8):
-        job.run(rank, "UPDATE data SET combined_ram = 1, combined_ram_private = 1000000000, combined_ram_shared = 0")
+        job.run(rank, "UPDATE data SET combined_ram = 1, combined_ram_private_anonymous = 1000000000")
         job.run(rank, "UPDATE data SET cpu_combined_sum_utilization_percent = CASE WHEN rowid <= 6 THEN 250 ELSE 150 END")
         job.run(rank, "DELETE FROM final WHERE metric IN ('cpu_time', 'ram_peak', 'ram_peak_bound')")
         job.run(rank, "INSERT INTO final VALUES ('combined', ?, ?)",

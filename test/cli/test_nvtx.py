@@ -156,6 +156,9 @@ def test_library_missing(gpu_tracker, tmp_path):
     done = subprocess.run([alone, "run", "--tf=run.sqlite", "--blocks-from=nvtx", "--", "touch", "started"], cwd=tmp_path,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 125 and done.stderr.count("\n") == 1 and "lib/gpu-tracker/libgputracker-blocks.so" in done.stderr
+    assert "a program that was copied alone does without" in done.stderr
+    rows = json.loads(subprocess.run([alone, "doctor", "-f", "json"], capture_output=True, text=True, check=True).stdout)["sources"]
+    assert [row["state"] for row in rows if row["source"] == "blocks: nvtx"] == ["absent"]
     assert [path.name for path in tmp_path.iterdir()] == ["gpu-tracker"]
 
 

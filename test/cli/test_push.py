@@ -116,6 +116,22 @@ def test_two_recordings_of_one_rank(server, real, push, tmp_path):
     assert counts(server, "twice") == ["50", "50"]
 
 
+def test_a_recording_pushed_under_a_wrong_name_is_named(server, real, push, gpu_tracker, tmp_path):
+    good = make_job(real, tmp_path / "good", ranks=2, rows=20, job="alps:91.0")
+    strange = make_job(real, tmp_path / "strange", ranks=1, rows=20, job="alps:92.0", seed=5)[0]
+    push(*good, f"{server.url}/alps:91")
+    push(strange, f"{server.url}/alps:91")
+    job = json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/91"))
+    [left_out] = job["left_out"]
+    assert job["job"]["recordings"] == 2 and left_out["file"] == str(strange) and "job alps:92.0 by its own word" in left_out["reason"]
+    server.ask("INSERT INTO trackers (job, source, version, facts) VALUES ('alps:91', 77, 1, 'no')")
+    job = json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/91"))
+    assert job["job"]["recordings"] == 2 and "no JSON" in " ".join(row["reason"] for row in job["left_out"])
+    push(*make_job(real, tmp_path / "other", ranks=1, rows=20, job="alps:93.0", seed=6), f"{server.url}/renamed")
+    push(strange, f"{server.url}/renamed")  # who names both so means it
+    assert json.loads(report_of(gpu_tracker, ["report"], f"{server.url}/renamed"))["job"]["recordings"] == 2
+
+
 def test_many_recordings_are_asked_for_at_once(server, real, push, tmp_path):
     said = push(*make_job(real, tmp_path, ranks=20, rows=5, job="many"), server.url)
     assert "20 of 20 recordings" in said and int(re.search(r"in (\d+) requests", said)[1]) < 40
@@ -239,6 +255,10 @@ def test_columns_of_a_new_version(server, real, push, gpu_tracker):
     subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
     server.ask("ALTER TABLE older.samples DROP COLUMN combined_swap")
     push(real, f"{url}/columns")
+    whole = report_of(gpu_tracker, ["report", "-f", "json"], f"{url}/columns")
+    server.ask("ALTER TABLE older.samples DROP COLUMN combined_ram_private_anonymous")
+    lacks = json.loads(report_of(gpu_tracker, ["report", "-f", "json"], f"{url}/columns"))
+    assert json.loads(whole)["totals"]["cpu_time"] == lacks["totals"]["cpu_time"] and lacks["totals"]["memory_peak"]["at_least"] > 1e5
     assert server.number("SELECT count() FROM system.columns WHERE database = 'older' AND name = 'combined_swap' AND table = 'samples'"
                          ) == 1
 
@@ -397,6 +417,23 @@ def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp
     refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                              check=False)
     assert refused.returncode == 2 and '"flash" is no option' in refused.stderr
+
+
+def test_a_spool_that_grows_is_bounded(gpu_tracker, tmp_path):
+    """Samples are left out once there is no room for them; minutes and final figures are whole."""
+    url = f"clickhouse://127.0.0.1:{free_port()}/default/full?flush=0.2&wait=0.1&spool-limit=0&spool={tmp_path}"
+    line = [gpu_tracker, "run", "--no-history", "--sleep-time", "0.05", "--tf", url, "--", sys.executable, "-c",
+            "import pathlib, sys, time\nwhile not list(pathlib.Path(sys.argv[1]).glob('*/*/.full')): time.sleep(0.01)\ntime.sleep(2.5)",
+            str(tmp_path)]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0 and done.stderr.count("its spool is full") == 1, done.stderr
+    [saved] = (tmp_path / "gpu-tracker-unsent").glob("*/*.sqlite")
+    with sqlite3.connect(saved) as database:
+        outcome = dict(database.execute("SELECT key, value FROM outcome"))
+        weight = database.execute("SELECT sum(weight) FROM minutes WHERE statistic = 'mean'").fetchone()[0]
+    assert outcome["dropped"] > 10 and rows_of(saved, "data") + outcome["dropped"] == outcome["samples"] == weight
+    report = subprocess.run([gpu_tracker, "report", saved], capture_output=True, text=True, check=True).stdout
+    assert "its spool full" in report
 
 
 def test_a_run_names_its_job_on_the_server(server, gpu_tracker, tmp_path):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from job_folder import JobFolder
 
 WORK = """
 import subprocess, sys, time
@@ -113,3 +114,41 @@ def test_gpus_of_a_rank(gpu_tracker, fake, tmp_path):
     with sqlite3.connect(pathlib.Path(tmp_path / "run.sqlite")) as database:
         rows = database.execute("SELECT rank, gpus, gpus_are_told, gpu_ram_peak FROM ranks ORDER BY rank").fetchall()
     assert rows == [(0, "GPU-0", 0, 1e9), (1, "GPU-1", 1, None)]
+
+
+def test_ranks_below_trackers_are_the_ranks_of_a_job(gpu_tracker, tmp_path):
+    """Two nodes with a tracker and four ranks each; one of the ranks does little."""
+    folder = JobFolder(gpu_tracker, tmp_path / "job", 2, per_node=1)
+    folder.ranks_below(0, 0, [60, 61, 59.5, 60.5])
+    folder.ranks_below(1, 4, [60.2, 30, 59.8, 60.3])
+    folder.blocks(0, [0.1, 0.1])
+
+    def ask(*words):
+        done = subprocess.run([gpu_tracker, *words, "job", "-f", "json"], cwd=tmp_path, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    job = ask("report")
+    assert [(row["rank"], row["node"]) for row in job["ranks"]] == [(i, f"n{i // 4}") for i in range(8)]
+    assert [row["cpu_time"] for row in job["ranks"]][3:6] == [60.5, 60.2, 30] and job["ranks"][5]["cores"] == 0.5
+    assert [row["memory_peak"] for row in job["ranks"]] == [1e8, 2e8, 3e8, 4e8] * 2 and job["ranks"][0]["energy"] == 5
+    assert (job["job"]["recordings"], job["job"]["ranks"], job["job"]["missing"], job["job"]["launcher"]) == (2, 8, 0, "torchrun")
+    assert [node["ranks"] for node in job["nodes"]] == [4, 4]
+    [off] = ask("profile", "stragglers")["stragglers"]
+    assert (off["rank"], off["node"], off["figure"], off["value"]) == (5, "n1", "cpu_utilization", 0.5)
+    [calls] = ask("analyze")["ranks"]
+    assert (calls["rank"], calls["num_calls"]) == (0, 2)
+
+
+def test_ranks_below_trackers_over_time(gpu_tracker, tmp_path):
+    for node in range(2):
+        command = [gpu_tracker, "run", "--no-history", "-q", "--st", "0.05", "--detail", "--tf", f"job/{node}.sqlite", "--",
+                   *starter(*(torchrun(2 * node + i, str(10 + 40 * i), "0.1", "0.6", WORLD_SIZE="4") for i in range(2)))]
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=120, stderr=subprocess.DEVNULL,
+                       env={**os.environ, **SRUN, "SLURM_PROCID": str(node), "SLURM_STEP_NUM_TASKS": "2"})
+    heat = json.loads(subprocess.run([gpu_tracker, "report", "job", "--heat", "ram", "-f", "json"], cwd=tmp_path, text=True,
+                                     capture_output=True, check=True).stdout)["heat"]
+    most = {rank: max(row["ram"] for row in heat if row["rank"] == rank) for rank in {row["rank"] for row in heat}}
+    assert set(most) == {0, 1, 2, 3} and all(row["node"] for row in heat)
+    for rank in (0, 2):
+        assert most[rank] > 10e6 and most[rank + 1] > most[rank] + 30e6

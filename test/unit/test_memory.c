@@ -254,13 +254,15 @@ static void stored_sums_and_the_kernel_without_rollup(void **state)
     assert_non_null(mkdtemp(directory));
     store_text(directory, "proc/10/stat", "10 (a) b) S 1 10 10 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n");
     store_text(directory, "proc/10/smaps_rollup",
-               "00400000-7fff00000000 ---p 00000000 00:00 0 [rollup]\nRss: 1000 kB\nPss: 600 kB\nPss_Anon: 1 kB\n"
+               "00400000-7fff00000000 ---p 00000000 00:00 0 [rollup]\nRss: 1000 kB\nPss: 600 kB\nPss_Anon: 160 kB\n"
+               "Pss_File: 70 kB\nPss_Shmem: 10 kB\nAnonymous: 250 kB\n"
                "Shared_Clean: 300 kB\nShared_Dirty: 500 kB\nPrivate_Clean: 50 kB\nPrivate_Dirty: 150 kB\n"
                "Shared_Hugetlb: 2048 kB\nSwap: 7 kB\nSwapPss: 3 kB\n");
     store_text(directory, "proc/11/stat", "11 (b) S 10 10 10 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 600 0 0\n");
     store_text(directory, "proc/11/smaps",
                "00400000-00500000 r--p 00000000 fe:00 1 /bin/b\nRss: 400 kB\nPss: 200 kB\nShared_Clean: 400 kB\n"
-               "00600000-00700000 rw-p 00000000 00:00 0\nRss: 100 kB\nPss: 100 kB\nPrivate_Dirty: 100 kB\n");
+               "00600000-00700000 rw-p 00000000 00:00 0\nRss: 100 kB\nPss: 100 kB\nPrivate_Dirty: 100 kB\n"
+               "Anonymous: 80 kB\n");
     struct gt_root root;
     assert_return_code(gt_root_open(&root, directory, NULL), 0);
     struct gt_memory *memory = open_method(&root, NULL);
@@ -273,6 +275,8 @@ static void stored_sums_and_the_kernel_without_rollup(void **state)
     assert_close(process[0].rss, 1000 * 1024, 0);
     assert_close(process[0].pss, 600 * 1024, 0);
     assert_close(process[0].swap, 7 * 1024, 0);
+    assert_close(process[0].anonymous, (200 - 80) * 1024, 0); /* at least: files may have 80 of the private ones */
+    assert_close(process[1].anonymous, 0, 0);                 /* all that is private may be of a file */
     assert_close(totals.combined.private_bytes, 300 * 1024, 0);
     assert_close(totals.combined.unique, 1100 * 1024, 0); /* 300 private and the 800 that one of them shares */
     assert_close(totals.descendants.unique, 500 * 1024, 0);
@@ -292,7 +296,7 @@ static void stored_page_frames(void **state)
         "00010000-00014000 rw-p 00000000 00:00 0 [heap]\n00020000-00022000 rw-s 00000000 00:05 9 /dev/card\n"
         "00030000-00031000 r--p 00000000 00:00 0 [vvar]\nffffffffff600000-ffffffffff601000 --xp 0 00:00 0 [vsyscall]\n";
     const uint64_t heap[] = {present | exclusive | 1, present | 2, swapped | 77, present | file | 3};
-    const uint64_t device[] = {present | 1000, present | file | 4}, special = present | 5;
+    const uint64_t device[] = {present | 1000, present | file | exclusive | 4}, special = present | 5;
     for (int pid = 10; pid <= 11; pid++) {
         char name[64];
         snprintf(name, sizeof name, "proc/%d/stat", pid);
@@ -311,12 +315,13 @@ static void stored_page_frames(void **state)
     struct gt_memory_totals totals;
     assert_int_equal(gt_memory_walk(memory, process, 2, &totals), 0);
     assert_close(process[0].rss, 4 * 4096, 0);
-    assert_close(process[0].private_bytes, 4096, 0);
+    assert_close(process[0].private_bytes, 2 * 4096, 0);
+    assert_close(process[0].anonymous, 4096, 0); /* the other one is of a file */
     assert_close(process[0].swap, 4096, 0);
-    assert_close(totals.combined.unique, 5 * 4096, 0);
+    assert_close(totals.combined.unique, 6 * 4096, 0);
     assert_close(totals.descendants.unique, 4 * 4096, 0);
     assert_int_equal(gt_memory_walk(memory, process, 2, &totals), 0);
-    assert_close(totals.combined.unique, 5 * 4096, 0); /* the set begins empty each time */
+    assert_close(totals.combined.unique, 6 * 4096, 0); /* the set begins empty each time */
     gt_memory_close(memory);
     gt_root_close(&root);
     discard(directory);

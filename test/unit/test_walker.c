@@ -54,6 +54,7 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
         walked[i].is_denied = !walked[i].ok;
         walked[i].rss = job->frame.process[i]->value[GT_RSS];
         walked[i].private_bytes = private_bytes[i];
+        walked[i].anonymous = private_bytes[i] / 2;
         walked[i].shared_bytes = walked[i].rss - private_bytes[i];
         walked[i].faults = NAN;
     }
@@ -152,6 +153,30 @@ static void anonymous_growth_is_private_and_shared_growth_counts_once(void **sta
     }
     assert_close(combined(&job).ram, 980, 0);
     assert_close(job.sharing.record[1].shared_bytes, 430, 0);
+    gt_shared_memory_release(&job.sharing);
+}
+
+/* Of 100 private bytes 50 are of files. */
+static void what_strangers_may_come_to_share_is_told_apart(void **state)
+{
+    (void)state;
+    struct job job = {0};
+    const double private_bytes[] = {100};
+    add_process(&job, 10, 1, 500, 400);
+    assert_close(combined(&job).anonymous, 100, 0); /* what files have is known without a walk */
+    learn(&job, private_bytes, 400, 0, 400);
+    assert_close(combined(&job).anonymous, 50, 0);
+    job.process[0].value[GT_RSS] += 70; /* of which 30 of files */
+    job.process[0].file_bytes += 30;
+    assert_close(combined(&job).anonymous, 90, 0);
+    struct gt_memory_process late[1];
+    const struct gt_memory_totals totals = {.combined.shared_bytes = 0};
+    assert_int_equal(gt_shared_memory_ask(&job.sharing, late, false), 1);
+    late[0] = (struct gt_memory_process){
+        .pid = 10, .start = 7, .ok = true, .rss = 60, .private_bytes = 60, .anonymous = 60};
+    gt_shared_memory_learn(&job.sharing, late, 1, &totals, true, 0, 100); /* it had let go of its files meanwhile */
+    job.process[0].value[GT_RSS] = 440;
+    assert_close(combined(&job).anonymous, 10, 0);
     gt_shared_memory_release(&job.sharing);
 }
 
@@ -442,6 +467,7 @@ int main(void)
         cmocka_unit_test(who_changed_and_has_settled_is_walked_sooner),
         cmocka_unit_test(a_process_takes_only_its_own_away),
         cmocka_unit_test(anonymous_growth_is_private_and_shared_growth_counts_once),
+        cmocka_unit_test(what_strangers_may_come_to_share_is_told_apart),
         cmocka_unit_test(a_fork_counts_at_what_it_has_more_than_its_parent),
         cmocka_unit_test(denied_processes_count_whole),
         cmocka_unit_test(never_outside_the_bounds),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/job/job_name.h"
 #include "base/clock.h"
 #include "base/grow.h"
 
@@ -22,6 +23,7 @@ static void take_outcome(struct gt_job_rank *rank, const struct gt_outcome *outc
     memcpy(rank->system, outcome->value[GT_SCOPE_SYSTEM], sizeof rank->system);
     rank->complete = outcome->complete;
     rank->exit_status = outcome->exit_status;
+    rank->ending = outcome->ending;
     rank->samples = (double)outcome->samples;
     rank->missed = (double)outcome->missed;
     rank->begin = gt_seconds(rank->machine.start_real_ns);
@@ -48,8 +50,20 @@ static int copy_machine(struct gt_job_rank *rank, const struct gt_machine *machi
     return 0;
 }
 
+static int copy_below(struct gt_job_rank *rank, const struct gt_outcome *outcome)
+{
+    rank->below = calloc(outcome->rank_count + 1, sizeof *rank->below);
+    if (!rank->below)
+        return -ENOMEM;
+    if (outcome->rank_count)
+        memcpy(rank->below, outcome->rank, outcome->rank_count * sizeof *rank->below);
+    rank->below_count = outcome->rank_count;
+    return 0;
+}
+
 static void release_rank(struct gt_job_rank *rank)
 {
+    free(rank->below);
     free(rank->machine.gpu);
     free(rank->path);
 }
@@ -58,7 +72,7 @@ int gt_job_add_rank(struct gt_job *job, const char *path, const struct gt_machin
                     const struct gt_outcome *outcome)
 {
     struct gt_job_rank rank = {.path = strdup(path)}, *place = NULL;
-    if (rank.path && copy_machine(&rank, machine) >= 0)
+    if (rank.path && copy_machine(&rank, machine) >= 0 && copy_below(&rank, outcome) >= 0)
         place = GT_GROW_LIST(job, rank);
     if (!place) {
         release_rank(&rank);
@@ -88,6 +102,7 @@ void gt_job_release(struct gt_job *job)
         free(job->left_out[i].why);
     }
     free(job->rank);
+    free(job->member);
     free(job->node);
     free(job->left_out);
     *job = (struct gt_job){0};
@@ -95,7 +110,7 @@ void gt_job_release(struct gt_job *job)
 
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
 
-int gt_job_rank_number(const struct gt_job_rank *rank)
+static int number_of(const struct gt_job_rank *rank)
 {
     return *rank->machine.launcher ? rank->machine.rank - 1 : -1;
 }
@@ -123,7 +138,7 @@ static int compare_ranks(const void *left, const void *right)
     if (!order)
         order = strcmp(node_id(a), node_id(b));
     if (!order)
-        order = compare_numbers(gt_job_rank_number(a), gt_job_rank_number(b));
+        order = compare_numbers(number_of(a), number_of(b));
     if (!order)
         order = compare_numbers(a->begin, b->begin);
     return order ? order : compare_numbers(a->machine.pid, b->machine.pid);
@@ -166,6 +181,32 @@ static void find_nodes(struct gt_job *job)
     }
 }
 
+static int find_members(struct gt_job *job)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < job->count; i++)
+        most += 1 + job->rank[i].below_count;
+    job->member = calloc(most + 1, sizeof *job->member);
+    if (!job->member)
+        return -ENOMEM;
+    for (size_t i = 0; i < job->count; i++) {
+        struct gt_job_rank *rank = &job->rank[i];
+        rank->first_member = rank->whole = job->members;
+        job->launcher = rank->below_count ? rank->below[0].launcher : job->launcher;
+        for (size_t k = 0; k < rank->below_count; k++)
+            job->member[job->members++] = (struct gt_job_member){i, &rank->below[k]};
+        if (!rank->below_count)
+            job->member[job->members++] = (struct gt_job_member){i, NULL};
+    }
+    job->all_members = job->members;
+    for (size_t i = 0; i < job->count; i++)
+        if (job->rank[i].below_count) {
+            job->rank[i].whole = job->all_members;
+            job->member[job->all_members++] = (struct gt_job_member){i, NULL};
+        }
+    return 0;
+}
+
 int gt_job_sort(struct gt_job *job, struct gt_error *error)
 {
     qsort(job->rank, job->count, sizeof *job->rank, compare_ranks);
@@ -173,12 +214,28 @@ int gt_job_sort(struct gt_job *job, struct gt_error *error)
     if (!job->node || leave_copies_out(job) < 0)
         return gt_error_system(error, ENOMEM, "job");
     find_nodes(job);
-    return 0;
+    return find_members(job) < 0 ? gt_error_system(error, ENOMEM, "job") : 0;
 }
 
-const char *gt_job_rank_node(const struct gt_job *job, const struct gt_job_rank *rank)
+int gt_job_member_number(const struct gt_job *job, size_t member)
 {
-    return job->node[rank->node].name;
+    const struct gt_job_member *one = &job->member[member];
+    if (one->below)
+        return one->below->rank;
+    const struct gt_job_rank *rank = &job->rank[one->rank];
+    bool is_other = job->launcher &&
+                    strcmp(job->launcher, rank->machine.launcher); /* whose numbers are no ranks here */
+    return member < job->members && !is_other ? number_of(rank) : -1;
+}
+
+size_t gt_job_member_node(const struct gt_job *job, size_t member)
+{
+    return job->rank[job->member[member].rank].node;
+}
+
+const char *gt_job_member_node_name(const struct gt_job *job, size_t member)
+{
+    return job->node[gt_job_member_node(job, member)].name;
 }
 
 /* ---- Which ranks there are ------------------------------------------------------------ */
@@ -186,9 +243,11 @@ const char *gt_job_rank_node(const struct gt_job *job, const struct gt_job_rank 
 int gt_job_world(const struct gt_job *job)
 {
     int world = 0;
-    for (size_t i = 0; i < job->count; i++)
-        if (job->rank[i].machine.world > world)
-            world = job->rank[i].machine.world;
+    for (size_t i = 0; i < job->members; i++) {
+        const struct gt_job_member *member = &job->member[i];
+        int size = member->below ? member->below->size : job->rank[member->rank].machine.world;
+        world = size > world ? size : world;
+    }
     return world;
 }
 
@@ -196,16 +255,16 @@ int gt_job_world(const struct gt_job *job)
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
 {
     int count = gt_job_world(job);
-    for (size_t i = 0; i < job->count; i++)
-        if (gt_job_rank_number(&job->rank[i]) >= count)
-            count = gt_job_rank_number(&job->rank[i]) + 1;
+    for (size_t i = 0; i < job->members; i++)
+        if (gt_job_member_number(job, i) >= count)
+            count = gt_job_member_number(job, i) + 1;
     bool *is_there = calloc((size_t)count + 1, 1);
     size_t missing = 0, begin = out->length;
     if (!is_there)
         return 0;
-    for (size_t i = 0; i < job->count; i++)
-        if (gt_job_rank_number(&job->rank[i]) >= 0)
-            is_there[gt_job_rank_number(&job->rank[i])] = true;
+    for (size_t i = 0; i < job->members; i++)
+        if (gt_job_member_number(job, i) >= 0)
+            is_there[gt_job_member_number(job, i)] = true;
     for (int i = 0; i < count; i++) {
         int first = i;
         while (i < count && !is_there[i])
@@ -221,12 +280,6 @@ size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
 
 /* ---- All of it ---------------------------------------------------------------------------------------------------- */
 
-/* "alps:42" of "alps:42.0+1": steps and restarts are parts of one job. */
-static size_t job_length(const char *job)
-{
-    return strcspn(job, ".+");
-}
-
 static int check_one_job(const struct gt_job *job, struct gt_error *error)
 {
     const char *first = NULL;
@@ -236,11 +289,10 @@ static int check_one_job(const struct gt_job *job, struct gt_error *error)
             continue;
         if (!first)
             first = name;
-        size_t length = job_length(name);
-        if (length != job_length(first) || memcmp(name, first, length) != 0)
-            return gt_error_set(error, EINVAL,
-                                "%s has recordings of several jobs, %.*s and %.*s: each needs a folder of its own",
-                                job->source->name, (int)job_length(first), first, (int)length, name);
+        if (!gt_job_name_is_same(name, first))
+            return gt_error_set(
+                error, EINVAL, "%s has recordings of several jobs, %.*s and %.*s: each needs a folder of its own",
+                job->source->name, (int)gt_job_name_base(first), first, (int)gt_job_name_base(name), name);
     }
     return 0;
 }
@@ -287,19 +339,33 @@ void gt_job_question_init(struct gt_job_question *ret, const struct gt_job *job,
     ret->buckets = (size_t)ceil((job->end - ret->begin) / ret->width);
 }
 
+bool gt_job_is_divided(const struct gt_job_question *question)
+{
+    return question->subject[0].scope == GT_SCOPE_GPU || question->subject[0].scope == GT_SCOPE_PROCESS;
+}
+
+size_t gt_job_parts(const struct gt_job_question *question, const struct gt_job_rank *rank)
+{
+    switch (question->subject[0].scope) {
+    case GT_SCOPE_GPU: return rank->machine.gpu_length;
+    case GT_SCOPE_PROCESS: return rank->below_count;
+    default: return 0;
+    }
+}
+
 void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject)
 {
     if (question->subjects < GT_JOB_SUBJECTS)
         question->subject[question->subjects++] = subject;
 }
 
-/* A minute does not tell how often a bit was set, nor of each GPU. */
+/* A minute does not tell how often a bit was set, nor of each GPU or process. */
 bool gt_job_minutes_answer(const struct gt_job_question *question, const struct gt_job_rank *rank)
 {
     bool tells = rank->complete && fmod(question->width, 60) <= 0 && fmod(question->begin, 60) <= 0;
     for (size_t i = 0; i < question->subjects; i++)
-        tells &= question->subject[i].scope != GT_SCOPE_GPU && !question->subject[i].bits;
-    return tells;
+        tells &= !question->subject[i].bits;
+    return tells && !gt_job_is_divided(question);
 }
 
 const struct gt_job_bucket *gt_job_bucket(const struct gt_job_question *question, const struct gt_job_series *series,

@@ -17,12 +17,14 @@ struct gt_job_bounds {
     double least, most;
 };
 
+/* One recording: a rank, or the tracker of several ranks below it. */
 struct gt_job_rank {
     char *path; /* what its tracker wrote */
     struct gt_machine machine;
     size_t node; /* index into gt_job.node */
     bool complete;
     int exit_status;
+    enum gt_ending ending;
     double begin, end;               /* seconds since the epoch */
     double samples, missed;          /* taken; ticks of the schedule that were missed */
     double own[GT_METRIC_COUNT];     /* final values of the rank's tree */
@@ -32,6 +34,15 @@ struct gt_job_rank {
     double cores_p95;                /* busy in 95 of 100 stretches of its time, at most */
     double killed_at;                /* bytes at which the kernel killed one of its processes; NaN: it did not */
     double error[GT_ENERGY_DEVICES]; /* joules by which its share may be off */
+    struct gt_local_rank *below;     /* the ranks below its tracker, by number */
+    size_t below_count;
+    size_t first_member, whole; /* indices into gt_job.member: of its ranks, and of what is of none of them */
+};
+
+/* A rank as its launcher numbered it: that of a recording, or one of those below its tracker. */
+struct gt_job_member {
+    size_t rank;                       /* index into gt_job.rank */
+    const struct gt_local_rank *below; /* NULL: it is the recording's own */
 };
 
 /* Joules of one kind of device on a machine: drawn = job + others + idle + unattributed. NaN: not measured. */
@@ -61,6 +72,10 @@ struct gt_job {
     const struct gt_job_source *source;
     struct gt_job_rank *rank; /* by node, then by number */
     size_t count, capacity;
+    /* In the order of `rank`. Behind the ranks one for each recording with several: what is of none of them. */
+    struct gt_job_member *member;
+    size_t members, all_members;
+    const char *launcher; /* who numbered the ranks below trackers; NULL: there are none */
     struct gt_job_node *node;
     size_t nodes;
     struct gt_job_left_out *left_out;
@@ -73,7 +88,7 @@ struct gt_job {
     double received, sent;
 };
 
-/* -EINVAL: there is no recording, or there are those of several jobs. The source outlives the job. */
+/* -ENODATA: there is no recording yet. -EINVAL: there are those of several jobs. The source outlives the job. */
 int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
 /* The same without totals: its ranks and nodes alone, with the figures that trackers wrote at the end. */
 int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
@@ -94,8 +109,9 @@ int gt_job_count_once(struct gt_job *job, struct gt_error *error);
  * the upper bound. */
 double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric);
 /* The number of a rank as launchers count; -1: not told. */
-int gt_job_rank_number(const struct gt_job_rank *rank);
-const char *gt_job_rank_node(const struct gt_job *job, const struct gt_job_rank *rank);
+int gt_job_member_number(const struct gt_job *job, size_t member);
+size_t gt_job_member_node(const struct gt_job *job, size_t member);
+const char *gt_job_member_node_name(const struct gt_job *job, size_t member);
 
 /* Appends the numbers of the ranks that the job has and of which there is no recording, "3, 5-7"; returns how many. */
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job);

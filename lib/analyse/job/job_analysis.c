@@ -87,21 +87,21 @@ void gt_job_rank_columns(struct gt_table *table)
     gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
 }
 
-void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t rank)
+void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t member)
 {
-    int number = gt_job_rank_number(&job->rank[rank]);
+    int number = gt_job_member_number(job, member);
     number < 0 ? gt_table_missing(table) : gt_table_integer(table, number);
-    gt_table_text(table, gt_job_rank_node(job, &job->rank[rank]));
+    gt_table_text(table, gt_job_member_node_name(job, member));
 }
 
-void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t rank)
+void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t member)
 {
-    int number = gt_job_rank_number(&job->rank[rank]);
+    int number = gt_job_member_number(job, member);
     if (number < 0)
-        gt_buffer_text(out, job->rank[rank].path);
+        gt_buffer_text(out, job->rank[job->member[member].rank].path);
     else
         gt_buffer_printf(out, "rank %d", number);
-    gt_buffer_printf(out, " on %s", gt_job_rank_node(job, &job->rank[rank]));
+    gt_buffer_printf(out, " on %s", gt_job_member_node_name(job, member));
 }
 
 struct place {

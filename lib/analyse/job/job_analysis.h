@@ -54,8 +54,8 @@ void gt_job_hide_empty(struct gt_table *table);
 void gt_job_verdict(struct gt_node *root, struct gt_table *findings, const char *none);
 /* The columns "rank" and "node", and their cells. */
 void gt_job_rank_columns(struct gt_table *table);
-void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t rank);
+void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t member);
 /* "rank 3 on n0", or "job/3.sqlite on n0" where there is no number. */
-void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t rank);
+void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t member);
 
 #endif

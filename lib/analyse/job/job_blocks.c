@@ -123,7 +123,7 @@ static void add_row(struct gt_table *table, const void *context, size_t row)
     const struct kept *kept = &all->call[row];
     const struct gt_job_calls *calls = &kept->calls;
     gt_table_text(table, calls->name);
-    gt_job_rank_cells(table, all->job, calls->rank);
+    gt_job_rank_cells(table, all->job, calls->member);
     gt_table_integer(table, (int64_t)calls->count);
     gt_table_integer(table, (int64_t)calls->unfinished);
     const double cells[] = {calls->total, calls->self, calls->cpu_time, kept->mean,

@@ -8,9 +8,9 @@
 #include "base/grow.h"
 #include "blocks/distribution.h"
 
-/* The calls of a rank, by name, then by process, then by their beginnings. */
+/* The calls of a recording, by name, then by the rank that made them, then by their beginnings. In the place of the process that made it
+ * each has the index into gt_job.member. */
 struct rank_calls {
-    size_t rank;
     struct gt_calls_of_rank calls;
 };
 
@@ -25,14 +25,28 @@ static int compare_calls(const void *left, const void *right)
     return (x > y) - (x < y);
 }
 
+/* The first process of a rank below makes its calls; those of others are of none of them. */
+static void find_members(struct gt_calls_of_rank *calls, const struct gt_job_rank *rank)
+{
+    for (size_t i = 0; i < calls->interval_count; i++) {
+        struct gt_interval *call = &calls->interval[i];
+        size_t member = rank->whole;
+        for (size_t k = 0; k < rank->below_count; k++)
+            if (rank->below[k].pid == (pid_t)call->process)
+                member = rank->first_member + k;
+        call->process = (int64_t)member;
+    }
+}
+
 static int each_rank(const struct gt_job *job, const struct gt_calls_reader *reader,
                      int (*use)(void *context, const struct rank_calls *calls), void *context, struct gt_error *error)
 {
     int status = 0;
     for (size_t i = 0; i < job->count && status >= 0; i++) {
-        struct rank_calls calls = {.rank = i};
+        struct rank_calls calls = {0};
         status = reader->read(reader->state, &job->rank[i], &calls.calls, error);
         if (status >= 0 && calls.calls.interval_count) {
+            find_members(&calls.calls, &job->rank[i]);
             qsort(calls.calls.interval, calls.calls.interval_count, sizeof *calls.calls.interval, compare_calls);
             if ((status = use(context, &calls)) < 0)
                 gt_error_system(error, -status, "%s", job->rank[i].path);
@@ -80,11 +94,12 @@ static int sum_up(struct gt_job_calls *ret, const struct gt_interval *call, size
     return status;
 }
 
-/* How many calls from `first` on have its name. */
-static size_t run_of_name(const struct gt_calls_of_rank *calls, size_t first)
+/* How many calls from `first` on have its name, and are of its rank. */
+static size_t run_of(const struct gt_calls_of_rank *calls, size_t first)
 {
     size_t end = first;
-    while (end < calls->interval_count && calls->interval[end].name == calls->interval[first].name)
+    while (end < calls->interval_count && calls->interval[end].name == calls->interval[first].name &&
+           calls->interval[end].process == calls->interval[first].process)
         end++;
     return end - first;
 }
@@ -99,8 +114,8 @@ static int add_rank_calls(void *context, const struct rank_calls *rank)
         struct gt_job_calls *calls = number < 0 ? NULL : GT_GROW(all, calls);
         if (!calls || GT_GROW_TO(all->name, all->name_capacity, all->calls_count) < 0)
             return -ENOMEM;
-        count = run_of_name(own, first);
-        *calls = (struct gt_job_calls){.rank = rank->rank};
+        count = run_of(own, first);
+        *calls = (struct gt_job_calls){.member = (size_t)own->interval[first].process};
         all->name[all->calls_count - 1] = (uint32_t)number;
         if (sum_up(calls, &own->interval[first], count) < 0)
             return -ENOMEM;
@@ -112,7 +127,7 @@ static int compare_rank_calls(const void *left, const void *right)
 {
     const struct gt_job_calls *a = left, *b = right;
     int order = strcmp(a->name, b->name);
-    return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+    return order ? order : (a->member > b->member) - (a->member < b->member);
 }
 
 int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader *reader,
@@ -192,7 +207,8 @@ static int add_rank_steps(void *context, const struct rank_calls *rank)
         number = i && call->name == call[-1].name && call->process == call[-1].process ? number + 1 : 0;
         if (!steps)
             return -ENOMEM;
-        if (!call->unfinished && !isnan(call->elapsed) && add_step(steps, number, rank->rank, call->elapsed) < 0)
+        if (!call->unfinished && !isnan(call->elapsed) &&
+            add_step(steps, number, (size_t)call->process, call->elapsed) < 0)
             return -ENOMEM;
     }
     return 0;

@@ -147,6 +147,7 @@ struct reading {
     struct gt_job_course *course;
     size_t count;
     const struct gt_job_question *question;
+    size_t *place; /* of each course, where those of the question are some of them */
 };
 
 static void take_gauge(struct gt_job_course_row *row, const struct gt_job_bucket *bucket, size_t columns)
@@ -187,15 +188,15 @@ static void take_counter(struct gt_job_course_row *row, const struct gt_job_buck
     row->mean = sum / count;
 }
 
-static void take_row(struct gt_job_course *course, size_t rank, const struct gt_job_bucket *bucket)
+static void take_row(struct gt_job_course *course, size_t member, const struct gt_job_bucket *bucket)
 {
     double known = 0;
     for (size_t i = 0; i < course->columns; i++)
         known += bucket[i].count;
-    if (known < 1 || (course->subject.scope == GT_SCOPE_SYSTEM && !gt_job_tells_of_node(course->job, rank)))
+    if (known < 1)
         return;
     struct gt_job_course_row *row = &course->row[course->count];
-    *row = (struct gt_job_course_row){rank, NAN, NAN, NAN, course->columns_of_all + course->count * course->columns};
+    *row = (struct gt_job_course_row){member, NAN, NAN, NAN, course->columns_of_all + course->count * course->columns};
     course->count++;
     if (gt_metrics[course->subject.metric].kind == GT_COUNTER)
         take_counter(row, bucket, course->columns, course->width);
@@ -203,11 +204,36 @@ static void take_row(struct gt_job_course *course, size_t rank, const struct gt_
         take_gauge(row, bucket, course->columns);
 }
 
+/* Rows of its ranks below tell it already. */
+static bool is_told(const struct gt_job_course *course, const struct gt_job_rank *rank)
+{
+    for (size_t i = 0; rank->below_count && i < course->count; i++)
+        if (course->row[i].member - rank->first_member < rank->below_count)
+            return true;
+    return false;
+}
+
 static int take_rank(void *context, const struct gt_job_series *series)
 {
     const struct reading *reading = context;
-    for (size_t i = 0; i < reading->count; i++)
-        take_row(&reading->course[i], series->rank, gt_job_bucket(reading->question, series, i, 0));
+    for (size_t i = 0; i < reading->count; i++) {
+        struct gt_job_course *course = &reading->course[i];
+        const struct gt_job_rank *rank = &course->job->rank[series->rank];
+        bool is_of_node = course->subject.scope == GT_SCOPE_SYSTEM;
+        if (is_of_node ? gt_job_tells_of_node(course->job, series->rank) : !is_told(course, rank))
+            take_row(course, rank->whole, gt_job_bucket(reading->question, series, i, 0));
+    }
+    return 0;
+}
+
+static int take_below(void *context, const struct gt_job_series *series)
+{
+    const struct reading *reading = context;
+    for (size_t i = 0; i < reading->question->subjects; i++) {
+        struct gt_job_course *course = &reading->course[reading->place[i]];
+        take_row(course, course->job->rank[series->rank].first_member + (size_t)series->part,
+                 gt_job_bucket(reading->question, series, i, 0));
+    }
     return 0;
 }
 
@@ -230,16 +256,62 @@ static int begin(struct gt_job_course *course, const struct gt_job *job, const s
                                      .columns = question->buckets,
                                      .begin = question->begin,
                                      .width = question->width};
-    course->row = calloc(job->count + 1, sizeof *course->row);
-    course->columns_of_all = calloc(job->count * question->buckets + 1, sizeof *course->columns_of_all);
+    course->row = calloc(job->all_members + 1, sizeof *course->row);
+    course->columns_of_all = calloc(job->all_members * question->buckets + 1, sizeof *course->columns_of_all);
     return course->row && course->columns_of_all ? 0 : -ENOMEM;
+}
+
+/* Counters of processes that end fall. */
+static bool is_told_by_processes(const struct gt_job_subject *subject)
+{
+    return subject->scope == GT_SCOPE_COMBINED && gt_metrics[subject->metric].kind == GT_GAUGE &&
+           gt_metric_has(subject->metric, GT_SCOPE_PROCESS);
+}
+
+static int read_below(struct gt_job_course *course, size_t count, const struct gt_job *job,
+                      const struct gt_job_question *question, struct gt_error *error)
+{
+    struct gt_job_question below = *question;
+    size_t place[GT_JOB_SUBJECTS];
+    below.subjects = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_told_by_processes(&question->subject[i]))
+            continue;
+        place[below.subjects] = i;
+        gt_job_ask(&below, (struct gt_job_subject){GT_SCOPE_PROCESS, question->subject[i].metric, 0});
+    }
+    struct reading reading = {course, count, &below, place};
+    return below.subjects && job->all_members > job->members
+               ? job->source->series(job->source->state, job, &below, take_below, &reading, error)
+               : 0;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    const struct gt_job_course_row *a = left, *b = right;
+    return (a->member > b->member) - (a->member < b->member);
+}
+
+static int put_in_order(struct gt_job_course *course)
+{
+    double *columns = calloc(course->count * course->columns + 1, sizeof *columns);
+    if (!columns)
+        return -ENOMEM;
+    qsort(course->row, course->count, sizeof *course->row, compare_rows);
+    for (size_t i = 0; i < course->count; i++) {
+        memcpy(columns + i * course->columns, course->row[i].column, course->columns * sizeof *columns);
+        course->row[i].column = columns + i * course->columns;
+    }
+    free(course->columns_of_all);
+    course->columns_of_all = columns;
+    return 0;
 }
 
 int gt_job_courses_read(struct gt_job_course *ret, size_t count, const struct gt_job *job,
                         const struct gt_job_subject *subjects, size_t most, struct gt_error *error)
 {
     struct gt_job_question question;
-    struct reading reading = {ret, count, &question};
+    struct reading reading = {ret, count, &question, NULL};
     int status = 0;
     gt_job_question_init(&question, job, columns_for(job, most));
     for (size_t i = 0; i < count; i++) {
@@ -247,7 +319,14 @@ int gt_job_courses_read(struct gt_job_course *ret, size_t count, const struct gt
         if (begin(&ret[i], job, &question, subjects[i]) < 0)
             status = gt_error_system(error, ENOMEM, "%s", job->source->name);
     }
-    return status < 0 ? status : job->source->series(job->source->state, job, &question, take_rank, &reading, error);
+    if (status >= 0)
+        status = read_below(ret, count, job, &question, error);
+    if (status >= 0)
+        status = job->source->series(job->source->state, job, &question, take_rank, &reading, error);
+    for (size_t i = 0; i < count && status >= 0 && job->all_members > job->members; i++)
+        if (put_in_order(&ret[i]) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", job->source->name);
+    return status;
 }
 
 void gt_job_course_release(struct gt_job_course *course)

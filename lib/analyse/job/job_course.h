@@ -1,5 +1,6 @@
 /* One metric of each rank over the time of a job, for pictures and scores. Figures of the machine are those of one tracker of each node,
- * the one with the most samples: its rank stands for the node. */
+ * the one with the most samples: its rank stands for the node. Ranks below a tracker have the sums of their processes, where the
+ * recording keeps them (--detail); else the tracker has a row for all of them. */
 #ifndef GT_ANALYSE_JOB_JOB_COURSE_H
 #define GT_ANALYSE_JOB_JOB_COURSE_H
 
@@ -13,10 +14,10 @@ struct gt_job_course {
     double begin, width; /* of a column */
     size_t count;        /* rows */
     struct gt_job_course_row {
-        size_t rank;
+        size_t member; /* index into gt_job.member */
         double mean, least, most;
         double *column; /* the mean in each, of counters what they rose in a second; NaN: not known */
-    } * row;            /* in the order of the ranks */
+    } * row;            /* in the order of the members */
     double *columns_of_all;
 };
 

@@ -154,7 +154,7 @@ static int read_ranks(void *folder, struct gt_job *job, struct gt_error *error)
 {
     int status = gt_job_each_file(folder, add_file, job, error);
     if (status >= 0 && !job->count)
-        status = gt_error_set(error, EINVAL, "%s: there is no recording in this folder%s%s", (const char *)folder,
+        status = gt_error_set(error, ENODATA, "%s: there is no recording in this folder%s%s", (const char *)folder,
                               job->left_out_count ? ": " : "", job->left_out_count ? job->left_out[0].why : "");
     return status;
 }
@@ -163,15 +163,12 @@ static int read_ranks(void *folder, struct gt_job *job, struct gt_error *error)
 
 struct answer {
     const struct gt_job_question *question;
-    size_t devices;               /* 0: none is asked */
-    struct gt_job_bucket *bucket; /* [devices or 1][subjects][buckets] */
-    bool *has_device;
+    const struct gt_job_rank *rank;
+    size_t parts;                 /* 0: it is not divided */
+    struct gt_job_bucket *bucket; /* [parts or 1][subjects][buckets] */
+    bool *has_part;
+    double *sum; /* [parts][subjects]: of the processes of each rank below at one moment */
 };
-
-static bool is_of_gpus(const struct gt_job_question *question)
-{
-    return question->subject[0].scope == GT_SCOPE_GPU;
-}
 
 /* Two columns tell one metric, of which either is enough. */
 static int choose_columns(struct gt_recording *recording, const struct gt_job_question *question,
@@ -180,7 +177,7 @@ static int choose_columns(struct gt_recording *recording, const struct gt_job_qu
     struct gt_columns columns;
     const char *name[4 * GT_JOB_SUBJECTS];
     size_t count = 0;
-    if (is_of_gpus(question))
+    if (gt_job_is_divided(question))
         gt_recording_detail(recording, true);
     gt_store_columns(&columns, gt_recording_machine(recording));
     for (size_t i = 0; i < columns.count; i++)
@@ -216,6 +213,45 @@ static double value_of(const struct gt_job_subject *subject, const double *value
     return ((unsigned)value & subject->bits) != 0;
 }
 
+static size_t find_below(const struct gt_job_rank *rank, int number)
+{
+    size_t place = 0;
+    while (place < rank->below_count && rank->below[place].rank != number)
+        place++;
+    return place;
+}
+
+/* Values are added up with as many digits as a server keeps. */
+static void add_processes(struct answer *answer, const struct gt_sample *sample)
+{
+    const struct gt_job_question *question = answer->question;
+    for (size_t i = 0; i < answer->parts * question->subjects; i++)
+        answer->sum[i] = NAN;
+    for (size_t i = GT_FIXED_ROWS; i < sample->row_count; i++) {
+        const struct gt_row *row = &sample->row[i];
+        bool is_of_rank = row->scope == GT_SCOPE_PROCESS && row->rank > 0;
+        size_t part = is_of_rank ? find_below(answer->rank, row->rank - 1) : answer->parts;
+        for (size_t k = 0; k < question->subjects && part < answer->parts; k++) {
+            double scale = gt_engine_scale(question->subject[k].metric),
+                   value = row->value[question->subject[k].metric];
+            double *sum = &answer->sum[part * question->subjects + k];
+            if (!isnan(value))
+                *sum = (isnan(*sum) ? 0 : *sum) + nearbyint(value * scale) / scale;
+        }
+    }
+}
+
+static void take_processes(struct answer *answer, const struct gt_sample *sample, size_t place)
+{
+    const struct gt_job_question *question = answer->question;
+    add_processes(answer, sample);
+    for (size_t i = 0; i < answer->parts * question->subjects; i++) {
+        answer->has_part[i / question->subjects] |= !isnan(answer->sum[i]);
+        take_value(&answer->bucket[i * question->buckets + place], answer->sum[i],
+                   gt_engine_scale(question->subject[i % question->subjects].metric));
+    }
+}
+
 /* `row`: the row of a GPU; NULL: each subject is of the row of its scope. */
 static void take_values(struct answer *answer, const struct gt_sample *sample, const struct gt_row *row, size_t place)
 {
@@ -230,20 +266,28 @@ static void take_values(struct answer *answer, const struct gt_sample *sample, c
     }
 }
 
+static void take_gpus(struct answer *answer, const struct gt_sample *sample, size_t place)
+{
+    for (size_t i = GT_FIXED_ROWS; i < sample->row_count; i++) {
+        const struct gt_row *row = &sample->row[i];
+        if (row->scope != GT_SCOPE_GPU || row->device < 0 || (size_t)row->device >= answer->parts)
+            continue;
+        answer->has_part[row->device] = true;
+        take_values(answer, sample, row, place);
+    }
+}
+
 static void take_sample(struct answer *answer, const struct gt_sample *sample)
 {
     const struct gt_job_question *question = answer->question;
     double at = (gt_seconds(sample->real_ns) - question->begin) / question->width;
     size_t place = (size_t)fmin(fmax(at, 0), (double)question->buckets - 1);
-    if (!answer->devices)
+    if (!gt_job_is_divided(question))
         take_values(answer, sample, NULL, place);
-    for (size_t i = GT_FIXED_ROWS; i < sample->row_count && answer->devices; i++) {
-        const struct gt_row *row = &sample->row[i];
-        if (row->scope != GT_SCOPE_GPU || row->device < 0 || (size_t)row->device >= answer->devices)
-            continue;
-        answer->has_device[row->device] = true;
-        take_values(answer, sample, row, place);
-    }
+    else if (question->subject[0].scope == GT_SCOPE_PROCESS)
+        take_processes(answer, sample, place);
+    else
+        take_gpus(answer, sample, place);
 }
 
 /* A row that cannot be read is left out. */
@@ -335,21 +379,21 @@ static int hand_on(const struct answer *answer, size_t rank,
 {
     const struct gt_job_question *question = answer->question;
     int status = 0;
-    for (size_t i = 0; i < (answer->devices ? answer->devices : 1) && status >= 0; i++)
-        if (!answer->devices || answer->has_device[i])
+    for (size_t i = 0; i < (answer->parts ? answer->parts : 1) && status >= 0; i++)
+        if (!answer->parts || answer->has_part[i])
             status = take(context, &(struct gt_job_series){.rank = rank,
-                                                           .device = answer->devices ? (int)i : -1,
+                                                           .part = answer->parts ? (int)i : -1,
                                                            .bucket = answer->bucket +
                                                                      i * question->subjects * question->buckets});
     return status;
 }
 
-static size_t most_devices(const struct gt_job *job)
+static size_t most_parts(const struct gt_job *job, const struct gt_job_question *question)
 {
-    size_t most = 0;
+    size_t most = 1;
     for (size_t i = 0; i < job->count; i++)
-        if (job->rank[i].machine.gpu_length > most)
-            most = job->rank[i].machine.gpu_length;
+        if (gt_job_parts(question, &job->rank[i]) > most)
+            most = gt_job_parts(question, &job->rank[i]);
     return most;
 }
 
@@ -358,15 +402,16 @@ static int read_each(const struct gt_job *job, struct answer *answer,
                      struct gt_error *error)
 {
     size_t each = answer->question->subjects * answer->question->buckets;
-    bool of_gpus = is_of_gpus(answer->question);
+    bool is_divided = gt_job_is_divided(answer->question);
     int status = 0;
     for (size_t i = 0; i < job->count && status >= 0; i++) {
-        answer->devices = of_gpus ? job->rank[i].machine.gpu_length : 0;
-        if (of_gpus && !answer->devices)
+        answer->rank = &job->rank[i];
+        answer->parts = gt_job_parts(answer->question, answer->rank);
+        if (is_divided && !answer->parts)
             continue;
-        for (size_t k = 0; k < each * (of_gpus ? answer->devices : 1); k++)
+        for (size_t k = 0; k < each * (is_divided ? answer->parts : 1); k++)
             answer->bucket[k].count = 0;
-        memset(answer->has_device, 0, answer->devices);
+        memset(answer->has_part, 0, answer->parts);
         status = read_rank(answer, &job->rank[i], error);
         if (status >= 0)
             status = hand_on(answer, i, take, context);
@@ -378,13 +423,16 @@ static int read_series(void *folder, const struct gt_job *job, const struct gt_j
                        int (*take)(void *context, const struct gt_job_series *series), void *context,
                        struct gt_error *error)
 {
-    size_t devices = is_of_gpus(question) ? most_devices(job) : 1;
+    size_t parts = most_parts(job, question);
     struct answer answer = {.question = question};
-    answer.bucket = calloc(devices * question->subjects * question->buckets + 1, sizeof *answer.bucket);
-    answer.has_device = calloc(devices + 1, sizeof *answer.has_device);
-    int status = answer.bucket && answer.has_device ? read_each(job, &answer, take, context, error) : -ENOMEM;
+    answer.bucket = calloc(parts * question->subjects * question->buckets + 1, sizeof *answer.bucket);
+    answer.has_part = calloc(parts + 1, sizeof *answer.has_part);
+    answer.sum = calloc(parts * question->subjects + 1, sizeof *answer.sum);
+    int status = answer.bucket && answer.has_part && answer.sum ? read_each(job, &answer, take, context, error)
+                                                                : -ENOMEM;
     free(answer.bucket);
-    free(answer.has_device);
+    free(answer.has_part);
+    free(answer.sum);
     return status == -ENOMEM ? gt_error_system(error, ENOMEM, "%s", (const char *)folder) : status;
 }
 

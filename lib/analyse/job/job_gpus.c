@@ -29,7 +29,7 @@ static bool is_known(const struct gpus *gpus, const char *uuid)
 static int take_gpu(void *context, const struct gt_job_series *series)
 {
     struct gpus *gpus = context;
-    const struct gt_gpu *gpu = &gpus->job->rank[series->rank].machine.gpu[series->device];
+    const struct gt_gpu *gpu = &gpus->job->rank[series->rank].machine.gpu[series->part];
     double known = 0, busy = 0;
     if (!gpu->selected || is_known(gpus, gpu->uuid))
         return 0;

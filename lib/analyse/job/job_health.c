@@ -190,16 +190,14 @@ static bool is_known(const struct health *health, size_t rank, int device)
 static int take_series(void *context, const struct gt_job_series *series)
 {
     struct health *health = context;
-    if (health->of_gpus ? is_known(health, series->rank, series->device)
+    if (health->of_gpus ? is_known(health, series->rank, series->part)
                         : !gt_job_tells_of_node(health->job, series->rank))
         return 0;
     struct place *place = GT_GROW(health, place);
     if (!place)
         return -ENOMEM;
-    *place = (struct place){.node = health->job->rank[series->rank].node,
-                            .rank = series->rank,
-                            .device = series->device,
-                            .temperature = NAN};
+    *place = (struct place){
+        .node = health->job->rank[series->rank].node, .rank = series->rank, .device = series->part, .temperature = NAN};
     if (health->temperature >= 0)
         place->temperature = most_of(&health->question, series, (size_t)health->temperature);
     for (size_t i = 0; i < CHECKS; i++)

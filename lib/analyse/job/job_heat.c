@@ -48,9 +48,9 @@ static void put_row_name(struct gt_buffer *out, const struct rows *rows, const s
 {
     gt_buffer_clear(out);
     if (rows->course->subject.scope == GT_SCOPE_SYSTEM)
-        gt_buffer_text(out, gt_job_rank_node(rows->course->job, &rows->course->job->rank[row->rank]));
+        gt_buffer_text(out, gt_job_member_node_name(rows->course->job, row->member));
     else
-        gt_job_put_rank(out, rows->course->job, row->rank);
+        gt_job_put_rank(out, rows->course->job, row->member);
 }
 
 static void add_bands(struct gt_node *series, const struct gt_job_course *course)
@@ -159,7 +159,7 @@ static int add_drawing(struct gt_node *root, const struct gt_job_course *course,
     for (size_t first = 0; first < course->count; first += rows.each) {
         const struct gt_job_course_row *row = row_from(&rows, first);
         draw(drawing, course, row, least, most);
-        gt_job_rank_cells(table, course->job, row->rank);
+        gt_job_rank_cells(table, course->job, row->member);
         gt_table_number(table, row->mean);
         gt_table_text(table, drawing);
     }
@@ -180,7 +180,7 @@ static void add_figures(struct gt_node *root, const struct gt_job_course *course
         for (size_t k = 0; k < course->columns; k++) {
             if (isnan(course->row[i].column[k]))
                 continue;
-            gt_job_rank_cells(table, course->job, course->row[i].rank);
+            gt_job_rank_cells(table, course->job, course->row[i].member);
             gt_table_number(table, course->begin - course->job->begin + (double)k * course->width);
             gt_table_number(table, course->row[i].column[k]);
         }

@@ -1,7 +1,6 @@
 /* The memory of a job at one moment. The time of the job is divided by moments; between two samples a rank had at least the smaller
- * of them, as far as samples tell. Of what ranks of a node share, only the largest is added: it may be the same pages. A tracker looks
- * only now and then how much of its job's memory strangers share (see sample/walker.h): what it finds shared soon afterwards may
- * have been so before. */
+ * of them, as far as samples tell. Only private memory that is of no file is added up: of the rest of the ranks of a node the largest
+ * counts, for it may be the same pages. Of a file a tracker sees late that strangers share it, as it looks now and then. */
 #include "analyse/job/job.h"
 
 #include <errno.h>
@@ -12,8 +11,7 @@
 #include "blocks/distribution.h"
 
 enum { MOMENTS = 1024 };
-static const double SHARING_SEEN = 15; /* seconds until a tracker has seen that others share its job's memory */
-enum { PRIVATE, SHARED, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* what is asked */
+enum { ANONYMOUS, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* what is asked */
 
 struct memory {
     struct gt_job *job;
@@ -32,21 +30,6 @@ static double known(double value)
     return isnan(value) ? 0 : value;
 }
 
-/* What was called private at the end of stretch `place`, or at its begin, and was found to be shared soon after. */
-static void move_to_shared(struct look *look, const struct gt_job_question *question,
-                           const struct gt_job_series *series, size_t place, bool is_first)
-{
-    size_t last = place + (size_t)fmin(ceil(SHARING_SEEN / question->width), (double)question->buckets);
-    double most = look->shared;
-    for (size_t i = place + !is_first; i <= last && i < question->buckets; i++) {
-        const struct gt_job_bucket *shared = gt_job_bucket(question, series, SHARED, i);
-        most = shared->count ? fmax(most, shared->most) : most;
-    }
-    double moved = fmin(most - look->shared, look->own);
-    look->own -= moved;
-    look->shared += moved;
-}
-
 static double value_of(const struct gt_job_bucket *bucket, bool is_first)
 {
     return !bucket->count ? NAN : is_first ? bucket->first : bucket->last;
@@ -59,13 +42,8 @@ static bool look_at(struct look *ret, const struct gt_job_question *question, co
     double value[GPU_USE + 1];
     for (size_t i = 0; i <= GPU_USE; i++)
         value[i] = value_of(gt_job_bucket(question, series, i, place), is_first);
-    *ret = (struct look){value[PRIVATE], value[SHARED], value[GPU_RAM]};
-    if (isnan(ret->own) || isnan(ret->shared)) { /* not told apart: all of it may be shared */
-        ret->own = 0;
-        ret->shared = value[RAM];
-    } else {
-        move_to_shared(ret, question, series, place, is_first);
-    }
+    double own = fmin(known(value[ANONYMOUS]), value[RAM]); /* not told apart: all of it may be shared */
+    *ret = (struct look){own, value[RAM] - own, value[GPU_RAM]};
     return !isnan(ret->shared) || !isnan(ret->gpu);
 }
 
@@ -194,9 +172,11 @@ static void take_job(struct gt_job *job, const struct memory *memory)
 
 int gt_job_read_memory(struct gt_job *job, struct gt_error *error)
 {
-    static const enum gt_metric_id asked[] = {
-        [PRIVATE] = GT_RAM_PRIVATE, [SHARED] = GT_RAM_SHARED,       [RAM] = GT_RAM,
-        [GPU_RAM] = GT_GPU_RAM,     [GPU_USE] = GT_GPU_UTILIZATION, [CPU_USE] = GT_CPU_UTILIZATION};
+    static const enum gt_metric_id asked[] = {[ANONYMOUS] = GT_RAM_PRIVATE_ANONYMOUS,
+                                              [RAM] = GT_RAM,
+                                              [GPU_RAM] = GT_GPU_RAM,
+                                              [GPU_USE] = GT_GPU_UTILIZATION,
+                                              [CPU_USE] = GT_CPU_UTILIZATION};
     struct memory *memory = calloc(1, sizeof *memory);
     if (!memory)
         return gt_error_system(error, ENOMEM, "job");

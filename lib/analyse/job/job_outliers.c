@@ -28,9 +28,25 @@ const char *gt_job_figure_unit(enum gt_job_figure figure)
     return figures[figure].unit;
 }
 
-double gt_job_figure(const struct gt_job_rank *rank, enum gt_job_figure figure)
+/* When it began and ended is not known. */
+static double figure_below(const struct gt_local_rank *below, double time, enum gt_job_figure figure)
 {
+    switch (figure) {
+    case GT_JOB_CORES: return time > 0 ? below->cpu_time / time : NAN;
+    case GT_JOB_MEMORY: return below->ram_peak;
+    case GT_JOB_GPU_USE: return below->gpu_utilization;
+    case GT_JOB_TIME:
+    case GT_JOB_FIGURES: break;
+    }
+    return NAN;
+}
+
+double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure figure)
+{
+    const struct gt_job_rank *rank = &job->rank[job->member[member].rank];
     double time = rank->end - rank->begin;
+    if (job->member[member].below)
+        return figure_below(job->member[member].below, time, figure);
     switch (figure) {
     case GT_JOB_CORES: return time > 0 ? rank->own[GT_CPU_TIME] / time : NAN;
     case GT_JOB_MEMORY: return isnan(rank->own[GT_RAM_PEAK]) ? rank->ram.least : rank->own[GT_RAM_PEAK];
@@ -43,14 +59,14 @@ double gt_job_figure(const struct gt_job_rank *rank, enum gt_job_figure figure)
 
 int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
 {
-    double *values = calloc(job->count + 1, sizeof *values);
+    double *values = calloc(job->members + 1, sizeof *values);
     if (!values)
         return -ENOMEM;
     int status = 0;
     for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
-        for (size_t i = 0; i < job->count; i++)
-            values[i] = gt_job_figure(&job->rank[i], (enum gt_job_figure)figure);
-        status = gt_spread_of(&ret->spread[figure], values, job->count);
+        for (size_t i = 0; i < job->members; i++)
+            values[i] = gt_job_figure(job, i, (enum gt_job_figure)figure);
+        status = gt_spread_of(&ret->spread[figure], values, job->members);
     }
     free(values);
     return status;
@@ -78,19 +94,20 @@ static bool remark_end(struct gt_buffer *out, const struct gt_job_rank *rank)
 {
     if (!rank->complete)
         gt_buffer_text(out, "recording not finished");
-    else if (rank->exit_status > 128)
+    else if (rank->exit_status > 128 && rank->ending != GT_ENDED_BY_ITSELF)
         gt_buffer_printf(out, "ended by signal %d", rank->exit_status - 128);
     else if (rank->exit_status > 0)
         gt_buffer_printf(out, "failed with %d", rank->exit_status);
     return !rank->complete || rank->exit_status > 0;
 }
 
-bool gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job_rank *rank)
+bool gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job *job,
+                   size_t member)
 {
     size_t begin = out->length;
-    bool is_bad = remark_end(out, rank);
+    bool is_bad = remark_end(out, &job->rank[job->member[member].rank]);
     for (int i = 0; i < GT_JOB_FIGURES; i++)
-        is_bad |= remark_figure(out, begin, &outliers->spread[i], gt_job_figure(rank, (enum gt_job_figure)i),
+        is_bad |= remark_figure(out, begin, &outliers->spread[i], gt_job_figure(job, member, (enum gt_job_figure)i),
                                 figures[i].name);
     return is_bad;
 }

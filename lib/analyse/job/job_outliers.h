@@ -15,11 +15,12 @@ struct gt_job_outliers {
 const char *gt_job_figure_key(enum gt_job_figure figure);
 const char *gt_job_figure_title(enum gt_job_figure figure);
 const char *gt_job_figure_unit(enum gt_job_figure figure); /* NULL: none */
-double gt_job_figure(const struct gt_job_rank *rank, enum gt_job_figure figure);
+double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure figure);
 /* -ENOMEM. */
 int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job);
 /* Appends what is remarkable about a rank, "failed with 3; least CPU, 0.62 of the median"; nothing where there is nothing. Returns
  * true where it is an outlier, or did not end well. */
-bool gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job_rank *rank);
+bool gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job *job,
+                   size_t member);
 
 #endif

@@ -54,7 +54,7 @@ static void add_start(struct gt_node *section, const struct gt_job *job)
     struct tm utc;
     bool known = job->begin > 0 && gmtime_r(&seconds, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
     gt_node_flags(gt_report_number(section, "start", "Start", job->begin, "seconds"), GT_ONLY_DATA);
-    gt_node_flags(gt_report_text(section, "start_shown", "Start", known ? text : NULL), GT_ONLY_PEOPLE);
+    gt_node_flags(gt_report_text(section, "start", "Start", known ? text : NULL), GT_ONLY_PEOPLE);
 }
 
 static void add_job(struct gt_node *root, const struct gt_job *job)
@@ -65,7 +65,8 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     size_t count = gt_job_missing(&missing, job);
     gt_report_text(section, "name", "Name", first_text(job, offsetof(struct gt_machine, job)));
     gt_report_text(section, "command", "Command", first_text(job, offsetof(struct gt_machine, command)));
-    gt_report_text(section, "launcher", "Launcher", first_text(job, offsetof(struct gt_machine, launcher)));
+    gt_report_text(section, "launcher", "Launcher",
+                   job->launcher ? job->launcher : first_text(job, offsetof(struct gt_machine, launcher)));
     gt_report_integer(section, "recordings", "Recordings", (int64_t)job->count, NULL);
     gt_report_count(section, "ranks", "Ranks", world ? world : NAN, NULL);
     gt_report_integer(section, "missing", "Ranks without a recording", (int64_t)count, NULL);
@@ -197,13 +198,16 @@ static void add_nodes(struct gt_node *root, const struct gt_job *job)
         const struct gt_job_node *node = &job->node[i];
         const struct gt_machine *machine = &job->rank[node->first].machine;
         double cpu_time = NAN, energy = NAN;
-        for (size_t k = 0; k < node->count; k++)
-            cpu_time = add(cpu_time, job->rank[node->first + k].own[GT_CPU_TIME]);
+        size_t ranks = 0;
+        for (size_t k = node->first; k < node->first + node->count; k++) {
+            cpu_time = add(cpu_time, job->rank[k].own[GT_CPU_TIME]);
+            ranks += job->rank[k].below_count ? job->rank[k].below_count : 1;
+        }
         for (int device = 0; device < GT_ENERGY_DEVICES; device++)
             energy = add(energy, node->energy[device].job);
         gt_table_text(table, node->name);
         gt_table_text(table, node->id);
-        gt_table_integer(table, (int64_t)node->count);
+        gt_table_integer(table, (int64_t)ranks);
         gt_table_number(table, cpu_time);
         gt_table_number(table, node->ram.least);
         gt_table_number(table, node->ram.most);
@@ -239,15 +243,16 @@ static void add_rank_columns(struct gt_table *table, const void *context)
 static void add_rank(struct gt_table *table, const void *context, size_t number)
 {
     const struct ranks *ranks = context;
-    const struct gt_job_rank *rank = &ranks->job->rank[number];
+    const struct gt_job_rank *rank = &ranks->job->rank[ranks->job->member[number].rank];
+    const struct gt_local_rank *below = ranks->job->member[number].below;
     struct gt_buffer remark = {0};
-    gt_job_remark(&remark, ranks->outliers, rank);
+    gt_job_remark(&remark, ranks->outliers, ranks->job, number);
     gt_job_rank_cells(table, ranks->job, number);
-    gt_table_number(table, rank->own[GT_CPU_TIME]);
+    gt_table_number(table, below ? below->cpu_time : rank->own[GT_CPU_TIME]);
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++)
-        gt_table_number(table, gt_job_figure(rank, figure));
-    gt_table_number(table, rank->own[GT_ENERGY]);
-    rank->exit_status < 0 ? gt_table_missing(table) : gt_table_integer(table, rank->exit_status);
+        gt_table_number(table, gt_job_figure(ranks->job, number, figure));
+    gt_table_number(table, below ? gt_local_rank_energy(below) : rank->own[GT_ENERGY]);
+    below || rank->exit_status < 0 ? gt_table_missing(table) : gt_table_integer(table, rank->exit_status);
     gt_table_text(table, rank->path);
     gt_table_text(table, remark.length ? remark.data : "");
     gt_buffer_release(&remark);
@@ -258,13 +263,13 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
                      bool are_all)
 {
     struct ranks ranks = {job, outliers};
-    double *cores = calloc(job->count, sizeof *cores);
-    bool *is_bad = calloc(job->count, sizeof *is_bad);
+    double *cores = calloc(job->members, sizeof *cores);
+    bool *is_bad = calloc(job->members, sizeof *is_bad);
     int status = cores && is_bad ? 0 : -ENOMEM;
-    for (size_t i = 0; i < job->count && !status; i++) {
+    for (size_t i = 0; i < job->members && !status; i++) {
         struct gt_buffer remark = {0};
-        cores[i] = gt_job_figure(&job->rank[i], GT_JOB_CORES);
-        is_bad[i] = gt_job_remark(&remark, outliers, &job->rank[i]);
+        cores[i] = gt_job_figure(job, i, GT_JOB_CORES);
+        is_bad[i] = gt_job_remark(&remark, outliers, job, i);
         gt_buffer_release(&remark);
     }
     if (!status)
@@ -273,7 +278,7 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
                                            .key = "ranks",
                                            .title = "Ranks",
                                            .few_title = "Ranks to look at, with the ten least and the ten most busy",
-                                           .count = job->count,
+                                           .count = job->members,
                                            .value = cores,
                                            .is_shown = is_bad,
                                            .top = are_all ? -1 : 0,
@@ -294,7 +299,7 @@ static void add_spread(struct gt_node *root, const struct gt_job_outliers *outli
     gt_table_flags(table, GT_KEYED | GT_BRIEF);
     gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "figure_shown", "Figure", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_UNIT);

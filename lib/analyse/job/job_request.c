@@ -11,9 +11,9 @@
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */
 
 /* A rank that waits in between needs the cores that it has while it works; below one core it needs one at most. */
-static double cores_of(const struct gt_job_rank *rank)
+static double cores_of(const struct gt_job *job, const struct gt_job_rank *rank)
 {
-    double mean = gt_job_figure(rank, GT_JOB_CORES), cores = fmax(mean, rank->cores_p95);
+    double mean = gt_job_figure(job, rank->whole, GT_JOB_CORES), cores = fmax(mean, rank->cores_p95);
     return mean < 1.1 ? fmin(cores, 1) : cores;
 }
 
@@ -69,7 +69,7 @@ void gt_job_next_time(struct gt_next_time *ret, const struct gt_job *job, const 
     gt_next_time_init(ret);
     gt_next_time_expect(ret, worst_memory(job, by_rank), ended_well(job) ? job->end - job->begin : NAN);
     for (size_t i = 0; i < job->count; i++) {
-        ret->cores = fmax(ret->cores, cores_of(&job->rank[i]));
+        ret->cores = fmax(ret->cores, cores_of(job, &job->rank[i]));
         ret->is_unfinished |= !job->rank[i].complete;
         gt_next_time_kill(ret, job->rank[i].killed_at);
     }
@@ -103,7 +103,7 @@ static double busiest(const struct gt_job *job)
 {
     double most = NAN;
     for (size_t i = 0; i < job->count; i++)
-        most = fmax(most, cores_of(&job->rank[i]));
+        most = fmax(most, cores_of(job, &job->rank[i]));
     return most;
 }
 

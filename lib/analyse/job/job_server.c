@@ -8,10 +8,12 @@
 
 #include "analyse/job/job.h"
 #include "analyse/job/job_calls.h"
+#include "analyse/job/job_name.h"
 #include "base/grow.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "engine/server.h"
+#include "engine/tables.h"
 #include "store/field.h"
 
 enum { BUCKETS_AT_ONCE = 1 << 19 };
@@ -24,41 +26,34 @@ struct tracker {
     int64_t start;
     struct gt_recorded recorded;
     char *recording;
+    struct gt_error trouble; /* why it is no rank of the job; "": it is one */
 };
 
 struct state {
     char *name;
     struct gt_server *server;
     char *jobs; /* "'alps:4242.0', 'alps:4242.1'" */
+    struct gt_engine_listed columns;
     struct tracker *tracker;
     size_t count, capacity;
 };
 
 /* ---- Which job --------------------------------------------------------------------------------------------------- */
 
-/* "alps:42" of "alps:42.0+1". */
-static size_t base_length(const char *job)
+/* What is pushed as "42" may call itself "alps:42.0". */
+static bool is_of_job(const char *own, const char *job)
 {
-    return strcspn(job, ".+");
-}
-
-/* Is `job`, or the job that it is a step of, called `name`, with the cluster or without? */
-static bool is_meant(const char *job, const char *name)
-{
-    const char *colon = strchr(job, ':'), *short_name = colon ? colon + 1 : job;
-    size_t base = base_length(job), length = strlen(name);
-    return strcmp(job, name) == 0 || strcmp(short_name, name) == 0 ||
-           (length == base && memcmp(job, name, base) == 0) ||
-           (length == base - (size_t)(short_name - job) && memcmp(short_name, name, length) == 0);
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", (int)gt_job_name_base(job), job);
+    return gt_job_name_is_meant(own, name);
 }
 
 static int take_job(struct state *state, struct gt_buffer *found, const char *job, const char *first,
                     struct gt_error *error)
 {
-    size_t length = base_length(job);
-    if (first && (length != base_length(first) || memcmp(job, first, length) != 0))
+    if (first && !gt_job_name_is_same(job, first))
         return gt_error_set(error, EINVAL, "%s names several jobs, %.*s and %.*s among them: write the whole name",
-                            state->name, (int)base_length(first), first, (int)length, job);
+                            state->name, (int)gt_job_name_base(first), first, (int)gt_job_name_base(job), job);
     gt_buffer_text(found, first ? ", " : "");
     gt_sql_text(found, job);
     return found->failed;
@@ -77,7 +72,7 @@ static int find_jobs(struct state *state, const char *name, struct gt_error *err
                             : gt_server_ask(state->server, sql.data, &text, error);
     gt_answer_begin(&answer, &text);
     while (status >= 0 && gt_answer_next(&answer, &job, 1)) {
-        if (!job || !is_meant(job, name))
+        if (!job || !gt_job_name_is_meant(job, name))
             continue;
         status = take_job(state, &found, job, first, error);
         first = first ? first : job;
@@ -103,6 +98,17 @@ static int ask(struct state *state, const char *select, const char *rest, struct
     return status;
 }
 
+static void read_figures(const struct gt_field *fields, size_t count, void *object, const struct gt_json_value *facts)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gt_json_value *value = gt_json_member(facts, fields[i].name);
+        if (gt_json_text_of(value))
+            gt_field_set_text(&fields[i], object, gt_json_text_of(value));
+        else if (value)
+            gt_field_set_number(&fields[i], object, gt_json_number_or_nan(value));
+    }
+}
+
 static int read_fields(struct tracker *tracker, const struct gt_json_value *facts, const char *name,
                        struct gt_error *error)
 {
@@ -116,12 +122,21 @@ static int read_fields(struct tracker *tracker, const struct gt_json_value *fact
         if (value && !text)
             gt_field_set_number(field, &tracker->recorded.machine, gt_json_number_or_nan(value));
     }
-    for (size_t i = 0; i < gt_outcome_field_count; i++) {
-        const struct gt_json_value *value = gt_json_member(outcome, gt_outcome_fields[i].name);
-        if (gt_json_text_of(value))
-            gt_field_set_text(&gt_outcome_fields[i], &tracker->recorded.outcome, gt_json_text_of(value));
-        else if (value)
-            gt_field_set_number(&gt_outcome_fields[i], &tracker->recorded.outcome, gt_json_number_or_nan(value));
+    read_figures(gt_outcome_fields, gt_outcome_field_count, &tracker->recorded.outcome, outcome);
+    return 0;
+}
+
+static int read_ranks_below(struct tracker *tracker, const struct gt_json_value *ranks)
+{
+    struct gt_outcome *outcome = &tracker->recorded.outcome;
+    for (size_t i = 0; i < gt_json_count(ranks); i++) {
+        const struct gt_json_value *item = gt_json_item(ranks, i);
+        struct gt_local_rank *rank = GT_GROW_BY_ONE(outcome->rank, outcome->rank_count);
+        if (!rank)
+            return -ENOMEM;
+        *rank = (struct gt_local_rank){0};
+        outcome->rank_count++;
+        read_figures(gt_local_rank_fields, gt_local_rank_field_count, rank, item);
     }
     return 0;
 }
@@ -131,9 +146,12 @@ static int take_facts(struct state *state, struct tracker *tracker, const char *
     struct gt_json_value *facts = gt_json_parse_text(text, 0, NULL);
     const char *recording = gt_json_text_of(gt_json_member(facts, "recording"));
     gt_outcome_init(&tracker->recorded.outcome);
-    int status = facts ? read_fields(tracker, facts, state->name, error)
-                       : gt_error_set(error, EINVAL, "%s: the facts of source %u of job %s are no JSON", state->name,
-                                      tracker->source, tracker->job);
+    int status = 0;
+    if (!facts || !gt_json_is_object(facts))
+        gt_error_set(&tracker->trouble, EINVAL, "what the server keeps of it (source %u) is no JSON", tracker->source);
+    else if (read_fields(tracker, facts, state->name, &tracker->trouble) >= 0 &&
+             read_ranks_below(tracker, gt_json_member(facts, "ranks")) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", state->name);
     tracker->recording = strdup(recording ? recording : tracker->job);
     gt_json_free(facts);
     tracker->pid = tracker->recorded.machine.pid;
@@ -237,10 +255,31 @@ static int read_devices(struct state *state, struct gt_error *error)
     return status;
 }
 
+/* Recordings may be pushed under another job's name than their own: what it is called here counts. One alone among those that are of this
+ * job by their own word was put here by mistake. */
+static void part_strangers(struct state *state)
+{
+    bool is_any_of_it = false;
+    for (size_t i = 0; i < state->count; i++) {
+        const struct tracker *tracker = &state->tracker[i];
+        is_any_of_it |= *tracker->recorded.machine.job && is_of_job(tracker->recorded.machine.job, tracker->job);
+    }
+    for (size_t i = 0; i < state->count; i++) {
+        struct tracker *tracker = &state->tracker[i];
+        char *own = tracker->recorded.machine.job;
+        if (is_any_of_it && *own && !is_of_job(own, tracker->job))
+            gt_error_set(&tracker->trouble, EINVAL, "it is of job %s by its own word, and was pushed as %s", own,
+                         tracker->job);
+        else
+            snprintf(own, sizeof tracker->recorded.machine.job, "%s", tracker->job);
+    }
+}
+
 static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
 {
     struct state *state = context;
     int status = state->count ? 0 : read_trackers(state, error);
+    part_strangers(state);
     if (status >= 0)
         status = read_finals(state, error);
     if (status >= 0)
@@ -248,7 +287,9 @@ static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
     for (size_t i = 0; i < state->count && status >= 0; i++) {
         const struct tracker *tracker = &state->tracker[i];
         const struct gt_outcome *outcome = &tracker->recorded.outcome;
-        if (outcome->samples || outcome->complete) /* a command may end before the first */
+        if (*tracker->trouble.text)
+            status = gt_job_leave_out(job, tracker->recording, tracker->trouble.text);
+        else if (outcome->samples || outcome->complete) /* a command may end before the first */
             status = gt_job_add_rank(job, tracker->recording, &tracker->recorded.machine, outcome);
         else
             status = gt_job_leave_out(job, tracker->recording, "its tracker has sent no figures yet");
@@ -256,7 +297,7 @@ static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
             gt_error_system(error, -status, "%s", state->name);
     }
     if (status >= 0 && !job->count)
-        status = gt_error_set(error, EINVAL, "%s: no tracker has sent figures yet", state->name);
+        status = gt_error_set(error, ENODATA, "%s: no tracker has sent figures yet", state->name);
     return status;
 }
 
@@ -290,13 +331,16 @@ static bool is_of_gpus(const struct gt_job_question *question)
     return question->subject[0].scope == GT_SCOPE_GPU;
 }
 
-static void add_subject(struct gt_buffer *sql, const struct gt_job_subject *subject, size_t number)
+static void add_subject(struct gt_buffer *sql, const struct state *state, const char *table,
+                        const struct gt_job_subject *subject, size_t number)
 {
     char column[160];
     bool is_of_gpu = subject->scope == GT_SCOPE_GPU;
     snprintf(column, sizeof column, "%s%s%s", is_of_gpu ? "" : gt_scope_name(subject->scope), is_of_gpu ? "" : "_",
              gt_metrics[subject->metric].name);
-    if (subject->bits)
+    if (!gt_engine_has(&state->columns, table, column))
+        gt_buffer_printf(sql, ", CAST(NULL AS Nullable(Int64)) AS x%zu", number);
+    else if (subject->bits)
         gt_buffer_printf(sql, ", bitAnd(%s, %u) != 0 AS x%zu", column, subject->bits, number);
     else
         gt_buffer_printf(sql, ", %s AS x%zu", column, number);
@@ -323,7 +367,7 @@ static void add_bucket(struct gt_buffer *sql, const struct gt_job_question *ques
 static void add_rows(struct gt_buffer *sql, const struct state *state, const struct answer *answer, const char *table)
 {
     for (size_t i = 0; i < answer->question->subjects; i++)
-        add_subject(sql, &answer->question->subject[i], i);
+        add_subject(sql, state, table, &answer->question->subject[i], i);
     gt_buffer_printf(sql, " FROM %s WHERE job IN (%s)", table, state->jobs);
     add_sources(sql, answer);
 }
@@ -490,6 +534,10 @@ static int read_series(void *context, const struct gt_job *job, const struct gt_
 {
     struct state *state = context;
     struct answer answer = {.job = job, .question = question};
+    if (question->subject[0].scope == GT_SCOPE_PROCESS) /* its rows of processes do not tell their ranks */
+        return 0;
+    if (!state->columns.text.length)
+        gt_engine_list(&state->columns, state->server);
     size_t each = question->subjects * question->buckets;
     answer.tracker = calloc(job->count + 1, sizeof *answer.tracker);
     answer.place = calloc(job->count + 2, sizeof *answer.place);
@@ -589,6 +637,7 @@ static void close_server(void *context)
         free(state->tracker[i].recording);
     }
     gt_server_close(state->server);
+    gt_buffer_release(&state->columns.text);
     free(state->tracker);
     free(state->jobs);
     free(state->name);

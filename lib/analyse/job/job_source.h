@@ -15,9 +15,11 @@
 struct gt_job;
 struct gt_job_rank;
 
-/* A metric of the machine, of the rank's own processes, or of each GPU that its tracker recorded. */
+/* A metric of the machine, of the rank's own processes, of each GPU that its tracker recorded, or of each rank below it, whose processes
+ * are added up. */
 struct gt_job_subject {
-    enum gt_scope scope; /* SYSTEM, COMBINED or GPU; all of a question are of GPUs, or none */
+    enum gt_scope
+        scope; /* SYSTEM, COMBINED, GPU or PROCESS; all of a question are of GPUs, or of ranks below, or none */
     enum gt_metric_id metric;
     unsigned bits; /* not 0: instead of the value 1 where it has one of these bits, else 0 */
 };
@@ -39,14 +41,14 @@ struct gt_job_question {
 };
 
 struct gt_job_series {
-    size_t rank;                        /* index into gt_job.rank */
-    int device;                         /* index into the GPUs of its machine; -1 where none was asked */
+    size_t rank; /* index into gt_job.rank */
+    int part;    /* index into the GPUs of its machine, or into the ranks below; -1 where none was asked */
     const struct gt_job_bucket *bucket; /* [subjects][buckets] */
 };
 
 /* The calls of one block in one rank, those that ended. */
 struct gt_job_calls {
-    size_t rank;
+    size_t member; /* index into gt_job.member */
     const char *name;
     uint64_t count, unfinished;
     double total, self, cpu_time; /* seconds; NaN: not known */
@@ -57,8 +59,8 @@ struct gt_job_calls {
 struct gt_job_step {
     const char *name;
     uint64_t number;
-    size_t ranks; /* that have it, and it ended there */
-    size_t slowest;
+    size_t ranks;             /* that have it, and it ended there */
+    size_t slowest;           /* index into gt_job.member */
     double longest, shortest; /* seconds */
 };
 
@@ -92,6 +94,9 @@ int gt_job_each_file(const char *folder, int (*use)(void *context, const char *p
 /* Returns true where a folder holds recordings and no other traces that could be meant. */
 bool gt_job_is_folder(const char *path);
 
+/* Into how many parts the answer for a rank is divided: its GPUs, the ranks below it; 0: it is one. */
+size_t gt_job_parts(const struct gt_job_question *question, const struct gt_job_rank *rank);
+bool gt_job_is_divided(const struct gt_job_question *question);
 /* Ask for the whole time of a job in `most` stretches at most; from an hour on they are whole minutes, of which trackers keep rows. */
 void gt_job_question_init(struct gt_job_question *ret, const struct gt_job *job, size_t most);
 void gt_job_ask(struct gt_job_question *question, struct gt_job_subject subject);

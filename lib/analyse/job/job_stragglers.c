@@ -7,6 +7,7 @@
 
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_course.h"
+#include "analyse/job/job_outliers.h"
 #include "base/grow.h"
 #include "base/strings.h"
 
@@ -15,7 +16,7 @@ enum { COLUMNS = 240, BLOCKS = 20 };
 struct stragglers {
     const struct gt_job *job;
     struct gt_table *found; /* the ranks that are off, and in what */
-    size_t *node;           /* of each rank */
+    size_t *node;           /* of each member */
     const struct gt_job_options *options;
     regex_t select;
 };
@@ -33,7 +34,7 @@ static struct gt_table *begin_found(struct gt_node *root)
     gt_job_rank_columns(table);
     gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "figure_shown", "In", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_UNIT);
@@ -51,9 +52,8 @@ struct figure {
     const char *name, *words, *unit;
 };
 
-/* `rank`: of each figure; NULL: they are those of all ranks. */
 static int add_found(const struct stragglers *stragglers, const struct figure *figure,
-                     const struct gt_rank_figures *figures, const size_t *rank)
+                     const struct gt_rank_figures *figures)
 {
     struct gt_spread spread;
     struct gt_rank_score *score = calloc(figures->ranks + 1, sizeof *score);
@@ -61,7 +61,7 @@ static int add_found(const struct stragglers *stragglers, const struct figure *f
     for (size_t i = 0; i < figures->ranks && !status; i++) {
         if (!score[i].is_off)
             continue;
-        gt_job_rank_cells(stragglers->found, stragglers->job, rank ? rank[i] : i);
+        gt_job_rank_cells(stragglers->found, stragglers->job, i);
         gt_table_text(stragglers->found, figure->name);
         gt_table_text(stragglers->found, figure->words);
         gt_table_text(stragglers->found, figure->unit);
@@ -76,26 +76,39 @@ static int add_found(const struct stragglers *stragglers, const struct figure *f
     return status;
 }
 
+/* Of a rank below a tracker that kept no detail the whole run is known. */
+static void take_figures(double *value, double *part, const struct gt_job_course *course)
+{
+    const struct gt_job *job = course->job;
+    bool is_gpu = course->subject.metric == GT_GPU_UTILIZATION;
+    for (size_t i = 0; i < job->members; i++)
+        value[i] = job->member[i].below ? gt_job_figure(job, i, is_gpu ? GT_JOB_GPU_USE : GT_JOB_CORES) : NAN;
+    for (size_t i = 0; i < job->members * course->columns; i++)
+        part[i] = NAN;
+    for (size_t i = 0; i < course->count; i++) {
+        const struct gt_job_course_row *row = &course->row[i];
+        if (row->member >= job->members)
+            continue;
+        value[row->member] = row->mean;
+        memcpy(part + row->member * course->columns, row->column, course->columns * sizeof *part);
+    }
+}
+
 static int add_course(const struct stragglers *stragglers, const struct gt_job_course *course)
 {
+    const struct gt_job *job = course->job;
     char words[GT_JOB_WORDS];
-    double *value = calloc(course->count + 1, sizeof *value);
-    size_t *node = calloc(course->count + 1, sizeof *node), *rank = calloc(course->count + 1, sizeof *rank);
-    int status = value && node && rank ? 0 : -ENOMEM;
-    for (size_t i = 0; i < course->count && !status; i++) {
-        value[i] = course->row[i].mean;
-        rank[i] = course->row[i].rank;
-        node[i] = stragglers->node[rank[i]];
-    }
-    const struct gt_rank_figures figures = {course->count, course->columns,        course->job->nodes,
-                                            value,         course->columns_of_all, node};
+    double *value = calloc(job->members + 1, sizeof *value);
+    double *part = calloc(job->members * course->columns + 1, sizeof *part);
+    int status = value && part ? 0 : -ENOMEM;
+    if (!status)
+        take_figures(value, part, course);
+    const struct gt_rank_figures figures = {job->members, course->columns, job->nodes, value, part, stragglers->node};
     gt_job_metric_words(words, course->subject.metric);
     if (!status)
-        status = add_found(stragglers, &(struct figure){course->name, words, gt_job_course_unit(course)}, &figures,
-                           rank);
+        status = add_found(stragglers, &(struct figure){course->name, words, gt_job_course_unit(course)}, &figures);
     free(value);
-    free(node);
-    free(rank);
+    free(part);
     return status;
 }
 
@@ -135,7 +148,7 @@ static void clear_block(struct block_ranks *block)
     free(block->name);
     block->name = NULL;
     block->calls = 0;
-    for (size_t i = 0; i < block->stragglers->job->count; i++)
+    for (size_t i = 0; i < block->stragglers->job->all_members; i++)
         block->total[i] = block->mean[i] = NAN;
 }
 
@@ -147,12 +160,12 @@ static int end_block(struct block_ranks *block)
     size_t slowest = 0;
     if (!block->name)
         return 0;
-    int status = gt_spread_of(&total, block->total, job->count);
+    int status = gt_spread_of(&total, block->total, job->all_members);
     if (!status)
-        status = gt_spread_of(&mean, block->mean, job->count);
+        status = gt_spread_of(&mean, block->mean, job->all_members);
     if (status || !total.count)
         return status;
-    for (size_t i = 0; i < job->count; i++)
+    for (size_t i = 0; i < job->all_members; i++)
         slowest = block->total[i] >= total.most ? i : slowest;
     gt_table_text(block->table, block->name);
     gt_table_integer(block->table, (int64_t)total.count);
@@ -166,8 +179,7 @@ static int end_block(struct block_ranks *block)
     return add_found(
         block->stragglers, &(struct figure){block->name, block->name, "seconds"},
         &(struct gt_rank_figures){
-            .ranks = job->count, .nodes = job->nodes, .value = block->mean, .node = block->stragglers->node},
-        NULL);
+            .ranks = job->all_members, .nodes = job->nodes, .value = block->mean, .node = block->stragglers->node});
 }
 
 static int take_calls(void *context, const struct gt_job_calls *calls)
@@ -182,8 +194,8 @@ static int take_calls(void *context, const struct gt_job_calls *calls)
         if (status < 0 || !block->name)
             return -ENOMEM;
     }
-    block->total[calls->rank] = calls->total;
-    block->mean[calls->rank] = calls->total / (double)calls->count;
+    block->total[calls->member] = calls->total;
+    block->mean[calls->member] = calls->total / (double)calls->count;
     block->calls += calls->count;
     return 0;
 }
@@ -208,8 +220,8 @@ static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struc
 {
     const struct gt_job *job = stragglers->job;
     struct block_ranks block = {.stragglers = stragglers, .table = begin_blocks(root)};
-    block.total = calloc(job->count + 1, sizeof *block.total);
-    block.mean = calloc(job->count + 1, sizeof *block.mean);
+    block.total = calloc(job->all_members + 1, sizeof *block.total);
+    block.mean = calloc(job->all_members + 1, sizeof *block.mean);
     int status = block.total && block.mean ? 0 : -ENOMEM;
     if (!status)
         status = job->source->calls(job->source->state, job, take_calls, &block, error);
@@ -238,8 +250,8 @@ static void clear_steps(struct step_ranks *steps)
     free(steps->name);
     steps->name = NULL;
     steps->steps = 0;
-    memset(steps->times, 0, steps->stragglers->job->count * sizeof *steps->times);
-    memset(steps->lost, 0, steps->stragglers->job->count * sizeof *steps->lost);
+    memset(steps->times, 0, steps->stragglers->job->all_members * sizeof *steps->times);
+    memset(steps->lost, 0, steps->stragglers->job->all_members * sizeof *steps->lost);
 }
 
 /* The ranks that cost most, the worst first. */
@@ -247,9 +259,9 @@ static void end_steps(struct step_ranks *steps)
 {
     const struct gt_job *job = steps->stragglers->job;
     int top = steps->stragglers->options->top ? steps->stragglers->options->top : 10;
-    for (size_t row = 0; steps->name && row < (top < 0 ? job->count : (size_t)top); row++) {
+    for (size_t row = 0; steps->name && row < (top < 0 ? job->all_members : (size_t)top); row++) {
         size_t worst = 0;
-        for (size_t i = 1; i < job->count; i++)
+        for (size_t i = 1; i < job->all_members; i++)
             worst = steps->lost[i] > steps->lost[worst] ? i : worst;
         if (!steps->times[worst])
             break;
@@ -291,8 +303,8 @@ static int add_steps(struct gt_node *root, struct stragglers *stragglers, struct
     gt_table_column(steps.table, "times", "Times slowest", GT_CELL_INTEGER, NULL);
     gt_table_column(steps.table, "steps", "Of steps", GT_CELL_INTEGER, NULL);
     gt_table_column(steps.table, "lost", "Longest less shortest, together", GT_CELL_NUMBER, "seconds");
-    steps.times = calloc(job->count + 1, sizeof *steps.times);
-    steps.lost = calloc(job->count + 1, sizeof *steps.lost);
+    steps.times = calloc(job->all_members + 1, sizeof *steps.times);
+    steps.lost = calloc(job->all_members + 1, sizeof *steps.lost);
     int status = steps.times && steps.lost ? 0 : -ENOMEM;
     if (!status)
         status = job->source->steps(job->source->state, job, take_step, &steps, error);
@@ -310,11 +322,11 @@ static int add_steps(struct gt_node *root, struct stragglers *stragglers, struct
 static int build_with(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
 {
     const struct gt_job *job = stragglers->job;
-    stragglers->node = calloc(job->count + 1, sizeof *stragglers->node);
+    stragglers->node = calloc(job->all_members + 1, sizeof *stragglers->node);
     if (!stragglers->node)
         return -ENOMEM;
-    for (size_t i = 0; i < job->count; i++)
-        stragglers->node[i] = job->rank[i].node;
+    for (size_t i = 0; i < job->all_members; i++)
+        stragglers->node[i] = gt_job_member_node(job, i);
     stragglers->found = begin_found(root);
     int status = add_courses(stragglers, error);
     if (status >= 0)
@@ -323,8 +335,8 @@ static int build_with(struct gt_node *root, struct stragglers *stragglers, struc
         status = add_steps(root, stragglers, error);
     if (status >= 0)
         gt_job_verdict(root, stragglers->found,
-                       job->count < 5 ? "Of fewer than five ranks none can be told to be off."
-                                      : "No rank is off by five deviations and a twentieth.");
+                       job->members < 5 ? "Of fewer than five ranks none can be told to be off."
+                                        : "No rank is off by five deviations and a twentieth.");
     free(stragglers->node);
     return status;
 }

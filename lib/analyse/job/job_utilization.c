@@ -22,11 +22,11 @@ static struct gt_table *begin_spread(struct gt_node *root)
     gt_table_flags(table, GT_KEYED | GT_BRIEF);
     gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "metric_shown", "Metric", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "unit_shown", "Unit", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_UNIT);
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
@@ -108,7 +108,7 @@ static void add_row(struct gt_table *table, const void *context, size_t number)
     struct gt_distribution values = {0};
     for (size_t i = 0; i < by->course->columns; i++)
         gt_distribution_add(&values, row->column[i]);
-    gt_job_rank_cells(table, by->course->job, row->rank);
+    gt_job_rank_cells(table, by->course->job, row->member);
     gt_table_number(table, row->mean);
     gt_table_number(table, gt_distribution_percentile(&values, 50));
     gt_table_number(table, gt_distribution_percentile(&values, 95));
@@ -154,7 +154,7 @@ static int add_ranks(struct gt_node *root, const struct gt_job_course *course, i
     struct gt_rank_score *score = calloc(course->count + 1, sizeof *score);
     int status = mean && node && is_off && score ? 0 : -ENOMEM;
     for (size_t i = 0; i < course->count && !status; i++)
-        node[i] = course->job->rank[course->row[i].rank].node;
+        node[i] = gt_job_member_node(course->job, course->row[i].member);
     const struct gt_rank_figures figures = {course->count, course->columns,        course->job->nodes,
                                             mean,          course->columns_of_all, node};
     if (!status)

@@ -27,7 +27,7 @@ static void add_head(struct gt_node **ret, struct gt_node *root, const struct gt
     }
     const struct gt_machine *machine = &job->rank[0].machine;
     snprintf(title, sizeof title, "%s%s%.200s", machine->job, *machine->job ? "  " : "", machine->command);
-    put_count(&outcome, job->count, "rank", "ranks");
+    put_count(&outcome, job->members, "rank", "ranks");
     gt_buffer_printf(&outcome, " on %zu %s", job->nodes, job->nodes == 1 ? "node" : "nodes");
     if (failed)
         put_count(&outcome, failed, "failed", "failed");
@@ -114,15 +114,14 @@ static void warn_of_missing(struct gt_node *brief, const struct gt_job *job)
 static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     size_t named = 0;
-    for (size_t i = 0; i < job->count && named < NAMED; i++) {
+    for (size_t i = 0; i < job->members && named < NAMED; i++) {
         struct gt_buffer remark = {0}, sentence = {0};
-        const struct gt_job_rank *rank = &job->rank[i];
-        int number = gt_job_rank_number(rank);
-        if (gt_job_remark(&remark, outliers, rank)) {
+        int number = gt_job_member_number(job, i);
+        if (gt_job_remark(&remark, outliers, job, i)) {
             if (number >= 0)
-                gt_buffer_printf(&sentence, "rank %d on %s: %s", number, gt_job_rank_node(job, rank), remark.data);
+                gt_buffer_printf(&sentence, "rank %d on %s: %s", number, gt_job_member_node_name(job, i), remark.data);
             else
-                gt_buffer_printf(&sentence, "%s: %s", rank->path, remark.data);
+                gt_buffer_printf(&sentence, "%s: %s", job->rank[job->member[i].rank].path, remark.data);
             gt_brief_finding(brief, sentence.data, NULL, "ranks");
             named++;
         }

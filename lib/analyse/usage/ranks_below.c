@@ -18,17 +18,6 @@ static void add_columns(const struct gt_usage *usage, struct gt_table *table)
     gt_table_column(table, "gpus", "GPUs", GT_CELL_TEXT, NULL);
 }
 
-/* Of those devices that were measured. */
-static double energy_of(const struct gt_local_rank *rank)
-{
-    const double parts[] = {rank->cpu_energy, rank->dram_energy, rank->gpu_energy};
-    double sum = NAN;
-    for (int i = 0; i < 3; i++)
-        if (!isnan(parts[i]))
-            sum = isnan(sum) ? parts[i] : sum + parts[i];
-    return sum;
-}
-
 static void add_rank(const struct gt_usage *usage, struct gt_table *table, const struct gt_local_rank *rank)
 {
     gt_table_integer(table, rank->rank);
@@ -43,7 +32,7 @@ static void add_rank(const struct gt_usage *usage, struct gt_table *table, const
     gt_table_number(table, rank->cpu_time);
     gt_table_number(table, rank->gpu_ram_peak / usage->gpu_ram_unit);
     gt_table_number(table, rank->gpu_utilization * 100);
-    gt_table_number(table, energy_of(rank));
+    gt_table_number(table, gt_local_rank_energy(rank));
     gt_table_number(table, rank->gpu_energy);
     gt_table_text(table, *rank->gpus ? rank->gpus : NULL);
 }

@@ -14,8 +14,14 @@
 
 /* ---- The kernel's sums -------------------------------------------------------------------------------------------- */
 
+/* Beside the figures that are handed on. */
+struct parts {
+    double anonymous;
+    double files; /* PSS of files and of shared memory; 0: this kernel does not tell it (before 5.4) */
+};
+
 /* "Shared_Clean:   0 kB" and the like; hugetlb figures are separate lines and are not resident memory to the kernel. */
-static void add_field(struct gt_smaps *smaps, const char *line)
+static void add_field(struct gt_smaps *smaps, struct parts *parts, const char *line)
 {
     const struct {
         const char *name;
@@ -28,6 +34,9 @@ static void add_field(struct gt_smaps *smaps, const char *line)
         {"Private_Clean:", &smaps->private_bytes},
         {"Private_Dirty:", &smaps->private_bytes},
         {"Swap:", &smaps->swap},
+        {"Anonymous:", &parts->anonymous},
+        {"Pss_File:", &parts->files},
+        {"Pss_Shmem:", &parts->files},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         size_t length = strlen(fields[i].name);
@@ -36,16 +45,26 @@ static void add_field(struct gt_smaps *smaps, const char *line)
     }
 }
 
+/* What a file has of a process alone is in its PSS in full, so the private rest is anonymous. */
+static double private_anonymous(const struct gt_smaps *smaps, const struct parts *parts)
+{
+    double files = parts->files > 0 ? parts->files : smaps->rss - parts->anonymous;
+    double rest = smaps->private_bytes - files;
+    return rest < 0 ? 0 : rest > parts->anonymous ? parts->anonymous : rest;
+}
+
 static int add_up(int fd, struct gt_smaps *ret)
 {
+    struct parts parts = {0};
     char buffer[8192], *line;
     struct gt_line_reader reader = {.fd = fd, .buffer = buffer, .size = sizeof buffer};
     int result, lines = 0;
     *ret = (struct gt_smaps){0};
     while ((result = gt_line_reader_next(&reader, &line)) > 0) {
-        add_field(ret, line);
+        add_field(ret, &parts, line);
         lines = 1;
     }
+    ret->anonymous = private_anonymous(ret, &parts);
     return result < 0 || lines ? result : -ESRCH;
 }
 
@@ -189,6 +208,7 @@ static int walk_pages(struct gt_memory *memory, struct gt_memory_process *proces
     if (result < 0)
         return result;
     process->private_bytes = count->private_bytes;
+    process->anonymous = count->anonymous;
     process->shared_bytes = count->shared_bytes;
     process->rss = count->private_bytes + count->shared_bytes;
     process->swap = count->swap;
@@ -202,6 +222,7 @@ static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process
     if (result < 0)
         return result;
     process->private_bytes = smaps.private_bytes;
+    process->anonymous = smaps.anonymous;
     process->shared_bytes = smaps.shared_bytes;
     process->rss = smaps.rss;
     process->pss = smaps.pss;
@@ -269,7 +290,7 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
     for (size_t i = 0; i < count && !failed; i++) {
         struct gt_memory_process *one = &process[i];
         one->ok = one->is_denied = false;
-        one->rss = one->pss = one->private_bytes = one->shared_bytes = one->swap = NAN;
+        one->rss = one->pss = one->private_bytes = one->anonymous = one->shared_bytes = one->swap = NAN;
         if (memory->method == GT_MEMORY_RSS)
             continue;
         failed = atomic_load(&memory->pages.is_cancelled) ? -ECANCELED : walk_one(memory, one, ret);

@@ -19,7 +19,8 @@
 
 struct gt_smaps {
     double rss, pss, private_bytes, shared_bytes, swap; /* bytes; PSS: each page over the number of its mappings */
-    double faults;                                      /* minor and major page faults before the reading */
+    double anonymous; /* the private part that is of no file and no shared memory: not less than this */
+    double faults;    /* minor and major page faults before the reading */
 };
 
 /* Returns -EACCES or -EPERM for another user's process; -ESRCH where it has gone, has no memory, or `start` (0: any) is not its start time;
@@ -37,6 +38,7 @@ struct gt_memory_process {
     double rss;           /* bytes, what the walk saw */
     double pss;           /* NaN by page frames */
     double private_bytes; /* resident pages mapped once on the whole machine */
+    double anonymous;     /* the part of these that is of no file and no shared memory: not less than this */
     double shared_bytes;  /* the other resident pages, those of files and libraries that strangers map included */
     double swap;
     double cpu_time; /* its CPU clock when its faults were last read, seconds; 0 or NaN: not known */

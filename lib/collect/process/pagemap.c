@@ -113,7 +113,7 @@ struct pass {
     uint64_t read_at, read_count; /* the entries in `walk` begin with that of this address */
     long rests;
     int64_t rested_ns;
-    uint64_t private_pages, shared_pages, side_pages, job_pages, swapped_pages;
+    uint64_t private_pages, anonymous_pages, shared_pages, side_pages, job_pages, swapped_pages;
 };
 
 /* maps: "START-END PERMISSIONS OFFSET DEVICE INODE   NAME"; smaps has the same line before each mapping's figures. */
@@ -161,6 +161,7 @@ static int count_entries(struct pass *pass, const struct mapping *mapping, const
             pass->swapped_pages++;
         } else if (entry[i] & EXCLUSIVE) {
             pass->private_pages++;
+            pass->anonymous_pages += !(entry[i] & FILE_OR_SHARED);
         } else if (((entry[i] & FILE_OR_SHARED) || !mapping->is_shared) &&
                    !is_zero_page(pass->walk, entry[i] & FRAME)) {
             int result = count_shared(pass, entry[i] & FRAME);
@@ -365,6 +366,7 @@ int gt_pagemap_walk_count(struct gt_pagemap_walk *walk, pid_t pid, uint64_t star
     double size = (double)walk->page_size;
     *ret = (struct gt_pagemap_count){
         .private_bytes = (double)pass.private_pages * size,
+        .anonymous = (double)pass.anonymous_pages * size,
         .shared_bytes = (double)pass.shared_pages * size,
         .new_to_side = (double)pass.side_pages * size,
         .new_to_job = (double)pass.job_pages * size,

@@ -51,6 +51,7 @@ struct gt_pagemap_walk {
 
 struct gt_pagemap_count {
     double private_bytes; /* mapped once on the whole machine */
+    double anonymous;     /* the part of these that is of no file and no shared memory */
     double shared_bytes;  /* mapped more than once, by this or other processes */
     double new_to_side;   /* of the shared ones, those this side (the mark) had not seen in this set */
     double new_to_job;    /* those neither side had seen */
