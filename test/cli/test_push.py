@@ -249,6 +249,14 @@ def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
     assert "gpu-tracker: clickhouse://127.0.0.1:" in said.splitlines()[-1]
 
 
+def test_a_folder_is_pushed(server, real, push, tmp_path):
+    make_job(real, tmp_path / "run", ranks=2, rows=5, job="folder")
+    assert "2 of 2 recordings are at" in push(tmp_path / "run", server.url)
+    (tmp_path / "empty").mkdir()
+    assert "there is no recording in this folder" in push(tmp_path / "empty", server.url, expected=2)
+    assert "No such file" in push(tmp_path / "gone", server.url, expected=125)
+
+
 def test_columns_of_a_new_version(server, real, push, gpu_tracker):
     server.ask("CREATE DATABASE older")
     url = f"clickhouse://127.0.0.1:{server.port}/older"
