@@ -26,6 +26,9 @@ endif
 objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 LIB_OBJ  := $(call objects,lib/*/*.c lib/*/*/*.c)
+ifdef LIB_ONLY # these of them, by their names alone
+LIB_OBJ  := $(sort $(foreach name,$(LIB_ONLY),$(filter %/$(name),$(LIB_OBJ))))
+endif
 CLI_OBJ  := $(call objects,cli/*.c)
 UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
@@ -55,6 +58,12 @@ unit: $(UNIT) $(FAKES)
 test-programs: unit $(TRUTH) $(EXAMPLES)
 fuzz-programs: $(FUZZ)
 bench-programs: $(BENCHES)
+
+$(BUILD)/headers: $(BUILD)/signature tools/headers
+	@tools/check-headers $(CC) $(CPPFLAGS)
+	@touch $@
+
+$(LIB_OBJ) $(CLI_OBJ): | $(BUILD)/headers
 
 $(BUILD)/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
@@ -127,6 +136,8 @@ $(EXAMPLES): $(BUILD)/%: %.c $(BUILD)/libgputracker.so
 
 build-dependencies:
 	@tools/install-dependencies build
+portable-dependencies:
+	@tools/install-dependencies portable
 test-dependencies:
 	@tools/install-dependencies build test
 lint-dependencies:
@@ -186,7 +197,13 @@ FRAMEWORKS := build/frameworks/bin/python
 test-frameworks: python
 	@$(MAKE) -s build/frameworks/installed
 	$(Q)$(FRAMEWORKS) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
-	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py
+	@$(FRAMEWORKS) -m pytest -q -rs -p no:cacheprovider test/python/test_frameworks.py test/python/test_framework_blocks.py
+
+# Blocks of a program with a real Kokkos, which Debian's Trilinos has.
+test-kokkos: test-dependencies
+	@tools/install-dependencies kokkos
+	@$(MAKE) -s all
+	@$(PYTHON) -m pytest -q -rs -p no:cacheprovider test/kokkos
 
 # What examples/ has for other tools, with those: Snakemake, pytest-benchmark.
 test-examples: python
@@ -270,10 +287,17 @@ test-gpu:
 check: all unit
 	@python3 tools/run-tests unit
 
-# With clang a libFuzzer program for each target; without it programs that try the stored inputs only.
-fuzz-build:
-	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzz-programs; \
-	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(SANITIZE)" fuzz-programs; fi
+# With clang a libFuzzer program for each target; without it programs that try the stored inputs only. Of the library they have what
+# they call, or most of the time would go into compiling the rest.
+fuzz-build: build/fuzz/needed
+	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" LIB_ONLY="$$(cat $<)" fuzz-programs; \
+	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(SANITIZE)" LIB_ONLY="$$(cat $<)" fuzz-programs; fi
+
+# The linker tells which objects of the library it took for all targets at once.
+build/fuzz/needed: $(wildcard test/fuzz/*.c) $(BUILD)/libgputracker.a
+	@mkdir -p $(@D) && $(SAY) "LD $@"
+	$(Q)$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) -std=gnu17 -o $@.program $^ $(LDLIBS) -Wl,--allow-multiple-definition -Wl,-Map=$@.map
+	$(Q)sed -n 's/.*libgputracker\.a(\(.*\.o\))$$/\1/p' $@.map | sort -u >$@ && rm $@.program $@.map
 
 fuzz: test-dependencies
 	@$(MAKE) -s fuzz-build
@@ -306,20 +330,20 @@ format:
 # The program for machines whose C library is 2.28 or later, with everything but that library inside. MACHINE=aarch64 is another's.
 MACHINE  := $(shell uname -m)
 PORTABLE  = $(CURDIR)/build/portable/$(MACHINE)-linux-gnu.2.28
-static: build-dependencies
+static: portable-dependencies
 	@tools/build-portable $(MACHINE)-linux-gnu.2.28
 	@$(MAKE) -s BUILD=build/static-$(MACHINE) CC=$(PORTABLE)/bin/cc AR=$(PORTABLE)/bin/ar LDFLAGS="-s -pie" build/static-$(MACHINE)/gpu-tracker
 	@tools/check-libc build/static-$(MACHINE)/gpu-tracker
 	@echo build/static-$(MACHINE)/gpu-tracker
 
 # The wheels for PyPI, into dist/, checked by auditwheel and abi3audit. Python 3.10 has its own, where there is one to make it.
-wheels: build-dependencies
+wheels: portable-dependencies
 	@for machine in x86_64 aarch64; do tools/build-wheel $$machine || exit 1; done
 	@if python3.10 -c '' 2>/dev/null; then for machine in x86_64 aarch64; do tools/build-wheel $$machine python3.10 || exit 1; done; \
 	else echo "make wheels: there is no python3.10 here, so none was made for it" >&2; fi
 
 # The files of a release, of what is committed: dist/VERSION. DIST="source sdist" makes these parts alone. See docs/releasing.md.
-dist: build-dependencies
+dist: portable-dependencies
 	@+tools/make-dist $(DIST)
 
 # Packages of what is committed, into dist/deb and dist/rpm.
@@ -337,5 +361,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-gpu test-frameworks test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies lint-dependencies \
+        run python ready-for-tests test soak python-sanitize original test-original test-gpu test-frameworks test-kokkos test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

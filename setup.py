@@ -8,15 +8,21 @@ import subprocess
 import sys
 import sysconfig
 
+import setuptools
 from setuptools import Extension, setup
-from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_clib import build_clib
 from setuptools.errors import LinkError, PlatformError
 
 from distutils.command.build_scripts import build_scripts  # setuptools' own copy
 
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:
+    sys.exit(f"libgputracker is built with setuptools 77 or later, and this is {setuptools.__version__}: pip install -U setuptools")
+
 HERE = pathlib.Path(__file__).parent
 LIBRARY = "gputracker"
+LOADED = "libexec/gpu-tracker"  # not lib/gpu-tracker: pip install --target leaves out what a wheel has in lib
 BLOCKS = "lib/gpu-tracker/libgputracker-blocks.so"
 HOOK = "lib/gpu-tracker/gpu_tracker_hook.abi3.so"
 HOOK_SOURCES = ["python/hook/hook.c", "python/entries.c", "lib/base/map.c", "lib/base/grow.c"]
@@ -28,14 +34,9 @@ LINK = ["-Wl,--as-needed", "-Wl,--strip-debug", "-Wl,--exclude-libs,ALL"]
 MACROS = [("_GNU_SOURCE", None), ("GT_VERSION", f'"{(HERE / "VERSION").read_text().strip()}"')]
 INCLUDE = ["include", "lib", "cli"]
 SYSTEMS = {"Debian": "apt-get", "RHEL": "dnf", "conda-forge": "conda"}
+BROUGHT = []  # folders of libraries that are compiled here, with their licences
 LIMITED = sys.version_info >= (3, 11)  # the limited API of 3.10 lacks buffers
-HEADERS = {  # and the packages of them, of each of the systems
-    "Python.h": ("python3-dev", "python3-devel", "python"),
-    "sqlite3.h": ("libsqlite3-dev", "sqlite-devel", "sqlite"),
-    "jansson.h": ("libjansson-dev", "jansson-devel", "jansson"),
-    "utf8proc.h": ("libutf8proc-dev", "utf8proc-devel", "libutf8proc"),
-    "zlib.h": ("zlib1g-dev", "zlib-devel", "zlib"),
-}
+HEADERS = {words[0]: words[1:] for words in map(str.split, (HERE / "tools/headers").read_text().splitlines()) if words[0] != "#"}
 
 
 def missing_headers(compiler):
@@ -107,7 +108,7 @@ class BuildLibrary(build_clib):
             self.build_brought(brought(header))
         blocks = self.build_blocks()
         loaded = [blocks, *([self.build_hook(blocks)] if sys.implementation.name == "cpython" else [])]
-        self.distribution.data_files = [*(self.distribution.data_files or []), (os.path.dirname(BLOCKS), loaded),
+        self.distribution.data_files = [*(self.distribution.data_files or []), (LOADED, loaded),
                                         ("share/gpu-tracker/python", sources("share/gpu-tracker/python/*.py"))]
         for name, build in libraries:
             objects = compile_all(self.compiler, build["sources"], self.build_temp)
@@ -142,6 +143,7 @@ class BuildLibrary(build_clib):
 
     def build_brought(self, folder):
         """Where a library is not installed, its sources beside ours are compiled: the program and the module have it inside."""
+        BROUGHT.append(folder)
         words = (folder / "build").read_text().split()
         files = [str((folder / word).relative_to(HERE)) for word in words if word.endswith(".c")]
         options = [word for word in words if word.startswith("-D")]
@@ -186,6 +188,9 @@ class Wheel(bdist_wheel):
         super().write_wheelfile(wheelfile_base, **words)
         if folder := os.environ.get("GPU_TRACKER_LICENCES"):
             shutil.copytree(folder, os.path.join(wheelfile_base, "licenses", "libraries"), dirs_exist_ok=True)
+        for folder in BROUGHT:
+            os.makedirs(os.path.join(wheelfile_base, "licenses", "libraries"), exist_ok=True)
+            shutil.copy(folder / "LICENCE", os.path.join(wheelfile_base, "licenses", "libraries", folder.name))
 
 
 setup(

@@ -108,6 +108,18 @@ static int choose_table(const struct options *options, const struct output *outp
     return 0;
 }
 
+/* The sentence stands in the report, which may go elsewhere. */
+static void say_nothing(const struct output *output, const struct gt_report *report)
+{
+    static const char *const forms[] = {"text", "summary", "csv"};
+    const char *reason = gt_report_reason(report);
+    bool is_seen = false;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        is_seen |= strcmp(output->format, forms[i]) == 0 && (i == 2 || !output->path);
+    if (reason && !is_seen)
+        say("%s", reason);
+}
+
 /* What is asked of traces alone: recordings are read as such, too. */
 static bool is_of_traces(const struct options *options)
 {
@@ -178,7 +190,11 @@ static int run(const struct options *options, int count, char **operands)
         gt_report_free(report);
         return exit_status;
     }
-    return output_result(&output, status, report, &error);
+    bool is_empty = !is_job && status > 0;
+    if (is_empty)
+        say_nothing(&output, report);
+    exit_status = output_result(&output, status, report, &error);
+    return is_empty && !exit_status ? EXIT_NOTHING : exit_status;
 }
 
 const struct command command_profile = {
@@ -189,6 +205,7 @@ const struct command command_profile = {
         "Reads traces (SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, also compressed, Python "
         "profiles, tracking files) as one, and prints one analysis of them. Nodes and ranks are kept apart.\n\n"
         "Without an analysis it prints the report of the job: overview.\n\n"
+        "The exit status is 4 where the files hold nothing, or nothing that was asked for; the report then says so.\n\n"
         "Of a folder that holds recordings alone, one of each rank of a job, utilization, stragglers and health tell of its "
         "ranks, unless an option of traces is given.",
     .choice = choice_analysis,

@@ -270,7 +270,9 @@ static SCREEN *open_terminal(void)
     SCREEN *terminal = newterm(NULL, stdout, stdin);
     const char *name = getenv("TERM");
     if (!terminal) {
-        say("top: nothing can be drawn on this terminal (TERM is '%s'): gpu-tracker top --once", name ? name : "");
+        say("top: nothing can be drawn on this terminal (TERM is '%s'): TERM=xterm-256color gpu-tracker top, "
+            "or gpu-tracker top --once",
+            name ? name : "");
         return NULL;
     }
     set_escdelay(50);

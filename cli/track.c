@@ -281,11 +281,7 @@ static int prepare_injection(struct track *track, const struct options *options)
     track->injection.domains = options->blocks_domains;
     track->injection.names = options->blocks_names;
     track->injection.most = options->blocks_most;
-    int status = options->blocks_from ? gt_block_sources_read(options->blocks_from, &track->injection.sources, &error)
-                                      : 0;
-    if (status < 0)
-        return say_usage("--blocks-from: %s", error.text);
-    status = gt_block_injection_check(&track->injection, &error);
+    int status = gt_block_injection_check(&track->injection, &error);
     return status == -EINVAL ? say_usage("%s", error.text) : status < 0 ? say_failure(status, &error) : 0;
 }
 
@@ -319,9 +315,10 @@ static const char *wish_for_blocks(const struct options *options)
 /* The option that has been typed for --blocks-from where that is missing, or NULL. */
 static const char *wish_for_ranges(const struct options *options)
 {
+    bool has_most = options->typed[OPTION_NUMBER_blocks_most] && !options->python_blocks.count;
     const char *name = options->typed[OPTION_NUMBER_blocks_domains] ? "blocks-domains"
                        : options->typed[OPTION_NUMBER_blocks_names] ? "blocks-names"
-                       : options->typed[OPTION_NUMBER_blocks_most]  ? "blocks-most"
+                       : has_most                                   ? "blocks-most"
                                                                     : NULL;
     return options->blocks_from ? NULL : name;
 }
@@ -338,6 +335,8 @@ static int prepare_blocks(struct track *track, const struct options *options)
         return say_usage("--%s: it chooses among the ranges of --blocks-from, which is not given", without);
     if (!wish)
         return 0;
+    if (options->blocks_from && gt_block_sources_read(options->blocks_from, &track->injection.sources, &error) < 0)
+        return say_usage("--blocks-from: %s", error.text);
     if (!options->tracking_file)
         return say_usage("--%s: the blocks are kept with a tracking file: give --tracking-file", wish);
     if (!track->settings.tracking_file)

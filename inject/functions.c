@@ -13,12 +13,18 @@
 #include "blocks/block.h"
 #include "blocks/hook_notes.h"
 #include "blocks/name_pattern.h"
+#include "process.h"
 
 enum { MOST_NAMES = 10000, MOST_COMPARED = 20000, NEAREST = 3, LENGTH = 1000, COMPARED_LENGTH = 100 };
 
 struct near_name {
     char *name; /* NULL: none */
     unsigned distance;
+};
+
+struct kept_name {
+    char *text;
+    bool is_judged, is_off; /* by --blocks-names */
 };
 
 struct pattern {
@@ -33,7 +39,7 @@ struct pattern {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pattern *pattern;
 static size_t pattern_count;
-static char **names;
+static struct kept_name *names;
 static size_t name_count, name_capacity;
 static struct gt_map numbers; /* of names, by hash */
 
@@ -41,14 +47,14 @@ static struct gt_map numbers; /* of names, by hash */
 
 static bool is_name(const void *context, uint32_t number)
 {
-    return strcmp(names[number], context) == 0;
+    return strcmp(names[number].text, context) == 0;
 }
 
-static const char *keep_name(const char *name)
+static struct kept_name *keep_name(const char *name)
 {
     uint32_t hash = (uint32_t)gt_hash(name, strlen(name)), number = gt_map_find(&numbers, hash, is_name, name);
     if (number != GT_MAP_ABSENT)
-        return names[number];
+        return &names[number];
     if (name_count == MOST_NAMES)
         return NULL;
     char *copy = GT_GROW_TO(names, name_capacity, name_count + 1) < 0 ? NULL : strdup(name);
@@ -56,18 +62,35 @@ static const char *keep_name(const char *name)
         free(copy);
         return NULL;
     }
-    names[name_count++] = copy;
+    names[name_count++] = (struct kept_name){.text = copy};
     if (name_count == MOST_NAMES)
         gt_hook_notes_add("names %d", MOST_NAMES);
-    return copy;
+    return &names[name_count - 1];
+}
+
+/* What frameworks mark is in no domain. */
+static bool is_wanted(const char *name)
+{
+    struct gt_range_process *process = gt_range_process();
+    if (!process)
+        return true;
+    pthread_mutex_lock(&process->mutex);
+    bool is = gt_range_domain_is_wanted(process, "") && gt_range_name_is_wanted(process, name);
+    pthread_mutex_unlock(&process->mutex);
+    return is;
 }
 
 const char *gt_hook_name(const char *name)
 {
     pthread_mutex_lock(&mutex);
-    const char *kept = keep_name(name);
+    struct kept_name *kept = keep_name(name);
+    if (kept && !kept->is_judged) {
+        kept->is_off = !is_wanted(name);
+        kept->is_judged = true;
+    }
+    const char *text = kept && !kept->is_off ? kept->text : NULL;
     pthread_mutex_unlock(&mutex);
-    return kept;
+    return text;
 }
 
 /* ---- patterns ---- */
@@ -228,16 +251,24 @@ const char *gt_hook_function(const char *module, const char *qualified_name)
     const char *qualified = full + length + (length > 0);
     put_without_locals(full + length + (length > 0), qualified_name);
     pthread_mutex_lock(&mutex);
-    const char *name = is_chosen(full, qualified) ? keep_name(full) : NULL;
+    struct kept_name *name = is_chosen(full, qualified) ? keep_name(full) : NULL;
+    const char *text = name ? name->text : NULL;
     pthread_mutex_unlock(&mutex);
-    return name;
+    return text;
 }
 
 /* ---- calls ---- */
 
+/* --blocks-most counts these with the ranges of other sources. */
+static struct gt_block begin(const char *name)
+{
+    struct gt_range_process *process = gt_range_process();
+    return !process || gt_range_admit_call(process) ? gt_block_begin(name) : (struct gt_block){0};
+}
+
 void *gt_hook_enter(const char *name)
 {
-    struct gt_block block = gt_block_begin(name), *call = block.file ? malloc(sizeof block) : NULL;
+    struct gt_block block = begin(name), *call = block.file ? malloc(sizeof block) : NULL;
     if (call)
         *call = block;
     else
@@ -255,7 +286,7 @@ void gt_hook_leave(void *call)
 
 struct gt_block gt_hook_begin(const char *name)
 {
-    return gt_block_begin(name);
+    return begin(name);
 }
 
 void gt_hook_end(struct gt_block *block)

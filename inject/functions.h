@@ -11,7 +11,7 @@
 int gt_hook_patterns(const char *patterns);
 /* Returns the name of the block, which stays, when a pattern matches the function's names; else NULL. ".<locals>" is left out. */
 const char *gt_hook_function(const char *module, const char *qualified_name);
-/* Returns a name that stays; NULL beyond 10,000 of them. */
+/* Returns a name that stays; NULL beyond 10,000 of them, and for one that --blocks-names leaves out. */
 const char *gt_hook_name(const char *name);
 /* A call of a block, whose name stays. NULL is one that is not recorded. */
 void *gt_hook_enter(const char *name);

@@ -17,9 +17,14 @@ static atomic_int name_count;
 /* Where there are too many. NULL would be the default one. */
 static struct gt_range_domain too_many = {.is_off = true};
 
-static bool matches(const regex_t *regex, const char *text)
+bool gt_range_domain_is_wanted(const struct gt_range_process *process, const char *name)
 {
-    return regexec(regex, text, 0, NULL, 0) == 0;
+    return !process->selects_domains || regexec(&process->domains, *name ? name : "default", 0, NULL, 0) == 0;
+}
+
+bool gt_range_name_is_wanted(const struct gt_range_process *process, const char *written)
+{
+    return !process->selects_names || regexec(&process->names, written, 0, NULL, 0) == 0;
 }
 
 /* ---- text ---- */
@@ -77,7 +82,7 @@ static struct gt_range_domain *add_domain(struct gt_range_process *process, enum
         return NULL;
     domain->source = source;
     strcpy(domain->name, name);
-    domain->is_off = process->selects_domains && !matches(&process->domains, *name ? name : "default");
+    domain->is_off = !gt_range_domain_is_wanted(process, name);
     domain->next = atomic_load(&domains);
     atomic_store(&domains, domain);
     atomic_fetch_add(&domain_count, 1);
@@ -160,7 +165,7 @@ static struct gt_range_name *make_name(const struct gt_range_process *process, s
         if (name) {
             name->given = memcpy(name->text + size, text, length);
             memcpy(name->text, written, size);
-            name->is_off = process->selects_names && !matches(&process->names, written);
+            name->is_off = !gt_range_name_is_wanted(process, written);
         }
     }
     gt_buffer_release(&whole);

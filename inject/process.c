@@ -81,11 +81,10 @@ bool gt_ranges_begin(enum gt_block_source_id source)
 
 /* ---- counting ---- */
 
-static int put_line(char *line, size_t size, enum gt_block_source_id source)
+static int put_line(char *line, size_t size, const char *source, uint64_t seen)
 {
-    return snprintf(line, size, GT_BLOCK_NOTE_FORMAT, (unsigned long long)atomic_load(&process->identity),
-                    gt_block_sources[source].name, (unsigned long long)atomic_load(&process->seen[source]),
-                    (unsigned long long)atomic_load(&process->dropped[LIMIT_CALLS]),
+    return snprintf(line, size, GT_BLOCK_NOTE_FORMAT, (unsigned long long)atomic_load(&process->identity), source,
+                    (unsigned long long)seen, (unsigned long long)atomic_load(&process->dropped[LIMIT_CALLS]),
                     (unsigned long long)atomic_load(&process->dropped[LIMIT_NAMES]),
                     (unsigned long long)atomic_load(&process->dropped[LIMIT_LEVELS]));
 }
@@ -98,9 +97,11 @@ void gt_range_note(struct gt_range_process *now)
     const char *folder = secure_getenv(GT_BLOCKS_ENVIRONMENT);
     for (int source = 0; source < GT_BLOCK_SOURCES; source++)
         if (atomic_load(&now->seen[source]))
-            length += (size_t)put_line(text + length, sizeof text - length, source);
-    if (!length || !folder ||
-        snprintf(path, sizeof path, "%s/%d" GT_BLOCK_NOTE_SUFFIX, folder, (int)getpid()) >= (int)sizeof path)
+            length += (size_t)put_line(text + length, sizeof text - length, gt_block_sources[source].name,
+                                       atomic_load(&now->seen[source]));
+    if (!length) /* only hooks of interpreters, whose sources are told otherwise */
+        length = (size_t)put_line(text, sizeof text, "hooks", 0);
+    if (!folder || snprintf(path, sizeof path, "%s/%d" GT_BLOCK_NOTE_SUFFIX, folder, (int)getpid()) >= (int)sizeof path)
         return;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
     if (fd >= 0 && write(fd, text, length) < 0)
@@ -120,6 +121,11 @@ bool gt_range_admit(struct gt_range_process *now, enum gt_block_source_id source
 {
     if (atomic_fetch_add_explicit(&now->seen[source], 1, memory_order_relaxed) == 0)
         gt_range_note(now);
+    return gt_range_admit_call(now);
+}
+
+bool gt_range_admit_call(struct gt_range_process *now)
+{
     if (atomic_fetch_add_explicit(&now->calls, 1, memory_order_relaxed) < now->most)
         return true;
     if (is_told(atomic_fetch_add(&now->dropped[LIMIT_CALLS], 1) + 1))

@@ -70,6 +70,9 @@ struct gt_range_process {
 
 /* This process, begun; NULL when nothing can be written. */
 struct gt_range_process *gt_range_process(void);
+/* Do the domain and the name suit the regular expressions that were given? Caller holds the mutex. */
+bool gt_range_domain_is_wanted(const struct gt_range_process *process, const char *name);
+bool gt_range_name_is_wanted(const struct gt_range_process *process, const char *written);
 void gt_range_stacks_free(struct gt_range_stack **stacks);
 /* The calling thread; what was open before a fork is forgotten. NULL without memory. */
 struct gt_range_thread *gt_range_thread(struct gt_range_process *process);
@@ -79,6 +82,8 @@ void gt_range_write_sums(struct gt_range_process *process, struct gt_range_threa
 void gt_range_note(struct gt_range_process *process);
 /* May one more range of this source be kept? */
 bool gt_range_admit(struct gt_range_process *process, enum gt_block_source_id source);
+/* May one more call be kept, of whatever source? */
+bool gt_range_admit_call(struct gt_range_process *process);
 /* Count one that is not. */
 void gt_range_drop(struct gt_range_process *process, enum gt_block_source_id source, enum gt_range_limit limit);
 

@@ -1,5 +1,6 @@
 """What a busy machine delays: measured again, for being late says nothing of the program under test."""
 import contextlib
+import pathlib
 import time
 
 import pytest
@@ -43,6 +44,15 @@ def wait_until(condition, seconds=60):
     while not condition():
         assert time.monotonic() < end, "did not happen"
         time.sleep(0.01)
+
+
+def children(pid):
+    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def states_of_children(pid):
+    """A letter for each, as in ps."""
+    return [pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] for child in children(pid)]
 
 
 def takes_signal(pid, number):

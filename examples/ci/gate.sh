@@ -2,9 +2,10 @@
 # gate.sh BEFORE AFTER COMMAND...: run COMMAND four times in the folder BEFORE and four times in AFTER (two checkouts that are built), in turn.
 # comment.md is the comparison, for a comment on the change; the exit status is 3 where a rule of RULES is broken.
 set -eu
+[ $# -ge 3 ] || { echo "usage: gate.sh BEFORE AFTER COMMAND..." >&2; exit 2; }
 before=$1 after=$2
 shift 2
-rules=${RULES:-memory>+10% cpu_time.total>+20%}
+rules=$(printf '%s' "${RULES:-memory>+10% cpu_time>+20%}" | sed 's/ *\([<>]\) */\1/g')
 here=$PWD
 mkdir -p measured
 for run in 1 2 3 4; do

@@ -53,9 +53,17 @@ def nextflow(report):
 
 
 def main():
+    forms = {"snakemake": snakemake, "nextflow": nextflow}
+    if len(sys.argv) != 3 or sys.argv[1] not in forms:
+        sys.exit("usage: fields.py snakemake|nextflow report.json")
     form, path = sys.argv[1:]
-    with open(path) as file:
-        columns, missing, layout = {"snakemake": snakemake, "nextflow": nextflow}[form](json.load(file))
+    try:
+        with open(path) as file:
+            columns, missing, layout = forms[form](json.load(file))
+    except OSError as error:
+        sys.exit(f"fields.py: {path}: {error.strerror}")
+    except (KeyError, TypeError, ValueError):
+        sys.exit(f"fields.py: {path} is no report of gpu-tracker as JSON: gpu-tracker run -o report.json")
     print("\t".join(columns))
     print("\t".join(missing if value is None else value if isinstance(value, str) else layout.format(value) for value in columns.values()))
 

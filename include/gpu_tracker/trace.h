@@ -70,7 +70,8 @@ int gt_analysis_info(size_t index, const char **name, const char **help);
 /* 1 when an analysis is told nothing by an option of struct gt_profile_options ("by", "phase", "key", ...), and so refuses it; else 0. */
 int gt_analysis_refuses(const char *name, const char *option);
 /* Read files and folders as one trace and analyse it; "diff" takes two paths, and compares the second with the first. -EINVAL names
- * the analyses there are, or the option that is wrong. */
+ * the analyses there are, or the option that is wrong. 1: there was nothing in the files, or nothing that was asked for; the report then
+ * says so and nothing else. */
 int gt_profile_report(const char *analysis, const char *const *paths, size_t count,
                       const struct gt_trace_request *request, const struct gt_profile_options *options,
                       struct gt_report **ret, struct gt_error *error);

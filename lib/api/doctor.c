@@ -112,7 +112,7 @@ static void add_block_sources(struct doctor *doctor)
         const char *taken = gt_block_source_taken(i, has_library ? library : "");
         snprintf(availability.source, sizeof availability.source, "%s", gt_block_sources[i].variable);
         if (!has_library)
-            gt_unavailable(&availability, GT_BROKEN, "", "%s", missing.text);
+            gt_unavailable(&availability, GT_ABSENT, "", "%s", missing.text);
         else if (taken)
             gt_unavailable(&availability, GT_ABSENT, "", "%s is set already, to another tool", taken);
         add_source(doctor, gt_block_sources[i].row, NULL, 0, &availability);

@@ -66,14 +66,16 @@ int gt_recording_is_at(const char *path);
 int gt_profile_is_at(const char *path);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
-/* Keep one table at the top of a report, by its key, or the first where `name` is NULL; unless it is to be alone, why it is empty, too.
- * *rest gets a sentence about what else there was, free with free(), or NULL. 0: done, or there is no table at all and none was asked
- * for; -EINVAL names the tables there are. */
+/* Keep one table at the top of a report, by its key, or where `name` is NULL the one that stands for it, or the first; unless it is to be
+ * alone, why it is empty, too. *rest gets a sentence about what else there was, free with free(), or NULL. 0: done, or there is no table
+ * at all and none was asked for; -EINVAL names the tables there are. */
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error);
 /* Name the files that may be missing from a report of traces, of the first paths (0) or the second (1), with why each was not read;
  * NULL: none. */
 const char *gt_report_doubt(const struct gt_report *report, int index);
+/* Tell why a report of traces has nothing to tell; NULL: it has something. */
+const char *gt_report_reason(const struct gt_report *report);
 /* Check that the file of a report of traces is none of those that are read for it. 0, or -EINVAL. */
 int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t count,
                             const struct gt_trace_request *request, struct gt_error *error);

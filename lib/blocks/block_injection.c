@@ -12,15 +12,22 @@
 #include "blocks/block_notes.h"
 #include "blocks/name_pattern.h"
 
+/* Later versions write a warning when they find it, so it is left to the user. */
+#define KOKKOS_BEFORE_3_7 "KOKKOS_PROFILE_LIBRARY"
+/* Wheels have it in the second: pip install --target leaves their lib out. */
 #define LIBRARY "lib/gpu-tracker/libgputracker-blocks.so"
+#define LIBRARY_OF_WHEELS "libexec/gpu-tracker/libgputracker-blocks.so"
 
 int gt_block_library(char *ret, size_t size, struct gt_error *error)
 {
     char own[PATH_MAX] = "?";
-    if (gt_installed_file(ret, size, LIBRARY) == 0)
+    if (gt_installed_file(ret, size, LIBRARY) == 0 || gt_installed_file(ret, size, LIBRARY_OF_WHEELS) == 0)
         return 0;
     gt_own_path(own);
-    return gt_error_set(error, ENOENT, LIBRARY " is in no folder above %s: the installation is not whole", own);
+    return gt_error_set(error, ENOENT,
+                        LIBRARY " is in no folder above %s: packages and wheels have it, a program that was copied "
+                                "alone does without",
+                        own);
 }
 
 static int check_regex(const char *option, const char *text, struct gt_error *error)
@@ -135,6 +142,9 @@ void gt_block_injection_set(const struct gt_block_injection *injection,
                             void (*warn)(void *context, const char *sentence), void *context)
 {
     char most[16];
+    snprintf(most, sizeof most, "%d", injection->most);
+    if (injection->most)
+        setenv(GT_BLOCKS_MOST_ENVIRONMENT, most, 1);
     if (!injection->sources)
         return;
     for (int i = 0; i < GT_BLOCK_SOURCES; i++)
@@ -145,9 +155,6 @@ void gt_block_injection_set(const struct gt_block_injection *injection,
         setenv(GT_BLOCKS_DOMAINS_ENVIRONMENT, injection->domains, 1);
     if (injection->names)
         setenv(GT_BLOCKS_NAMES_ENVIRONMENT, injection->names, 1);
-    snprintf(most, sizeof most, "%d", injection->most);
-    if (injection->most)
-        setenv(GT_BLOCKS_MOST_ENVIRONMENT, most, 1);
 }
 
 void gt_block_injection_unset(const struct gt_block_injection *injection)
@@ -177,10 +184,7 @@ bool gt_block_injection_end(const struct gt_block_injection *injection, const ch
                             void (*warn)(void *context, const char *sentence), void *context)
 {
     struct gt_block_notes notes;
-    char sentence[200];
     bool is_any_seen = false;
-    if (!injection->sources)
-        return false;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     gt_block_notes_take(&notes, fd, warn, context);
     if (fd >= 0)
@@ -189,9 +193,10 @@ bool gt_block_injection_end(const struct gt_block_injection *injection, const ch
         is_any_seen |= notes.seen[i];
         if (notes.seen[i] || !is_missed(injection, i))
             continue;
-        snprintf(sentence, sizeof sentence, "no %s%s was seen (gpu-tracker run --help tells why that may be)",
-                 gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "");
-        warn(context, sentence);
+        bool is_older = i == GT_BLOCK_SOURCE_kokkos && !getenv(KOKKOS_BEFORE_3_7);
+        gt_warn(warn, context, "no %s%s was seen (gpu-tracker run --help tells why that may be%s%s)",
+                gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "",
+                is_older ? "; Kokkos before 3.7 takes " KOKKOS_BEFORE_3_7 "=" : "", is_older ? injection->library : "");
     }
     return is_any_seen;
 }

@@ -9,11 +9,11 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "blocks/block_injection.h"
 #include "blocks/block_memory.h"
 #include "blocks/hook_notes.h"
 #include "blocks/name_pattern.h"
 
-#define HELPER "lib/gpu-tracker/libgputracker-blocks.so"
 #define HOOKS "share/gpu-tracker/python/sitecustomize.py"
 
 enum { NEAREST = 3, NAME = 200, MOST_TOLD = 3 };
@@ -25,14 +25,17 @@ bool gt_python_hooks_are_wanted(const struct gt_python_hooks *hooks)
     return (hooks->patterns && hooks->patterns[0]) || hooks->sources[0];
 }
 
-static int find_folder(char ret[PATH_MAX], const char *name, struct gt_error *error)
+static int find_folders(struct gt_python_hooks *hooks, struct gt_error *error)
 {
     char own[PATH_MAX] = "?";
-    if (gt_installed_file(ret, PATH_MAX, name) < 0) {
+    int status = gt_block_library(hooks->libraries, sizeof hooks->libraries, error);
+    if (status < 0)
+        return status;
+    if (gt_installed_file(hooks->folder, sizeof hooks->folder, HOOKS) < 0) {
         gt_own_path(own);
-        return gt_error_set(error, ENOENT, "%s is in no folder above %s: the installation is not whole", name, own);
+        return gt_error_set(error, ENOENT, HOOKS " is in no folder above %s: the installation is not whole", own);
     }
-    *strrchr(ret, '/') = '\0';
+    *strrchr(hooks->libraries, '/') = *strrchr(hooks->folder, '/') = '\0';
     return 0;
 }
 
@@ -46,9 +49,7 @@ int gt_python_hooks_check(struct gt_python_hooks *hooks, struct gt_error *error)
         if ((status = gt_name_pattern_compile(&regex, hooks->patterns[i], false, error)) == 0)
             regfree(&regex);
     }
-    if (status == 0)
-        status = find_folder(hooks->libraries, HELPER, error);
-    return status < 0 ? status : find_folder(hooks->folder, HOOKS, error);
+    return status < 0 ? status : find_folders(hooks, error);
 }
 
 void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources)
@@ -112,10 +113,15 @@ struct near_name {
 struct tally {
     const struct gt_python_hooks *hooks;
     size_t patterns;
-    bool has_python, has_profile, is_without, *is_matched;
+    bool has_python, has_profile, is_without, is_replaced, *is_matched;
     struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
     unsigned seen;                     /* bits: sources */
     unsigned told;
+    struct {
+        pid_t process;
+        unsigned long long calls;
+        char cause[NAME];
+    } lost; /* of the process whose notes are read */
     void (*warn)(void *context, const char *sentence);
     void *context;
 };
@@ -146,8 +152,38 @@ static void take_source(struct tally *tally, const char *name)
 static void take_without(struct tally *tally, const char *what)
 {
     if (!tally->is_without)
-        gt_warn(tally->warn, tally->context, "no functions become blocks in Python %s", what);
+        gt_warn(tally->warn, tally->context, "in Python %s", what);
     tally->is_without = true;
+}
+
+/* Before Python 3.12, which has room for several. */
+static void take_replaced(struct tally *tally, pid_t process)
+{
+    if (!tally->is_replaced)
+        gt_warn(
+            tally->warn, tally->context,
+            "process %d has set a profile function of its own, as cProfile does: before Python 3.12 its later calls "
+            "are no blocks",
+            (int)process);
+    tally->is_replaced = true;
+}
+
+static void tell_lost(struct tally *tally)
+{
+    if (tally->lost.calls)
+        gt_warn(tally->warn, tally->context, "%llu calls of blocks of process %d were not kept: %s", tally->lost.calls,
+                (int)tally->lost.process, tally->lost.cause);
+    tally->lost.calls = 0;
+}
+
+/* Of several notes of a process the last one counts. */
+static void take_lost(struct tally *tally, pid_t process, unsigned long long calls, const char *cause)
+{
+    if (tally->lost.process != process)
+        tell_lost(tally);
+    tally->lost.process = process;
+    tally->lost.calls = calls;
+    snprintf(tally->lost.cause, sizeof tally->lost.cause, "%s", cause);
 }
 
 static void take_note(void *context, pid_t process, const char *line)
@@ -155,11 +191,16 @@ static void take_note(void *context, pid_t process, const char *line)
     struct tally *tally = context;
     size_t number;
     unsigned distance;
+    unsigned long long calls;
     int end = 0;
-    if (strncmp(line, "python ", 7) == 0)
+    if (sscanf(line, "lost %llu %n", &calls, &end) == 1 && end)
+        take_lost(tally, process, calls, line + end);
+    else if (strncmp(line, "python ", 7) == 0)
         tally->has_python = true;
     else if (strcmp(line, "profile") == 0)
         tally->has_profile = true;
+    else if (strcmp(line, "replaced") == 0)
+        take_replaced(tally, process);
     else if (strncmp(line, "without ", 8) == 0)
         take_without(tally, line + 8);
     else if (strncmp(line, "source ", 7) == 0)
@@ -204,14 +245,15 @@ static void tell(const struct tally *tally)
         return;
     if (!tally->has_python) {
         gt_warn(tally->warn, tally->context,
-                "no Python process took part (python -I, -E, -S or a frozen program?): it has no code blocks");
+                "no Python process took part (python -I, -E, -S, a frozen program, or one of another user?): it has no "
+                "code blocks");
         return;
     }
     if (tally->has_profile)
         gt_warn(tally->warn, tally->context,
                 "before Python 3.12 --python-blocks makes each call of a function up to 0.2 us slower");
     for (size_t i = 0; i < tally->patterns; i++)
-        if (!tally->is_matched[i] && !tally->is_without)
+        if (!tally->is_matched[i] && !tally->is_without && !tally->is_replaced)
             tell_pattern(tally, i);
     tell_sources(tally);
 }
@@ -220,14 +262,15 @@ bool gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder
                          void (*warn)(void *context, const char *sentence), void *context)
 {
     struct tally tally = {.hooks = hooks, .warn = warn, .context = context};
-    if (!gt_python_hooks_are_wanted(hooks))
-        return false;
     while (hooks->patterns && hooks->patterns[tally.patterns])
         tally.patterns++;
     tally.is_matched = calloc(tally.patterns + 1, sizeof *tally.is_matched);
     tally.near = calloc(tally.patterns + 1, sizeof *tally.near);
-    if (tally.is_matched && tally.near && gt_hook_notes_read(folder, take_note, &tally) == 0)
-        tell(&tally);
+    if (tally.is_matched && tally.near && gt_hook_notes_read(folder, take_note, &tally) == 0) {
+        tell_lost(&tally);
+        if (gt_python_hooks_are_wanted(hooks))
+            tell(&tally);
+    }
     free(tally.is_matched);
     free(tally.near);
     gt_hook_notes_remove(folder);

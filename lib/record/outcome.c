@@ -116,6 +116,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     gt_summary_outcome(&recorder->summary, ret);
     ret->elapsed = (double)((recorder->end_ns ? recorder->end_ns : now) - recorder->start_ns) / 1e9;
     ret->exit_status = recorder->exit_status;
+    ret->ending = recorder->ending;
     ret->missed = recorder->missed;
     ret->slowest_sample = recorder->slowest_sample;
     ret->own_cpu_time = own_cpu(recorder);

@@ -298,8 +298,10 @@ int gt_recorder_look(struct gt_recorder *recorder, int64_t *cpu_ns, struct gt_er
 
 void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status, const struct rusage *usage)
 {
-    if (pid == recorder->machine.pid)
+    if (pid == recorder->machine.pid) {
+        recorder->ending = WIFSIGNALED(wait_status) ? GT_ENDED_BY_SIGNAL : GT_ENDED_BY_ITSELF;
         recorder->exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    }
     gt_sampler_reaped(&recorder->sampler, pid, usage);
     gt_roster_reaped(recorder->sampler.roster, pid, gt_recorder_now(recorder));
     note_end(recorder);

@@ -45,6 +45,7 @@ struct gt_recorder {
     bool is_dedicated; /* this process does nothing but track: all its CPU time is the cost of tracking */
     double own_cpu_spent, slowest_sample; /* seconds */
     int exit_status;                      /* -1: unknown */
+    enum gt_ending ending;
 };
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "report/report.h"
 
-/* The table with this key, or the first where `name` is NULL; `names` gets the keys of all. */
+/* The table with this key; where `name` is NULL the one that stands for the report, or the first. `names` gets the keys of all. */
 static const struct gt_node *find_table(const struct gt_node *root, const char *name, struct gt_buffer *names)
 {
     const struct gt_node *found = NULL;
@@ -14,16 +14,27 @@ static const struct gt_node *find_table(const struct gt_node *root, const char *
         if (gt_node_kind(node) != GT_NODE_TABLE)
             continue;
         gt_buffer_printf(names, "%s%s", names->length ? ", " : "", gt_node_key(node));
-        if (!found && (!name || strcmp(name, gt_node_key(node)) == 0))
+        bool is_it = name ? strcmp(name, gt_node_key(node)) == 0 : gt_node_flag_bits(node) & GT_ALONE;
+        if (is_it || (!found && !name))
             found = node;
     }
     return found;
 }
 
-/* Why a table is empty is told in its place. */
-static bool belongs_to(const struct gt_node *node, const struct gt_node *table)
+static bool is_reason(const struct gt_node *node)
 {
-    return strcmp(gt_node_key(node), "reason") == 0 && strcmp(gt_node_title(node), gt_node_title(table)) == 0;
+    return strncmp(gt_node_key(node), "reason", strlen("reason")) == 0;
+}
+
+/* Why a table is empty is told in its place, and why all are with each of them. */
+static bool belongs_to(const struct gt_node *root, const struct gt_node *node, const struct gt_node *table)
+{
+    bool is_of_table = false;
+    if (!is_reason(node))
+        return false;
+    for (const struct gt_node *other = gt_node_child(root); other; other = gt_node_next(other))
+        is_of_table |= gt_node_kind(other) == GT_NODE_TABLE && strcmp(gt_node_title(node), gt_node_title(other)) == 0;
+    return !is_of_table || strcmp(gt_node_title(node), gt_node_title(table)) == 0;
 }
 
 static void tell_rows(const struct gt_node *node, struct gt_buffer *rest)
@@ -36,8 +47,7 @@ static void tell_rows(const struct gt_node *node, struct gt_buffer *rest)
 
 static void tell(const struct gt_node *node, bool names_tables, bool names_reason, struct gt_buffer *rest)
 {
-    bool is_reason = strcmp(gt_node_key(node), "reason") == 0;
-    if (gt_node_kind(node) == GT_NODE_TEXT && gt_node_text(node) && (!is_reason || names_reason))
+    if (gt_node_kind(node) == GT_NODE_TEXT && gt_node_text(node) && (!is_reason(node) || names_reason))
         gt_buffer_printf(rest, "%s%s: %s", rest->length ? "; " : "", gt_node_title(node), gt_node_text(node));
     else if (gt_node_kind(node) == GT_NODE_TABLE && names_tables)
         tell_rows(node, rest);
@@ -58,6 +68,12 @@ const char *gt_report_doubt(const struct gt_report *report, int index)
     return node ? gt_node_text(node) : NULL;
 }
 
+const char *gt_report_reason(const struct gt_report *report)
+{
+    const struct gt_node *node = gt_node_find(gt_report_top(report), "reason");
+    return node && gt_node_kind(node) == GT_NODE_TEXT ? gt_node_text(node) : NULL;
+}
+
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error)
 {
@@ -69,7 +85,7 @@ int gt_report_choose_table(struct gt_report *report, const char *name, bool is_a
     if (!table && name)
         status = gt_error_set(error, EINVAL, "no table '%s': there are %s", name, names.length ? names.data : "none");
     for (const struct gt_node *node = gt_node_child(root); table && node; node = gt_node_next(node)) {
-        bool is_its = belongs_to(node, table);
+        bool is_its = belongs_to(root, node, table);
         if (node == table || (is_its && !is_alone))
             continue;
         tell(node, !name, is_its, &others);

@@ -282,18 +282,22 @@ struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const ch
     return node;
 }
 
-int gt_report_retell(struct gt_node *parent, const char *key, const char *value)
+void gt_report_tell_alone(struct gt_node *root, const char *key, const char *title, const char *sentence)
 {
-    int count = 0;
-    for (struct gt_node *node = parent->first; node; node = node->next) {
-        if (node->kind != GT_NODE_TEXT || strcmp(node->key, key) != 0)
+    struct gt_node **at = &root->first, *node;
+    for (root->last = NULL; (node = *at);) {
+        bool is_brief = node->kind == GT_NODE_SECTION && node->flags & GT_ONLY_PEOPLE;
+        if (node->kind == GT_NODE_TEXT || is_brief) {
+            *at = node->next;
+            release_node(node);
+            free(node);
             continue;
-        free(node->text);
-        if (!(node->text = strdup(value)))
-            fail(node);
-        count++;
+        }
+        *(node->kind == GT_NODE_TABLE && node->table ? &node->table->flags : &node->flags) |= GT_ONLY_DATA;
+        root->last = node;
+        at = &node->next;
     }
-    return count;
+    gt_report_text(root, key, title, sentence);
 }
 
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value)

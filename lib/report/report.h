@@ -40,6 +40,7 @@ enum gt_node_flag {
     GT_LIST = 64,   /* sections: JSON writes the children as a list, without their keys */
     GT_ROW = 128,   /* sections of fields: people see a table of one row */
     GT_BRIEF = 256, /* tables and numbers: people see four significant digits */
+    GT_ALONE = 1048576, /* tables: the one that formats of one table have, if no other is asked for; else the first */
     GT_FEWER_COLUMNS =
         32768, /* tables: columns before the last are left out, from the right, where a terminal is too narrow */
     GT_SENTENCES = 65536, /* tables: pages tell each row as the sentence of its column "advice" */
@@ -103,8 +104,8 @@ struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const c
                                 const char *unit);
 /* A `value` of NULL is missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
-/* Gives the texts of a parent that have the key another value. Returns how many there are. */
-int gt_report_retell(struct gt_node *parent, const char *key, const char *value);
+/* Makes a sentence all that people see of a report; programs see its tables and figures, too. */
+void gt_report_tell_alone(struct gt_node *root, const char *key, const char *title, const char *sentence);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
 /* Adds a table without columns, to be built by base/table.h. */
 struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);

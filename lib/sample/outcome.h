@@ -104,11 +104,15 @@ static inline double gt_local_rank_energy(const struct gt_local_rank *rank)
     return sum;
 }
 
+/* Recordings of before this was told do not know it. */
+enum gt_ending { GT_ENDING_UNKNOWN, GT_ENDED_BY_ITSELF, GT_ENDED_BY_SIGNAL };
+
 /* Values are those of the whole run: the final counters and peaks. */
 struct gt_outcome {
     bool complete;   /* the tracker ended in order: false in a recording whose tracker was killed */
     double elapsed;  /* seconds: the time of the command, NaN while unknown */
     int exit_status; /* 0..255, 128 + n for a signal; -1 unknown (attached) */
+    enum gt_ending ending;
     double value[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
     struct gt_peak_fields peak[GT_FIXED_ROWS];    /* [scope], of DESCENDANTS and COMBINED */
     struct gt_counter_fields counter[GT_ENERGY_DEVICES];

@@ -114,7 +114,7 @@ int gt_rank_finder_look(struct gt_rank_finder *finder, const struct gt_root *roo
         bool is_new = !process->rank_name[0];
         if (process->is_zombie || process->is_gone)
             continue;
-        if (is_new || has_executed || memcmp(process->rank_name, process->name, sizeof process->rank_name) != 0)
+        if (is_new || has_executed || strncmp(process->rank_name, process->name, sizeof process->rank_name) != 0)
             status = look_at(finder, root, tree, process);
         process->rank_was_forked = process->is_forked;
     }

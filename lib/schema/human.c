@@ -1,7 +1,7 @@
 #include "schema/human.h"
 
 #include <math.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,5 +199,26 @@ char *gt_human_part(char *ret, double bytes, double whole)
     const struct step *step = step_of(whole, STEPS(bytes_steps));
     put_digits(digits, bytes / step->size, false, false);
     snprintf(ret, (size_t)2 * GT_HUMAN_SIZE, "%s of %s", digits, gt_human_round_bytes(text, whole));
+    return ret;
+}
+
+static const char *const SIGNALS[] = {
+    [SIGHUP] = "HUP",       [SIGINT] = "INT",   [SIGQUIT] = "QUIT",   [SIGILL] = "ILL",   [SIGTRAP] = "TRAP",
+    [SIGABRT] = "ABRT",     [SIGBUS] = "BUS",   [SIGFPE] = "FPE",     [SIGKILL] = "KILL", [SIGUSR1] = "USR1",
+    [SIGSEGV] = "SEGV",     [SIGUSR2] = "USR2", [SIGPIPE] = "PIPE",   [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
+    [SIGSTKFLT] = "STKFLT", [SIGCHLD] = "CHLD", [SIGCONT] = "CONT",   [SIGSTOP] = "STOP", [SIGTSTP] = "TSTP",
+    [SIGTTIN] = "TTIN",     [SIGTTOU] = "TTOU", [SIGURG] = "URG",     [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
+    [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH", [SIGPOLL] = "POLL", [SIGPWR] = "PWR",
+    [SIGSYS] = "SYS",
+};
+static const int SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS;
+
+char *gt_human_status(char ret[GT_HUMAN_STATUS_SIZE], int status, bool is_by_itself)
+{
+    const char *name = status > 128 && status - 128 < SIGNAL_COUNT ? SIGNALS[status - 128] : NULL;
+    if (name)
+        snprintf(ret, GT_HUMAN_STATUS_SIZE, "exit %d (%sSIG%s)", status, is_by_itself ? "from a shell: " : "", name);
+    else
+        snprintf(ret, GT_HUMAN_STATUS_SIZE, "exit %d", status);
     return ret;
 }

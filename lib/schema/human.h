@@ -3,7 +3,9 @@
 #ifndef GT_SCHEMA_HUMAN_H
 #define GT_SCHEMA_HUMAN_H
 
-enum { GT_HUMAN_SIZE = 32 };
+#include <stdbool.h>
+
+enum { GT_HUMAN_SIZE = 32, GT_HUMAN_STATUS_SIZE = 48 };
 
 /* Each writes into `ret`, which it returns; "n/a" for what is not known. */
 char *gt_human_bytes(char ret[GT_HUMAN_SIZE], double bytes);     /* "13.9 GB", "412 MB" */
@@ -22,6 +24,9 @@ char *gt_human_number(char ret[GT_HUMAN_SIZE], double value);
 /* These write as people ask for it: without zeros behind the point ("64 GB"). */
 char *gt_human_round_bytes(char ret[GT_HUMAN_SIZE], double bytes);
 char *gt_human_round_number(char ret[GT_HUMAN_SIZE], double value);
+/* An exit status, 128 + n for signal n: "exit 3", "exit 137 (SIGKILL)". A process that is known to have ended by itself had no such signal;
+ * a shell makes the same of one that its last command had. */
+char *gt_human_status(char ret[GT_HUMAN_STATUS_SIZE], int status, bool is_by_itself);
 /* Writes two sizes in the unit of the second: "31.2 of 80 GB". `ret` has 2 * GT_HUMAN_SIZE. */
 char *gt_human_part(char *ret, double bytes, double whole);
 

@@ -116,6 +116,7 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "dropped", dropped, INTEGER, UINT64),
     FIELD(gt_outcome, "processes_not_listed", processes_not_listed, INTEGER, UINT64),
     FIELD(gt_outcome, "has_detail", has_detail, INTEGER, BOOL),
+    FIELD(gt_outcome, "ended_by_signal", ending, INTEGER, FROM_ONE),
 };
 const size_t gt_outcome_field_count = sizeof gt_outcome_fields / sizeof *gt_outcome_fields;
 

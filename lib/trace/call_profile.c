@@ -109,9 +109,10 @@ static int add_profile(struct gt_trace *trace, const uint32_t *event, size_t cou
     struct gt_profile_maker maker = {.trace = trace};
     const struct gt_trace_track *track = &trace->track[trace->events.track[*event]];
     uint32_t file = trace->process[track->process].file;
+    maker.lines_ran = strcmp(gt_trace_text(trace, trace->events.category[*event]), "py-spy") == 0;
     int status = nest(&maker, event, count);
     if (status >= 0)
-        status = gt_profile_sum(&maker, true);
+        status = gt_profile_sum(&maker, !maker.lines_ran); /* its events are samples, not calls */
     struct gt_trace_profile *profile = status < 0 ? NULL : GT_GROW(trace, profile);
     if (profile) {
         gt_trace_profile_init(profile, file, trace->file[file].node);
@@ -149,7 +150,7 @@ int gt_call_profiles(struct gt_trace *trace, enum gt_calls calls)
         status = add_profile(trace, event + from, to - from);
     }
     free(event);
-    return status;
+    return status < 0 ? status : gt_profiles_settle_lines(trace);
 }
 
 bool gt_calls_alone(const struct gt_trace *trace)

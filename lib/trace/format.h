@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "trace/raw_event.h"
+#include "trace/step_names.h"
 #include "trace/trace.h"
 #include "trace/walk.h"
 
@@ -129,6 +130,7 @@ struct gt_reading {
     uint32_t first_step; /* steps of this file begin here */
     struct gt_buffer scratch, label;
     struct gt_keys tracks, processes, steps, series; /* to indices */
+    struct gt_step_rounds rounds;                    /* of the file being read */
     struct gt_track_cache {
         struct gt_span pid, tid, real;
         char text[96];

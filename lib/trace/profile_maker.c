@@ -7,6 +7,20 @@
 #include "base/grow.h"
 #include "base/number.h"
 
+/* "<lambda>", "f.<locals>.<listcomp>": a file has several of that name. */
+static bool is_anonymous(struct gt_span name)
+{
+    const char *dot = name.length ? memrchr(name.text, '.', name.length) : NULL;
+    const char *last = dot ? dot + 1 : name.text;
+    return name.length && last < name.text + name.length && *last == '<' && !gt_span_is(name, "<module>");
+}
+
+static void note_line(struct gt_trace_function *function, int64_t line)
+{
+    if (line > 0 && (function->line <= 0 || line < function->line))
+        function->line = line;
+}
+
 int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
 {
     struct gt_strings *strings = &maker->trace->strings;
@@ -14,8 +28,12 @@ int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file,
     int64_t name_text = file_text < 0 ? file_text : gt_strings_add(strings, name.text ? name.text : "", name.length);
     if (name_text < 0)
         return name_text;
-    struct gt_key key = {{(uint32_t)file_text, (uint32_t)name_text, (uint32_t)line, (uint32_t)((uint64_t)line >> 32)}};
+    bool is_told_by_line = !maker->lines_ran || is_anonymous(name);
+    int64_t told = is_told_by_line ? line : 0;
+    struct gt_key key = {{(uint32_t)file_text, (uint32_t)name_text, (uint32_t)told, (uint32_t)((uint64_t)told >> 32)}};
     int64_t number = gt_keys_add(&maker->keys, key, (uint32_t)maker->function_count);
+    if (number >= 0 && number < (int64_t)maker->function_count && !is_told_by_line)
+        note_line(&maker->function[number], line);
     if (number != (int64_t)maker->function_count)
         return number;
     struct gt_trace_function *function = GT_GROW(maker, function);
@@ -296,6 +314,7 @@ int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *p
         renumber(maker, place_of);
         profile->function = sorted;
         profile->function_count = count;
+        profile->lines_ran = maker->lines_ran;
         profile->caller = maker->caller;
         profile->caller_count = maker->caller_count;
         profile->frame = maker->frame;
@@ -308,5 +327,49 @@ int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *p
     free(place);
     free(place_of);
     gt_profile_maker_release(maker);
+    return status;
+}
+
+/* ---- lines of several profiles ---- */
+
+struct same {
+    struct gt_trace_function **function; /* of all profiles whose lines ran */
+    size_t count, capacity;
+};
+
+static int by_texts(const void *a, const void *b)
+{
+    const struct gt_trace_function *x = *(struct gt_trace_function *const *)a;
+    const struct gt_trace_function *y = *(struct gt_trace_function *const *)b;
+    return GT_ORDER_BY(GT_ORDER(x->file, y->file), GT_ORDER(x->function, y->function), GT_ORDER(x->line, y->line));
+}
+
+static int collect_same(struct same *same, const struct gt_trace *trace, const struct gt_trace_profile *profile)
+{
+    for (size_t i = 0; profile->lines_ran && i < profile->function_count; i++) {
+        const char *name = gt_trace_text(trace, profile->function[i].function);
+        if (is_anonymous((struct gt_span){name, strlen(name)}) || profile->function[i].line <= 0)
+            continue;
+        struct gt_trace_function **place = GT_GROW_LIST(same, function);
+        if (!place)
+            return -ENOMEM;
+        *place = &profile->function[i];
+    }
+    return 0;
+}
+
+int gt_profiles_settle_lines(struct gt_trace *trace)
+{
+    struct same same = {0};
+    int status = 0;
+    for (size_t i = 0; i < trace->profile_count && status >= 0; i++)
+        status = collect_same(&same, trace, &trace->profile[i]);
+    if (same.count && status >= 0)
+        qsort(same.function, same.count, sizeof *same.function, by_texts);
+    for (size_t i = 1; i < same.count && status >= 0; i++)
+        if (same.function[i]->file == same.function[i - 1]->file &&
+            same.function[i]->function == same.function[i - 1]->function)
+            same.function[i]->line = same.function[i - 1]->line;
+    free(same.function);
     return status;
 }

@@ -20,6 +20,7 @@ struct gt_profile_own {
 /* All zero but for `trace` is empty. */
 struct gt_profile_maker {
     struct gt_trace *trace;
+    bool lines_ran; /* lines are those that ran when a sample was taken, and do not tell functions apart */
     struct gt_keys keys, children; /* functions; frames by parent and function */
     struct gt_trace_function *function;
     size_t function_count, function_capacity;
@@ -52,5 +53,7 @@ int gt_profile_callers(struct gt_profile_maker *maker);
 /* Sorts the functions by file, line and name, and gives everything to the profile. Also releases the maker. */
 int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *profile);
 void gt_profile_maker_release(struct gt_profile_maker *maker);
+/* A function of several profiles whose lines ran gets the first of its lines in all of them. Returns 0 or -ENOMEM. */
+int gt_profiles_settle_lines(struct gt_trace *trace);
 
 #endif

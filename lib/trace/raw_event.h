@@ -28,6 +28,8 @@ struct gt_raw_event gt_raw_event_of(struct gt_span name, int64_t start, int64_t 
  * has no "ph" or a time that is no number. Only after 0 does *item mean something. */
 int gt_raw_event_parse(struct gt_raw_event *item, struct gt_span text);
 
+/* Makes it an event of which nothing but its text is told. */
+void gt_raw_event_begin(struct gt_raw_event *item, struct gt_span text);
 /* These read one member of an event, one of its arguments (span `value` as it stands), and forget what all arguments told.
  * -EBADMSG as above. */
 int gt_raw_event_take_member(struct gt_raw_event *item, struct gt_span key, struct gt_span value);

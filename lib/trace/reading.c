@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/number.h"
 #include "trace/input.h"
 #include "trace/members.h"
+#include "trace/step_names.h"
 
 /* ---- from four numbers to one ---- */
 
@@ -254,13 +256,7 @@ int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_cloc
 
 static bool is_other_node(const struct gt_reading *reading, const struct gt_trace_file *file)
 {
-    const char *wanted = reading->options->node;
-    char rank[16];
-    if (!wanted)
-        return false;
-    snprintf(rank, sizeof rank, "%d", (int)file->rank);
-    return strcmp(wanted, gt_trace_text(reading->trace, file->node)) != 0 &&
-           (file->rank < 0 || strcmp(wanted, rank) != 0);
+    return reading->options->node && !gt_is_node(reading->trace, file, reading->options->node);
 }
 
 void gt_reading_judge_node(struct gt_reading *reading)
@@ -462,37 +458,18 @@ int64_t gt_reading_track(struct gt_reading *reading, struct gt_span pid, struct 
     return track;
 }
 
-static bool ends_with_word(struct gt_span text, const char *word)
-{
-    size_t length = strlen(word);
-    if (text.length < length || strncasecmp(text.text + text.length - length, word, length) != 0)
-        return false;
-    const char *begin = text.text + text.length - length;
-    return begin == text.text || !isalpha((unsigned char)begin[-1]) || isupper((unsigned char)*begin);
-}
-
-/* Ranges that a program names "step 12", "train_step_12" or "Iteration: 12", but not "timestep 12", are its steps, and so is
- * "ProfilerStep#12" of the PyTorch profiler; its copy on the GPU lags behind and is left out. Returns the number, with what stands before
- * it. */
-static int32_t named_step(const struct gt_raw_event *item, struct gt_span label, struct gt_span *mode)
+/* The step that the program or PyTorch's profiler ("ProfilerStep#12") names a range by; its copy on the GPU lags behind and
+ * is left out. */
+static int32_t named_step(const struct gt_raw_event *item, struct gt_span label, struct gt_span *before)
 {
     static const char profiler[] = "ProfilerStep#";
     const size_t length = sizeof profiler - 1;
     bool is_profiler = label.length > length && memcmp(label.text, profiler, length) == 0;
-    int64_t number;
     if (!label.length || (unsigned char)(label.text[label.length - 1] - '0') > 9 ||
         gt_span_is(item->category, "gpu_user_annotation") ||
         (!is_profiler && !gt_span_is(item->category, "user_annotation")))
         return GT_TRACE_NO_STEP;
-    *mode = label;
-    while (mode->length && (unsigned char)(mode->text[mode->length - 1] - '0') <= 9)
-        mode->length--;
-    struct gt_span digits = {label.text + mode->length, label.length - mode->length};
-    while (mode->length && strchr(" #_:=-", mode->text[mode->length - 1]))
-        mode->length--;
-    if (!ends_with_word(*mode, "step") && !ends_with_word(*mode, "iteration") && !ends_with_word(*mode, "iter"))
-        return GT_TRACE_NO_STEP;
-    return gt_span_decimal(digits, 0, &number) < 0 || number > INT32_MAX ? GT_TRACE_NO_STEP : (int32_t)number;
+    return gt_step_number(label, before);
 }
 
 static uint32_t owner_of(const struct gt_trace *trace, uint32_t track)
@@ -521,6 +498,27 @@ static int note_step(struct gt_reading *reading, uint32_t mode, int32_t number, 
     return 0;
 }
 
+static bool is_profilers(struct gt_span before)
+{
+    return gt_span_is(before, "ProfilerStep");
+}
+
+/* Where a program counts anew without a word of epochs, they are named here. */
+static int64_t mode_of_round(struct gt_reading *reading, uint32_t mode, int32_t number,
+                             const struct gt_trace_event *event, bool *is_of_epoch)
+{
+    struct gt_step_round step = {event->track, mode, 0, number, event->start + event->duration};
+    int64_t round = gt_step_round(&reading->rounds, step, event->start);
+    if (round <= 0)
+        return round < 0 ? round : mode;
+    struct gt_buffer name = {0};
+    gt_buffer_printf(&name, "epoch %" PRId64 " %s", round, gt_trace_text(reading->trace, mode));
+    int64_t named = name.failed ? name.failed : gt_strings_add(&reading->trace->strings, name.data, name.length);
+    gt_buffer_release(&name);
+    *is_of_epoch = true;
+    return named;
+}
+
 static int find_step(struct gt_reading *reading, struct gt_trace_event *event, struct gt_span label)
 {
     const struct gt_trace *trace = reading->trace;
@@ -531,12 +529,16 @@ static int find_step(struct gt_reading *reading, struct gt_trace_event *event, s
         uint32_t mode = trace->process[trace->track[event->track].process].name;
         return note_step(reading, mode, event->step, event);
     }
-    struct gt_span name;
-    event->step = named_step(event->item, label, &name);
-    if (event->step == GT_TRACE_NO_STEP)
+    struct gt_span before;
+    int32_t number = named_step(event->item, label, &before);
+    if (number == GT_TRACE_NO_STEP)
         return 0;
-    int64_t mode = gt_reading_string(reading, name);
-    return mode < 0 ? (int)mode : note_step(reading, (uint32_t)mode, event->step, event);
+    bool is_of_epoch = gt_step_is_of_epoch(before);
+    int64_t mode = gt_reading_string(reading, before);
+    if (mode >= 0 && !is_of_epoch && !is_profilers(before))
+        mode = mode_of_round(reading, (uint32_t)mode, number, event, &is_of_epoch);
+    event->step = is_of_epoch ? GT_TRACE_NO_STEP : number; /* told when all epochs are known */
+    return mode < 0 ? (int)mode : note_step(reading, (uint32_t)mode, number, event);
 }
 
 /* Numbers in decimal or as "0x1a" are the id; other texts stand by their number. */

@@ -199,8 +199,7 @@ static bool meet(const struct gt_shapes *shapes, struct gt_raw_event *item, stru
 {
     const char *at = text.text, *last = text.text + text.length, *end = NULL;
     const struct link *all = shapes->link, *link = all;
-    *item = (struct gt_raw_event){.text = text};
-    gt_raw_event_forget_arguments(item);
+    gt_raw_event_begin(item, text);
     while (link->level != END) {
         uint16_t number = link->next;
         for (; number; number = link->other) {

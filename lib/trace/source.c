@@ -15,6 +15,7 @@
 #include "base/grow.h"
 #include "store/address.h"
 #include "trace/passed.h"
+#include "trace/profile_maker.h"
 #include "trace/trace.h"
 #include "trace/unread.h"
 #include "trace/zip.h"
@@ -611,6 +612,7 @@ static void begin_file(struct gt_reading *reading)
     while (trace->profile_count && trace->profile[trace->profile_count - 1].file == reading->file)
         gt_trace_profile_release(&trace->profile[--trace->profile_count]);
     reading->has_begun = false;
+    reading->rounds.count = 0;
     memset(reading->cache, 0, sizeof reading->cache);
 }
 
@@ -707,6 +709,7 @@ static void release_tables(struct gt_trace_source *source)
     gt_keys_release(&source->reading.processes);
     gt_keys_release(&source->reading.steps);
     gt_keys_release(&source->reading.series);
+    free(source->reading.rounds.round);
     gt_buffer_release(&source->reading.scratch);
     gt_buffer_release(&source->reading.label);
     release_paths(&source->paths);
@@ -733,7 +736,7 @@ int gt_trace_load(struct gt_trace **ret, const char *const paths[], size_t count
     status = gt_trace_source_read(source, &sink, NULL, error);
     if (status >= 0)
         gt_nodes_join(source->trace);
-    if (status >= 0 && gt_steps_assign(source->trace) < 0)
+    if (status >= 0 && (gt_steps_assign(source->trace) < 0 || gt_profiles_settle_lines(source->trace) < 0))
         status = gt_error_system(error, ENOMEM, "reading traces");
     if (status >= 0) {
         *ret = source->trace;

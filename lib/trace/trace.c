@@ -67,6 +67,14 @@ uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file)
     return node != GT_TRACE_NONE ? node : gt_trace_find(trace, trace->file[file].path);
 }
 
+bool gt_is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted)
+{
+    char rank[16];
+    const char *name = file->node == GT_TRACE_NONE ? file->path : gt_trace_text(trace, file->node);
+    snprintf(rank, sizeof rank, "%d", (int)file->rank);
+    return strcmp(wanted, name) == 0 || (file->rank >= 0 && strcmp(wanted, rank) == 0);
+}
+
 struct place {
     int64_t start, duration;
     uint32_t event;
@@ -235,6 +243,10 @@ int gt_steps_combine(struct gt_trace *trace)
     struct gt_trace_step *step = trace->step;
     for (size_t i = 0; i < trace->step_count; i++)
         step[i].node = gt_trace_node_of(trace, step[i].node);
+    if (trace->step_count)
+        qsort(step, trace->step_count, sizeof *step, by_identity);
+    if (gt_steps_name(trace) < 0)
+        return -ENOMEM;
     if (trace->step_count)
         qsort(step, trace->step_count, sizeof *step, by_identity);
     for (size_t i = 0; i < trace->step_count; i++) {

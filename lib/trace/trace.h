@@ -208,6 +208,7 @@ struct gt_trace_profile {
     int64_t start, end;              /* ns; -GT_TRACE_EVER and GT_TRACE_EVER when not known */
     uint32_t report;                 /* path of pyinstrument's .html beside it, or GT_TRACE_NONE */
     double duration;                 /* seconds profiled as the dump says, NaN when it does not */
+    bool lines_ran;                  /* lines of functions are the first that ran, not where they begin */
     size_t function_count, caller_count, frame_count;
     struct gt_trace_function *function; /* ordered by file, line, name */
     struct gt_trace_caller *caller;
@@ -240,6 +241,7 @@ struct gt_trace {
     struct gt_trace_unreadable doubtful; /* no traces, but broken, or called like those that are */
     bool is_bounded;                     /* only what lies in a stretch of time was asked for: */
     int64_t bound_first, bound_last;     /* ns since the epoch */
+    const char *shown_node;              /* borrowed: all nodes were read, and this one is to be shown; NULL all */
 };
 
 /* Options choose what is read; GT_TRACE_OPTIONS is everything. Bounds are inclusive: events that overlap them,
@@ -283,6 +285,8 @@ bool gt_trace_lasts(const struct gt_trace *trace, size_t event);
 bool gt_trace_is_slice(const struct gt_trace *trace, size_t event);
 /* Returns the node of a file, or its path when nothing tells the node: it tells ranks and hosts apart. */
 uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
+/* Returns true where a file is of a node, by its name or by the number of its rank. */
+bool gt_is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted);
 /* Returns the indices of all events by start, longer ones first, then in file order. The caller frees them. NULL
  * without memory. */
 uint32_t *gt_trace_order(const struct gt_trace *trace);
@@ -354,6 +358,9 @@ void gt_damage_add(struct gt_trace_damage *damage, const struct gt_trace_damage 
 /* While files are read, trace->step holds windows by file, with the file's number as node. This puts those of one
  * node together, and sorts them. Returns 0 or -ENOMEM. */
 int gt_steps_combine(struct gt_trace *trace);
+/* What stands before numbers becomes modes: of "epoch 1 step", "my step" and "Step" it is "step", where numbers go on from
+ * epoch to epoch. `trace->step` is ordered so that those of one mode stand together. Returns 0 or -ENOMEM. */
+int gt_steps_name(struct gt_trace *trace);
 /* Puts files without steps, of SMDebug, Horovod and TensorFlow, to the node of their host that has steps: to the same rank
  * or process where there is one, else the first. Horovod's own timeline, which names no node, goes to rank 0. */
 void gt_nodes_join(struct gt_trace *trace);

@@ -82,7 +82,7 @@ const char *gt_view_bytes(const struct gt_view_choice *choice, char *ret, double
 static void state_text(char *text, size_t size, const struct gt_view_model *model, bool is_short,
                        enum gt_view_style *style)
 {
-    char whole[GT_HUMAN_SIZE], at[GT_HUMAN_SIZE], silence[GT_HUMAN_SIZE];
+    char whole[GT_HUMAN_SIZE], at[GT_HUMAN_SIZE], silence[GT_HUMAN_SIZE], status[GT_HUMAN_STATUS_SIZE];
     gt_human_clock(at, model->at);
     gt_human_clock(whole, model->whole);
     gt_human_clock(silence, model->silence);
@@ -99,8 +99,11 @@ static void state_text(char *text, size_t size, const struct gt_view_model *mode
         snprintf(text, size, "%s, no news for %s", at, silence);
     else if (model->exit_status < 0)
         snprintf(text, size, "%s ended", whole);
-    else
+    else if (is_short || model->ending == GT_ENDING_UNKNOWN)
         snprintf(text, size, "%s exit %d", whole, model->exit_status);
+    else
+        snprintf(text, size, "%s %s", whole,
+                 gt_human_status(status, model->exit_status, model->ending == GT_ENDED_BY_ITSELF));
     if (model->state == GT_VIEW_SILENT || model->exit_status > 0)
         *style = GT_VIEW_BAD;
 }

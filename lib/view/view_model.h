@@ -61,11 +61,12 @@ struct gt_view_model {
     char command[512], host[128], pid_text[16];
     enum gt_view_state state;
     int exit_status; /* -1: not known */
-    double at;       /* the moment shown, seconds from the begin */
-    double whole;    /* what the recording holds, or the time of a command that ended */
-    double period;   /* seconds between samples that were asked for */
-    double silence;  /* seconds since the last sample, while it should run */
-    bool is_past;    /* the moment shown is not the last */
+    enum gt_ending ending;
+    double at;      /* the moment shown, seconds from the begin */
+    double whole;   /* what the recording holds, or the time of a command that ended */
+    double period;  /* seconds between samples that were asked for */
+    double silence; /* seconds since the last sample, while it should run */
+    bool is_past;   /* the moment shown is not the last */
 
     /* Capacity and cores: what the job was given, else what the machine has. time_limit: seconds; 0: none is known. */
     double ram, ram_peak, ram_capacity, swap;

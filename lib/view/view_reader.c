@@ -407,6 +407,7 @@ static void take_state(struct gt_view_reader *reader, const struct gt_outcome *o
         return;
     model->state = GT_VIEW_ENDED;
     model->exit_status = outcome->exit_status;
+    model->ending = outcome->ending;
     model->whole = isnan(outcome->elapsed) ? reader->last : outcome->elapsed;
 }
 

@@ -13,6 +13,7 @@ def _candidates() -> Iterator[str]:
     package = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(package, "..", "..", "..", "..", "bin")  # PREFIX/lib/python3.x/site-packages/gpu_tracker
     yield os.path.join(package, "..", "bin")  # pip install --target
+    yield os.path.join(package, "..", "libgputracker.scripts")  # auditwheel repair, of a program that shared libraries are grafted to
     yield os.path.dirname(sys.executable)
     import sysconfig
 

@@ -29,9 +29,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--gpu-tracker", action="store_true", help="Print what each test used: RAM, GPU RAM, time.")
 
 
+def _overwritten() -> str:
+    """A sentence where another project's files have come over the package's, which leaves only this one."""
+    import gpu_tracker
+
+    return "" if hasattr(gpu_tracker, "_warn_of_the_original") else (
+        "gpu_tracker is another project's here, gpu-tracker, whose files are over those of libgputracker: pip uninstall both, then "
+        "install libgputracker alone")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The marker."""
     if config.getoption("gpu_tracker"):
+        if sentence := _overwritten():
+            raise pytest.UsageError(sentence)
         config.pluginmanager.register(_Table())
     config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None): fail the test when "
                             "it uses more ('500 MB', bytes; seconds)")
@@ -71,6 +82,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         pytest.fail(wrong, pytrace=False)
     if not limits and not item.config.getoption("gpu_tracker"):
         return (yield)
+    if sentence := _overwritten():
+        pytest.fail(sentence, pytrace=False)
     from . import _core
     from .tracker import Tracker
 

@@ -126,11 +126,12 @@ static void put_stem(char *ret, size_t size, const char *path)
     put(ret, size, name, length);
 }
 
-/* The module that is executed as a program is called after its own name (python -m), or its file's. */
-static void put_module(char *ret, size_t size, PyObject *globals)
+/* The module that is executed as a program is called after its own name (python -m), or its file's, which only its code knows when it has
+ * come to its end. */
+static void put_module(char *ret, size_t size, PyObject *globals, PyObject *code)
 {
     const char *name = text_in(globals, "__name__"), *file = text_in(globals, "__file__");
-    PyObject *spec = PyDict_GetItemString(globals, "__spec__"), *keep = NULL;
+    PyObject *spec = PyDict_GetItemString(globals, "__spec__"), *keep = NULL, *keep_path = NULL;
     put(ret, size, name ? name : "", name ? strlen(name) : 0);
     if (!name || (strcmp(name, "__main__") != 0 && strcmp(name, "__mp_main__") != 0))
         return;
@@ -138,11 +139,14 @@ static void put_module(char *ret, size_t size, PyObject *globals)
     size_t length = own && strcmp(own, "__main__") != 0 ? strlen(own) : 0, tail = strlen(".__main__");
     if (length > tail && strcmp(own + length - tail, ".__main__") == 0)
         length -= tail;
+    if (!file && (file = text_of(code, "co_filename", &keep_path)) && *file == '<')
+        file = NULL;
     if (length)
         put(ret, size, own, length);
     else if (file)
         put_stem(ret, size, file);
     Py_XDECREF(keep);
+    Py_XDECREF(keep_path);
 }
 
 /* ---- functions ---- */
@@ -256,7 +260,7 @@ static const char *name_of(PyObject *code, PyObject *globals, PyObject *frame)
     const char *name = NULL;
     PyErr_Clear();
     if (text && globals && PyDict_Check(globals)) {
-        put_module(module, sizeof module, globals);
+        put_module(module, sizeof module, globals, code);
         name = gt_hook_function(module, text);
     }
     Py_XDECREF(qualified);
@@ -455,11 +459,12 @@ static const struct function *look_up(PyObject *frame, PyObject *code)
     return function;
 }
 
-static void profile(PyObject *frame, bool is_call)
+/* `is_step`: it may be a step of a generator that goes on. */
+static void profile(PyObject *frame, bool is_call, bool is_step)
 {
     PyObject *code = PyObject_GetAttr(frame, hook.code_member);
     const struct function *function = !code ? NULL : is_call ? look_up(frame, code) : known(code);
-    if (function && function->name && !(function->is_generator && goes_on(frame, code, is_call))) {
+    if (function && function->name && !(function->is_generator && is_step && goes_on(frame, code, is_call))) {
         if (is_call)
             begin_call(function, frame);
         else
@@ -471,9 +476,10 @@ static void profile(PyObject *frame, bool is_call)
 /* It takes no frame of Python's, so it works at the recursion limit as well, and leaves that where it was. */
 static int on_event(PyObject *self, struct _frame *frame, int event, PyObject *value)
 {
-    (void)self, (void)value;
-    if (!hook.is_off && (event == EVENT_CALL || (event == EVENT_RETURN && hook.open.count)))
-        profile((PyObject *)frame, event == EVENT_CALL);
+    (void)self;
+    bool is_call = event == EVENT_CALL;
+    if (!hook.is_off && (is_call || (event == EVENT_RETURN && hook.open.count)))
+        profile((PyObject *)frame, is_call, is_call || value); /* no value: an exception leaves it */
     return 0;
 }
 
@@ -485,7 +491,7 @@ static PyObject *on_profile(PyObject *self, PyObject *const *arguments, Py_ssize
         set_profile(on_event, hook.callback);
     bool is_call = count == 3 && PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0;
     if (!hook.is_off && is_call)
-        profile(arguments[0], is_call);
+        profile(arguments[0], is_call, true);
     Py_RETURN_NONE;
 }
 

@@ -42,6 +42,11 @@ def test_kokkos(ranges):
     assert names(found) == {"solve": 1, "Axpy": 1, "Dot": 1, "section": 2}
 
 
+def test_kokkos_of_before_2022_wants_another_variable(ranges):
+    done, found = ranges("kokkos", ["true"])
+    assert not found and done.stderr.rstrip(")\n").endswith("; Kokkos before 3.7 takes KOKKOS_PROFILE_LIBRARY=" + str(LIBRARY))
+
+
 def test_itt(ranges):
     done, found = ranges("itt", [RANGES, "itt"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "1 1 1 1\n1\n", "")

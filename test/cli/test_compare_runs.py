@@ -204,6 +204,20 @@ def test_rules_have_the_names_and_units_of_a_run(cli, sessions, rule, sentence):
     assert sentence.endswith(f"{cells[2]} is above {cells[3]}") and "gigabytes" not in cells[2], cells
 
 
+def test_cpu_is_exact_where_a_job_was_too_short_for_a_mean(cli, sessions):
+    first, second = results(cpu=1.0), results(cpu=1.5)
+    for short in (first, second):
+        del short["overall"]["cpu_combined_sum_utilization_percent"]
+    words = sessions(a=[first], b=[second])
+    told = {"cpu>+20%": "cpu 0.75 is above 0.6 cores", "cpu_time>+20%": "1.5 s is above 1.2 s", "cpu_time>1.4s": "1.5 s is above 1.4 s"}
+    for rule, sentence in told.items():
+        done = cli("compare", *words, "--fail-if", rule)
+        assert done.returncode == 3 and sentence in done.stderr, done.stderr
+    assert cli("compare", *words, "--fail-if", "cpu_time>+60%").returncode == 0
+    del first["overall_counters"], second["overall_counters"]
+    assert "no session has measured its cpu" in cli("compare", *sessions(a=[first], b=[second]), "--fail-if", "cpu>+20%").stderr
+
+
 def test_results_without_peaks_have_memory(cli, sessions):
     run = {name: value for name, value in results().items() if name != "peaks"}
     done = cli("sub-track", "compare", *sessions(a=[run], b=[run]), "--fail-if", "memory>100MB")
@@ -215,8 +229,17 @@ def test_results_without_peaks_have_memory(cli, sessions):
                                          ("speed", "")])
 def test_a_wrong_name_tells_near_ones(sessions, refused, wrong, near):
     words = sessions(a=[results()], b=[results()])
-    refused(2, f"memory, time, energy and cpu are, and what the results have{near}", "sub-track", "compare", *words, "--fail-if",
+    refused(2, f"memory, time, energy, cpu and cpu_time are, and what the results have{near}", "sub-track", "compare", *words, "--fail-if",
             f"{wrong}>5")
+
+
+def test_the_cpu_time_of_short_runs(cli, truth):
+    for name in "ab":
+        assert cli("run", "-q", "--no-history", "--tf", f"{name}.sqlite", "--", *truth("burn", 0.2, 1, 1)).returncode == 0
+    words = "compare", "a=a.sqlite", "b=b.sqlite", "--fail-if"
+    assert cli(*words, "cpu_time>1min").returncode == 0 and cli(*words, "cpu>9cores").returncode == 0
+    done = cli(*words, "cpu_time>1ms")
+    assert done.returncode == 3 and re.search(r"\S+ m?s is above 1\.?0* ms", done.stderr), done.stderr
 
 
 def test_a_page_of_single_runs_promises_no_certainty(cli, sessions):

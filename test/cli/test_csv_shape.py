@@ -33,7 +33,7 @@ def test_csv_has_one_shape(gpu_tracker, traces, analysis):
     for trace in traces:
         words = {"diff": [trace, trace], "sequences": [trace, "--operator=aten::mm"]}.get(analysis, [trace])
         done = subprocess.run([gpu_tracker, "profile", analysis, *words, "--format=csv"], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == (4 if trace.name == "empty.json" else 0), done.stderr
         rows = list(csv.reader(io.StringIO(done.stdout)))
         assert rows and len({len(row) for row in rows}) == 1, trace
         headings.add(tuple(rows[0]))
@@ -42,6 +42,6 @@ def test_csv_has_one_shape(gpu_tracker, traces, analysis):
 
 
 def test_a_chosen_table_has_one_shape(gpu_tracker, traces):
-    headings = {subprocess.run([gpu_tracker, "profile", trace, "--format=csv", "--table=findings"], capture_output=True, text=True,
-                               check=True).stdout.splitlines()[0] for trace in traces}
-    assert headings == {"cost_percent,cost_us,ranks,advice,see"}
+    headings = {subprocess.run([gpu_tracker, "profile", trace, "--format=csv", "--table=ranks"], capture_output=True, text=True,
+                               check=trace.name != "empty.json").stdout.splitlines()[0] for trace in traces}
+    assert len(headings) == 1 and headings.pop().startswith("node,steps,step_us,")

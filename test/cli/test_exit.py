@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from patience import children, wait_until
 
 QUIET = "--disable-logs"
 
@@ -145,13 +146,6 @@ def test_warnings_are_one_line_each_and_can_be_disabled(cli):
     assert cli("run", QUIET, "-o", "out", "--", "true").stderr.splitlines() == lines[-1:]
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen"
-        time.sleep(0.01)
-
-
 def test_descendants_that_still_run_are_named(cli):
     began = time.monotonic()
     done = cli("run", "--st", "0.05", "--", "sh", "-c", "sleep 60 >/dev/null 2>&1 & sleep 0.2; echo $!")
@@ -179,7 +173,7 @@ def test_waiting_for_descendants_can_be_interrupted(gpu_tracker, tmp_path):
     line = [gpu_tracker, "run", "--wait=all", "--st=0.05", "--", "sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!; exit 5"]
     tracker = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     sleeper = int(tracker.stdout.readline())
-    time.sleep(0.3)
+    wait_until(lambda: children(tracker.pid) == [sleeper])  # the shell has been waited for
     tracker.terminate()
     output, errors = tracker.communicate(timeout=120)
     os.kill(sleeper, signal.SIGKILL)
@@ -232,7 +226,7 @@ def test_attach_until_a_signal(gpu_tracker, tmp_path, number):
     process = subprocess.Popen(["sleep", "30"])
     line = [gpu_tracker, "attach", QUIET, "--st=0.05", "--tf=t.csv", str(process.pid)]
     tracker = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-    wait_for((tmp_path / "t.csv").exists)
+    wait_until((tmp_path / "t.csv").exists)
     tracker.send_signal(number)
     output, errors = tracker.communicate(timeout=120)
     assert process.poll() is None

@@ -45,6 +45,25 @@ def prefix(tmp_path_factory):
     return place
 
 
+def test_a_moved_installation_is_found_by_pkg_config(prefix, tmp_path):
+    (tmp_path / "moved").symlink_to(prefix)
+    where = {"PKG_CONFIG_PATH": str(tmp_path / "moved/lib/pkgconfig")}
+    flags = output("pkg-config", "--define-prefix", "--cflags", "--libs", "gpu-tracker", env=where)
+    assert flags == f"-I{tmp_path}/moved/include -L{tmp_path}/moved/lib -lgputracker"
+
+
+def test_missing_headers_are_one_sentence(tmp_path):
+    (tmp_path / "sqlite3.h").touch()
+    (tmp_path / "zlib.h").touch()
+    command = ["make", "-s", f"BUILD={tmp_path}/build", f"CC=gcc -nostdinc -isystem {tmp_path}", "objects"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False, env=environment)
+    first, *rest = done.stderr.splitlines()
+    assert done.returncode == 2 and all(line.startswith("make: ***") for line in rest)
+    assert first == ("missing jansson.h utf8proc.h: apt-get install libjansson-dev libutf8proc-dev (Debian), dnf install jansson-devel "
+                     "utf8proc-devel (RHEL), conda install jansson libutf8proc (conda-forge)")
+
+
 def test_units_for_systemd(prefix, tmp_path):
     units = sorted((prefix / "lib/systemd/system").iterdir())
     assert [unit.name for unit in units] == ["gpu-tracker-energy-relay.service", "gpu-tracker-serve.service"]
@@ -95,6 +114,8 @@ target_link_libraries(program gpu-tracker::gputracker)
 
 @pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
 def test_programs_build_against_it_with_cmake(prefix, tmp_path):
+    """Also where it has been moved to."""
+    prefix = shutil.copytree(prefix, tmp_path / "moved", symlinks=True)
     (tmp_path / "CMakeLists.txt").write_text(CMAKE)
     (tmp_path / "program.c").write_text(PROGRAM)
     output("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,8 +81,17 @@ def test_without_the_right(gpu_tracker, tmp_path):
     assert report["job_network"] == {"received": None, "sent": None} and "CAP" not in done.stderr
 
 
-def test_attached_job(cli, tmp_path):
-    with subprocess.Popen(["sleep", "600"]) as process:
-        with subprocess.Popen([sys.executable, "-c", f"import time, os; time.sleep(0.3); os.kill({process.pid}, 9)"]):
-            done = cli("attach", "--disable-logs", "-f", "json", "-o", "out.json", process.pid)
-    assert done.returncode == 0 and json.loads((tmp_path / "out.json").read_text())["job_network"]["sent"] is None
+def test_attached_job(gpu_tracker, tmp_path):
+    line = [gpu_tracker, "attach", "--disable-logs", "-f", "json", "-o", "out.json", "--tf", "run.csv"]
+    with subprocess.Popen(["sleep", "600"]) as process, subprocess.Popen([*line, str(process.pid)], cwd=tmp_path) as tracker:
+        wait_until((tmp_path / "run.csv").exists)
+        process.kill()
+    assert tracker.returncode == 0 and json.loads((tmp_path / "out.json").read_text())["job_network"]["sent"] is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="takes root, and setpriv")
+def test_root_of_a_container_is_not_told_at_each_run(gpu_tracker):
+    rights = "-bpf,-net_admin,-sys_admin"
+    words = ["setpriv", f"--inh-caps={rights}", f"--bounding-set={rights}", gpu_tracker, "run", "-q", "--no-history", "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "packets" not in done.stderr

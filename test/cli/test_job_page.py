@@ -134,6 +134,20 @@ def test_the_lengths_of_steps_are_all_there(job):
                if title.endswith("steps")) == STEPS
 
 
+def test_steps_of_nearly_one_length_stand_in_few_columns(gpu_tracker, tmp_path):
+    """They differ by less than a microsecond of 10 ms: no column for each."""
+    def write(path):
+        steps = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
+                  "ts": 11_000 * i, "dur": 10_000 + i / 10} for i in range(8)]
+        for rank in range(2):
+            (path / f"rank{rank}.json").write_text(json.dumps({"traceEvents": steps}))
+    page = Folder(gpu_tracker, tmp_path, write)
+    filled = [int(number) for title in page.titles("Lengths of steps") for number in re.findall(r"(\d+) steps?$", title)]
+    assert sum(filled) == 8 and len(filled) <= 2
+    axis = re.findall(r'<i style="left:[0-9.]+%">([0-9.]+)', page.page.split("<h2>Lengths of steps</h2>")[1].split("</section>")[0])
+    assert float(axis[-1]) - float(axis[0]) > 0.3  # ms, of ticks within a twentieth of 10 ms
+
+
 def test_many_steps_are_taken_together(gpu_tracker, tmp_path):
     job = Folder(gpu_tracker, tmp_path, lambda path: Job(path, 2, 250, 6, 1).write())
     cells = dict(title.split(": ") for title in job.titles("Ranks and steps"))
@@ -186,5 +200,7 @@ def test_the_page_fits_and_loads_nothing(job, width, dark):
         assert page.value("document.querySelectorAll('.rows').length") == len(PICTURES)
         rows = "[...document.querySelectorAll('.rows .row:not(.axis) svg')]"
         assert page.value(f"{rows}.every(row => row.getBoundingClientRect().width > 200)")
+        above = "label => label.getBoundingClientRect().bottom <= label.parentElement.querySelector('svg').getBoundingClientRect().top + 1"
+        assert page.value(f"[...document.querySelectorAll('.rows em')].map({above}).join()") == "true,true"
         assert page.value("document.querySelectorAll('.warnings a').length") == len(job.report["findings"])
         assert not page.said and len(page.requests) == 1

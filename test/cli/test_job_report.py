@@ -207,6 +207,41 @@ def test_a_loss_is_told_once(report, tmp_path):
     assert told == ["idle, dataloader"]
 
 
+def test_what_makes_a_straggler_is_told_with_it_alone(report, tmp_path):
+    """All ranks wait for their GPU 100 us a step and launch late; rank 3 does so for 400 us, of which the others wait for 300."""
+    for rank in range(4):
+        own = Rank(rank, compute=300, host=400 if rank == 3 else 100)
+        for event in own.events:
+            if event["name"] in ("aten::item", "cudaStreamSynchronize"):  # begins while the GPU still works
+                event["ts"], event["dur"] = event["ts"] - 20, event["dur"] + 20
+        own.write(tmp_path)
+    found = {row["see"]: row for row in report()["findings"]}
+    late, synchronization = found["collectives, stragglers"], found["api, idle"]
+    assert late["cost_percent"] == pytest.approx(30) and "rank 3 makes the others wait 30.0 %" in late["advice"]
+    assert re.search(r"for 3\d % of the time \(\d+ % of that in aten::item\), the others' for 1?\d %$", late["advice"])
+    assert synchronization["ranks"] == 4 and synchronization["cost_percent"] == pytest.approx(9)  # and not 36 of rank 3
+    assert "idle, operators" not in found
+    own, = [row for row in report("--node=3")["findings"] if row["see"] == "api, idle"]
+    assert "stood still 9 % of the time until the next launch, 100 % of it after aten::item, apart from what makes" in own["advice"]
+
+
+def test_data_for_which_others_wait_is_told_once(report, tmp_path):
+    """Without GPUs: rank 1 loads for 500 us a step, rank 0 for 200, and then waits for the other."""
+    for rank in range(2):
+        own = Rank(rank, steps=range(1))
+        own.events.clear()
+        for step in range(10):
+            begin, load = step * 1000, 500 if rank else 200
+            own.add("user_annotation", f"ProfilerStep#{step}", 9, begin, 1000)
+            own.add("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 9, begin, load)
+            own.add("cpu_op", "aten::mm", 9, begin + load, 400)
+            own.add("user_annotation", "gloo:all_reduce", 10, begin + load + 400, 600 - load)
+        own.write(tmp_path)
+    found = {row["see"]: row for row in report()["findings"]}
+    assert found["collectives, stragglers"]["cost_percent"] == pytest.approx(30)
+    assert found["dataloader"]["ranks"] == 2 and found["dataloader"]["cost_percent"] == pytest.approx(20)
+
+
 def test_a_few_late_arrivals_make_no_straggler(report, tmp_path):
     for rank in range(4):
         own = Rank(rank, compute=100)
@@ -275,7 +310,7 @@ def test_what_is_left_out_is_counted(report, tmp_path):
 
 def test_csv_is_one_table(profile, tmp_path):
     slow_rank_3(tmp_path)
-    for words, columns, rows in (([], "file,node,events", 4), (["--table=ranks"], "node,steps,step_us", 4),
+    for words, columns, rows in ((["--table=sources"], "file,node,events", 4), (["--table=ranks"], "node,steps,step_us", 4),
                                  (["collectives"], "collective,communicator", 2), (["idle"], "node,device", 4),
                                  (["idle", "--table=streams"], "node,device,stream", 8)):
         done = profile(*words, "--format=csv")
@@ -470,6 +505,26 @@ def test_top_cuts_every_long_table_and_says_so(gpu_tracker, tmp_path):
             assert "Not shown: " in words(analysis, "--top=1") and "Not shown" not in words(analysis, "--all")
         assert "not_shown" not in json.loads(words(analysis, "--all", "--format=json"))
     assert all(len(rows) <= 3 for rows in json.loads(words("critical_path", "--top=1", "--format=json")).values() if isinstance(rows, list))
+
+
+def test_nodes_share_the_rows_asked_for(gpu_tracker, tmp_path):
+    """Rows of all ranks together go before those of ranks, of which there is one at least; a node alone has as many as asked for."""
+    for rank in range(4):
+        Rank(rank, steps=range(6)).write(tmp_path)
+
+    def rows(analysis, *options):
+        done = subprocess.run([gpu_tracker, "profile", analysis, tmp_path, "--format=json", *options], capture_output=True, check=True)
+        found = json.loads(done.stdout)
+        return {key: [row["node"] for row in table] for key, table in found.items() if isinstance(table, list)}, found.get("not_shown")
+
+    path, left_out = rows("critical_path", "--top=3")
+    assert path["steps"] == path["what_if"] == ["all ranks"] * 3 and len(path["critical_path"]) == 5
+    assert '27 of 30 rows of "Steps"' in left_out
+    for asked, of_each in ((3, 1), (6, 2), (12, 3)):
+        steps, left_out = rows("roles", f"--top={asked}")
+        assert steps["steps"] == [f"rank {rank}" for rank in range(4) for _ in range(of_each)]
+        assert f'{24 - 4 * of_each} of 24 rows of "Steps"' in left_out
+    assert len(rows("roles", "--top=3", "--node=rank 2")[0]["steps"]) == 3
 
 
 def test_the_time_of_the_traces_is_by_aligned_clocks(gpu_tracker, tmp_path):

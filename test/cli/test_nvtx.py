@@ -111,7 +111,7 @@ def test_somebody_elses_variable_is_kept(ranges):
 def test_by_hand(tmp_path):
     """Without a run around it; and where nothing can be written the program is as without a tool."""
     environment = {**os.environ, "NVTX_INJECTION64_PATH": str(LIBRARY)}
-    for folder, answer in ((tmp_path, "1"), ("/nonexistent", "0"), ("/proc/self", "0"), (None, "0")):
+    for folder, answer in ((tmp_path, "1"), ("/dev/null/x", "0"), ("/proc/self", "0"), (None, "0")):
         if folder:
             environment["GPU_TRACKER_BLOCKS"] = str(folder)
         else:
@@ -156,6 +156,9 @@ def test_library_missing(gpu_tracker, tmp_path):
     done = subprocess.run([alone, "run", "--tf=run.sqlite", "--blocks-from=nvtx", "--", "touch", "started"], cwd=tmp_path,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 125 and done.stderr.count("\n") == 1 and "lib/gpu-tracker/libgputracker-blocks.so" in done.stderr
+    assert "a program that was copied alone does without" in done.stderr
+    rows = json.loads(subprocess.run([alone, "doctor", "-f", "json"], capture_output=True, text=True, check=True).stdout)["sources"]
+    assert [row["state"] for row in rows if row["source"] == "blocks: nvtx"] == ["absent"]
     assert [path.name for path in tmp_path.iterdir()] == ["gpu-tracker"]
 
 

@@ -6,9 +6,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from patience import wait_until
 
 FIXTURE = pathlib.Path(__file__).resolve().parents[1] / "fixture"
 TRACE = FIXTURE / "traces/torch.json.gz"
@@ -95,9 +95,11 @@ def test_code_blocks_are_collected(old, gpu_tracker):
 
 def test_attach_ends_with_the_process(launcher, gpu_tracker, tmp_path):
     """Not at once, for nothing tells of the end, but at the next sample."""
-    with subprocess.Popen(["sleep", "0.3"]) as job:
-        tracker = subprocess.Popen([launcher, gpu_tracker, "attach", "--sleep-time", "0.1", "-o", "a.json", str(job.pid)],
+    with subprocess.Popen(["sleep", "600"]) as job:
+        tracker = subprocess.Popen([launcher, gpu_tracker, "attach", "--sleep-time", "0.1", "-o", "a.json", "--tf", "a.csv", str(job.pid)],
                                    cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        wait_until((tmp_path / "a.csv").exists)
+        job.kill()
         job.wait()
         _, errors = tracker.communicate(timeout=60)
     assert tracker.returncode == 0, errors
@@ -171,9 +173,7 @@ def samplers(folder):
 def test_the_sampler_ends_with_its_caller(launcher, tmp_path):
     with subprocess.Popen([launcher, sys.executable, "-c", ORPHAN], cwd=tmp_path, start_new_session=True) as caller:
         assert caller.wait(60) == 0
-        deadline = time.monotonic() + 30
-        while samplers(tmp_path) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        left = samplers(tmp_path)
-        os.killpg(caller.pid, signal.SIGKILL)
-    assert not left
+        try:
+            wait_until(lambda: not samplers(tmp_path))
+        finally:
+            os.killpg(caller.pid, signal.SIGKILL)

@@ -1,7 +1,9 @@
 """What profile and timeline are given: files that would be written over, that cannot be read, that stand there twice, and filters
 that leave nothing."""
 import bz2
+import csv
 import gzip
+import io
 import json
 import lzma
 import os
@@ -40,9 +42,9 @@ def traces():
 
 @pytest.fixture
 def report(cli):
-    def run(*words):
+    def run(*words, status=0):
         done = cli("profile", *words, "--format=json")
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == status, done.stderr
         return json.loads(done.stdout)
     return run
 
@@ -138,10 +140,10 @@ def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
     (["operators", "--select", "nomatch"], 'matches "nomatch"'),
     (["steps", "--start", "+1000"], "times from start to end"),
     (["operators", "--unit", "step", "--start", "7"], "steps from start to end"),
-    (["steps", "--phase", "TRAIN"], "no phase 'TRAIN': there are ProfilerStep"),
+    (["steps", "--phase", "TRAIN"], "no phase 'TRAIN': there is ProfilerStep"),
 ])
 def test_a_filter_that_matches_nothing_is_named(report, job, words, naming):
-    assert naming in report(*words, "traces")["reason"]
+    assert naming in report(*words, "traces", status=4)["reason"]
     assert "reason" not in report("steps", "--phase", "ProfilerStep", "--node", "1", "--start", "+0", "traces")
 
 
@@ -158,7 +160,7 @@ def test_a_mistyped_analysis_leads_on(refused, job, words, naming):
 
 def test_negative_durations_are_damage(report, tmp_path):
     write(tmp_path / "a.json", 0, event("kernel", "gemm", 0, -50), event("kernel", "gemm", 1000, -50))
-    found = report("a.json")
+    found = report("a.json", status=4)
     assert found["findings"] == []
     assert "2 events or samples lost" in found["damaged"] and "duration is negative: gemm" in found["damaged"]
 
@@ -167,15 +169,48 @@ def test_damage_without_lost_events_is_not_counted_as_none(report, tmp_path):
     (tmp_path / "text.json").write_text('{"traceEvents": [1, "a", null]}')
     (tmp_path / "cut.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1}')
     for name in ("text.json", "cut.json"):
-        found = report(name)
+        found = report(name, status=4 if name == "text.json" else 0)
         assert "damaged" in found and ": 0 " not in found["damaged"] and found["sources"][0]["trouble"]
 
 
 @pytest.mark.parametrize("text", ['{"traceEvents": []}', "[]"])
-def test_a_trace_without_events_says_so(report, tmp_path, text):
+def test_a_trace_without_events_says_so(cli, report, tmp_path, text):
     (tmp_path / "a.json").write_text(text)
-    found = report("a.json")
-    assert found["sources"][0]["trouble"] == "no events" and found["not_known"].startswith("there are no events in what was read")
+    found = report("a.json", status=4)
+    assert found["sources"][0]["trouble"] == "no events" and found["findings"] == []
+    for words in ([], ["kernels"], ["functions"], ["diff", "a.json"]):
+        done = cli("profile", *words, "a.json")
+        assert done.stdout == "Nothing to tell: there are no events, samples or functions in a.json\n" and done.returncode == 4
+        assert cli("profile", *words, "a.json", "-f", "json").stderr.endswith("samples or functions in a.json\n")
+    done = cli("profile", "-o", "page.html", "a.json")
+    assert done.returncode == 4 and "no events" in done.stderr and "no events" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("analysis", [[], ["collectives"], ["kernels"], ["operators"], ["critical_path"], ["advice"]])
+def test_a_node_that_is_not_there_is_one_sentence(cli, report, job, analysis):
+    sentence = "no node 'rank1': there are rank 0, rank 1"
+    for form in ([], ["--format=summary"]):
+        done = cli("profile", *analysis, "traces", "--node=rank1", *form)
+        assert (done.stdout, done.stderr, done.returncode) == (f"Nothing to tell: {sentence}\n", "", 4)
+    found = report(*analysis, "traces", "--node=rank1", status=4)
+    assert found.pop("reason") == sentence and not any(found[table] for table in found if table != "sources")
+
+
+def test_a_node_is_called_as_tables_call_it(report, tmp_path):
+    """A file that names no node is one by its path."""
+    for name in ("one.json", "two.json"):
+        (tmp_path / name).write_text(json.dumps([event("cpu_op", "aten::mm", 0, 10)]))
+    assert [row["node"] for row in report("operators", "one.json", "two.json", "--node=one.json")["operators"]] == ["one.json"]
+    assert [row["node"] for row in report("one.json", "two.json", "--node=two.json")["ranks"]] == ["two.json"]
+    assert report("one.json", "two.json", "--node=0", status=4)["reason"] == "no node '0': there are one.json, two.json"
+
+
+def test_csv_of_a_job_is_its_findings(cli, report, traces):
+    done = cli("profile", traces / "torch.json.gz", "--format=csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["advice"] for row in rows] == [row["advice"] for row in report(traces / "torch.json.gz")["findings"]] != []
+    assert "--table sources" in done.stderr and "--table ranks" in done.stderr and "--table findings" not in done.stderr
+    assert cli("profile", traces / "torch.json.gz", "--format=csv", "--table=ranks").stdout.startswith("node,steps,step_us")
 
 
 def test_a_peak_without_its_unit_is_doubted(report, job):
@@ -214,11 +249,6 @@ def test_equal_intervals_nest_alike_after_a_merge(cli, report, tmp_path):
     for name in ("pairs.json", "merged.json"):
         rows = {row["name"]: row["self_us"] for row in report("operators", name)["operators"]}
         assert rows == {"z_outer": 0, "a_inner": 10}, name
-
-
-def test_no_events_is_no_verdict(report, tmp_path):
-    (tmp_path / "none.json").write_text("[]")
-    assert report("none.json")["reason"].startswith("not known: there are no events")
 
 
 def test_nearly_equal_steps_have_nearly_one_colour(cli, tmp_path):

@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -134,7 +135,7 @@ def warnings(done):
 
 
 def test_functions_are_blocks(python, blocks, tmp_path):
-    """Where generators are dropped in their middle, as zip does, only 3.12 tells their end."""
+    """Where generators are dropped in their middle, as zip does, 3.13 does not tell their end."""
     program = write(tmp_path / "train.py", PROGRAM)
     done, found = blocks([python, program], "--python-blocks", PATTERN)
     assert done.returncode == 0 and warnings(done) == [], done.stderr
@@ -143,9 +144,48 @@ def test_functions_are_blocks(python, blocks, tmp_path):
     if "/3.8" in python or "/3.10" in python:  # whose code objects do not know in what they are nested
         begun["nested.within"] = begun.pop("within", 0) or 1
     assert begun == FOUND
-    assert all(ended == started for name, (started, ended) in found.items() if name != "train.numbers")
+    assert all(ended == started for name, (started, ended) in found.items() if name != "train.numbers" or "3.13" not in python)
     has_monitoring = "3.12" in python or "3.13" in python
     assert ("0.2 us slower" in done.stderr) == (not has_monitoring)
+
+
+THROWN = """
+import asyncio, contextlib
+@contextlib.contextmanager
+def fails(): yield
+@contextlib.contextmanager
+def holds():
+    try: yield
+    finally: pass
+def stubborn():
+    try: yield 1
+    except KeyError: yield None
+    yield 3
+async def waits(): await asyncio.sleep(60)
+async def main():
+    task = asyncio.ensure_future(waits())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+for i in range(5):
+    with contextlib.suppress(ValueError), fails(), holds():
+        if i < 3: raise ValueError
+steps = stubborn()
+print(next(steps), steps.throw(KeyError), list(steps))
+closed = stubborn()
+next(closed)
+closed.close()
+dropped = stubborn()
+next(dropped)
+del dropped
+asyncio.run(main())
+"""
+
+
+def test_generators_that_an_exception_leaves(python, blocks, tmp_path):
+    done, found = blocks([python, write(tmp_path / "train.py", THROWN)], "--python-blocks=fails|holds|stubborn|waits")
+    assert done.stdout == "1 None [3]\n" and warnings(done) == []
+    assert found == {"train.fails": [5, 5], "train.holds": [5, 5], "train.stubborn": [3, 3], "train.waits": [1, 1]}
 
 
 RECURSION = """
@@ -202,17 +242,18 @@ def test_a_pattern_that_matched_nothing(python, blocks, tmp_path):
     assert "'train.steps'; the nearest are train.step, " in line
 
 
-@pytest.mark.parametrize("pattern, place", [("a(b", 2), ("ab[c", 3), ("ok|*(", 4), ("a\\", 2)])
+@pytest.mark.parametrize("pattern, place", [("a(b", 2), ("ab[c", 3), ("ok|*(", 4), ("a\\", 2), (r"[\d[:alpha:]]\w\.a\d+", 19)])
 def test_a_pattern_that_is_none(refused, pattern, place):
     line = refused(2, pattern, "run", "--tf=run.csv", "--python-blocks=f", "--python-blocks", pattern, "--", "touch", "started")
     assert line.endswith(f"at character {place}")
 
 
-@pytest.mark.parametrize("option", ["--blocks-domains=x", "--blocks-names=x", "--blocks-most=5"])
-def test_a_choice_among_no_ranges(refused, option):
+@pytest.mark.parametrize("option, other", [("--blocks-domains=x", "--python-blocks=f"), ("--blocks-names=x", "--python-blocks=f"),
+                                           ("--blocks-most=5", "--blocks")])
+def test_a_choice_among_no_ranges(refused, option, other):
     name = option.partition("=")[0]
     said = f"{name}: it chooses among the ranges of --blocks-from"
-    refused(2, said, "run", "--tf=run.csv", "--python-blocks=f", option, "--", "touch", "started")
+    refused(2, said, "run", "--tf=run.csv", other, option, "--", "touch", "started")
 
 
 def test_blocks_are_kept_with_a_file(refused):
@@ -249,14 +290,15 @@ def test_a_sitecustomize_of_the_programs_own(python, blocks, tmp_path):
 
 
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.7"])
-def test_a_python_that_is_too_old(blocks, version):
+@pytest.mark.parametrize("option", ["--python-blocks=f", "--blocks-from=torch"])
+def test_a_python_that_is_too_old(blocks, version, option):
     path = interpreter(version)
     if not path:
         pytest.skip(f"there is no Python {version}")
-    done, found = blocks([path, "-c", "print(1)"], "--python-blocks=f")
+    done, found = blocks([path, "-c", "print(1)"], option)
     assert done.returncode == 0 and done.stdout == "1\n" and not found
     [line] = warnings(done)
-    assert f"in Python {version}." in line and "3.8 or later" in line
+    assert f"in Python {version}." in line and "nothing becomes a block" in line and "3.8 or later" in line and option.split("=")[0] in line
 
 
 def test_one_that_fails_is_told_as_ever(blocks, tmp_path):
@@ -285,7 +327,9 @@ def test_profilers_and_debuggers_inside(python, blocks, tmp_path):
     done, found = blocks([python, program], "--python-blocks=step")
     assert done.returncode == 0 and done.stdout == "1 True True\n"
     assert found["train.step"][0] == found["train.step"][1] >= 1
-    if "3.12" in python or "3.13" in python:
+    has_monitoring = "3.12" in python or "3.13" in python
+    assert ("has set a profile function of its own" in done.stderr) == (not has_monitoring)
+    if has_monitoring:
         assert found == {"train.step": [3, 3]}
 
 
@@ -315,6 +359,38 @@ def test_a_module_as_a_program(python, blocks, tmp_path):
     for words, name in ((["-m", "package"], "package.f"), (["-m", "package.sub"], "package.sub.f"), (["package"], "package.f")):
         done, found = blocks([python, *words], "--python-blocks", name.replace(".", r"\."))
         assert warnings(done) == [] and found == {name: [1, 1]}
+
+
+LARGE = """
+import resource, sys
+def f(): pass
+f()
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+for _ in range(999): f()
+"""
+
+
+def test_blocks_that_found_no_room(python, blocks, tmp_path):
+    done, found = blocks([python, write(tmp_path / "train.py", LARGE)], "--python-blocks=train.f")
+    [line] = warnings(done)
+    lost = re.search(r"(\d+) calls of blocks of process \d+ were not kept: \S+\.csv: File too large$", line)
+    assert found["train.f"][1] + int(lost[1]) == 1000 and 1 < found["train.f"][1] < 100
+
+
+def test_functions_at_the_end_of_a_program(python, blocks, tmp_path):
+    program = write(tmp_path / "train.py", """
+        import atexit
+        class Model:
+            def __del__(self): deleted()
+        def deleted(): pass
+        def ended(): pass
+        model = Model()
+        atexit.register(ended)
+        """)
+    done, found = blocks([python, program], r"--python-blocks=.*\.(ended|deleted)")
+    assert warnings(done) == [] and found == {"train.ended": [1, 1], "train.deleted": [1, 1]}
+    done, found = blocks([python, "-c", "import atexit\ndef ended(): pass\natexit.register(ended)"], "--python-blocks=.*ended")
+    assert found == {"__main__.ended": [1, 1]}
 
 
 def test_marks_of_the_program_lie_in_the_same_file(blocks, tmp_path):
@@ -377,6 +453,56 @@ def test_marks_of_torch(python, blocks, tmp_path):
     assert found == {"enumerate(DataLoader)#_Single.__next__": [9, 9], "Optimizer.step#Adam.step": [18, 18], "fails": [3, 3]}
 
 
+TRACED = """
+import sys, traceback, warnings
+files = set()
+def trace(frame, event, argument):
+    files.add(frame.f_code.co_filename)
+    return trace
+sys.settrace(trace)
+try: from torch.autograd import profiler
+except ImportError: sys.settrace(None); traceback.print_exc()
+else:
+    with profiler.record_function("marked"): pass
+    sys.settrace(None)
+    print(*sorted(name for name in files if name[0] != "<"), sep=chr(10))
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_tracers_and_tracebacks_see_nothing(python, blocks, tmp_path, fails):
+    write(tmp_path / "torch" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "__init__.py", "")
+    late = "import warnings\nwarnings.warn('late', stacklevel=2)\n"
+    write(tmp_path / "torch" / "autograd" / "profiler.py", late + TORCH + ("\nimport no_such_module" if fails else ""))
+    program = write(tmp_path / "traced.py", TRACED)
+    alone = subprocess.run([python, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True)
+    assert "traced.py" in alone.stdout + alone.stderr and "UserWarning: late" in alone.stderr
+    done, found = blocks([python, program], "--blocks-from=torch")
+    assert done.stdout == alone.stdout and ("marked" in found) == (not fails)
+    assert done.stderr.startswith(alone.stderr) and "sitecustomize" not in done.stderr and "hooks" not in done.stderr
+
+
+def test_marks_and_calls_that_are_left_out(python, blocks, tmp_path):
+    write(tmp_path / "torch" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "__init__.py", "")
+    write(tmp_path / "torch" / "autograd" / "profiler.py", TORCH)
+    program = write(tmp_path / "train.py", """
+        from torch.autograd import profiler
+        def called():
+            for name in "forward", "backward":
+                with profiler.record_function(name): pass
+        for _ in range(20): called()
+        """)
+    done, found = blocks([python, program], "--blocks-from=torch", "--blocks-names=forw")
+    assert found == {"forward": [20, 20]} and done.stderr == ""
+    assert blocks([python, program], "--blocks-from=torch", "--blocks-domains=NCCL")[1] == {}
+    done, found = blocks([python, program], "--python-blocks=called", "--blocks-from=torch", "--blocks-most=10", "--blocks-names=back")
+    assert found == {"train.called": [5, 5], "backward": [5, 5]} and "30 further ranges of process " in done.stderr
+    done, found = blocks([python, program], "--python-blocks=called", "--blocks-most=7")
+    assert found == {"train.called": [7, 7]} and "13 further ranges of process " in done.stderr
+
+
 def test_marks_of_other_frameworks(blocks, tmp_path):
     for package in ("jax", "jax/_src", "tensorflow", "tensorflow/python", "tensorflow/python/profiler", "lightning", "lightning/pytorch",
                     "lightning/pytorch/profilers"):
@@ -398,20 +524,41 @@ def test_marks_of_other_frameworks(blocks, tmp_path):
         """)
     write(tmp_path / "lightning/pytorch/profilers/profiler.py", """
         import contextlib
-        class Profiler:
+        from abc import ABC, abstractmethod
+        class Profiler(ABC):
+            @abstractmethod
+            def start(self, action_name): pass
+            @abstractmethod
+            def stop(self, action_name): pass
             @contextlib.contextmanager
-            def profile(self, action_name): yield action_name
+            def profile(self, action_name):
+                try:
+                    self.start(action_name)
+                    yield action_name
+                finally: self.stop(action_name)
         """)
     program = write(tmp_path / "train.py", """
         from jax._src.profiler import StepTraceAnnotation, TraceAnnotation
         from tensorflow.python.profiler.trace import Trace
         from lightning.pytorch.profilers.profiler import Profiler
         with TraceAnnotation("annotated"), StepTraceAnnotation("step", step_num=3), Trace("traced", _r=1): pass
-        with Profiler().profile("run_training_batch") as action: print(action)
+        class PassThrough(Profiler):
+            def start(self, action_name): pass
+            def stop(self, action_name): pass
+        class Own(PassThrough):
+            def start(self, action_name): super().start(action_name)
+        try: Profiler()
+        except TypeError: print("abstract")
+        for profiler in PassThrough(), Own():
+            profiler.start("train_dataloader_next")
+            with profiler.profile("run_training_batch") as action: print(action)
+            profiler.stop("train_dataloader_next")
+            profiler.stop("never began")
         """)
     done, found = blocks([sys.executable, program], "--blocks-from=jax,tensorflow,lightning")
-    assert done.returncode == 0 and (done.stdout, done.stderr) == ("run_training_batch\n", "")
-    assert found == {name: [1, 1] for name in ("annotated", "step", "traced", "run_training_batch")}
+    assert done.returncode == 0 and (done.stdout, done.stderr) == ("abstract\n" + 2 * "run_training_batch\n", "")
+    assert found == {**{name: [1, 1] for name in ("annotated", "step", "traced")},
+                     **{name: [2, 2] for name in ("run_training_batch", "train_dataloader_next")}}
 
 
 def test_a_framework_that_nobody_imported(blocks):

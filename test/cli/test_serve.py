@@ -110,11 +110,15 @@ def test_gzip_where_it_is_asked_for(serve):
         assert "Content-Encoding" not in headers and again == plain
 
 
+def job_is_filled(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") > 60e6
+
+
 def test_a_followed_process_has_its_figures_and_labels(serve):
     program = "import time; data = b'x' * 60_000_000\nwhile True: sum(range(10000))"
     with subprocess.Popen([sys.executable, "-c", program]) as job:
         try:
-            time.sleep(0.5)
+            wait_until(lambda: job_is_filled(job.pid))
             server = serve("--pid", str(job.pid), "--sleep-time", "0.1")
 
             def off_by():
@@ -186,9 +190,13 @@ def test_jobs_of_slurm_by_their_control_group(serve, tmp_path):
     assert values(families["gpu_tracker_job_ram_limit_bytes"]) == {of_job: 2e9}
     assert values(families["gpu_tracker_job_core_limit"]) == {of_job: 1.5}
     (job / "cpu.stat").write_text("usage_usec 3500000\nuser_usec 1\nsystem_usec 1\n")
-    time.sleep(0.1)
-    [sample] = server.families()["gpu_tracker_job_cpu_time_seconds"].samples
-    assert sample.value == 2.5 and sample.labels["host"] == "node7"
+
+    def sample():
+        [found] = server.families()["gpu_tracker_job_cpu_time_seconds"].samples
+        return found
+
+    wait_until(lambda: sample().value)
+    assert sample().value == 2.5 and sample().labels["host"] == "node7"
 
 
 def test_scrapes_share_a_sample(serve):
@@ -576,9 +584,10 @@ def test_signs_of_life_for_systemd(serve, tmp_path, name):
 def test_no_signs_of_life_where_nobody_asks_for_them(serve, tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(1)
+        manager.settimeout(120)
         serve(env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"})
         assert manager.recv(100) == b"READY=1"
+        manager.settimeout(0.6)
         with pytest.raises(TimeoutError):
             manager.recv(100)
 

@@ -78,7 +78,7 @@ def test_a_command_that_dies_of_it(gpu_tracker, tmp_path, name):
 @pytest.mark.parametrize("start", ["sh -c", "setsid sh -c", "sh -c '(eval \"$0\")'"])
 def test_a_signal_of_a_short_process_of_the_job_is_not_passed_back(gpu_tracker, tmp_path, start):
     """The sender lived between two samples. (One that has ended when the signal is read cannot be told from others.)"""
-    script = f"trap 'echo got it' USR1; sleep 0.5; {start} \"kill -USR1 $PPID; sleep 0.2\"; echo end"
+    script = f"trap 'echo got it' USR1; sleep 0.2; {start} \"kill -USR1 $PPID; sleep 0.6\"; echo end"
     line = [gpu_tracker, "run", "--disable-logs", "--st=60", "-o", "report.json", "--", "sh", "-c", script]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "end\n")
@@ -127,7 +127,8 @@ def wait_state(pid, wanted):
 
 def test_stop_signal_to_the_tracker_stops_and_continues_both(gpu_tracker, tmp_path):
     """As a shell's `kill -TSTP` and `kill -CONT` of the tracker alone."""
-    program = "import json, os, time; print(json.dumps({'ready': os.getpid()}), flush=True); time.sleep(1.2)"
+    program = "import json, os, time; print(json.dumps({'ready': os.getpid()}), flush=True)\n" \
+              "while not os.path.exists('go'): time.sleep(0.01)"
     job = Tracked([gpu_tracker, *START, sys.executable, "-c", program], tmp_path, process_group=0)
     job.tracker.send_signal(signal.SIGTSTP)
     wait_state(job.pid, "T")
@@ -135,6 +136,7 @@ def test_stop_signal_to_the_tracker_stops_and_continues_both(gpu_tracker, tmp_pa
     time.sleep(0.2)
     job.tracker.send_signal(signal.SIGCONT)
     wait_state(job.pid, "SRD")
+    (tmp_path / "go").touch()
     assert job.end()[0] == 0
 
 
@@ -164,7 +166,9 @@ def test_killed_tracker_leaves_the_command_alone(tracked):
 
 def test_sigchld_storm(gpu_tracker, tmp_path):
     """Many orphans that end at once are all reaped."""
-    script = "i=0; while [ $i -lt 200 ]; do (sleep 0.05 &) ; i=$((i+1)); done; sleep 0.4; ps --ppid $PPID -o stat= | grep -c Z"
+    script = "i=0; while [ $i -lt 200 ]; do (sleep 0.05 &) ; i=$((i+1)); done; " \
+             "n=0; while ps --ppid $PPID -o comm= | grep -q sleep && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done; " \
+             "ps --ppid $PPID -o stat= | grep -c Z"
     done = subprocess.run([gpu_tracker, *START, "sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120,
                           check=False)
     assert done.stdout == "0\n"

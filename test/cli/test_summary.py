@@ -1,4 +1,5 @@
 """What people see when a run has ended: a summary on standard error, and the whole report where they ask for it."""
+import contextlib
 import json
 import re
 import subprocess
@@ -32,9 +33,26 @@ def test_something_short_is_one_line(run):
     assert re.fullmatch(r"exit 0, [\d.]+ ms, [\d.]+ [kM]B", outcome)
 
 
-@pytest.mark.parametrize("status, words", [(3, "exit 3"), (143, "exit 143 (SIGTERM)")])
-def test_how_it_ended(run, status, words):
-    assert f"   {words}, " in run("--", "sh", "-c", f"exit {status}")
+@pytest.mark.parametrize("end, words", [("exit 3", "exit 3"), ("exit 132", "exit 132 (from a shell: SIGILL)"),
+                                        ("exit 250", "exit 250"), ("kill -ILL $$", "exit 132 (SIGILL)")])
+def test_how_it_ended(run, end, words):
+    assert f"   {words}, " in run("--", "sh", "-c", end)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "csv"])
+def test_an_exit_status_is_told_from_a_signal(run, cli, tmp_path, kind):
+    def told(name):
+        return json.loads(cli("report", "-f", "json", name).stdout)["run"]["ended_by_signal"]
+
+    run(f"--tf=own.{kind}", "--", "sh", "-c", "exit 132")
+    run(f"--tf=signal.{kind}", "--", "sh", "-c", "kill -ILL $$")
+    assert told(f"own.{kind}") is False and told(f"signal.{kind}") is True
+    assert "exit 132 (from a shell: SIGILL)" in cli("top", "--once", f"own.{kind}").stdout
+    assert "exit 132 (SIGILL)" in cli("top", "--once", f"signal.{kind}").stdout
+    if kind == "sqlite":
+        with contextlib.closing(sqlite3.connect(tmp_path / "own.sqlite")) as old, old:
+            old.execute("DELETE FROM outcome WHERE key = 'ended_by_signal'")
+        assert told("own.sqlite") is None
 
 
 def test_lines(run):
@@ -58,7 +76,7 @@ def test_shared_memory_is_no_part_above_the_whole(run):
 def test_without_a_recording_it_says_how_to_get_all_figures(run, cli):
     hint = "  all figures: with -o run.html or --tracking-file run.sqlite"
     assert run("--", "sleep", "0.4").splitlines()[-1] == hint
-    job = subprocess.Popen(["sleep", "0.4"])
+    job = subprocess.Popen(["sleep", "1.5"])
     said = cli("attach", str(job.pid)).stderr
     job.wait()
     assert f"\n{hint}\n" in said, said

@@ -15,7 +15,7 @@ import termios
 import time
 
 import pytest
-from patience import takes_signal, wait_until
+from patience import states_of_children, takes_signal, wait_until
 
 
 class Terminal:
@@ -37,6 +37,13 @@ class Terminal:
 
     def resize(self, columns, rows=24):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def foreground(self):
+        """The name of the process that leads the group which has the terminal."""
+        group, = struct.unpack("i", fcntl.ioctl(self.master, termios.TIOCGPGRP, bytes(4)))
+        with contextlib.suppress(OSError):
+            return pathlib.Path(f"/proc/{group}/comm").read_text().strip()
+        return None
 
     def send(self, text):
         os.write(self.master, text.encode())
@@ -64,7 +71,7 @@ class Terminal:
         end = time.monotonic() + seconds
         while time.monotonic() < end and (self.read(0.05) or self.process.poll() is None):
             pass
-        return self.process.wait(10)
+        return self.process.wait(100)
 
     def close(self):
         with contextlib.suppress(ProcessLookupError):
@@ -178,12 +185,12 @@ def test_bg_then_fg(shell, gpu_tracker):
 def test_a_background_job_that_reads_stops_until_fg(shell, gpu_tracker):
     shell.send(f"{gpu_tracker} run --disable-logs -o out -- sh -c 'read line; echo got $line' &\n")
     shell.expect(r"\$ ")
-    time.sleep(0.4)
+    wait_until(lambda: states_of_children(shell.process.pid) == ["T"])
     shell.send("\n")
     shell.expect("Stopped")
     shell.send("fg\n")
     shell.expect("gpu.tracker.*\r\n")
-    time.sleep(0.2)
+    wait_until(lambda: shell.foreground() == "gpu-tracker")
     shell.send("hello\n")
     shell.expect("got hello")
 
@@ -199,12 +206,12 @@ def test_a_command_that_stops_itself_gives_the_terminal_back(shell, gpu_tracker)
 def test_an_interactive_shell_inside(shell, gpu_tracker):
     shell.send(f"PS1='inner> ' {gpu_tracker} run --disable-logs -o out -- bash --norc --noprofile -i\n")
     shell.expect("inner> ")
-    shell.send("sleep 30\n")
-    time.sleep(0.3)
+    shell.send("sleep 300\n")
+    wait_until(lambda: shell.foreground() == "sleep")
     shell.send("\x03")
-    shell.expect("inner> ")
-    shell.send("sleep 30\n")
-    time.sleep(0.3)
+    shell.expect(r"\^C[\s\S]*inner> ")
+    shell.send("sleep 300\n")
+    wait_until(lambda: shell.foreground() == "sleep")
     shell.send("\x1a")
     shell.expect("Stopped")
     shell.send("kill %1; exit 6\n")

@@ -1,4 +1,6 @@
 """python -m gpu_tracker is the command."""
+import importlib.util
+import shutil
 import signal
 import subprocess
 import sys
@@ -38,3 +40,18 @@ def test_a_package_without_its_program(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu_tracker._program, "_candidates", lambda: [str(tmp_path)])
     with pytest.raises(SystemExit, match="^gpu-tracker: the gpu-tracker program is not installed"):
         __main__.main()
+
+
+def test_a_repaired_wheel_has_it_elsewhere(tmp_path):
+    """auditwheel moves a program there that needs shared libraries, and leaves a script for Python in its place."""
+    program = tmp_path / "libgputracker.scripts/gpu-tracker"
+    program.parent.mkdir()
+    program.symlink_to(gpu_tracker._program.find())
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/gpu-tracker").write_text("#!/usr/bin/python3\n")
+    (tmp_path / "gpu_tracker").mkdir()
+    copy = shutil.copy(gpu_tracker._program.__file__, tmp_path / "gpu_tracker")
+    spec = importlib.util.spec_from_file_location("_program", copy)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.find() == str(program)

@@ -18,16 +18,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def archives(tmp_path_factory):
     """(wheel, source archive): the archive of the working tree, and the wheel of the archive.
 
-    One file of each folder is compiled for it, all with TEST_LONG; the objects of the others are those that make compiled.
+    Of the library and of the program one file each is compiled for it, all with TEST_LONG; the other objects are those of make.
     """
     folder = tmp_path_factory.mktemp("dist")
     objects = folder / "objects"
     if not os.environ.get("TEST_LONG"):
-        for made in sorted(made for top in ("lib", "cli") for made in (ROOT / "build" / top).glob("**/*.o")):
-            link = objects / made.relative_to(ROOT / "build")
-            if not link.parent.exists():
-                link.parent.mkdir(parents=True)
-            else:
+        for top in "lib", "cli":
+            for made in sorted((ROOT / "build" / top).glob("**/*.o"))[1:]:
+                link = objects / made.relative_to(ROOT / "build")
+                link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(made)
     build(folder, "--sdist", ROOT)
     [source] = folder.glob("*.tar.gz")
@@ -63,8 +62,9 @@ def test_the_wheel_has_everything(archives):
     wanted = {f"gpu_tracker/{path.name}" for path in (ROOT / "python" / "gpu_tracker").glob("*.py*")}
     assert wanted | {"ipygpulogger.py", "gpu_tracker/_core.abi3.so", "gpu_tracker/py.typed", "gpu_tracker/_core.pyi"} <= set(names)
     assert any(name.endswith(".data/scripts/gpu-tracker") for name in names)
-    for placed in ("lib/gpu-tracker/libgputracker-blocks.so", "lib/gpu-tracker/gpu_tracker_hook.abi3.so",
-                   "share/gpu-tracker/python/sitecustomize.py", "share/gpu-tracker/carbon-intensity.csv"):
+    for placed in ("libexec/gpu-tracker/libgputracker-blocks.so", "libexec/gpu-tracker/gpu_tracker_hook.abi3.so",
+                   "share/gpu-tracker/python/sitecustomize.py", "share/gpu-tracker/carbon-intensity.csv",
+                   "share/gpu-tracker/grafana-dashboard.json"):
         assert any(name.endswith(f".data/data/{placed}") for name in names), placed
     assert any(name.endswith("entry_points.txt") for name in names)
 
@@ -112,11 +112,24 @@ USE = """
 """
 
 
-def test_the_original_in_the_same_environment_is_told(archives, tmp_path):
-    site = tmp_path / "site"
+@pytest.fixture(scope="module")
+def site(archives, tmp_path_factory):
+    """What pip install --target makes of the wheel."""
+    folder = tmp_path_factory.mktemp("site")
     words = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--no-index", "--no-deps"]
-    subprocess.run([*words, "--target", str(site), str(archives[0])], check=True)
+    subprocess.run([*words, "--target", str(folder), str(archives[0])], check=True)
+    return folder
 
+
+def test_a_folder_has_what_programs_load(site, tmp_path):
+    (tmp_path / "train.py").write_text("def step(): pass\nstep()\n")
+    words = "run", "-q", "--no-history", "--blocks-from=nvtx", "--python-blocks=step", "--tf=run.csv", "--", sys.executable, "train.py"
+    done = subprocess.run([site / "bin/gpu-tracker", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run.blocks.csv").read_text().count("train.step") == 2
+
+
+def test_the_original_in_the_same_environment_is_told(site):
     def said():
         command = [sys.executable, "-c", "import gpu_tracker; print(gpu_tracker.__file__)"]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(site)})

@@ -82,6 +82,17 @@ def test_a_filter_of_timelines_leaves_system_metrics_in(job):
     assert count(events, "X") == 1 and count(events, "C") == 88
 
 
+def test_a_filter_that_nothing_can_match_is_refused(job):
+    def events(wanted):
+        return read(MergedTimeline(job, wanted).merge_timeline(BASE, BASE + 10**6))
+
+    with pytest.raises(ValueError, match=r"'x\.json'.*pythontimeline\.json"):
+        events(["x.json"])
+    assert count(events("pythontimeline.json"), "X") == 20  # a text is one suffix
+    alone = events(["model_timeline.json"])  # as SMDebug, where the folder has none of a kind
+    assert count(alone, "X") == 0 and count(alone, "C") == 88
+
+
 def test_open_chooses_the_file(job, tmp_path):
     merge = MergedTimeline(job)
     merge.open(tmp_path / "here.json.gz")

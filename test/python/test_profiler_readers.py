@@ -41,6 +41,8 @@ def test_events_of_a_folder_are_as_smdebug_has_them(job):
     assert len(seconds) == 20 and not reader.get_events(0, 1)
     assert not reader.get_events(BASE, BASE + 10**6, file_suffix_filter=["horovod_timeline.json"])
     assert len(reader.get_events(BASE, BASE + 10**6, file_suffix_filter=["pythontimeline.json"])) == 20
+    assert len(reader.get_events(BASE, BASE + 10**6, file_suffix_filter="pythontimeline.json")) == 20
+    assert not reader.get_events(BASE, BASE + 10**6, file_suffix_filter=["7-algo-9_pythontimeline.json"])
     assert [len(reader.get_events_by_step(*bounds)) for bounds in ((0, 1), (1, 0), (0, 99))] == [4, 0, 0]
 
 

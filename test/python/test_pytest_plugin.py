@@ -1,6 +1,8 @@
 """The pytest plugin, in a pytest of its own."""
+import pathlib
 import re
 
+import gpu_tracker.pytest_plugin
 import pytest
 
 pytest_plugins = "pytester"
@@ -131,3 +133,18 @@ def test_a_wrong_marker_is_one_line(pytester):
     assert len(parts) == len(WRONG)
     for part, (_, naming) in zip(parts, WRONG):
         assert naming in part
+
+
+def test_the_original_over_our_files(pytester, monkeypatch):
+    """Installed after ours it replaces the package, and this plugin is still registered."""
+    package = pytester.mkpydir("gpu_tracker")
+    (package / "pytest_plugin.py").write_text(pathlib.Path(gpu_tracker.pytest_plugin.__file__).read_text())
+    pytester.makepyfile("import pytest\n@pytest.mark.gpu_tracker(max_ram=1)\ndef test_limited(): pass\ndef test_free(): pass")
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    sentence = "*gpu_tracker is another project's here, gpu-tracker, whose files are over those of libgputracker: pip uninstall both*"
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    done.assert_outcomes(failed=1, passed=1)
+    done.stdout.fnmatch_lines([sentence])
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--gpu-tracker")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([sentence])

@@ -99,6 +99,7 @@ struct gt_outcome recorder_outcome(int samples)
         .complete = true,
         .elapsed = 12.3456,
         .exit_status = 137,
+        .ending = GT_ENDED_BY_SIGNAL,
         .own_cpu_time = 0.25,
         .slowest_sample = NAN,
         .samples = (uint64_t)samples,

@@ -147,6 +147,7 @@ static void check_outcome(const struct gt_outcome *read, int samples, bool has_p
     assert_true(read->complete);
     assert_true(read->elapsed == written.elapsed && read->own_cpu_time == 0.25 && isnan(read->slowest_sample));
     assert_int_equal(read->exit_status, 137);
+    assert_int_equal(read->ending, GT_ENDED_BY_SIGNAL);
     assert_int_equal(read->samples, samples);
     assert_int_equal(read->missed, 2);
     assert_int_equal(read->dropped, 0);

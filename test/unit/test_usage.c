@@ -340,6 +340,7 @@ static void counters_are_those_of_the_whole_run(void **state)
     assert_number(report, "processes.started", 3);
     assert_number(report, "page_faults.minor", NAN);
     assert_number(report, "run.exit_status", 137);
+    assert_null(gt_node_text(node_at(report, "run.ended_by_signal"))); /* recordings of before have no word of it */
     assert_number(report, "tracker.core_percent", 0.2);
     assert_number(report, "tracker.samples", 2);
     assert_true(gt_node_flag_bits(node_at(report, "page_faults")) & GT_ONLY_DATA);

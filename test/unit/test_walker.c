@@ -358,8 +358,8 @@ static void still_page_frames_are_walked_less_often(void **state)
 {
     (void)state;
     struct live live;
-    /* Enough memory for what the kernel counts late to stay below a hundredth. */
-    assert_true(begin_live(&live, COPY_ON_WRITE, 32, NULL));
+    /* Enough memory for what the kernel counts late to stay below a hundredth, and little of files. */
+    assert_true(begin_live(&live, DISJOINT_WRITES, 32, NULL));
     live.walk_ns = GT_SECOND / 1000;
     bool has_frames = !strcmp(gt_walker_method(live.walker), "unique page frames");
     uint64_t walks = 1;
@@ -382,6 +382,18 @@ static void still_page_frames_are_walked_less_often(void **state)
     assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, walks += !has_frames);
     live.now += 5 * GT_SECOND;
     assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, ++walks);
+    end_live(&live);
+}
+
+static void still_files_are_walked_more_often(void **state)
+{
+    (void)state;
+    struct live live;
+    assert_true(begin_live(&live, COPY_ON_WRITE, 16, NULL));
+    live.walk_ns = GT_SECOND / 1000;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, 1);
+    live.now += 3 * GT_SECOND;
+    assert_int_equal(apply(&live, PATIENCE_S * GT_SECOND).walks, 2);
     end_live(&live);
 }
 
@@ -463,6 +475,7 @@ int main(void)
         cmocka_unit_test(the_default_is_right),
         cmocka_unit_test(walks_keep_their_pauses),
         cmocka_unit_test(still_page_frames_are_walked_less_often),
+        cmocka_unit_test(still_files_are_walked_more_often),
         cmocka_unit_test(a_new_process_is_walked_alone_at_once),
         cmocka_unit_test(no_patience_no_delay),
         cmocka_unit_test(sums_of_resident_sets_need_no_walk),

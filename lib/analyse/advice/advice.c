@@ -25,10 +25,18 @@
 
 static const double LEAST = 5;
 
+bool gt_advice_names_node(const char *matter)
+{
+    return strncmp(matter, "%s: ", 4) == 0;
+}
+
 bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see, const char *format, ...)
 {
     va_list list;
-    adviser->minor += gain.percent > 0 && gain.percent < LEAST;
+    va_start(list, format);
+    bool is_shown = !gt_advice_names_node(format) || gt_analysis_shows_name(adviser->input, va_arg(list, const char *));
+    va_end(list);
+    adviser->minor += is_shown && gain.percent > 0 && gain.percent < LEAST;
     if (gain.percent < LEAST || adviser->status < 0)
         return false;
     struct gt_advice *advice = GT_GROW_LIST(adviser, advice);
@@ -36,7 +44,7 @@ bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
         adviser->status = -ENOMEM;
         return false;
     }
-    *advice = (struct gt_advice){.gain = gain, .see = see, .matter = format};
+    *advice = (struct gt_advice){.gain = gain, .see = see, .matter = format, .is_hidden = !is_shown};
     va_start(list, format);
     if (vasprintf(&advice->sentence, format, list) < 0) {
         adviser->status = -ENOMEM;
@@ -210,13 +218,16 @@ static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct p
     if (most >= 0)
         snprintf(workers, sizeof workers,
                  most ? " with %d workers" : " without workers, in the training process itself", most);
+    double late = fmin(gt_advice_blamed(adviser, node, GT_LOSS_LOADING), waits);
+    waits -= late;
     gain = gt_gain_of_rank(adviser, node, waits);
     struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, node}, part_of_it = loss;
     part_of_it.detail = GT_LOSS_OF_PART;
     if (next->count && !has_gpu_work(adviser->input, node)) {
         bool told = gt_advise(adviser, gain, "dataloader",
-                              "%s: %.0f %% of the time waiting for data, %s in the median of %zu fetches%s: %s", name,
-                              gt_gain_of(waits, whole).percent, GT_TIME_WORDS(next->median), next->count, workers,
+                              "%s: %.0f %% of the time waiting for data%s, %s in the median of %zu fetches%s: %s", name,
+                              gt_gain_of(waits, whole).percent, late > 0 ? " (what makes the others wait apart)" : "",
+                              GT_TIME_WORDS(next->median), next->count, workers,
                               most == 0 ? "load in workers (num_workers)" : "more workers, or a faster source");
         gt_advice_is(adviser, told, loss);
     }
@@ -613,13 +624,14 @@ static bool is_of_same(const struct gt_loss *x, const struct gt_loss *y)
 }
 
 /* What findings with more detail tell of a loss, in percent: of a rank the greatest, of the job the mean over ranks; what a rank
- * makes the others wait is of all of them. */
+ * makes the others wait is of all of them, and has been taken out of what its devices lose. */
 static double told_in_detail(const struct gt_adviser *adviser, const struct gt_loss *loss)
 {
     double most = 0, sum = 0;
     for (size_t i = 0; i < adviser->count; i++) {
         const struct gt_advice *advice = &adviser->advice[i];
-        if (advice->loss.detail <= loss->detail || !is_of_same(loss, &advice->loss))
+        bool is_apart = advice->loss.detail == GT_LOSS_OF_STRAGGLER && loss->detail == GT_LOSS_OF_DEVICE;
+        if (advice->loss.detail <= loss->detail || is_apart || !is_of_same(loss, &advice->loss))
             continue;
         bool is_of_all = loss->node != GT_TRACE_NONE || advice->loss.detail == GT_LOSS_OF_STRAGGLER;
         double percent = advice->gain.percent;
@@ -629,8 +641,8 @@ static double told_in_detail(const struct gt_adviser *adviser, const struct gt_l
     return fmax(most, sum);
 }
 
-/* A finding is no other loss while those with more detail tell of half of it. */
-static void drop_repeated(struct gt_adviser *adviser)
+/* A finding is no other loss while those with more detail tell of half of it. What is of other nodes than that asked for goes, too. */
+static void drop_untold(struct gt_adviser *adviser)
 {
     enum { HALF = 2 };
     size_t kept = 0;
@@ -640,7 +652,7 @@ static void drop_repeated(struct gt_adviser *adviser)
         advice->is_repeated = is_told;
     }
     for (size_t i = 0; i < adviser->count; i++) {
-        if (adviser->advice[i].is_repeated)
+        if (adviser->advice[i].is_repeated || adviser->advice[i].is_hidden)
             free(adviser->advice[i].sentence);
         else
             adviser->advice[kept++] = adviser->advice[i];
@@ -653,7 +665,7 @@ int gt_advise_all(struct gt_adviser *adviser)
     adviser->status = find_ranks(adviser);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
-    drop_repeated(adviser);
+    drop_untold(adviser);
     if (adviser->count)
         qsort(adviser->advice, adviser->count, sizeof *adviser->advice, compare);
     return adviser->status;
@@ -666,6 +678,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
     free(adviser->advice);
     gt_spans_release(&adviser->drained);
     gt_spans_release(&adviser->awaited);
+    free(adviser->blame);
     free(adviser->held);
     free(adviser->rank);
     free(adviser->time);
@@ -699,6 +712,8 @@ const struct gt_analysis gt_analysis_advice = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .compares = true,
     .of_calls = true,
+    .of_selected = true,
     .build = build,
 };

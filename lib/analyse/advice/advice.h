@@ -46,6 +46,13 @@ struct gt_advice {
     const char *matter; /* the format of the sentence: the same on all nodes */
     char *sentence;
     bool is_repeated; /* others tell of the same loss in more detail */
+    bool is_hidden;   /* it is of a node that is not shown */
+};
+
+/* Why a rank keeps others waiting is told with it, and of the rank itself only what goes beyond that. */
+struct gt_blame {
+    struct gt_loss loss;
+    double ns; /* what the rank has of it more than the others, on each GPU */
 };
 
 /* What holds the steps of a rank, or (node GT_TRACE_NONE) those of all ranks: ns of their critical paths. */
@@ -64,6 +71,8 @@ struct gt_adviser {
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
     struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
     struct gt_spans awaited; /* exposed communication that is told as waiting for late ranks: as above */
+    struct gt_blame *blame;
+    size_t blame_count, blame_capacity;
     struct gt_held_steps *held;
     size_t held_count, held_capacity;
     int status; /* negative errno of what failed; rules do nothing then */
@@ -72,16 +81,24 @@ struct gt_adviser {
 /* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
 __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser, struct gt_gain gain, const char *see,
                                                      const char *format, ...);
+/* Returns true for the format of sentences that begin with their node. */
+bool gt_advice_names_node(const char *matter);
 /* Says what loss the last sentence is of; `told` is what gt_advise returned for it. */
 void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
 /* Returns the time of a device in adviser->drained or adviser->awaited; 0: none. */
 double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device);
+/* Returns the ns of a loss of a node that are told of it as of a straggler. */
+double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind);
 double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);
 /* Is a rank late in most steps, by a good part of what that costs in all? */
 bool gt_advice_is_steady(struct gt_numbers *lateness, double cost);
 /* Returns how few of the steps hold GT_FEW_HOLD percent of its lateness. */
 enum { GT_FEW_HOLD = 90 };
 size_t gt_advice_few(struct gt_numbers *lateness);
+/* Writes " (41 % of that in aten::item)", of the time in which the GPUs of a node wait for the host; nothing where they do not. */
+struct gt_host_waits;
+void gt_advice_waits_in(const struct gt_adviser *adviser, const struct gt_host_waits *waits, uint32_t node, char *text,
+                        size_t size);
 /* Returns what stands before a device: those of some tools' traces are named "GPU 0", others have numbers. */
 const char *gt_advice_gpu(const char *device);
 /* Returns true where an event of the node, a place, has a name with `part` in it: what is there is not recommended. */

@@ -141,17 +141,21 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
     adviser->status = find_gaps(adviser, waiting, from, to, &gaps);
     struct drained drained = sum_gaps(&gaps);
     double whole = (double)gt_analysis_recorded(adviser->input, first->key[0], first->start, last->end);
+    double late = fmin(gt_advice_blamed(adviser, first->key[0], GT_LOSS_HOST), (double)drained.idle);
+    double idle = (double)drained.idle - late;
     const char *operator= gt_analysis_text(adviser->input, drained.operator);
     const char *device = gt_gpu_device(adviser->input, first);
     struct gt_buffer most = {0};
     if (operator)
         gt_buffer_printf(&most, ", %.0f %% of it after %s",
                          gt_percent((double)drained.most, (double)drained.idle), operator);
+    if (late > 0)
+        gt_buffer_text(&most, ", apart from what makes the others wait");
     bool is_told = gt_advise(
-        adviser, gt_gain_of_gpu(adviser, (double)drained.idle, first), "api, idle",
+        adviser, gt_gain_of_gpu(adviser, idle, first), "api, idle",
         "%s: %s%s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
         gt_analysis_text(adviser->input, first->key[0]), gt_advice_gpu(device), device, GT_TIMES(drained.count),
-        gt_percent((double)drained.idle, whole), most.data ? most.data : "");
+        gt_percent(idle, whole), most.data ? most.data : "");
     if (is_told)
         adviser->status = gt_spans_add(
             &adviser->drained, (struct gt_keyed_span){.key = {first->key[0], first->key[1]}, .end = drained.idle});

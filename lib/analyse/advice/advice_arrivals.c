@@ -7,10 +7,13 @@
 #include "analyse/advice/advice.h"
 #include "analyse/trace/time_words.h"
 #include "analyse/trace/collectives.h"
+#include "analyse/trace/dataloader.h"
 #include "analyse/trace/gpu.h"
+#include "analyse/trace/host_waits.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
 #include "base/buffer.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 struct straggler {
@@ -40,10 +43,19 @@ static const struct {
     {GT_RANK_KERNEL, GT_LOSS_OTHER, "its kernels are %.0f %% slower (on average %s, the others' %s)"},
     {GT_RANK_LOADING, GT_LOSS_LOADING,
      "its GPU waits for the data loader for %.0f %% of the time, the others' for %.0f %%"},
-    {GT_RANK_HOST, GT_LOSS_HOST, "its GPU waits for the host for %.0f %% of the time, the others' for %.0f %%"},
+    {GT_RANK_HOST, GT_LOSS_HOST, "its GPU waits for the host for %.0f %% of the time%s, the others' for %.0f %%"},
 };
 
 static const double TELLING = 5; /* percent */
+
+double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind)
+{
+    double ns = 0;
+    for (size_t i = 0; i < adviser->blame_count; i++)
+        if (adviser->blame[i].loss.kind == kind && adviser->blame[i].loss.node == node)
+            ns += adviser->blame[i].ns;
+    return ns;
+}
 
 /* Returns how far the figure is above the others', in percent of theirs, or of the time. */
 static double excess_of(const struct job *job, size_t rank, enum gt_rank_figure figure, double *own, double *others)
@@ -55,11 +67,22 @@ static double excess_of(const struct job *job, size_t rank, enum gt_rank_figure 
     return gt_percent(*own - *others, job->rank[rank].whole);
 }
 
+static const char *waits_in(const struct job *job, size_t rank, char *text, size_t size)
+{
+    struct gt_host_waits waits = {0};
+    *text = '\0';
+    if (gt_host_waits_find(job->adviser->input, &waits) >= 0)
+        gt_advice_waits_in(job->adviser, &waits, job->rank[rank].node, text, size);
+    gt_host_waits_release(&waits);
+    return text;
+}
+
 /* The cause that is the most of a rank's whole time. */
-static bool write_cause(const struct job *job, size_t rank, char *text, size_t size, enum gt_loss_kind *loss)
+static bool write_cause(const struct job *job, size_t rank, char *text, size_t size, struct gt_blame *blame)
 {
     bool found = false;
     double most = TELLING, own, others;
+    char words[160];
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         enum gt_rank_figure figure = causes[i].figure;
         double excess = excess_of(job, rank, figure, &own, &others), whole = job->rank[rank].whole;
@@ -68,9 +91,13 @@ static bool write_cause(const struct job *job, size_t rank, char *text, size_t s
             continue;
         most = share;
         found = true;
-        *loss = causes[i].loss;
+        blame->loss.kind = causes[i].loss;
+        blame->ns = (own - others) / (double)job->rank[rank].gpus;
         if (figure == GT_RANK_KERNEL)
             snprintf(text, size, causes[i].sentence, excess, GT_TIME_WORDS(own), GT_TIME_WORDS(others));
+        else if (figure == GT_RANK_HOST)
+            snprintf(text, size, causes[i].sentence, gt_percent(own, whole), waits_in(job, rank, words, sizeof words),
+                     gt_percent(others, whole));
         else
             snprintf(text, size, causes[i].sentence, gt_percent(own, whole), gt_percent(others, whole));
     }
@@ -100,6 +127,7 @@ static int list_host(const struct job *job, struct gt_spans *spans)
 
 struct host_work {
     uint32_t name;
+    size_t event;       /* one of them */
     double own, others; /* ns; others: the median */
 };
 
@@ -109,7 +137,7 @@ static int compare_work(const struct job *job, const struct gt_spans *spans, siz
 {
     struct gt_numbers others = {0};
     int status = 0;
-    *ret = (struct host_work){spans->span[from].key[0], 0, 0};
+    *ret = (struct host_work){spans->span[from].key[0], spans->span[from].event, 0, 0};
     for (size_t i = 0; i < job->ranks && status >= 0; i++) {
         double sum = 0;
         for (size_t j = from; j < to; j++)
@@ -134,7 +162,8 @@ static bool is_better(const struct host_work *work, const struct host_work *best
                          : excess >= nearly * most && work->own < best->own;
 }
 
-static bool write_host_cause(const struct job *job, size_t rank, double whole, char *text, size_t size)
+static bool write_host_cause(const struct job *job, size_t rank, double whole, char *text, size_t size,
+                             struct gt_blame *blame)
 {
     struct gt_spans spans = {0};
     struct host_work best = {0}, work;
@@ -151,6 +180,9 @@ static bool write_host_cause(const struct job *job, size_t rank, double whole, c
     snprintf(text, size, "%.100s takes %.0f %% of its time (%s), of the others' %.0f %%",
              gt_trace_text(job->adviser->input->trace, best.name), gt_percent(best.own, whole), GT_TIME_WORDS(best.own),
              gt_percent(best.others, whole));
+    if (gt_loader_part(job->adviser->input, best.event) != GT_LOADER_BATCH)
+        blame->loss.kind = GT_LOSS_LOADING;
+    blame->ns = best.own - best.others;
     return true;
 }
 
@@ -380,10 +412,19 @@ static const char *write_when(const struct straggler *straggler, bool has_steps,
     return text;
 }
 
+static void put_blame(struct gt_adviser *adviser, const struct gt_blame *blame)
+{
+    struct gt_blame *put = GT_GROW(adviser, blame);
+    if (put)
+        *put = *blame;
+    else
+        adviser->status = -ENOMEM;
+}
+
 /* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
 static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct straggler *straggler)
 {
-    char cause[240] = "the trace does not tell why", when[120];
+    char cause[400] = "the trace does not tell why", when[120];
     size_t at = 0;
     while (at < job->ranks && job->rank[at].node != rank->node)
         at++;
@@ -394,10 +435,10 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
     double cost = straggler->cost;
     struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, rank->node, cost) : gt_gain_of(cost, whole);
-    struct gt_loss loss = {GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node};
-    bool is_told = is_known && write_cause(job, at, cause, sizeof cause, &loss.kind);
+    struct gt_blame blame = {{GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node}, 0};
+    bool is_told = is_known && write_cause(job, at, cause, sizeof cause, &blame);
     if (is_rank && !is_known && straggler->is_steady)
-        is_told = write_host_cause(job, at, whole, cause, sizeof cause);
+        is_told = write_host_cause(job, at, whole, cause, sizeof cause, &blame);
     straggler->is_pooled = !straggler->is_steady && !is_told;
     if (straggler->is_pooled)
         return;
@@ -409,8 +450,10 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct
         is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent,
         write_when(straggler, has_steps, when, sizeof when), rank->latest, rank->collectives,
         GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
-    gt_advice_is(job->adviser, told, loss);
+    gt_advice_is(job->adviser, told, blame.loss);
     straggler->is_named = told;
+    if (told)
+        put_blame(job->adviser, &blame);
 }
 
 /* Ranks that are late in a few steps, for no reason that the trace tells, are one matter. */

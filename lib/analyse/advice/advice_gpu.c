@@ -21,11 +21,11 @@ struct idle_rule {
     struct gt_host_waits waits;
 };
 
-/* " (41 % of that in aten::item)" */
-static void owner_of(const struct idle_rule *rule, uint32_t node, char *text, size_t size)
+void gt_advice_waits_in(const struct gt_adviser *adviser, const struct gt_host_waits *waits, uint32_t node, char *text,
+                        size_t size)
 {
-    const struct gt_host_wait *wait = gt_host_wait_of(&rule->waits, node);
-    const char *name = wait ? gt_analysis_text(rule->adviser->input, wait->owner) : NULL;
+    const struct gt_host_wait *wait = gt_host_wait_of(waits, node);
+    const char *name = wait ? gt_analysis_text(adviser->input, wait->owner) : NULL;
     *text = '\0';
     if (wait)
         snprintf(text, size, name ? " (%.0f %% of that in %.100s)" : " (%.0f %% of that between operators)",
@@ -44,25 +44,29 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     char owner[160];
     const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
     const char *device = gt_gpu_device(adviser->input, time->span);
+    uint32_t place = time->span->key[GT_GPU_NODE];
     double loading = (double)time->loading, told = gt_advice_told(&adviser->drained, time->span);
     double host = (double)time->idle[GT_IDLE_HOST] - loading;
+    double late_load = fmin(gt_advice_blamed(adviser, place, GT_LOSS_LOADING), loading);
+    double late_host = gt_advice_blamed(adviser, place, GT_LOSS_HOST), left = fmax(host - fmax(told, late_host), 0);
     double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
     bool has_graphs = gt_advice_finds(adviser, time->span->key[GT_GPU_NODE], "GraphLaunch");
     double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
-    if (told > 0)
-        snprintf(owner, sizeof owner, "%s", " (synchronizations apart)");
+    if (told > 0 || late_host > 0)
+        snprintf(owner, sizeof owner, " (%s apart)", told > 0 ? "synchronizations" : "what makes the others wait");
     else
-        owner_of(rule, time->span->key[GT_GPU_NODE], owner, sizeof owner);
+        gt_advice_waits_in(adviser, &rule->waits, time->span->key[GT_GPU_NODE], owner, sizeof owner);
     bool is_told = gt_advise(
-        adviser, gt_gain_of_gpu(adviser, loading, time->span), "idle, dataloader",
-        "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader: more workers, or a faster source",
-        node, gt_advice_gpu(device), device, share, gt_percent(loading, idle));
+        adviser, gt_gain_of_gpu(adviser, loading - late_load, time->span), "idle, dataloader",
+        "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader%s: more workers, or a faster source",
+        node, gt_advice_gpu(device), device, share, gt_percent(loading - late_load, idle),
+        late_load > 0 ? " (what makes the others wait apart)" : "");
     struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, time->span->key[GT_GPU_NODE]};
     gt_advice_is(adviser, is_told, loss);
     is_told = gt_advise(
-        adviser, gt_gain_of_gpu(adviser, host - told, time->span), "idle, operators",
+        adviser, gt_gain_of_gpu(adviser, left, time->span), "idle, operators",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
-        node, gt_advice_gpu(device), device, share, gt_percent(host - told, idle), owner,
+        node, gt_advice_gpu(device), device, share, gt_percent(left, idle), owner,
         has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
     loss.kind = GT_LOSS_HOST;
     gt_advice_is(adviser, is_told, loss);

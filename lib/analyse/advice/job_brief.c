@@ -27,8 +27,8 @@ void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_gain cost, c
 {
     char detail[160] = "", time[32];
     if (!isnan(cost.percent))
-        snprintf(detail, sizeof detail, "costs %.1f %% of the job, %s; ", cost.percent,
-                 gt_time_words(cost.us * 1e3, time));
+        snprintf(detail, sizeof detail, "costs %.1f %%%s, %s; ", cost.percent,
+                 job->input->trace->shown_node ? "" : " of the job", gt_time_words(cost.us * 1e3, time));
     snprintf(detail + strlen(detail), sizeof detail - strlen(detail), "more: gpu-tracker profile %.*s PATH...",
              (int)strcspn(see, ","), see);
     gt_brief_finding(job->node, sentence, detail, part_of(job, see));
@@ -157,7 +157,11 @@ void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input
     double compute = mean_share(job, GT_RANK_COMPUTE, &most);
     char name[200], title[260], outcome[120];
     write_name(job->input->trace, name, sizeof name);
-    snprintf(title, sizeof title, job->ranks ? "%s: %zu rank%s" : "%s", name, job->ranks, job->ranks == 1 ? "" : "s");
+    snprintf(title, sizeof title, "%s", name);
+    if (job->ranks && input->trace->shown_node)
+        snprintf(title, sizeof title, "%s: %.50s", name, gt_analysis_text(input, rank->node));
+    else if (job->ranks)
+        snprintf(title, sizeof title, "%s: %zu rank%s", name, job->ranks, job->ranks == 1 ? "" : "s");
     if (isnan(compute))
         snprintf(outcome, sizeof outcome, "what GPUs did is not known");
     else

@@ -12,6 +12,7 @@
 
 /* A picture has no more rows and columns than can be told apart; the note says what is left out, and what is taken together. */
 enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, NAME = 120 };
+static const double NARROWEST = 0.05; /* of the median: the range of lengths */
 
 enum part { COMPUTE, COMMUNICATION, COPIES, LOADING, OTHER, HOST, PARTS };
 static const char *const part_title[PARTS] = {
@@ -60,7 +61,7 @@ static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_fig
 {
     job->rows = 0;
     for (size_t i = 0; i < job->ranks; i++) {
-        if (isnan(cost(&job->rank[i])))
+        if (isnan(cost(&job->rank[i])) || !gt_analysis_shows(job->input, job->rank[i].node))
             continue;
         if (job->rows < ROWS)
             job->row[job->rows++] = i;
@@ -254,7 +255,7 @@ static int add_ranks_and_steps(struct job *job, const struct steps *steps)
 
 /* ---- the lengths of steps ---- */
 
-/* The last column has all that is far above the others. */
+/* The last column has all that is far above the others. Steps that differ by less than a twentieth stand in few columns. */
 static int add_lengths(const struct job *job, const struct steps *steps)
 {
     struct gt_numbers lengths = {0};
@@ -265,7 +266,9 @@ static int add_lengths(const struct job *job, const struct steps *steps)
     double least = gt_numbers_percentile(&lengths, 0), most = gt_numbers_percentile(&lengths, 100);
     double middle = gt_numbers_percentile(&lengths, 50), high = gt_numbers_percentile(&lengths, 95);
     double end = high > middle ? fmin(most, middle + 4 * (high - middle)) : most;
-    double width = (end - least) / (LENGTHS - 1);
+    double missing = fmax(NARROWEST * middle - (end - least), 0);
+    least -= missing / 2;
+    double width = (end + missing / 2 - least) / (LENGTHS - 1);
     char note[200], words[3][32], title[80];
     struct gt_time_unit unit = gt_time_unit_of(middle);
     gt_numbers_release(&lengths);
@@ -569,7 +572,8 @@ static void choose_latest(struct arrivals *arrivals)
     job->rows = 0;
     for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
         const struct gt_rank_clock *clock = gt_collectives_rank(&arrivals->all, job->rank[i].node);
-        if (clock && (clock->latest || job->ranks <= ROWS))
+        bool is_told = clock && (clock->latest || job->ranks <= ROWS);
+        if (is_told && gt_analysis_shows(job->input, job->rank[i].node))
             job->row[job->rows++] = i;
     }
 }

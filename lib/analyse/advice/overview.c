@@ -11,6 +11,7 @@
 #include "analyse/advice/job_brief.h"
 #include "analyse/advice/job_figures.h"
 #include "analyse/calls/operators.h"
+#include "analyse/trace/inputs.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
 #include "analyse/trace/time_words.h"
@@ -20,10 +21,20 @@
 struct job {
     const struct gt_analysis_input *input;
     struct gt_node *root;
-    const struct gt_rank_figures *rank;
-    size_t ranks;
+    const struct gt_rank_figures *all;
+    struct gt_rank_figures *rank; /* that are shown */
+    size_t all_ranks, ranks;
     struct gt_job_brief brief;
 };
+
+static int choose_ranks(struct job *job)
+{
+    job->rank = malloc((job->all_ranks + 1) * sizeof *job->rank);
+    for (size_t i = 0; job->rank && i < job->all_ranks; i++)
+        if (gt_analysis_shows(job->input, job->all[i].node))
+            job->rank[job->ranks++] = job->all[i];
+    return job->rank ? 0 : -ENOMEM;
+}
 
 /* ---- tables of which people see times in words ---- */
 
@@ -49,22 +60,6 @@ static void data_column(struct gt_table *table, const char *key, enum gt_cell_ki
 }
 
 /* ---- sources ---- */
-
-static bool has_content(const struct gt_trace *trace, const struct gt_trace_file *file)
-{
-    for (size_t i = 0; i < trace->profile_count; i++)
-        if (&trace->file[trace->profile[i].file] == file)
-            return true;
-    return file->read || file->samples;
-}
-
-static bool is_empty(const struct gt_trace *trace)
-{
-    for (size_t i = 0; i < trace->file_count; i++)
-        if (has_content(trace, &trace->file[i]))
-            return false;
-    return true;
-}
 
 /* An unknown clock matters beside other files alone. */
 static const char *trouble_of(const struct gt_trace_file *file, bool is_one_of_many, char *text, size_t size)
@@ -122,7 +117,7 @@ static void add_sources(const struct job *job)
         gt_table_text(table, file->format);
         time_cells(table, file->first <= file->last ? (double)(file->last - file->first) : NAN);
         const char *trouble = trouble_of(file, trace->file_count > 1, text, sizeof text);
-        gt_table_text(table, trouble || has_content(trace, file) ? trouble : "no events");
+        gt_table_text(table, trouble || gt_inputs_has_content(trace, file) ? trouble : "no events");
     }
     if (trace->ignored) {
         snprintf(text, sizeof text,
@@ -153,6 +148,15 @@ static bool is_profile(const struct job *job)
     return !job->ranks && job->input->trace->profile_count;
 }
 
+/* Profiles have neither. The reason of the report is that there are no findings. */
+static void tell_empty(const struct job *job, struct gt_table *table, const char *key, const char *reason)
+{
+    bool is_empty = table && !gt_table_rows(table);
+    gt_analysis_empty(job->root, table, NULL);
+    if (is_empty && !is_profile(job))
+        gt_report_text(job->root, key, gt_table_title(job->root, table), reason);
+}
+
 /* Ranks of which nothing is known are no table. */
 static bool has_figures(const struct job *job)
 {
@@ -169,8 +173,10 @@ static struct gt_table *make_rank_table(const struct job *job)
         has_gpu |= job->rank[i].has_gpu;
     char title[80] = "Ranks";
     bool any_worst = false;
-    for (int figure = 0; figure < GT_RANK_FIGURES; figure++)
-        any_worst |= gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)figure) != SIZE_MAX;
+    for (int figure = 0; figure < GT_RANK_FIGURES; figure++) {
+        size_t worst = gt_ranks_worst(job->all, job->all_ranks, (enum gt_rank_figure)figure);
+        any_worst |= worst != SIZE_MAX && gt_analysis_shows(job->input, job->all[worst].node);
+    }
     if (job->ranks)
         snprintf(title, sizeof title, "Ranks (%% of %s%s)", has_gpu ? "the time of their GPUs" : "their time",
                  any_worst ? "; * the worst" : "");
@@ -224,9 +230,9 @@ static void add_ranks(const struct job *job)
     struct gt_table *table = make_rank_table(job);
     size_t worst[GT_RANK_FIGURES];
     for (int i = 0; i < GT_RANK_FIGURES; i++)
-        worst[i] = gt_ranks_worst(job->rank, job->ranks, (enum gt_rank_figure)i);
-    for (size_t i = 0; i < job->ranks; i++) {
-        const struct gt_rank_figures *rank = &job->rank[i];
+        worst[i] = gt_ranks_worst(job->all, job->all_ranks, (enum gt_rank_figure)i);
+    for (size_t i = 0; i < job->all_ranks; i++) {
+        const struct gt_rank_figures *rank = &job->all[i];
         struct gt_buffer words = {0};
         write_worst(worst, i, &words);
         gt_table_text(table, gt_analysis_text(job->input, rank->node));
@@ -241,7 +247,7 @@ static void add_ranks(const struct job *job)
         gt_buffer_release(&words);
     }
     gt_table_flags(table, has_figures(job) ? GT_PAGE_FIRST : GT_ONLY_DATA);
-    gt_analysis_empty(job->root, table, is_profile(job) ? NULL : "none: no events that last, and no steps");
+    tell_empty(job, table, "reason_ranks", "none: no events that last, and no steps");
 }
 
 /* ---- steps ---- */
@@ -311,10 +317,20 @@ static int add_mode(const struct job *job, struct gt_table *table, const struct 
     return status;
 }
 
+static void keep_shown(const struct job *job, struct gt_spans *steps)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < steps->count; i++)
+        if (gt_analysis_shows(job->input, steps->span[i].key[2]))
+            steps->span[kept++] = steps->span[i];
+    steps->count = kept;
+}
+
 static int add_steps(const struct job *job)
 {
     struct gt_spans steps = {0};
-    struct gt_table *table = gt_report_table(job->root, "steps", "Steps of the slowest rank");
+    const char *shown = job->input->trace->shown_node;
+    struct gt_table *table = gt_report_table(job->root, "steps", shown ? "Steps" : "Steps of the slowest rank");
     gt_top_left_out(table, 0);
     gt_table_column(table, "mode", "mode", GT_CELL_TEXT, NULL);
     gt_table_column(table, "steps", "steps", GT_CELL_INTEGER, NULL);
@@ -326,12 +342,12 @@ static int add_steps(const struct job *job)
     gt_table_column(table, "outlier_steps", "which", GT_CELL_TEXT, NULL);
     gt_table_flags(table, GT_PAGE_FIRST);
     int status = gt_skewed_steps(job->input, &steps);
+    keep_shown(job, &steps);
     for (size_t from = 0, to; from < steps.count && status >= 0; from = to) {
         to = gt_spans_run(&steps, from, 1);
         status = add_mode(job, table, &steps, from, to);
     }
-    gt_analysis_empty(job->root, table,
-                      is_profile(job) ? NULL : "none: no ProfilerStep, no step numbers, and no range \"step N\"");
+    tell_empty(job, table, "reason_steps", "none: no ProfilerStep, no step numbers, and no range \"step N\"");
     gt_spans_release(&steps);
     return status;
 }
@@ -356,7 +372,7 @@ struct findings {
 /* "rank 3" of "rank 3: GPU 0 ..."; 0: the sentence does not begin so. */
 static size_t node_length(const struct gt_advice *advice)
 {
-    const char *colon = strncmp(advice->matter, "%s: ", 4) == 0 ? strstr(advice->sentence, ": ") : NULL;
+    const char *colon = gt_advice_names_node(advice->matter) ? strstr(advice->sentence, ": ") : NULL;
     return colon ? (size_t)(colon - advice->sentence) : 0;
 }
 
@@ -484,8 +500,11 @@ enum { SHOWN = 12 };
 
 static size_t add_findings(const struct job *job, const struct gt_adviser *adviser, const struct findings *findings)
 {
-    char title[240], base[160];
-    snprintf(title, sizeof title, "Findings, by what they cost the job (%s)", gt_advice_base(adviser, base));
+    char title[400], base[160], whose[140] = "";
+    if (job->input->trace->shown_node && job->ranks && job->all_ranks > 1)
+        snprintf(whose, sizeof whose, " of %.100s, and of all ranks", gt_analysis_text(job->input, job->rank->node));
+    snprintf(title, sizeof title, "Findings%s, by what they cost%s (%s)", whose, *whose ? "" : " the job",
+             gt_advice_base(adviser, base));
     struct gt_table *table = gt_report_table(job->root, "findings", title);
     size_t shown = gt_list_top(job->input, SHOWN);
     gt_table_column(table, "cost_percent", "cost", GT_CELL_NUMBER, "%");
@@ -493,7 +512,7 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
     data_column(table, "ranks", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "advice", "finding", GT_CELL_TEXT, NULL);
     gt_table_column(table, "see", "see profile", GT_CELL_TEXT, NULL);
-    gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE);
+    gt_table_flags(table, GT_SENTENCES | GT_BRIEF | GT_NOT_ON_PAGE | GT_ALONE);
     gt_top_left_out(table, 0); /* which is told with those below 5 % */
     for (size_t i = 0; i < findings->count && i < shown; i++) {
         const struct finding *finding = &findings->finding[i];
@@ -583,17 +602,15 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
         if (!tells_time(job->input->trace))
             gt_buffer_text(out, "a profile of memory: profile functions and profile allocations tell who holds it");
     } else if (!job->ranks) {
-        gt_buffer_text(out, is_empty(job->input->trace) ? "there are no events in what was read"
-                                                        : "no events that last, and no steps: ranks are not compared");
+        gt_buffer_text(out, "no events that last, and no steps: ranks are not compared");
     }
 }
 
 static const char *no_findings(const struct job *job, bool has_limits)
 {
-    return is_empty(job->input->trace) ? "not known: there are no events in what was read"
-           : has_limits                ? "none, in what the traces tell"
-           : is_profile(job)           ? "no function takes 25 % of the time itself: profile functions lists them"
-                                       : "nothing that costs 5 % or more was found";
+    return has_limits        ? "none, in what the traces tell"
+           : is_profile(job) ? "no function takes 25 % of the time itself: profile functions lists them"
+                             : "nothing that costs 5 % or more was found";
 }
 
 static void add_verdict(const struct job *job, const struct findings *findings)
@@ -617,11 +634,12 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     struct gt_adviser adviser = {.input = input};
     struct findings findings = {0};
     int status = gt_advise_all(&adviser);
-    job.rank = adviser.rank;
-    job.ranks = adviser.ranks;
+    job.all = adviser.rank;
+    job.all_ranks = adviser.ranks;
+    status = status < 0 ? status : choose_ranks(&job);
     if (status >= 0)
         gt_job_brief_begin(&job.brief, input, root, job.rank, job.ranks);
-    status = status < 0 ? status : gt_job_figures(&adviser, root, job.rank, job.ranks);
+    status = status < 0 ? status : gt_job_figures(&adviser, root, job.all, job.all_ranks);
     if (status >= 0) {
         add_sources(&job);
         add_ranks(&job);
@@ -635,6 +653,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         add_left_out(&job, &adviser, not_shown);
     }
     free(findings.finding);
+    free(job.rank);
     gt_adviser_release(&adviser);
     return status;
 }
@@ -648,6 +667,8 @@ const struct gt_analysis gt_analysis_overview = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .compares = true,
     .of_calls = true,
+    .of_selected = true,
     .build = build,
 };

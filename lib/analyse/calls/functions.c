@@ -509,6 +509,7 @@ const struct gt_analysis gt_analysis_functions = {
         "training_phase|job_phase, --phase of any of these",
     .of_profiles = true,
     .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_KEY | GT_TAKES_TOP,
+    .of_selected = true,
     .build = build,
 };
 

@@ -308,5 +308,6 @@ const struct gt_analysis gt_analysis_sequences = {
         "sequences of kernels that operators launch: how often, GPU time; --operator, --length of runs inside, --top",
     .takes = GT_TAKES_OPERATOR | GT_TAKES_TOP,
     .joins = true,
+    .of_selected = true,
     .build = build,
 };

@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 #define CPU "cpu_combined_sum_utilization_percent"
+#define CPU_TIME "combined_cpu_time"
 
 enum kind { ABSOLUTE, CHANGE, PERCENT };
 
@@ -81,12 +82,14 @@ static bool choose_word(struct rule *rule, const char *name)
     } words[] = {
         {"memory", {"peaks", "combined_ram_peak"}, {"resource_usage", "combined_ram", "max"}},
         {"time", {"duration"}, {"compute_time", "total"}},
-        {"cpu", {"overall", CPU, "mean"}, {"resource_usage", CPU, "mean"}},
+        {"cpu", {"overall_counters", CPU_TIME, "total"}, {"resource_usage", CPU, "mean"}},
+        {"cpu_time", {"overall_counters", CPU_TIME, "total"}, {"counters", CPU_TIME, "total"}},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i].name) == 0) {
             memcpy(rule->figure.keys, rule->figure.slot ? words[i].of_block : words[i].of_job, sizeof words[i].of_job);
-            rule->word = words[i].name;
+            rule->word = gt_usage_rule_example(name) ? words[i].name : NULL;
+            rule->figure.is_rate = !rule->figure.slot && strcmp(name, "cpu") == 0;
             return true;
         }
     return false;
@@ -132,12 +135,18 @@ static bool is_known(const struct gt_comparison *comparison, const struct rule *
     return false;
 }
 
-/* Foreign results have no peak: then the largest sample is meant. */
-static void choose_sampled_memory(struct rule *rule, const struct gt_comparison *comparison)
+/* Foreign results have neither peaks nor counters: then what samples saw is meant. */
+static void choose_sampled(struct rule *rule, const struct gt_comparison *comparison)
 {
-    static const char *const keys[] = {"overall", "combined_ram", "max"};
-    if (rule->word && strcmp(rule->word, "memory") == 0 && !rule->figure.slot && !is_known(comparison, rule))
-        memcpy(rule->figure.keys, keys, sizeof keys);
+    static const char *const memory[] = {"overall", "combined_ram", "max"}, *const cpu[] = {"overall", CPU, "mean"};
+    if (!rule->word || rule->figure.slot || is_known(comparison, rule))
+        return;
+    if (strcmp(rule->word, "memory") == 0)
+        memcpy(rule->figure.keys, memory, sizeof memory);
+    if (rule->figure.is_rate) {
+        memcpy(rule->figure.keys, cpu, sizeof cpu);
+        rule->figure.is_rate = false;
+    }
 }
 
 /* "; near: combined_ram, ...", or nothing. */
@@ -165,10 +174,12 @@ static int refuse_figure(const struct rule *rule, const struct gt_comparison *co
     struct gt_buffer near = {0};
     if (strcmp(name, "energy") == 0)
         return gt_error_set(error, EINVAL, "rule '%s': no session has measured that energy", rule->text);
+    if (rule->word)
+        return gt_error_set(error, EINVAL, "rule '%s': no session has measured its %s", rule->text, rule->word);
     list_near(&near, comparison, name);
     gt_error_set(error, EINVAL,
-                 "rule '%s' names no figure that any session has: memory, time, energy and cpu are, and what the "
-                 "results have%s",
+                 "rule '%s' names no figure that any session has: memory, time, energy, cpu and cpu_time are, "
+                 "and what the results have%s",
                  rule->text, near.data ? near.data : "");
     gt_buffer_release(&near);
     return -EINVAL;
@@ -192,7 +203,7 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
     if (dot)
         *dot = '\0';
     bool has_keys = choose_keys(rule, first, dot ? dot + 1 : NULL);
-    choose_sampled_memory(rule, comparison);
+    choose_sampled(rule, comparison);
     return has_keys && is_known(comparison, rule) ? 0 : refuse_figure(rule, comparison, first, error);
 }
 
@@ -236,7 +247,7 @@ static bool unit_of(struct rule *rule, const struct gt_comparison *comparison, e
     *ret_factor = 1;
     if (rule->word && strcmp(rule->word, "cpu") == 0) {
         *ret = GT_COUNT;
-        rule->figure.factor = 0.01;
+        rule->figure.factor = rule->figure.is_rate ? 0 : 0.01;
         rule->unit = "cores";
         return true;
     }
@@ -435,8 +446,8 @@ static void add_columns(struct gt_table *table)
     } columns[] = {
         {"rule", "rule", GT_CELL_TEXT, 0},
         {"session", "session", GT_CELL_TEXT, 0},
-        {"value_shown", "value", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
-        {"limit_shown", "limit", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
+        {"value", "value", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
+        {"limit", "limit", GT_CELL_TEXT, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE},
         {"value", "value", GT_CELL_NUMBER, GT_COLUMN_ONLY_DATA},
         {"limit", "limit", GT_CELL_NUMBER, GT_COLUMN_ONLY_DATA},
         {"unit", "unit", GT_CELL_TEXT, GT_COLUMN_ONLY_DATA},

@@ -108,6 +108,13 @@ static double unit_factor(const struct gt_comparison *comparison, const struct g
     return has_unit ? own / first : 1;
 }
 
+static double duration_of(const struct gt_comparison *comparison, size_t run)
+{
+    static const char *const keys[] = {"duration", NULL};
+    double duration = gt_results_number(gt_compare_results(comparison, run), keys);
+    return duration > 0 ? duration : NAN;
+}
+
 double gt_compare_run(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t run)
 {
     double value = gt_results_number(results_of(comparison, figure, run), figure->keys);
@@ -115,6 +122,8 @@ double gt_compare_run(const struct gt_comparison *comparison, const struct gt_fi
         return NAN;
     if (!comparison->options->allow_partial && covered(comparison, figure, run) < 100)
         return NAN;
+    if (figure->is_rate)
+        value /= duration_of(comparison, run);
     return value * (figure->factor > 0 ? figure->factor : 1) * unit_factor(comparison, figure, run);
 }
 

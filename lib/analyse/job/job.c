@@ -23,6 +23,7 @@ static void take_outcome(struct gt_job_rank *rank, const struct gt_outcome *outc
     memcpy(rank->system, outcome->value[GT_SCOPE_SYSTEM], sizeof rank->system);
     rank->complete = outcome->complete;
     rank->exit_status = outcome->exit_status;
+    rank->ending = outcome->ending;
     rank->samples = (double)outcome->samples;
     rank->missed = (double)outcome->missed;
     rank->begin = gt_seconds(rank->machine.start_real_ns);

@@ -24,6 +24,7 @@ struct gt_job_rank {
     size_t node; /* index into gt_job.node */
     bool complete;
     int exit_status;
+    enum gt_ending ending;
     double begin, end;               /* seconds since the epoch */
     double samples, missed;          /* taken; ticks of the schedule that were missed */
     double own[GT_METRIC_COUNT];     /* final values of the rank's tree */

@@ -94,7 +94,7 @@ static bool remark_end(struct gt_buffer *out, const struct gt_job_rank *rank)
 {
     if (!rank->complete)
         gt_buffer_text(out, "recording not finished");
-    else if (rank->exit_status > 128)
+    else if (rank->exit_status > 128 && rank->ending != GT_ENDED_BY_ITSELF)
         gt_buffer_printf(out, "ended by signal %d", rank->exit_status - 128);
     else if (rank->exit_status > 0)
         gt_buffer_printf(out, "failed with %d", rank->exit_status);

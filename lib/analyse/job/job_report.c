@@ -72,7 +72,7 @@ static void add_start(struct gt_node *section, const struct gt_job *job)
     struct tm utc;
     bool known = job->begin > 0 && gmtime_r(&seconds, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
     gt_node_flags(gt_report_number(section, "start", "Start", job->begin, "seconds"), GT_ONLY_DATA);
-    gt_node_flags(gt_report_text(section, "start_shown", "Start", known ? text : NULL), GT_ONLY_PEOPLE);
+    gt_node_flags(gt_report_text(section, "start", "Start", known ? text : NULL), GT_ONLY_PEOPLE);
 }
 
 static void add_job(struct gt_node *root, const struct gt_job *job)
@@ -326,7 +326,7 @@ static void add_spread(struct gt_node *root, const struct gt_job_outliers *outli
     gt_table_flags(table, GT_KEYED | GT_BRIEF);
     gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "figure_shown", "Figure", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_UNIT);

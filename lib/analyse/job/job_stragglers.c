@@ -34,7 +34,7 @@ static struct gt_table *begin_found(struct gt_node *root)
     gt_job_rank_columns(table);
     gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "figure_shown", "In", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_UNIT);

@@ -22,11 +22,11 @@ static struct gt_table *begin_spread(struct gt_node *root)
     gt_table_flags(table, GT_KEYED | GT_BRIEF);
     gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "metric_shown", "Metric", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
     gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "unit_shown", "Unit", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "unit", "Unit", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_UNIT);
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)

@@ -16,7 +16,7 @@ static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};
     " number:gaps_" unit " number:other_" unit
 
 enum { SHOWN_NAMES = 10 };
-static const char all_ranks[] = "all ranks";
+static const char all_ranks[] = GT_TOP_ALL;
 
 /* Steps from..to are those of one node, or of the job. */
 struct owner {
@@ -433,5 +433,6 @@ const struct gt_analysis gt_analysis_critical_path = {
     .arguments = arguments,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .joins = true,
+    .compares = true,
     .build = build,
 };

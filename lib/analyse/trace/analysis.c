@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fnmatch.h>
-#include <inttypes.h>
 #include <math.h>
 #include <regex.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/inputs.h"
+#include "analyse/trace/shown_nodes.h"
 #include "analyse/trace/top.h"
 #include "base/number.h"
 #include "trace/call_profile.h"
@@ -180,6 +180,26 @@ static int find_recordings(struct gt_analysis_input *input)
     return 0;
 }
 
+static void hide(struct gt_analysis_input *input, uint32_t string, bool is_hidden)
+{
+    if (string < input->trace->strings.count)
+        input->hidden[string] = is_hidden;
+}
+
+/* All but the one that is to be shown. */
+static void hide_nodes(struct gt_analysis_input *input)
+{
+    const struct gt_trace *trace = input->trace;
+    for (size_t i = 0; i < trace->series_count && trace->shown_node; i++)
+        hide(input, trace->series[i].node, true);
+    for (int is_shown = 0; is_shown < 2 && trace->shown_node; is_shown++)
+        for (size_t i = 0; i < trace->file_count; i++)
+            if (gt_is_node(trace, &trace->file[i], trace->shown_node) == is_shown && input->node[i] != GT_TRACE_NONE)
+                hide(input, input->text[input->node[i]], !is_shown);
+    if (trace->shown_node)
+        hide(input, gt_trace_find(trace, trace->shown_node), false);
+}
+
 int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *trace,
                      const struct gt_profile_options *options)
 {
@@ -190,17 +210,19 @@ int gt_analysis_open(struct gt_analysis_input *input, const struct gt_trace *tra
     input->work = calloc(strings, 1);
     input->usage = calloc(strings, 1);
     input->loader = calloc(strings, 1);
+    input->hidden = calloc(strings, 1);
     input->node = calloc(files, sizeof *input->node);
     input->counted = calloc(files, 1);
     input->recording = calloc(files, sizeof *input->recording);
     input->pause = calloc(files, sizeof *input->pause);
-    if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->node ||
-        !input->counted || !input->recording || !input->pause)
+    if (!input->place || !input->text || !input->work || !input->usage || !input->loader || !input->hidden ||
+        !input->node || !input->counted || !input->recording || !input->pause)
         return -ENOMEM;
     sort_texts(input);
     classify(input);
     find_origin(input);
     place_blocks(input);
+    hide_nodes(input);
     return find_recordings(input);
 }
 
@@ -211,6 +233,7 @@ void gt_analysis_close(struct gt_analysis_input *input)
     free(input->work);
     free(input->usage);
     free(input->loader);
+    free(input->hidden);
     free(input->node);
     free(input->counted);
     free(input->recording);
@@ -231,6 +254,8 @@ int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *t
         status = gt_report_new(&report, type, error);
     if (status >= 0)
         status = analysis->build(&input, gt_report_root(report), error);
+    if (status >= 0)
+        status = gt_shown_nodes_cut(trace, input.hidden, gt_report_root(report));
     if (status >= 0)
         status = gt_top_cut(gt_report_root(report), input.options->top);
     if (status >= 0 && gt_report_failed(report))
@@ -273,6 +298,16 @@ bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, u
     size_t rest = longer - length - 1;
     const char *id = before ? other + length + 1 : other;
     return (before || (other[rest] == '-' && strcmp(other + rest + 1, name) == 0)) && strspn(id, "0123456789") == rest;
+}
+
+bool gt_analysis_shows(const struct gt_analysis_input *input, uint32_t node)
+{
+    return node >= input->trace->strings.count || !input->hidden[input->text[node]];
+}
+
+bool gt_analysis_shows_name(const struct gt_analysis_input *input, const char *name)
+{
+    return gt_shows_name(input->trace, input->hidden, name, strlen(name));
 }
 
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event)
@@ -366,11 +401,17 @@ struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, cons
 
 void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const char *reason)
 {
+    char key[80];
     if (!table || gt_table_rows(table))
         return;
-    gt_table_flags(table, GT_ONLY_DATA);
+    bool has_reason = gt_node_find(parent, "reason");
+    table->flags |= GT_ONLY_DATA;
+    snprintf(key, sizeof key, "reason");
+    for (const struct gt_node *node = gt_node_child(parent); node && has_reason; node = gt_node_next(node))
+        if (gt_node_table(node) == table)
+            snprintf(key, sizeof key, "reason_%s", gt_node_key(node));
     if (reason)
-        gt_report_text(parent, "reason", gt_table_title(parent, table), reason);
+        gt_report_text(parent, key, gt_table_title(parent, table), reason);
 }
 
 int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error)
@@ -411,8 +452,11 @@ static struct window window_of(const struct gt_trace *trace, const struct gt_tra
 }
 
 /* Does a dump overlap the bounds? One that contains them does; one whose step is not known lies in no steps. */
-static bool has_profile(const struct window *window, const struct gt_trace_profile *profile)
+static bool has_profile(const struct gt_trace *trace, const struct window *window,
+                        const struct gt_trace_profile *profile)
 {
+    if (trace->shown_node && !gt_is_node(trace, &trace->file[profile->file], trace->shown_node))
+        return false;
     if (window->bounds->by_step)
         return profile->start_step <= window->bounds->end_step && profile->end_step >= window->bounds->start_step;
     return profile->start <= window->end && profile->end >= window->start;
@@ -420,20 +464,16 @@ static bool has_profile(const struct window *window, const struct gt_trace_profi
 
 static bool is_node(const struct gt_trace *trace, uint32_t node, const char *wanted)
 {
-    char rank[16];
-    for (uint32_t i = 0; i < trace->file_count; i++) {
-        snprintf(rank, sizeof rank, "%d", (int)trace->file[i].rank);
-        if (gt_trace_node_of(trace, i) == node && (strcmp(wanted, gt_trace_text(trace, node)) == 0 ||
-                                                   (trace->file[i].rank >= 0 && strcmp(wanted, rank) == 0)))
+    for (uint32_t i = 0; i < trace->file_count; i++)
+        if (gt_trace_node_of(trace, i) == node && gt_is_node(trace, &trace->file[i], wanted))
             return true;
-    }
     return false;
 }
 
 static bool has_step(const struct gt_trace *trace, const struct window *window, const struct gt_trace_step *step)
 {
     const struct gt_trace_options *bounds = window->bounds;
-    if (bounds->node && !is_node(trace, step->node, bounds->node))
+    if (bounds->node && !trace->shown_node && !is_node(trace, step->node, bounds->node))
         return false;
     if (bounds->by_step)
         return step->step >= bounds->start_step && step->step <= bounds->end_step;
@@ -449,7 +489,7 @@ static void keep_bounds(struct gt_trace *trace, const struct gt_trace_options *b
     trace->bound_first = window.start;
     trace->bound_last = window.end;
     for (size_t i = 0; i < trace->profile_count; i++)
-        if (has_profile(&window, &trace->profile[i]))
+        if (has_profile(trace, &window, &trace->profile[i]))
             trace->profile[profiles++] = trace->profile[i];
         else
             gt_trace_profile_release(&trace->profile[i]);
@@ -486,14 +526,20 @@ static int load(struct gt_trace **ret, const char *const *paths, size_t count, c
     struct gt_trace_options reading = *options;
     reading.arguments = has_by && analysis->arguments_by ? analysis->arguments_by : analysis->arguments;
     reading.keep_hidden = analysis->joins;
+    reading.node = analysis->compares ? NULL : options->node;
     reading.by_step = options->by_step && !analysis->of_profiles; /* their steps need no events */
     int status = gt_trace_load(ret, paths, count, &reading, error);
     if (status < 0)
         return status;
+    status = gt_inputs_refuse_nothing(*ret, paths[0], options, error);
+    if (status < 0)
+        return status;
+    (*ret)->shown_node = analysis->compares ? options->node : NULL;
     bool of_calls = analysis->of_profiles || (analysis->of_calls && gt_calls_alone(*ret));
     if (of_calls && gt_call_profiles(*ret, GT_CALLS_PYTHON) < 0)
         return gt_error_system(error, ENOMEM, "profile %s", analysis->name);
     keep_bounds(*ret, options);
+    gt_shown_nodes_need_one(*ret);
     return select_functions(*ret, options->select, error);
 }
 
@@ -561,97 +607,15 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
     return 0;
 }
 
-/* Was the file found beside one of the paths, not named by them? */
-static bool is_beside(const char *file, const char *const *paths, size_t count)
+static void tell_selected(const struct gt_analysis *analysis, const struct gt_trace_options *reading,
+                          struct gt_node *root)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(paths[i]);
-        while (length > 1 && paths[i][length - 1] == '/')
-            length--;
-        if (strncmp(file, paths[i], length) == 0 &&
-            (!file[length] || file[length] == '/' || paths[i][length - 1] == '/'))
-            return false;
-    }
-    return true;
-}
-
-static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
-{
-    const struct gt_trace_damage *damage = &file->damage;
-    uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
-    if (!lost && !damage->lost_bytes && !damage->cut_off)
+    char text[300];
+    if (!reading->select || !analysis->of_selected)
         return;
-    gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);
-    if (lost)
-        gt_buffer_printf(out, "%" PRIu64 " %s lost%s", lost, lost == 1 ? "event or sample" : "events or samples",
-                         damage->cut_off ? ", cut off" : "");
-    else if (damage->cut_off)
-        gt_buffer_text(out, "cut off");
-    else
-        gt_buffer_printf(out, "%" PRIu64 " bytes that could not be read", damage->lost_bytes);
-    if (*damage->first)
-        gt_buffer_printf(out, " (%s)", damage->first);
-}
-
-/* `named`: so many of them stand in the text already. */
-static void tell_unread(struct gt_node *root, const struct gt_trace_unreadable *files, uint64_t named, const char *key,
-                        const char *title)
-{
-    char text[600];
-    if (!files->count)
-        return;
-    snprintf(text, sizeof text, files->count > named ? "%s, and %" PRIu64 " more" : "%s", files->first,
-             files->count - named);
-    gt_report_text(root, key, title, text);
-}
-
-/* The report names files that were read beside those asked for, and data that were lost. */
-static int tell_sources(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
-                        const char *beside_key, const char *damaged_key, const char *unreadable_key,
-                        const char *doubtful_key, const char *twice_key)
-{
-    struct gt_node *root = gt_report_root(report);
-    struct gt_buffer beside = {0}, damaged = {0};
-    for (size_t i = 0; i < trace->file_count; i++) {
-        if (trace->file[i].part_of == GT_TRACE_NONE && is_beside(trace->file[i].path, paths, count))
-            gt_buffer_printf(&beside, "%s%s", beside.length ? ", " : "", trace->file[i].path);
-        add_damage(&damaged, &trace->file[i]);
-    }
-    tell_unread(root, &trace->unreadable, 1, unreadable_key, "Could not be read");
-    tell_unread(root, &trace->doubtful, GT_TRACE_NAMED, doubtful_key, "May be missing");
-    if (beside.length)
-        gt_report_text(root, beside_key, "Read with it", beside.data);
-    if (damaged.length)
-        gt_report_text(root, damaged_key, "Damaged", damaged.data);
-    int failed = beside.failed ? beside.failed : damaged.failed;
-    failed = failed ? failed : gt_inputs_tell_twice(root, trace, twice_key);
-    gt_buffer_release(&beside);
-    gt_buffer_release(&damaged);
-    return gt_report_failed(report) ? -ENOMEM : failed;
-}
-
-/* Where a filter leaves nothing, that is the reason why tables are empty. */
-static void tell_unmatched(struct gt_node *root, const char *sentence)
-{
-    gt_report_retell(root, "not_known", sentence);
-    if (!gt_report_retell(root, "reason", sentence))
-        gt_report_text(root, "reason", "Nothing matched", sentence);
-}
-
-/* Folders that hold nothing to be read are no trace without events. */
-static int refuse_nothing(const struct gt_trace *trace, const char *path, const struct gt_trace_options *reading,
-                          struct gt_error *error)
-{
-    if (trace->file_count || reading->suffixes)
-        return 0;
-    if (trace->unreadable.count)
-        return gt_error_set(error, EACCES, "%s", trace->unreadable.first);
-    if (trace->ignored + trace->doubtful.count)
-        return gt_error_set(
-            error, EINVAL,
-            "%s: none of the %" PRIu64 " files in this folder is a trace or profile of a known format%s%s", path,
-            trace->ignored + trace->doubtful.count, trace->doubtful.count ? ": " : "", trace->doubtful.first);
-    return gt_error_set(error, EINVAL, "%s: there are no files in this folder", path);
+    snprintf(text, sizeof text, "names that match \"%.200s\": shares, spans and idle time are of these alone",
+             reading->select);
+    gt_report_text(root, "selected", "Selected", text);
 }
 
 int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
@@ -669,34 +633,30 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
     bool has_by = options && options->by;
     const struct gt_profile_options *judged = analysis->of_profiles ? NULL
                                                                     : options; /* phases of dumps have no events */
-    struct gt_error unmatched = {0};
+    struct gt_error nothing = {0};
     int status = check_options(analysis, options, error);
     if (status >= 0)
         status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
-    if (status >= 0)
-        status = refuse_nothing(trace, paths[0], reading, error);
     if (status >= 0 && analysis->inputs > 1)
         status = load(&other, paths + 1, 1, analysis, reading, has_by, error);
-    if (status >= 0 && other)
-        status = refuse_nothing(other, paths[1], reading, error);
     if (status >= 0)
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
-    if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &unmatched) < 0 ||
-                        (other && gt_inputs_matched(other, reading, judged, &unmatched) < 0)))
-        tell_unmatched(gt_report_root(report), unmatched.text);
+    if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &nothing) < 0 ||
+                        (other && gt_inputs_matched(other, reading, judged, &nothing) < 0)))
+        gt_report_tell_alone(gt_report_root(report), "reason", "Nothing to tell", nothing.text);
+    else if (status >= 0)
+        tell_selected(analysis, reading, gt_report_root(report));
     if (status >= 0)
-        status = tell_sources(report, trace, paths, analysis->inputs > 1 ? 1 : count, "beside", "damaged", "unreadable",
-                              "doubtful", "twice");
+        status = gt_inputs_tell(report, trace, paths, analysis->inputs > 1 ? 1 : count, false);
     if (status >= 0 && other)
-        status = tell_sources(report, other, paths + 1, 1, "beside_b", "damaged_b", "unreadable_b", "doubtful_b",
-                              "twice_b");
+        status = gt_inputs_tell(report, other, paths + 1, 1, true);
     if (status >= 0)
         *ret = report;
     else
         gt_report_free(report);
     gt_trace_close(trace);
     gt_trace_close(other);
-    return status;
+    return status < 0 ? status : *nothing.text != 0;
 }
 
 int gt_analysis_of_trace(const struct gt_trace *trace, const char *name, const struct gt_profile_options *options,

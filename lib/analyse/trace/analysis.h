@@ -37,6 +37,7 @@ struct gt_analysis_input {
     unsigned char *work;    /* of a category: enum gt_work, by number of the string */
     unsigned char *usage;   /* of a kernel's name: enum gt_use, by number of the string */
     unsigned char *loader;  /* of a name: gt_loader_part's notes, 0 before it asks */
+    unsigned char *hidden;  /* of a string: it is a node that is not shown */
     unsigned char *counted; /* of a file: its clock agrees with the others' */
     uint32_t *recording;    /* of a file: files of a node whose times overlap are one recording */
     int64_t *pause;         /* of a file: ns before it in which nothing of its node was recorded */
@@ -64,6 +65,8 @@ struct gt_analysis {
     bool of_profiles;                /* it looks at Python profiles, not at events */
     bool of_calls;                   /* at both, of tools that record nothing but calls of Python functions */
     bool joins;                      /* it joins events with others, which need not be selected */
+    bool of_selected;                /* its shares and spans are of what is selected alone */
+    bool compares;                   /* it compares nodes with one another, also those that are not shown */
     int (*build)(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error);
 };
 
@@ -77,7 +80,7 @@ int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *t
                     const struct gt_profile_options *options, struct gt_report **ret, struct gt_error *error);
 
 /* Reads files and folders as one trace and analyses it. An analysis of two traces takes two paths. The error of
- * -EINVAL names the analyses there are, or the option that is wrong. */
+ * -EINVAL names the analyses there are, or the option that is wrong. Returns 1 where there is nothing to tell; the report says why. */
 int gt_analysis_of_files(const char *name, const char *const *paths, size_t count,
                          const struct gt_trace_options *reading, const struct gt_profile_options *options,
                          struct gt_report **ret, struct gt_error *error);
@@ -97,6 +100,9 @@ uint32_t gt_analysis_node(const struct gt_analysis_input *input, size_t event); 
 /* Returns true where samples of `host` tell of `node`; both are places. Where several processes run on a host,
  * SMDebug puts rank or pid beside its name: samples are of "algo-1", timelines of "algo-1-0". */
 bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, uint32_t node);
+/* Return true where what is of a node, a place, or of the node of this name, is shown. */
+bool gt_analysis_shows(const struct gt_analysis_input *input, uint32_t node);
+bool gt_analysis_shows_name(const struct gt_analysis_input *input, const char *name);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
 /* Returns the number of the recording that an event is in, and how much of from..to something of the node was recorded: cycles of
  * a profiler are files of their own, and what happened between them is not known. */

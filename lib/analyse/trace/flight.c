@@ -229,6 +229,8 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_table *ta
     for (size_t i = 0; i < members->count; i++) {
         const struct member *member = &members->member[i];
         struct gt_buffer rank = {0};
+        if (!gt_analysis_shows(input, input->node[member->file]))
+            continue;
         write_rank(input->trace, member->file, &rank);
         gt_table_text(table, gt_trace_text(input->trace, call->group));
         gt_table_text(table, call->is_message ? "messages" : "collectives");
@@ -314,5 +316,6 @@ const struct gt_analysis gt_analysis_flight = {
         "dumps of NCCL's flight recorder: collectives that ranks have not called, begun or finished, or that differ",
     .arguments = arguments,
     .takes = GT_TAKES_TOP,
+    .compares = true,
     .build = build,
 };

@@ -282,6 +282,7 @@ static int build_breakdown(const struct gt_analysis_input *input, struct gt_node
 const struct gt_analysis gt_analysis_breakdown = {
     .name = "breakdown",
     .help = "idle, compute, communication and memory time of each GPU, and their overlap",
+    .of_selected = true,
     .build = build_breakdown,
 };
 
@@ -424,6 +425,7 @@ const struct gt_analysis gt_analysis_idle = {
     .help = "why GPUs stood still: waiting for the host (and its data loader), between kernels, other",
     .joins = true,
     .takes = GT_TAKES_TOP,
+    .of_selected = true,
     .build = build_idle,
 };
 

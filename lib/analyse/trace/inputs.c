@@ -1,14 +1,37 @@
 #include "analyse/trace/inputs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/trace/shown_nodes.h"
 #include "base/number.h"
 
 enum { SHOWN = 12 };
+
+/* ---- contents ---- */
+
+bool gt_inputs_has_content(const struct gt_trace *trace, const struct gt_trace_file *file)
+{
+    for (size_t i = 0; i < trace->profile_count; i++)
+        if (&trace->file[trace->profile[i].file] == file)
+            return true;
+    return file->read || file->samples;
+}
+
+static int check_contents(const struct gt_trace *trace, struct gt_error *error)
+{
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (gt_inputs_has_content(trace, &trace->file[i]))
+            return 0;
+    if (trace->file_count == 1)
+        return gt_error_set(error, EINVAL, "there are no events, samples or functions in %s", trace->file->path);
+    return gt_error_set(error, EINVAL, "there are no events, samples or functions in the %zu files that were read",
+                        trace->file_count);
+}
 
 /* ---- filters ---- */
 
@@ -29,19 +52,15 @@ static size_t add_name(struct gt_buffer *names, const struct gt_trace *trace, ui
     return count + 1;
 }
 
-static int refuse(struct gt_error *error, const char *kind, const char *wanted, struct gt_buffer *names)
+static int refuse(struct gt_error *error, const char *kind, const char *wanted, struct gt_buffer *names, size_t count)
 {
-    gt_error_set(error, EINVAL, "no %s '%s'%s%s", kind, wanted, names->length ? ": there are " : " in the traces",
-                 names->length ? names->data : "");
+    gt_error_set(error, EINVAL, "no %s '%s'%s%s", kind, wanted,
+                 count > 1 ? ": there are "
+                 : count   ? ": there is "
+                           : " in the traces",
+                 count ? names->data : "");
     gt_buffer_release(names);
     return -EINVAL;
-}
-
-static bool is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted)
-{
-    char rank[16];
-    snprintf(rank, sizeof rank, "%d", (int)file->rank);
-    return strcmp(wanted, gt_trace_text(trace, file->node)) == 0 || (file->rank >= 0 && strcmp(wanted, rank) == 0);
 }
 
 static int check_node(const struct gt_trace *trace, const char *wanted, struct gt_error *error)
@@ -49,15 +68,18 @@ static int check_node(const struct gt_trace *trace, const char *wanted, struct g
     struct gt_buffer names = {0};
     uint32_t seen[SHOWN + 1];
     size_t count = 0;
-    for (size_t i = 0; i < trace->file_count; i++) {
-        if (trace->file[i].kept || is_node(trace, &trace->file[i], wanted)) {
-            gt_buffer_release(&names);
-            return 0;
-        }
-        if (trace->file[i].node != GT_TRACE_NONE)
-            count = add_name(&names, trace, seen, count, trace->file[i].node);
-    }
-    return refuse(error, "node", wanted, &names);
+    bool found = gt_has_node(trace, wanted);
+    for (size_t i = 0; i < trace->file_count && !trace->shown_node; i++)
+        found |= trace->file[i].kept > 0;
+    if (found)
+        return 0;
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (gt_inputs_has_content(trace, &trace->file[i]))
+            count = add_name(&names, trace, seen, count, gt_trace_node_of(trace, (uint32_t)i));
+    for (size_t i = 0; i < trace->series_count; i++)
+        if (trace->series[i].node != GT_TRACE_NONE)
+            count = add_name(&names, trace, seen, count, trace->series[i].node);
+    return refuse(error, "node", wanted, &names, count);
 }
 
 /* "TRAIN" is also the phase of "Step:ModeKeys.TRAIN". */
@@ -85,7 +107,7 @@ static int check_phases(const struct gt_trace *trace, const char *const *phases,
             return 0;
     for (size_t i = 0; i < trace->step_count; i++)
         count = add_name(&names, trace, seen, count, trace->step[i].mode);
-    return refuse(error, "phase", phases[0], &names);
+    return refuse(error, "phase", phases[0], &names, count);
 }
 
 static bool has_event(const struct gt_trace *trace)
@@ -137,6 +159,9 @@ int gt_inputs_matched(const struct gt_trace *trace, const struct gt_trace_option
     int status = reading->node && trace->file_count ? check_node(trace, reading->node, error) : 0;
     if (status >= 0 && options)
         status = check_phases(trace, options->phases, error);
+    bool has_filter = bounds || reading->select || reading->node || reading->suffixes;
+    if (status >= 0 && !has_filter && trace->file_count)
+        status = check_contents(trace, error);
     if (status < 0 || (!bounds && !reading->select) || !trace->file_count || has_event(trace) || has_function(trace) ||
         trace->samples.count || (bounds && trace->step_count))
         return status;
@@ -166,7 +191,7 @@ static int by_rank_and_begin(const void *a, const void *b)
     return GT_ORDER_BY(order, GT_ORDER(x, y));
 }
 
-int gt_inputs_tell_twice(struct gt_node *root, const struct gt_trace *trace, const char *key)
+static int tell_twice(struct gt_node *root, const struct gt_trace *trace, const char *key)
 {
     const struct gt_trace_file **file = calloc(trace->file_count + 1, sizeof *file);
     struct gt_buffer text = {0};
@@ -190,4 +215,92 @@ int gt_inputs_tell_twice(struct gt_node *root, const struct gt_trace *trace, con
     gt_buffer_release(&text);
     free(file);
     return status;
+}
+
+/* ---- files ---- */
+
+/* Folders that hold nothing to be read are no trace without events. */
+int gt_inputs_refuse_nothing(const struct gt_trace *trace, const char *path, const struct gt_trace_options *reading,
+                             struct gt_error *error)
+{
+    if (trace->file_count || reading->suffixes)
+        return 0;
+    if (trace->unreadable.count)
+        return gt_error_set(error, EACCES, "%s", trace->unreadable.first);
+    if (trace->ignored + trace->doubtful.count)
+        return gt_error_set(
+            error, EINVAL,
+            "%s: none of the %" PRIu64 " files in this folder is a trace or profile of a known format%s%s", path,
+            trace->ignored + trace->doubtful.count, trace->doubtful.count ? ": " : "", trace->doubtful.first);
+    return gt_error_set(error, EINVAL, "%s: there are no files in this folder", path);
+}
+
+/* Was the file found beside one of the paths, not named by them? */
+static bool is_beside(const char *file, const char *const *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(paths[i]);
+        while (length > 1 && paths[i][length - 1] == '/')
+            length--;
+        if (strncmp(file, paths[i], length) == 0 &&
+            (!file[length] || file[length] == '/' || paths[i][length - 1] == '/'))
+            return false;
+    }
+    return true;
+}
+
+static void add_damage(struct gt_buffer *out, const struct gt_trace_file *file)
+{
+    const struct gt_trace_damage *damage = &file->damage;
+    uint64_t lost = damage->bad_events + damage->bad_samples + damage->unopened;
+    if (!lost && !damage->lost_bytes && !damage->cut_off)
+        return;
+    gt_buffer_printf(out, "%s%s: ", out->length ? "; " : "", file->path);
+    if (lost)
+        gt_buffer_printf(out, "%" PRIu64 " %s lost%s", lost, lost == 1 ? "event or sample" : "events or samples",
+                         damage->cut_off ? ", cut off" : "");
+    else if (damage->cut_off)
+        gt_buffer_text(out, "cut off");
+    else
+        gt_buffer_printf(out, "%" PRIu64 " bytes that could not be read", damage->lost_bytes);
+    if (*damage->first)
+        gt_buffer_printf(out, " (%s)", damage->first);
+}
+
+/* `named`: so many of them stand in the text already. */
+static void tell_unread(struct gt_node *root, const struct gt_trace_unreadable *files, uint64_t named, const char *key,
+                        const char *title)
+{
+    char text[600];
+    if (!files->count)
+        return;
+    snprintf(text, sizeof text, files->count > named ? "%s, and %" PRIu64 " more" : "%s", files->first,
+             files->count - named);
+    gt_report_text(root, key, title, text);
+}
+
+int gt_inputs_tell(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
+                   bool is_second)
+{
+    static const char *const keys[][5] = {{"beside", "damaged", "unreadable", "doubtful", "twice"},
+                                          {"beside_b", "damaged_b", "unreadable_b", "doubtful_b", "twice_b"}};
+    const char *const *key = keys[is_second];
+    struct gt_node *root = gt_report_root(report);
+    struct gt_buffer beside = {0}, damaged = {0};
+    for (size_t i = 0; i < trace->file_count; i++) {
+        if (trace->file[i].part_of == GT_TRACE_NONE && is_beside(trace->file[i].path, paths, count))
+            gt_buffer_printf(&beside, "%s%s", beside.length ? ", " : "", trace->file[i].path);
+        add_damage(&damaged, &trace->file[i]);
+    }
+    tell_unread(root, &trace->unreadable, 1, key[2], "Could not be read");
+    tell_unread(root, &trace->doubtful, GT_TRACE_NAMED, key[3], "May be missing");
+    if (beside.length)
+        gt_report_text(root, key[0], "Read with it", beside.data);
+    if (damaged.length)
+        gt_report_text(root, key[1], "Damaged", damaged.data);
+    int failed = beside.failed ? beside.failed : damaged.failed;
+    failed = failed ? failed : tell_twice(root, trace, key[4]);
+    gt_buffer_release(&beside);
+    gt_buffer_release(&damaged);
+    return gt_report_failed(report) ? -ENOMEM : failed;
 }

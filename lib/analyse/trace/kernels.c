@@ -146,5 +146,7 @@ const struct gt_analysis gt_analysis_kernels = {
     .help =
         "kernels, copies and fills of each rank: count, total, mean, percentiles; --top, --key total|count|mean|max|name",
     .takes = GT_TAKES_KEY | GT_TAKES_TOP,
+    .compares = true,
+    .of_selected = true,
     .build = build,
 };

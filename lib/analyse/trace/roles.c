@@ -348,5 +348,6 @@ const struct gt_analysis gt_analysis_roles = {
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .arguments = arguments,
     .joins = true,
+    .of_selected = true,
     .build = build,
 };

@@ -298,6 +298,8 @@ const struct gt_analysis gt_analysis_stragglers = {
     .name = "stragglers",
     .help = "which rank is the slowest in how many steps, comes last to collectives, and how much others wait for it",
     .arguments = straggler_arguments,
+    .joins = true,
+    .compares = true,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .build = build_stragglers,
 };

@@ -30,15 +30,44 @@ static bool is_of_same(const struct gt_table *table, size_t row)
     return length == before && memcmp(node, last, length) == 0;
 }
 
+static bool is_of_all(const struct gt_table *table, size_t row)
+{
+    static const char all[] = GT_TOP_ALL;
+    size_t length = 0;
+    const char *node = gt_table_is_missing(table, row, 0) ? NULL : gt_table_cell_bytes(table, row, 0, &length);
+    return !node || (length == sizeof all - 1 && memcmp(node, all, length) == 0);
+}
+
+/* How many rows are shown of each node, and of all nodes together. */
+struct share {
+    size_t node, all;
+};
+
+/* The rows asked for are those of all nodes together, where there are so many; else nodes share them, each has one at least. */
+static struct share share_out(const struct gt_table *table, size_t asked)
+{
+    size_t rows = gt_table_rows(table), nodes = 0, of_all = 0;
+    for (size_t row = 0; row < rows; row++) {
+        bool all = is_of_all(table, row);
+        of_all += all;
+        nodes += !all && (row == 0 || !is_of_same(table, row));
+    }
+    if (nodes + of_all == rows) /* one row each */
+        return (struct share){1, of_all};
+    size_t left = of_all < asked ? asked - of_all : 0;
+    return (struct share){!nodes ? asked : of_all ? left / nodes : (left + nodes - 1) / nodes, asked};
+}
+
 /* Rows of tables that begin with the node, by which they are sorted, are counted node by node. */
-static int cut(struct gt_table *table, size_t shown)
+static int cut(struct gt_table *table, size_t shown, bool is_asked)
 {
     size_t rows = gt_table_rows(table), kept = 0, count = 0;
     bool by_node = table->column->kind == GT_CELL_TEXT && strcmp(table->column->key, "node") == 0;
+    struct share share = by_node && is_asked ? share_out(table, shown) : (struct share){shown, shown};
     bool *is_wanted = malloc((rows + 1) * sizeof *is_wanted);
     for (size_t row = 0; is_wanted && row < rows; row++) {
         count = row && (!by_node || is_of_same(table, row)) ? count + 1 : 0;
-        is_wanted[row] = count < shown;
+        is_wanted[row] = count < (by_node && is_of_all(table, row) ? share.all : share.node);
         kept += is_wanted[row];
     }
     if (is_wanted && kept < rows) {
@@ -68,7 +97,7 @@ int gt_top_cut(struct gt_node *root, int top)
         if (!table || !table->columns || table->failed || table->shown == SIZE_MAX)
             continue;
         size_t shown = top > 0 ? (size_t)top : top < 0 || !table->shown ? SIZE_MAX : table->shown;
-        status = cut(table, shown);
+        status = cut(table, shown, top > 0);
     }
     tell(root, &text);
     if (text.length) {

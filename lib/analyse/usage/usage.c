@@ -463,6 +463,14 @@ static void add_start(const struct gt_usage *usage, struct gt_node *section)
     gt_report_text(section, "start", "Start", known ? text : NULL);
 }
 
+static void add_ending(struct gt_node *section, enum gt_ending ending)
+{
+    const char *key = "ended_by_signal", *title = "Ended by a signal";
+    gt_node_flags(ending == GT_ENDING_UNKNOWN ? gt_report_text(section, key, title, NULL)
+                                              : gt_report_bool(section, key, title, ending == GT_ENDED_BY_SIGNAL),
+                  GT_ONLY_DATA);
+}
+
 static void add_run(const struct gt_usage *usage, struct gt_node *root)
 {
     const struct gt_machine *machine = usage->machine;
@@ -470,6 +478,7 @@ static void add_run(const struct gt_usage *usage, struct gt_node *root)
     struct gt_node *section = gt_report_section(root, "run", "Run");
     gt_report_text(section, "command", "Command", *machine->command ? machine->command : NULL);
     gt_report_count(section, "exit_status", "Exit status", outcome->exit_status < 0 ? NAN : outcome->exit_status, NULL);
+    add_ending(section, outcome->ending);
     gt_report_text(section, "host", "Host", *machine->host ? machine->host : NULL);
     gt_report_count(section, "process_id", "Process ID", machine->pid > 0 ? machine->pid : NAN, NULL);
     add_start(usage, section);

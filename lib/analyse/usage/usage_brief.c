@@ -24,27 +24,6 @@ static const double LITTLE_ABOVE = 1.2;
 
 /* ---- How it ended ------------------------------------------------------------------------------------------------ */
 
-static const char *const SIGNALS[] = {
-    [SIGHUP] = "HUP",       [SIGINT] = "INT",   [SIGQUIT] = "QUIT",   [SIGILL] = "ILL",   [SIGTRAP] = "TRAP",
-    [SIGABRT] = "ABRT",     [SIGBUS] = "BUS",   [SIGFPE] = "FPE",     [SIGKILL] = "KILL", [SIGUSR1] = "USR1",
-    [SIGSEGV] = "SEGV",     [SIGUSR2] = "USR2", [SIGPIPE] = "PIPE",   [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
-    [SIGSTKFLT] = "STKFLT", [SIGCHLD] = "CHLD", [SIGCONT] = "CONT",   [SIGSTOP] = "STOP", [SIGTSTP] = "TSTP",
-    [SIGTTIN] = "TTIN",     [SIGTTOU] = "TTOU", [SIGURG] = "URG",     [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
-    [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH", [SIGPOLL] = "POLL", [SIGPWR] = "PWR",
-    [SIGSYS] = "SYS",
-};
-static const int SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS;
-
-/* 128 + n is what a shell makes of signal n, too. */
-static void describe_status(int status, char *text, size_t size)
-{
-    const char *name = status > 128 && status - 128 < SIGNAL_COUNT ? SIGNALS[status - 128] : NULL;
-    if (name)
-        snprintf(text, size, "exit %d (SIG%s)", status, name);
-    else
-        snprintf(text, size, "exit %d", status);
-}
-
 /* Returns for how many seconds there has been no sample. */
 static double silence_of(const struct gt_usage *usage)
 {
@@ -54,10 +33,10 @@ static double silence_of(const struct gt_usage *usage)
 static void describe_outcome(const struct gt_usage *usage, char *text, size_t size)
 {
     const struct gt_outcome *outcome = usage->outcome;
-    char time[GT_HUMAN_SIZE], silence[GT_HUMAN_SIZE], status[48];
+    char time[GT_HUMAN_SIZE], silence[GT_HUMAN_SIZE], status[GT_HUMAN_STATUS_SIZE];
     enum gt_out_of_memory memory = gt_usage_out_of_memory(usage);
     gt_human_seconds(time, outcome->elapsed);
-    describe_status(outcome->exit_status, status, sizeof status);
+    gt_human_status(status, outcome->exit_status, outcome->ending == GT_ENDED_BY_ITSELF);
     if (memory != GT_MEMORY_SUFFICED && outcome->exit_status == 128 + SIGKILL)
         snprintf(text, size, "%sOUT OF MEMORY, killed at %s", memory == GT_MEMORY_RAN_OUT ? "" : "probably ", time);
     else if (memory != GT_MEMORY_SUFFICED && outcome->exit_status >= 0)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/grow.h"
 #include "trace/format.h"
@@ -23,6 +24,7 @@ struct file {
     uint32_t *stack; /* of the sample */
     size_t stack_count, stack_capacity;
     bool is_memray; /* its peak, once in bytes and once in allocations */
+    bool lines_ran; /* lines of frames are those that ran when a sample was taken */
 };
 
 static int probe_speedscope(const struct gt_trace_probe *probe)
@@ -225,7 +227,7 @@ static int read_evented(struct file *file, struct gt_profile_maker *maker, struc
 
 static int read_profile(struct file *file, struct gt_span about)
 {
-    struct gt_profile_maker maker = {.trace = file->reading->trace};
+    struct gt_profile_maker maker = {.trace = file->reading->trace, .lines_ran = file->lines_ran};
     struct gt_span type = {0}, name = {0}, unit = {0}, samples = {0}, weights = {0}, events = {0};
     double factor;
     GT_FIND(about, {"type", &type}, {"name", &name}, {"unit", &unit}, {"samples", &samples}, {"weights", &weights},
@@ -252,6 +254,13 @@ static int read_profile(struct file *file, struct gt_span about)
     return status;
 }
 
+/* "py-spy@0.4.3", "Austin2Speedscope Converter 0.2.0". */
+static bool is_by(struct gt_span exporter, const char *tool)
+{
+    size_t length = strlen(tool);
+    return exporter.length > length && strncasecmp(exporter.text + 1, tool, length) == 0;
+}
+
 /* A file that was cut off has its frames and profiles as far as they are whole. */
 static int read_document(struct file *file, struct gt_span text)
 {
@@ -264,7 +273,8 @@ static int read_document(struct file *file, struct gt_span text)
         profiles = gt_span_is(key, "profiles") ? value : profiles;
         exporter = gt_span_is(key, "exporter") ? value : exporter;
     }
-    file->is_memray = exporter.length > 7 && strncmp(exporter.text, "\"memray", 7) == 0;
+    file->is_memray = is_by(exporter, "memray");
+    file->lines_ran = is_by(exporter, "py-spy") || is_by(exporter, "austin");
     if (more < 0) {
         damage->cut_off = true;
         damage->lost_bytes = text.length - (size_t)(walk.at - text.text);

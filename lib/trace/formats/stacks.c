@@ -123,7 +123,7 @@ static int take_collapsed(struct gt_profile_maker *maker, struct stack *stack, s
 static int read_collapsed(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_trace_file *file = gt_reading_file(reading);
-    struct gt_profile_maker maker = {.trace = reading->trace};
+    struct gt_profile_maker maker = {.trace = reading->trace, .lines_ran = true};
     struct gt_lines lines = {0};
     struct stack stack = {0};
     struct gt_span line, text, count;

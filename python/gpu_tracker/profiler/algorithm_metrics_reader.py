@@ -58,16 +58,20 @@ class LocalAlgorithmMetricsReader:
         """An empty parser for each kind of timeline."""
         return [make() for make in _PARSERS.values()]
 
-    def _read(self) -> list[tuple[str, TraceEvent]]:
-        if self._events is not None and self._keep:
+    def _read(self, wanted: Sequence[str] = ("",)) -> list[tuple[str, TraceEvent]]:
+        """The kinds and the events of files whose names end as wanted."""
+        if self._events is not None and self._keep and "" in wanted:
             return self._events
         found: list[tuple[str, TraceEvent]] = []
-        for suffix, make in _PARSERS.items():
+        for kind, make in _PARSERS.items():
+            suffixes = [max(kind, suffix, key=len) for suffix in wanted
+                        if kind.endswith(suffix) or suffix.endswith(kind)]
             parser = make()
-            table = _core.raw_events([self.trace_root_folder], {"suffixes": [suffix]})
-            parser._take(table)
-            found += [(suffix, event) for event in parser.get_all_events()]
-        self._events = found if self._keep else None
+            if suffixes:
+                parser._take(_core.raw_events([self.trace_root_folder], {"suffixes": suffixes}))
+            found += [(kind, event) for event in parser.get_all_events()]
+        if self._keep and "" in wanted:
+            self._events = found
         return found
 
     def get_events(self, start_time: float, end_time: float, unit: TimeUnits = TimeUnits.MICROSECONDS,
@@ -82,11 +86,10 @@ class LocalAlgorithmMetricsReader:
             file_suffix_filter: Only events of files whose names end so, such as "pythontimeline.json".
         """
         start, end = in_microseconds(start_time, unit), in_microseconds(end_time, unit)
-        return [event for suffix, event in self._read()
+        wanted = [""] if file_suffix_filter is None else file_suffix_filter
+        return [event for _, event in self._read([wanted] if isinstance(wanted, str) else wanted)
                 if event.end_time >= start and event.start_time <= end
-                and (event_type is None or event.file_type == event_type)
-                and (file_suffix_filter is None or any(suffix.endswith(wanted) or wanted.endswith(suffix)
-                                                       for wanted in file_suffix_filter))]
+                and (event_type is None or event.file_type == event_type)]
 
     def get_events_by_step(self, start_step: int, end_step: int, event_type: str | None = None,
                            file_suffix_filter: Sequence[str] | None = None) -> list[TraceEvent]:
@@ -113,3 +116,4 @@ _PARSERS = {"pythontimeline.json": SMProfilerEvents,
             "model_timeline.json": lambda: SMProfilerEvents("DetailedframeworkMetrics"),
             "trace.json.gz": TensorboardProfilerEvents, "horovod_timeline.json": HorovodProfilerEvents,
             "smdataparallel_timeline.json": SMDataParallelProfilerEvents}
+KINDS = tuple(_PARSERS)

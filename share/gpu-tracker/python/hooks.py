@@ -67,7 +67,14 @@ def _try(hook, action, *arguments):
 
 def _profile(hook, finder, callback):
     """Before 3.12 every call of every thread is looked at."""
+    from atexit import register
+
+    def tell_replaced():
+        if sys.getprofile() is not callback:
+            hook.note("replaced")
+
     hook.note("profile")
+    register(tell_replaced)
     sys.setprofile(callback)
     if "threading" in sys.modules:
         sys.modules["threading"].setprofile(callback)

@@ -5,12 +5,17 @@ import sys
 
 
 def _load(name):
-    """What a file beside this one defines. It becomes no module that the program could see; Python's cache of compiled code is used."""
-    from _frozen_importlib_external import SourceFileLoader
+    """What a file beside this one defines. It becomes no module that the program could see; Python's cache of compiled code is used.
 
-    path = "%s/%s.py" % (__file__.rpartition("/")[0], name)
-    defined = {"__name__": __name__, "__file__": path, "load": _load}
-    exec(SourceFileLoader(__name__, path).get_code(__name__), defined)
+    Its functions are called within the program. They have the file of Python's own import system, which coverage and other tracers
+    leave out, and Python itself out of tracebacks and the places of warnings."""
+    from _frozen_importlib_external import SourceFileLoader
+    from _imp import _fix_co_filename
+
+    defined = {"__name__": __name__, "load": _load}
+    code = SourceFileLoader(__name__, "%s/%s.py" % (__file__.rpartition("/")[0], name)).get_code(__name__)
+    _fix_co_filename(code, "<frozen importlib._bootstrap_external>")
+    exec(code, defined)
     return defined
 
 
@@ -22,7 +27,8 @@ def _tell_version():
     if folder:
         import ctypes
 
-        line = "without %d.%d.%d: --python-blocks and --blocks-from take 3.8 or later" % sys.version_info[:3]
+        takes = "--python-blocks, and --blocks-from torch, jax, tensorflow and lightning, take 3.8 or later"
+        line = ("without %d.%d.%d nothing becomes a block: " % sys.version_info[:3]) + takes
         ctypes.PyDLL("%s/libgputracker-blocks.so" % folder).gt_hook_note(line.encode())
 
 

@@ -11,24 +11,24 @@ def _like(function, other):
 
 
 class _Calls:
-    """The calls that are open of one kind of object, which may be entered again before it is left: (call, the one before) by object
-    and thread."""
+    """The calls that are open of one kind of object, which may be entered again before it is left: (call, the one before) by object,
+    part of it, and thread."""
 
     def __init__(self, hook):
         self.hook, self.open = hook, {}
 
-    def begin(self, owner, name):
+    def begin(self, owner, name, part=None):
         try:
-            key = id(owner), get_ident()
+            key = id(owner), part, get_ident()
             self.open[key] = self.hook.enter(name if isinstance(name, str) else str(name)), self.open.get(key)
         except Exception as error:
             self.hook.note(f"off {type(error).__name__}: {error}")
 
-    def end(self, owner):
+    def end(self, owner, part=None):
         try:
-            key = id(owner), get_ident()
+            key = id(owner), part, get_ident()
             if key not in self.open:  # left by another thread
-                key = next((other for other in list(self.open) if other[0] == key[0]), None)
+                key = next((other for other in list(self.open) if other[:2] == key[:2]), None)
             if key:
                 call, former = self.open.pop(key)
                 self.hook.leave(call)
@@ -70,24 +70,35 @@ def called(kind, calls):
     _marks(kind, calls, lambda mark: mark._gpu_tracker_name)
 
 
-class _Both:
-    def __init__(self, manager, calls, name):
-        self.manager, self.calls, self.name = manager, calls, name
+def _start_and_stop(kind, calls):
+    start, stop = (None if getattr(method, "__isabstractmethod__", False) else method
+                   for method in (kind.__dict__.get("start"), kind.__dict__.get("stop")))
 
-    def __enter__(self):
-        entered = self.manager.__enter__()
-        self.calls.begin(self, self.name)
-        return entered
+    def begin(self, action_name, *others, **words):
+        start(self, action_name, *others, **words)
+        if type(self).start is begin:  # not called by that of a class derived from this one
+            calls.begin(self, action_name, action_name)
 
-    def __exit__(self, *reason):
-        self.calls.end(self)
-        return self.manager.__exit__(*reason)
+    def end(self, action_name, *others, **words):
+        if type(self).stop is end:
+            calls.end(self, action_name)
+        stop(self, action_name, *others, **words)
+
+    if start:
+        kind.start = _like(begin, start)
+    if stop:
+        kind.stop = _like(end, stop)
 
 
-def profiler(kind, calls):
-    """A method `profile` that gives a context manager for a name."""
-    profile = kind.profile
-    kind.profile = _like(lambda self, name: _Both(profile(self, name), calls, name), profile)
+def profiler(base, calls):
+    """Classes derived from it have methods `start` and `stop` that are called with a name; its `profile` calls them, too."""
+    former = base.__dict__.get("__init_subclass__")
+
+    def derive(kind, **keywords):
+        former.__func__(kind, **keywords) if former else super(base, kind).__init_subclass__(**keywords)
+        _start_and_stop(kind, calls)
+
+    base.__init_subclass__ = classmethod(derive)
 
 
 # The source, the module, its class, and how that is marked.

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from .... import _core
+from ...algorithm_metrics_reader import KINDS
 
 __all__ = ["MergeUnit", "MergedTimeline"]
 
@@ -29,10 +30,25 @@ def _node() -> str:
     return f"{rank}-{os.environ.get('SM_CURRENT_HOST', socket.gethostname())}".replace("_", "-")
 
 
+def _names_below(path: str) -> list[str]:
+    """Names of the files in a folder and below, and its own."""
+    return [os.path.basename(path), *(name for _, _, names in os.walk(path) for name in names)]
+
+
 def _suffixes_of_system_metrics(path: str) -> set[str]:
     """How files of system metrics end, "1600000000.algo-1.json": a filter of timelines leaves them in."""
-    return {name[name.index("."):] for _, _, names in os.walk(os.path.join(path, "system")) for name in names
+    return {name[name.index("."):] for name in _names_below(os.path.join(path, "system"))
             if name.endswith(".json") and name[:1].isdigit()}
+
+
+def _suffixes(path: str, wanted: Sequence[str]) -> list[str]:
+    """How the names of timelines shall end that are wanted; a text is one suffix."""
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    names = (*KINDS, *_names_below(path))
+    if wanted and not any(name.endswith(suffix) for name in names for suffix in wanted):
+        raise ValueError(f"file_suffix_filter {wanted}: no file of {path} ends so, "
+                         f"nor do names of timelines: {', '.join(KINDS)}")
+    return wanted
 
 
 def _low_gpu(sys_metrics_filter: Mapping[str, Any] | None) -> float | None:
@@ -53,7 +69,8 @@ class MergedTimeline:
 
     Args:
         path: The folder.
-        file_suffix_filter: Only timelines whose names end so, such as "model_timeline.json"; None for all.
+        file_suffix_filter: Only timelines whose names end so, such as "model_timeline.json"; None for all. A kind of
+            timeline that the folder lacks leaves system metrics alone, what is neither a kind nor a file is refused.
         output_directory: Where the merged file goes; None for the folder itself.
     """
 
@@ -99,7 +116,8 @@ class MergedTimeline:
                                    "start": None if start is None else _number(start),
                                    "end": None if end is None else _number(end)}
         if self.file_suffix_filter is not None:
-            request["suffixes"] = [*self.file_suffix_filter, *sorted(_suffixes_of_system_metrics(self.path))]
+            request["suffixes"] = [*_suffixes(self.path, self.file_suffix_filter),
+                                   *sorted(_suffixes_of_system_metrics(self.path))]
         written = self._file or os.path.join(self.out_dir, f".merging-{os.getpid()}.json")
         report = _core.timeline_merge([self.path], request, {
             "output": written, "overwrite": True, "low_gpu": low_gpu or 0,

@@ -1,0 +1,61 @@
+/* Processes of a tree are asked for their rank once for each program that they execute. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/root.h"
+#include "sample/rank_finder.h"
+#include "support/folder.h"
+
+struct scene {
+    struct gt_root root;
+    struct gt_rank_finder finder;
+    struct gt_process process, *list[1];
+    struct gt_tree tree;
+};
+
+static void look(struct scene *scene, const char *environment)
+{
+    folder_put(test_folder, "proc/7/environ", environment);
+    assert_int_equal(gt_rank_finder_look(&scene->finder, &scene->root, &scene->tree), 0);
+}
+
+static int rank_of(const struct scene *scene)
+{
+    return scene->process.rank ? scene->process.rank->figures.rank : -1;
+}
+
+static void asked_again_only_with_another_name(void **state)
+{
+    (void)state;
+    struct scene scene = {.process = {.pid = 7, .parent = 1}};
+    scene.list[0] = &scene.process;
+    scene.tree = (struct gt_tree){.root = &scene.root, .process = scene.list, .count = 1};
+    assert_int_equal(gt_root_open(&scene.root, test_folder, NULL), 0);
+    memset(scene.process.name, 'x', sizeof scene.process.name);
+    strcpy(scene.process.name, "python");
+    look(&scene, "PMI_RANK=1");
+    assert_int_equal(rank_of(&scene), 1);
+    memset(scene.process.name, 'y', sizeof scene.process.name); /* what lies behind the name is nobody's */
+    strcpy(scene.process.name, "python");
+    look(&scene, "PMI_RANK=2");
+    assert_int_equal(rank_of(&scene), 1);
+    strcpy(scene.process.name, "pytest");
+    look(&scene, "PMI_RANK=2");
+    assert_int_equal(rank_of(&scene), 2);
+    gt_rank_finder_close(&scene.finder);
+    gt_root_close(&scene.root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(asked_again_only_with_another_name, folder_make, folder_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
