@@ -267,13 +267,14 @@ def write_steps(path, count, loading, start=0):
         ("kernel", "gemm", step + loading, 700))))
 
 
-def test_a_difference_begins_with_the_step(cli, tmp_path):
+def test_a_difference_begins_with_the_step(cli, report, tmp_path):
     """The GPU does the same work in both, later."""
     write_steps(tmp_path / "a.json", 6, 200)
     write_steps(tmp_path / "b.json", 6, 400)
     said = cli("profile", "diff", "a.json", "b.json").stdout
     assert ("What changed: A step takes 1.2 ms in B, 1 ms in A (+20 %): enumerate(DataLoader)#next takes 200 us more a step (+100 %). "
             "GPUs work 700 us a step in B, 700 us in A (+0 %); none of it changed by 1 % of that\n") in said
+    assert report("diff", "a.json", "b.json")["words"] in said
 
 
 def test_more_steps_are_no_difference(cli, report, tmp_path):
@@ -286,3 +287,9 @@ def test_more_steps_are_no_difference(cli, report, tmp_path):
     assert (gemm["total_a_us"], gemm["total_b_us"], gemm["step_a_us"], gemm["step_b_us"]) == (5600, 4200, 700, 700)
     said = cli("profile", "diff", "a.json", "b.json").stdout
     assert "step a (" in said and "total a" not in said
+
+
+@pytest.mark.parametrize("suffix", ["gz", "xz", "bz2", "zst"])
+def test_a_compressed_rank_is_named_beside_plain_ones(report, job, suffix):
+    (job / f"rank2.json.{suffix}").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\0")
+    assert f"rank2.json.{suffix}" in json.dumps(report(job))

@@ -322,7 +322,7 @@ static int add_words(struct gt_node *root, const struct side side[2], const stru
     if (count)
         write_work(side, pair, count, has_steps ? OF_GPUS : ALL, change, &words);
     if (words.length)
-        gt_node_flags(gt_report_text(root, "words", "What changed", words.data), GT_ONLY_PEOPLE);
+        gt_report_text(root, "words", "What changed", words.data);
     int status = words.failed;
     gt_buffer_release(&words);
     free(change);
