@@ -559,3 +559,12 @@ def test_ranks_without_a_trace_are_told(report, tmp_path):
     (tmp_path / "rank2.json").unlink()
     assert report()["not_known"] == ("1 of 4 ranks have no trace here: which part of the communication is waiting for them "
                                      "is not known")
+
+
+def test_ranks_that_come_last_as_often_are_all_named(report, tmp_path):
+    for rank in range(4):
+        halves = [Rank(rank, compute=600 if rank == late else 500, steps=steps) for late, steps in ((2, range(5)), (3, range(5, 10)))]
+        halves[0].events += halves[1].events
+        halves[0].write(tmp_path)
+    row = next(row for row in report("collectives")["collectives"] if row["collective"] == "allreduce")
+    assert (row["last"], row["last_percent"]) == ("rank 2, rank 3", 50)
