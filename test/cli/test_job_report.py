@@ -565,3 +565,13 @@ def test_where_no_rank_is_the_worst_no_star_is_explained(gpu_tracker, tmp_path):
     for form in ("text", "html"):
         shown = subprocess.run([gpu_tracker, "profile", tmp_path, "--format", form], capture_output=True, text=True, check=True).stdout
         assert "rank 1" in shown and "; *" not in shown and "rank 1 *" not in shown
+
+
+def test_steps_of_ranks_are_compared_by_one_clock(report, tmp_path):
+    """Also where one of them is shown."""
+    for rank, clock in enumerate([0, 250, -4000, 123456]):
+        Rank(rank, clock=clock).write(tmp_path)
+    for words in ([], ["--node=1"], ["--select=gemm"]):
+        (skew,) = report("steps", *words)["skew"]
+        assert (skew["steps"], skew["mean_length_over_nodes_us"], skew["max_start_skew_us"]) == (10, 1000, 0)
+    assert [row["node"] for row in report("steps", "--node=1")["steps"]] == ["rank 1"]
