@@ -26,6 +26,9 @@ endif
 objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 LIB_OBJ  := $(call objects,lib/*/*.c lib/*/*/*.c)
+ifdef LIB_ONLY # these of them, by their names alone
+LIB_OBJ  := $(sort $(foreach name,$(LIB_ONLY),$(filter %/$(name),$(LIB_OBJ))))
+endif
 CLI_OBJ  := $(call objects,cli/*.c)
 UNIT     := $(call programs,test/unit/test_*.c)
 FUZZ     := $(call programs,test/fuzz/fuzz_*.c)
@@ -284,10 +287,17 @@ test-gpu:
 check: all unit
 	@python3 tools/run-tests unit
 
-# With clang a libFuzzer program for each target; without it programs that try the stored inputs only.
-fuzz-build:
-	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" fuzz-programs; \
-	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(SANITIZE)" fuzz-programs; fi
+# With clang a libFuzzer program for each target; without it programs that try the stored inputs only. Of the library they have what
+# they call, or most of the time would go into compiling the rest.
+fuzz-build: build/fuzz/needed
+	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" LIB_ONLY="$$(cat $<)" fuzz-programs; \
+	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(SANITIZE)" LIB_ONLY="$$(cat $<)" fuzz-programs; fi
+
+# The linker tells which objects of the library it took for all targets at once.
+build/fuzz/needed: $(wildcard test/fuzz/*.c) $(BUILD)/libgputracker.a
+	@mkdir -p $(@D) && $(SAY) "LD $@"
+	$(Q)$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) -std=gnu17 -o $@.program $^ $(LDLIBS) -Wl,--allow-multiple-definition -Wl,-Map=$@.map
+	$(Q)sed -n 's/.*libgputracker\.a(\(.*\.o\))$$/\1/p' $@.map | sort -u >$@ && rm $@.program $@.map
 
 fuzz: test-dependencies
 	@$(MAKE) -s fuzz-build

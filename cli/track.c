@@ -224,8 +224,11 @@ static int collect_blocks(struct track *track, const struct options *options)
             "--blocks-from all: nothing that any of them marks was seen (gpu-tracker run --help tells why that may be)");
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
-    status = kept < 0 ? kept : status;
-    return status < 0 ? say_failure(status, &error) : 0;
+    if (status < 0) {
+        say("%s; the blocks stay in %s, where analyze reads them", error.text, track->blocks);
+        return exit_status_of(status);
+    }
+    return kept < 0 ? say_failure(kept, &error) : 0;
 }
 
 /* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to the
@@ -281,11 +284,7 @@ static int prepare_injection(struct track *track, const struct options *options)
     track->injection.domains = options->blocks_domains;
     track->injection.names = options->blocks_names;
     track->injection.most = options->blocks_most;
-    int status = options->blocks_from ? gt_block_sources_read(options->blocks_from, &track->injection.sources, &error)
-                                      : 0;
-    if (status < 0)
-        return say_usage("--blocks-from: %s", error.text);
-    status = gt_block_injection_check(&track->injection, &error);
+    int status = gt_block_injection_check(&track->injection, &error);
     return status == -EINVAL ? say_usage("%s", error.text) : status < 0 ? say_failure(status, &error) : 0;
 }
 
@@ -339,6 +338,8 @@ static int prepare_blocks(struct track *track, const struct options *options)
         return say_usage("--%s: it chooses among the ranges of --blocks-from, which is not given", without);
     if (!wish)
         return 0;
+    if (options->blocks_from && gt_block_sources_read(options->blocks_from, &track->injection.sources, &error) < 0)
+        return say_usage("--blocks-from: %s", error.text);
     if (!options->tracking_file)
         return say_usage("--%s: the blocks are kept with a tracking file: give --tracking-file", wish);
     if (!track->settings.tracking_file)

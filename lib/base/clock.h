@@ -10,7 +10,8 @@ struct gt_clock {
     int64_t (*real)(void *context);      /* ns since 1970-01-01 UTC */
     int64_t (*monotonic)(void *context); /* ns, never steps */
     void *context;
-    int64_t (*thread_cpu)(void *context); /* ns that the calling thread has used; the kernel's figure where this is NULL */
+    int64_t (*thread_cpu)(
+        void *context); /* ns that the calling thread has used; the kernel's figure where this is NULL */
 };
 
 #define GT_SECOND INT64_C(1000000000)

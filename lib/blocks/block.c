@@ -21,6 +21,7 @@
 #include "base/utf8.h"
 #include "blocks/block.h"
 #include "blocks/block_process.h"
+#include "blocks/hook_notes.h"
 
 const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS] = {
     "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "total", "monotonic", "cpu_time",
@@ -407,6 +408,21 @@ static int write_row(struct gt_block_file *file, struct gt_block_event_row *row)
     return status;
 }
 
+/* gpu-tracker run shall know, also when this process is killed: of half of them at least. */
+static void tell_lost(uint64_t count)
+{
+    pthread_mutex_lock(&process->mutex);
+    gt_hook_notes_add("lost %llu %s", (unsigned long long)count, process->trouble.text);
+    pthread_mutex_unlock(&process->mutex);
+}
+
+static void count_lost(void)
+{
+    uint64_t count = atomic_fetch_add_explicit(&process->lost, 1, memory_order_relaxed) + 1;
+    if ((count & (count - 1)) == 0)
+        tell_lost(count);
+}
+
 static void read_clocks(struct gt_block_event_row *row)
 {
     row->cpu_ns = process->without_cpu ? -1 : gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -451,6 +467,8 @@ struct gt_block gt_block_begin_of(const char *name, uint64_t total)
         return host.begin(name, total);
     }
     struct gt_block block = begin_in(thread, standard_file(), name, total);
+    if (!block.file)
+        count_lost();
     leave(thread);
     return block;
 }
@@ -483,8 +501,8 @@ void gt_block_end_with_children(struct gt_block *block, double cpu_seconds)
     if (!thread)
         return;
     row.process = process->pid;
-    if (block->process == thread->identity)
-        write_row(block->file, &row);
+    if (block->process == thread->identity && write_row(block->file, &row) < 0 && !*block->file->origin)
+        count_lost();
     block->file = NULL;
     leave(thread);
 }
@@ -546,6 +564,8 @@ __attribute__((destructor)) static void end_process(void)
     if (!process || !atomic_load(&process->identity))
         return;
     atomic_store(&process->closed, true);
+    if (atomic_load(&process->lost))
+        tell_lost(atomic_load(&process->lost));
     pthread_mutex_lock(&process->mutex);
     if (is_quiet())
         for (struct gt_block_file *file = process->files; file; file = file->next)

@@ -20,6 +20,7 @@ struct gt_block_process {
     atomic_bool tried_standard;
     struct gt_block_thread *threads;
     struct gt_error trouble;
+    atomic_uint_fast64_t lost; /* calls in the process's own file of which a row is missing */
 };
 
 /* The newest of all files that this process or one that it was forked from has opened. Survives fork. */

@@ -26,7 +26,8 @@ int gt_block_sources_read(const char *text, unsigned *ret, struct gt_error *erro
     char list[200] = "";
     *ret = 0;
     for (const char *word = text;; word++) {
-        size_t length = strcspn(word, ",");
+        word += strspn(word, " ");
+        size_t length = strcspn(word, ", ");
         unsigned found = sources_of(word, length);
         if (!found) {
             for (int i = 0; i < GT_BLOCK_SOURCES; i++)
@@ -36,6 +37,9 @@ int gt_block_sources_read(const char *text, unsigned *ret, struct gt_error *erro
         }
         *ret |= found;
         word += length;
+        word += strspn(word, " ");
+        if (*word && *word != ',')
+            return gt_error_set(error, EINVAL, "'%s': names of sources are parted by commas", text);
         if (!*word)
             return 0;
     }

@@ -34,7 +34,8 @@ void gt_hook_notes_add(const char *format, ...)
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0666);
     if (fd < 0)
         return;
-    if (write(fd, line, (size_t)length) < 0)
+    off_t end = lseek(fd, 0, SEEK_END);
+    if (write(fd, line, (size_t)length) != length && ftruncate(fd, end) < 0)
         unlink(path); /* the disk is full: what is torn is not told */
     close(fd);
 }

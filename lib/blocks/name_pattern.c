@@ -34,14 +34,42 @@ static bool ends_in_backslash(const char *pattern)
     return backslashes % 2;
 }
 
+/* Past "[...]", in which a backslash stands for itself. */
+static const char *behind_bracket(const char *at)
+{
+    at += at[1] == '^' ? 2 : 1;
+    at += *at == ']';
+    while (*at && *at != ']') {
+        const char *end = at[0] == '[' && at[1] == ':' ? strstr(at, ":]") : NULL;
+        at = end ? end + 2 : at + 1;
+    }
+    return at;
+}
+
+/* Returns where what other languages have stands, "\\d" for one: here it would be the letter alone. NULL: nowhere. */
+static const char *foreign_escape(const char *pattern)
+{
+    for (const char *at = pattern; *at; at++) {
+        if (*at == '[' && !*(at = behind_bracket(at)))
+            return NULL;
+        if (*at == '\\' && *++at && strchr("acdefghijklmnopqrtuvxyzACDEFGHIJKLMNOPQRTUVXYZ0", *at))
+            return at - 1;
+    }
+    return NULL;
+}
+
 static int check(const char *pattern, struct gt_error *error)
 {
     regex_t regex;
     char cause[128] = "Trailing backslash";
     int code = ends_in_backslash(pattern) ? REG_EESCAPE : regcomp(&regex, pattern, FLAGS);
     if (code == 0) {
+        const char *foreign = foreign_escape(pattern);
         regfree(&regex);
-        return 0;
+        return !foreign ? 0
+                        : gt_error_set(error, EINVAL,
+                                       "'%s' is no extended regular expression: it has no %.2s, at character %zu",
+                                       pattern, foreign, (size_t)(foreign - pattern) + 1);
     }
     if (code == REG_ESPACE)
         return gt_error_system(error, ENOMEM, "%s", pattern);

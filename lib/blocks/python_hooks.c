@@ -117,6 +117,11 @@ struct tally {
     struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
     unsigned seen;                     /* bits: sources */
     unsigned told;
+    struct {
+        pid_t process;
+        unsigned long long calls;
+        char cause[NAME];
+    } lost; /* of the process whose notes are read */
     void (*warn)(void *context, const char *sentence);
     void *context;
 };
@@ -163,13 +168,34 @@ static void take_replaced(struct tally *tally, pid_t process)
     tally->is_replaced = true;
 }
 
+static void tell_lost(struct tally *tally)
+{
+    if (tally->lost.calls)
+        gt_warn(tally->warn, tally->context, "%llu calls of blocks of process %d were not kept: %s", tally->lost.calls,
+                (int)tally->lost.process, tally->lost.cause);
+    tally->lost.calls = 0;
+}
+
+/* Of several notes of a process the last one counts. */
+static void take_lost(struct tally *tally, pid_t process, unsigned long long calls, const char *cause)
+{
+    if (tally->lost.process != process)
+        tell_lost(tally);
+    tally->lost.process = process;
+    tally->lost.calls = calls;
+    snprintf(tally->lost.cause, sizeof tally->lost.cause, "%s", cause);
+}
+
 static void take_note(void *context, pid_t process, const char *line)
 {
     struct tally *tally = context;
     size_t number;
     unsigned distance;
+    unsigned long long calls;
     int end = 0;
-    if (strncmp(line, "python ", 7) == 0)
+    if (sscanf(line, "lost %llu %n", &calls, &end) == 1 && end)
+        take_lost(tally, process, calls, line + end);
+    else if (strncmp(line, "python ", 7) == 0)
         tally->has_python = true;
     else if (strcmp(line, "profile") == 0)
         tally->has_profile = true;
@@ -195,8 +221,9 @@ static void take_note(void *context, pid_t process, const char *line)
 static void tell_pattern(const struct tally *tally, size_t i)
 {
     char nearest[NEAREST * (NAME + 2)] = "";
+    const char *begin = *tally->near[i][1].name ? "; the nearest are " : "; the nearest is ";
     for (size_t j = 0; j < NEAREST && *tally->near[i][j].name; j++)
-        snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s", j ? ", " : "; the nearest are ",
+        snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s", j ? ", " : begin,
                  tally->near[i][j].name);
     gt_warn(tally->warn, tally->context, "no function that was called matches --python-blocks '%s'%s",
             tally->hooks->patterns[i], nearest);
@@ -219,7 +246,8 @@ static void tell(const struct tally *tally)
         return;
     if (!tally->has_python) {
         gt_warn(tally->warn, tally->context,
-                "no Python process took part (python -I, -E, -S or a frozen program?): it has no code blocks");
+                "no Python process took part (python -I, -E, -S, a frozen program, or one of another user?): it has no "
+                "code blocks");
         return;
     }
     if (tally->has_profile)
@@ -235,14 +263,15 @@ bool gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder
                          void (*warn)(void *context, const char *sentence), void *context)
 {
     struct tally tally = {.hooks = hooks, .warn = warn, .context = context};
-    if (!gt_python_hooks_are_wanted(hooks))
-        return false;
     while (hooks->patterns && hooks->patterns[tally.patterns])
         tally.patterns++;
     tally.is_matched = calloc(tally.patterns + 1, sizeof *tally.is_matched);
     tally.near = calloc(tally.patterns + 1, sizeof *tally.near);
-    if (tally.is_matched && tally.near && gt_hook_notes_read(folder, take_note, &tally) == 0)
-        tell(&tally);
+    if (tally.is_matched && tally.near && gt_hook_notes_read(folder, take_note, &tally) == 0) {
+        tell_lost(&tally);
+        if (gt_python_hooks_are_wanted(hooks))
+            tell(&tally);
+    }
     free(tally.is_matched);
     free(tally.near);
     gt_hook_notes_remove(folder);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,7 +33,9 @@ struct follower {
     size_t followed_count, followed_capacity;
     struct gt_pause pause;
     double next, alone_since; /* of the monotonic clock */
-    bool has_written, has_new_end, is_told, is_settled;
+    double known_bytes;       /* in the folder when the server last had all that there was */
+    double next_weighed;
+    bool has_written, has_new_end, is_told, is_settled, is_full;
 };
 
 static double now(void)
@@ -134,12 +137,13 @@ static void tell(struct follower *follower, const struct gt_error *problem)
     follower->is_told = true;
 }
 
-/* Trackers that have ended wait for what may still go, and only for that. */
-static void mark_refused(const char *folder, bool is_refused)
+/* Trackers look for marks: those that have ended wait for what may still go, and only for that; those at work leave samples out where
+ * there is no room for them. */
+static void mark(const char *folder, const char *name, bool is_so)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.3900s/" GT_SPOOL_REFUSED, folder);
-    int fd = is_refused ? open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    snprintf(path, sizeof path, "%.3900s/%s", folder, name);
+    int fd = is_so ? open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
     if (fd >= 0)
         close(fd);
     else
@@ -153,12 +157,44 @@ static void settle(const struct gt_push_options *options, bool *is_settled)
     *is_settled = true;
 }
 
+/* Bytes of all recordings in the folder. */
+static double weigh(const struct follower *follower)
+{
+    DIR *folder = opendir(follower->folder);
+    const struct dirent *entry;
+    struct stat facts;
+    double bytes = 0;
+    while (folder && (entry = readdir(folder)))
+        if (fstatat(dirfd(folder), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(facts.st_mode))
+            bytes += (double)facts.st_size;
+    if (folder)
+        closedir(folder);
+    return bytes;
+}
+
+/* While the server takes nothing the spool grows; trackers tell that it is full. */
+static void limit_spool(struct follower *follower)
+{
+    if (follower->is_full || follower->pause.seconds <= 0 || now() < follower->next_weighed)
+        return;
+    follower->next_weighed = now() + 1;
+    follower->is_full = weigh(follower) - follower->known_bytes > follower->address.spool_limit;
+    mark(follower->folder, GT_SPOOL_FULL, follower->is_full);
+}
+
+static void make_room(struct follower *follower)
+{
+    follower->known_bytes = weigh(follower);
+    follower->is_full = false;
+    mark(follower->folder, GT_SPOOL_FULL, false);
+}
+
 static void send_round(struct follower *follower)
 {
     struct gt_error problem = {0};
     int status = gt_push_round(follower->push, &problem);
     follower->has_new_end = false;
-    mark_refused(follower->folder, status < 0 && gt_server_refused(status));
+    mark(follower->folder, GT_SPOOL_REFUSED, status < 0 && gt_server_refused(status));
     if (status < 0)
         tell(follower, &problem);
     if (!follower->is_settled && (status < 0 || follower->followed_count))
@@ -168,6 +204,7 @@ static void send_round(struct follower *follower)
         return;
     }
     remove_sent(follower);
+    make_room(follower);
     follower->pause.seconds = 0;
     follower->next = now() + follower->address.flush;
 }
@@ -192,6 +229,7 @@ static void work(struct follower *follower, const volatile sig_atomic_t *stop)
             return;
         if (is_last || now() >= follower->next || (follower->has_new_end && !follower->pause.seconds))
             send_round(follower);
+        limit_spool(follower);
         if (!is_last)
             gt_sleep(LOOK);
     }
@@ -251,7 +289,8 @@ int gt_push_follow(const char *folder, const char *address, const struct gt_push
     int lock = status >= 0 ? wait_for_turn(folder, options, stop, error) : status;
     if (lock < 0)
         return lock == -ENOENT ? 0 : lock;
-    mark_refused(folder, false); /* by the one before, perhaps */
+    mark(folder, GT_SPOOL_REFUSED, false); /* by the one before, perhaps */
+    mark(folder, GT_SPOOL_FULL, false);
     status = gt_push_open(&follower.push, &follower.address, options, error);
     if (status >= 0)
         work(&follower, stop);
@@ -259,7 +298,8 @@ int gt_push_follow(const char *folder, const char *address, const struct gt_push
         forget(&follower, follower.followed_count - 1);
     free(follower.followed);
     gt_push_close(follower.push);
-    mark_refused(folder, false);
+    mark(folder, GT_SPOOL_REFUSED, false);
+    mark(folder, GT_SPOOL_FULL, false);
     clear(folder);
     close(lock);
     return status;

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "store/address.h"
+#include "store/store_options.h"
 
-#define GT_SPOOL_LOCK ".lock"
 #define GT_SPOOL_REFUSED ".refused" /* in a folder: the server refuses, and to wait for it is no use */
 
 struct gt_spool {

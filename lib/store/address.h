@@ -20,6 +20,7 @@ struct gt_address {
     /* Options. */
     double flush;         /* seconds between pushes */
     double wait;          /* seconds that the end of a job may take for what was not sent */
+    double spool_limit;   /* bytes that may wait for a server, of a job on a node, before samples are left out */
     bool keep;            /* recordings stay when all of them was sent */
     char spool[PATH_MAX]; /* a folder; "": chosen */
     char ca[PATH_MAX];    /* a file of certificates; "": the system's */

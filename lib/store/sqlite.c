@@ -166,6 +166,7 @@ const struct gt_store_type gt_store_sqlite = {
     .write = gt_sqlite_write,
     .flush = gt_sqlite_flush,
     .is_in_place = gt_sqlite_is_in_place,
+    .left_out = gt_sqlite_left_out,
     .restore = gt_sqlite_restore,
     .finish = gt_sqlite_finish,
     .open = gt_sqlite_read_open,

@@ -35,6 +35,7 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
 int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error);
 int gt_sqlite_flush(void *state, struct gt_error *error);
 bool gt_sqlite_is_in_place(const void *state);
+uint64_t gt_sqlite_left_out(const void *state);
 int gt_sqlite_restore(void *state, struct gt_error *error);
 int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,9 @@ struct sqlite_writer {
     dev_t device; /* of the file */
     ino_t inode;
     off_t least; /* bytes: it never gets smaller than it began */
+    char *full;  /* in a spool: the file that says that it is full; NULL: it is in none */
+    bool is_full;
+    uint64_t left_out; /* samples, as it was full */
 };
 
 static const char schema[] =
@@ -290,6 +294,7 @@ static void release(struct sqlite_writer *writer)
     close_database(writer);
     gt_minute_release(&writer->minute);
     free(writer->path);
+    free(writer->full);
     free(writer);
 }
 
@@ -381,6 +386,15 @@ static int make(struct sqlite_writer *writer, const struct gt_store_options *opt
     return place(writer, &file, options->overwrite, options->overwrite, error);
 }
 
+static int find_spool(struct sqlite_writer *writer)
+{
+    char lock[PATH_MAX];
+    if (snprintf(lock, sizeof lock, "%s" GT_SPOOL_LOCK, writer->path) >= (int)sizeof lock || access(lock, F_OK) < 0)
+        return 0;
+    int folder = (int)(gt_file_name(writer->path) - writer->path);
+    return asprintf(&writer->full, "%.*s" GT_SPOOL_FULL, folder, writer->path) < 0 ? -ENOMEM : 0;
+}
+
 int gt_sqlite_create(void **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                      struct gt_error *error)
 {
@@ -394,7 +408,8 @@ int gt_sqlite_create(void **ret, const struct gt_store_options *options, const s
     writer->path = path;
     writer->has_detail = options->detail;
     writer->has_names = options->detail || options->names;
-    int status = make(writer, options, machine, error);
+    int status = find_spool(writer) < 0 ? gt_error_system(error, ENOMEM, "%s", path)
+                                        : make(writer, options, machine, error);
     if (status < 0)
         release(writer);
     else
@@ -438,17 +453,20 @@ static int write_data(struct sqlite_writer *writer, const struct gt_sample *samp
         gt_sqlite_bind_number(data->insert, (int)i + 1, value, column->is_integer);
         gt_minute_add(&writer->minute, i, column->is_zero ? NAN : value);
     }
-    return step(writer, data->insert, error);
+    writer->left_out += writer->is_full;
+    return writer->is_full ? 0 : step(writer, data->insert, error);
 }
 
 int gt_sqlite_write(void *state, const struct gt_sample *sample, struct gt_error *error)
 {
     struct sqlite_writer *writer = state;
     int status = 0;
-    if (!writer->in_transaction)
+    if (!writer->in_transaction) {
+        writer->is_full = writer->full && access(writer->full, F_OK) == 0;
         status = gt_sqlite_run(writer->database, writer->path, "BEGIN", error);
+    }
     writer->in_transaction = !status;
-    for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++)
+    for (size_t i = 0; !status && writer->has_detail && !writer->is_full && i < GT_DETAIL_COUNT; i++)
         status = write_detail(writer, i, sample, error);
     if (!status && writer->lives)
         status = sqlite_lives_write(writer->lives, writer->path, sample->life, sample->life_count, error);
@@ -464,6 +482,11 @@ int gt_sqlite_flush(void *state, struct gt_error *error)
         return 0;
     writer->in_transaction = false;
     return gt_sqlite_run(writer->database, writer->path, "COMMIT", error);
+}
+
+uint64_t gt_sqlite_left_out(const void *state)
+{
+    return ((const struct sqlite_writer *)state)->left_out;
 }
 
 /* ---- A file that was removed --------------------------------------------------------------------------------- */
@@ -619,7 +642,12 @@ int gt_sqlite_finish(void *state, const struct gt_outcome *outcome, bool whole, 
     struct sqlite_writer *writer = state;
     if (!whole)
         sqlite3_exec(writer->database, "ROLLBACK", NULL, NULL, NULL);
-    int status = outcome ? write_outcome(writer, outcome, whole, error) : 0;
+    struct gt_outcome all;
+    if (outcome) {
+        all = *outcome;
+        all.dropped += writer->left_out;
+    }
+    int status = outcome ? write_outcome(writer, &all, whole, error) : 0;
     close_statements(writer);
     if (!status)
         sqlite3_exec(writer->database, leave_wal, NULL, NULL, NULL);

@@ -30,7 +30,7 @@ struct gt_store {
     bool detail;
     pthread_t writer;
     bool has_writer, is_direct; /* without a thread, who writes waits for the disk */
-    enum trouble { NONE, RESTORED, REMOVED, DROPPED, STOPPED } told;
+    enum trouble { NONE, RESTORED, FULL, REMOVED, DROPPED, STOPPED } told;
     char trouble[700];    /* the owner's: what gt_store_trouble last said */
     int64_t next_look_ns; /* the writer's */
 
@@ -41,6 +41,7 @@ struct gt_store {
     size_t bytes;   /* of all slots */
     size_t waiting; /* bytes of those that wait */
     uint64_t dropped;
+    bool is_full;            /* the spool that it lies in was, and samples were left out */
     struct gt_error failure; /* the first error of writing; nothing is written after it */
     /* Why the file that was removed could not be written again; or 0 and a text that says it was. */
     struct gt_error removal;
@@ -49,6 +50,15 @@ struct gt_store {
 };
 
 /* ---- The writer thread --------------------------------------------------------------------------------------- */
+
+static void look_for_room(struct gt_store *store)
+{
+    if (store->is_full || !store->type->left_out || !store->type->left_out(store->state))
+        return;
+    pthread_mutex_lock(&store->lock);
+    store->is_full = true;
+    pthread_mutex_unlock(&store->lock);
+}
 
 /* A file that somebody removed meanwhile is written again. That takes as long as a recording is large, so it is not tried for
  * ever: a folder that is gone is looked for at the end once more. */
@@ -75,6 +85,7 @@ static void write_batch(struct gt_store *store, const struct slot *batch, struct
         status = store->type->write(store->state, &batch->copy.sample, failure);
     if (!failure->code && store->type->flush(store->state, failure) >= 0)
         keep_in_place(store, false);
+    look_for_room(store);
 }
 
 static void give_back(struct gt_store *store, struct slot *batch)
@@ -298,6 +309,7 @@ static void write_directly(struct gt_store *store, const struct gt_sample *sampl
     if (!store->failure.code && store->type->write(store->state, &fixed, &store->failure) >= 0 &&
         store->type->flush(store->state, &store->failure) >= 0)
         keep_in_place(store, false);
+    look_for_room(store);
     end_guard(&guard);
 }
 
@@ -322,6 +334,7 @@ static enum trouble trouble_of(const struct gt_store *store)
     return store->failure.code    ? STOPPED
            : store->dropped       ? DROPPED
            : store->removal.code  ? REMOVED
+           : store->is_full       ? FULL
            : *store->removal.text ? RESTORED
                                   : NONE;
 }
@@ -338,6 +351,11 @@ static void describe_trouble(struct gt_store *store)
     else if (store->told == REMOVED)
         snprintf(text, size, "%s was removed or changed while it was written, and cannot be written again: %s",
                  store->path, store->removal.text);
+    else if (store->told == FULL)
+        snprintf(text, size,
+                 "%s: its spool is full, as the server does not take what waits in it (spool-limit): until it does, "
+                 "minutes and final figures are recorded, and no samples",
+                 store->path);
     else if (store->told == RESTORED)
         snprintf(text, size, "%s was removed while it was written: it has been written again", store->path);
 }

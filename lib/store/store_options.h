@@ -32,4 +32,9 @@ struct gt_store_options {
     const struct gt_store_readings *readings; /* NULL: there are none; what they name outlives the store */
 };
 
+/* Recordings may wait in a folder until a server has them (engine/spool.h). As long as one is written a file with this end lies beside
+ * it, and as long as this file is in the folder there is no room for more samples: minutes and final figures alone are written. */
+#define GT_SPOOL_LOCK ".lock"
+#define GT_SPOOL_FULL ".full"
+
 #endif

@@ -23,6 +23,8 @@ struct gt_store_type {
     int (*flush)(void *state, struct gt_error *error); /* what was written outlives the process */
     /* Returns true where all its files are found under their names, with all that was written to them. */
     bool (*is_in_place)(const void *state);
+    uint64_t (*left_out)(
+        const void *state); /* samples so far, as the spool that it lies in was full; NULL: none ever */
     /* They are not: write all that was recorded into new ones, in which it goes on. Nothing that is there is replaced: -EEXIST.
      * After an error it goes on in the old ones. */
     int (*restore)(void *state, struct gt_error *error);

@@ -256,13 +256,7 @@ int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_cloc
 
 static bool is_other_node(const struct gt_reading *reading, const struct gt_trace_file *file)
 {
-    const char *wanted = reading->options->node;
-    char rank[16];
-    if (!wanted)
-        return false;
-    snprintf(rank, sizeof rank, "%d", (int)file->rank);
-    return strcmp(wanted, gt_trace_text(reading->trace, file->node)) != 0 &&
-           (file->rank < 0 || strcmp(wanted, rank) != 0);
+    return reading->options->node && !gt_is_node(reading->trace, file, reading->options->node);
 }
 
 void gt_reading_judge_node(struct gt_reading *reading)

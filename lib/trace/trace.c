@@ -67,6 +67,14 @@ uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file)
     return node != GT_TRACE_NONE ? node : gt_trace_find(trace, trace->file[file].path);
 }
 
+bool gt_is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted)
+{
+    char rank[16];
+    const char *name = file->node == GT_TRACE_NONE ? file->path : gt_trace_text(trace, file->node);
+    snprintf(rank, sizeof rank, "%d", (int)file->rank);
+    return strcmp(wanted, name) == 0 || (file->rank >= 0 && strcmp(wanted, rank) == 0);
+}
+
 struct place {
     int64_t start, duration;
     uint32_t event;

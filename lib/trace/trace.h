@@ -285,6 +285,8 @@ bool gt_trace_lasts(const struct gt_trace *trace, size_t event);
 bool gt_trace_is_slice(const struct gt_trace *trace, size_t event);
 /* Returns the node of a file, or its path when nothing tells the node: it tells ranks and hosts apart. */
 uint32_t gt_trace_node_of(const struct gt_trace *trace, uint32_t file);
+/* Returns true where a file is of a node, by its name or by the number of its rank. */
+bool gt_is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted);
 /* Returns the indices of all events by start, longer ones first, then in file order. The caller frees them. NULL
  * without memory. */
 uint32_t *gt_trace_order(const struct gt_trace *trace);

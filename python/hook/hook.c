@@ -126,11 +126,12 @@ static void put_stem(char *ret, size_t size, const char *path)
     put(ret, size, name, length);
 }
 
-/* The module that is executed as a program is called after its own name (python -m), or its file's. */
-static void put_module(char *ret, size_t size, PyObject *globals)
+/* The module that is executed as a program is called after its own name (python -m), or its file's, which only its code knows when it has
+ * come to its end. */
+static void put_module(char *ret, size_t size, PyObject *globals, PyObject *code)
 {
     const char *name = text_in(globals, "__name__"), *file = text_in(globals, "__file__");
-    PyObject *spec = PyDict_GetItemString(globals, "__spec__"), *keep = NULL;
+    PyObject *spec = PyDict_GetItemString(globals, "__spec__"), *keep = NULL, *keep_path = NULL;
     put(ret, size, name ? name : "", name ? strlen(name) : 0);
     if (!name || (strcmp(name, "__main__") != 0 && strcmp(name, "__mp_main__") != 0))
         return;
@@ -138,11 +139,14 @@ static void put_module(char *ret, size_t size, PyObject *globals)
     size_t length = own && strcmp(own, "__main__") != 0 ? strlen(own) : 0, tail = strlen(".__main__");
     if (length > tail && strcmp(own + length - tail, ".__main__") == 0)
         length -= tail;
+    if (!file && (file = text_of(code, "co_filename", &keep_path)) && *file == '<')
+        file = NULL;
     if (length)
         put(ret, size, own, length);
     else if (file)
         put_stem(ret, size, file);
     Py_XDECREF(keep);
+    Py_XDECREF(keep_path);
 }
 
 /* ---- functions ---- */
@@ -256,7 +260,7 @@ static const char *name_of(PyObject *code, PyObject *globals, PyObject *frame)
     const char *name = NULL;
     PyErr_Clear();
     if (text && globals && PyDict_Check(globals)) {
-        put_module(module, sizeof module, globals);
+        put_module(module, sizeof module, globals, code);
         name = gt_hook_function(module, text);
     }
     Py_XDECREF(qualified);

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-COUNT = 40000
+COUNT = 12000
 TEXT = json.dumps([{"ph": "X", "name": f"step {i * 7919 % 1000}", "pid": 1, "tid": i % 7, "ts": 1_700_000_000_000_000 + i * 977,
                     "dur": i % 613} for i in range(COUNT)]).encode()
 

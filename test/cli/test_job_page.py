@@ -137,8 +137,8 @@ def test_the_lengths_of_steps_are_all_there(job):
 def test_steps_of_nearly_one_length_stand_in_few_columns(gpu_tracker, tmp_path):
     """They differ by less than a microsecond of 10 ms: no column for each."""
     def write(path):
-        steps = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": 11_000 * i, "dur": 10_000 + i / 10}
-                 for i in range(8)]
+        steps = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
+                  "ts": 11_000 * i, "dur": 10_000 + i / 10} for i in range(8)]
         for rank in range(2):
             (path / f"rank{rank}.json").write_text(json.dumps({"traceEvents": steps}))
     page = Folder(gpu_tracker, tmp_path, write)

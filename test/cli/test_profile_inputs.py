@@ -117,6 +117,13 @@ def test_a_lost_rank_is_named(cli, report, job, data, why):
     assert cli("profile", "traces").stderr == "" and "doubtful" not in report("traces")
 
 
+def test_a_rank_without_events_is_lost(cli, report, job):
+    (job / "rank12.json").write_text("[]")
+    (job / "notes.json").write_text("[]")
+    assert report("traces")["doubtful"] == "traces/rank12.json: it holds no events"
+    assert "rank12.json: it holds no events" in cli("profile", "traces", "-f", "csv").stderr
+
+
 def test_lost_ranks_are_named_up_to_three(report, job):
     for rank in range(2, 9):
         (job / f"rank{rank}.json").touch()
@@ -194,6 +201,15 @@ def test_a_node_that_is_not_there_is_one_sentence(cli, report, job, analysis):
         assert (done.stdout, done.stderr, done.returncode) == (f"Nothing to tell: {sentence}\n", "", 4)
     found = report(*analysis, "traces", "--node=rank1", status=4)
     assert found.pop("reason") == sentence and not any(found[table] for table in found if table != "sources")
+
+
+def test_a_node_is_called_as_tables_call_it(report, tmp_path):
+    """A file that names no node is one by its path."""
+    for name in ("one.json", "two.json"):
+        (tmp_path / name).write_text(json.dumps([event("cpu_op", "aten::mm", 0, 10)]))
+    assert [row["node"] for row in report("operators", "one.json", "two.json", "--node=one.json")["operators"]] == ["one.json"]
+    assert [row["node"] for row in report("one.json", "two.json", "--node=two.json")["ranks"]] == ["two.json"]
+    assert report("one.json", "two.json", "--node=0", status=4)["reason"] == "no node '0': there are one.json, two.json"
 
 
 def test_csv_of_a_job_is_its_findings(cli, report, traces):

@@ -16,6 +16,7 @@ import time
 import pytest
 from bad_network import BadNetwork
 from clickhouse import PASSWORD, SERVER, Server, free_port
+from job_folder import JobFolder
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 from simulate_job import make_job
@@ -249,6 +250,14 @@ def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
     assert "gpu-tracker: clickhouse://127.0.0.1:" in said.splitlines()[-1]
 
 
+def test_a_folder_is_pushed(server, real, push, tmp_path):
+    make_job(real, tmp_path / "run", ranks=2, rows=5, job="folder")
+    assert "2 of 2 recordings are at" in push(tmp_path / "run", server.url)
+    (tmp_path / "empty").mkdir()
+    assert "there is no recording in this folder" in push(tmp_path / "empty", server.url, expected=2)
+    assert "No such file" in push(tmp_path / "gone", server.url, expected=125)
+
+
 def test_columns_of_a_new_version(server, real, push, gpu_tracker):
     server.ask("CREATE DATABASE older")
     url = f"clickhouse://127.0.0.1:{server.port}/older"
@@ -307,6 +316,20 @@ def test_a_folder_and_a_server_give_the_same_report(server, job, gpu_tracker, wo
     of_folder = ask(str(job))
     assert of_folder[0] == 0 and len(of_folder[1]) > 300
     assert ask(f"{server.url}/77") == of_folder
+
+
+def test_ranks_below_trackers_are_those_of_the_folder(server, gpu_tracker, push, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "below", 2, per_node=1)
+    for node in range(2):
+        job.ranks_below(node, 4 * node, [60, 61, 59.5, 30 if node else 60.5])
+        job.blocks(node, [0.1, 0.1])
+    push(job.folder, f"{server.url}/below")
+    for words in (["report"], ["profile", "stragglers"], ["sub-track", "analyze", "--tf"]):
+        of_folder = json.loads(report_of(gpu_tracker, words, str(job.folder)))
+        of_folder["job" if "job" in of_folder else "blocks"] = None  # it has the name that was given to it
+        of_server = json.loads(report_of(gpu_tracker, words, f"{server.url}/below"))
+        of_server["job" if "job" in of_server else "blocks"] = None
+        assert of_server == of_folder and (words != ["report"] or [row["rank"] for row in of_server["ranks"]] == list(range(8)))
 
 
 @pytest.mark.parametrize("kind", ["slurm", "k8s"])
@@ -417,6 +440,23 @@ def test_a_job_never_waits_for_a_server_that_is_not_there(real, gpu_tracker, tmp
     refused = subprocess.run([*line[:5], f"{url}&flash=1", *line[6:]], cwd=tmp_path, capture_output=True, text=True, timeout=100,
                              check=False)
     assert refused.returncode == 2 and '"flash" is no option' in refused.stderr
+
+
+def test_a_spool_that_grows_is_bounded(gpu_tracker, tmp_path):
+    """Samples are left out once there is no room for them; minutes and final figures are whole."""
+    url = f"clickhouse://127.0.0.1:{free_port()}/default/full?flush=0.2&wait=0.1&spool-limit=0&spool={tmp_path}"
+    line = [gpu_tracker, "run", "--no-history", "--sleep-time", "0.05", "--tf", url, "--", sys.executable, "-c",
+            "import pathlib, sys, time\nwhile not list(pathlib.Path(sys.argv[1]).glob('*/*/.full')): time.sleep(0.01)\ntime.sleep(2.5)",
+            str(tmp_path)]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0 and done.stderr.count("its spool is full") == 1, done.stderr
+    [saved] = (tmp_path / "gpu-tracker-unsent").glob("*/*.sqlite")
+    with sqlite3.connect(saved) as database:
+        outcome = dict(database.execute("SELECT key, value FROM outcome"))
+        weight = database.execute("SELECT sum(weight) FROM minutes WHERE statistic = 'mean'").fetchone()[0]
+    assert outcome["dropped"] > 10 and rows_of(saved, "data") + outcome["dropped"] == outcome["samples"] == weight
+    report = subprocess.run([gpu_tracker, "report", saved], capture_output=True, text=True, check=True).stdout
+    assert "its spool full" in report
 
 
 def test_a_run_names_its_job_on_the_server(server, gpu_tracker, tmp_path):

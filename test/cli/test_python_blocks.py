@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -238,10 +239,14 @@ def test_a_pattern_that_matched_nothing(python, blocks, tmp_path):
     done, found = blocks([python, program], "--python-blocks", "train.steps", "--python-blocks", "Net.walk")
     assert found == {"train.Net.walk": [1, 1]}
     [line] = warnings(done)
-    assert "'train.steps'; the nearest are train.step, " in line
+    assert line.endswith("'train.steps'; the nearest is train.step")
+    [line] = warnings(blocks([python, program], "--python-blocks", "train.Net.talk")[0])
+    assert "; the nearest are train.Net.walk, train.step" in line
+    [line] = warnings(blocks([python, program], "--python-blocks", "quantize_weights")[0])
+    assert line.endswith("--python-blocks 'quantize_weights'")
 
 
-@pytest.mark.parametrize("pattern, place", [("a(b", 2), ("ab[c", 3), ("ok|*(", 4), ("a\\", 2)])
+@pytest.mark.parametrize("pattern, place", [("a(b", 2), ("ab[c", 3), ("ok|*(", 4), ("a\\", 2), (r"[\d[:alpha:]]\w\.a\d+", 19)])
 def test_a_pattern_that_is_none(refused, pattern, place):
     line = refused(2, pattern, "run", "--tf=run.csv", "--python-blocks=f", "--python-blocks", pattern, "--", "touch", "started")
     assert line.endswith(f"at character {place}")
@@ -358,6 +363,38 @@ def test_a_module_as_a_program(python, blocks, tmp_path):
     for words, name in ((["-m", "package"], "package.f"), (["-m", "package.sub"], "package.sub.f"), (["package"], "package.f")):
         done, found = blocks([python, *words], "--python-blocks", name.replace(".", r"\."))
         assert warnings(done) == [] and found == {name: [1, 1]}
+
+
+LARGE = """
+import resource, sys
+def f(): pass
+f()
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+for _ in range(999): f()
+"""
+
+
+def test_blocks_that_found_no_room(python, blocks, tmp_path):
+    done, found = blocks([python, write(tmp_path / "train.py", LARGE)], "--python-blocks=train.f")
+    [line] = warnings(done)
+    lost = re.search(r"(\d+) calls of blocks of process \d+ were not kept: \S+\.csv: File too large$", line)
+    assert found["train.f"][1] + int(lost[1]) == 1000 and 1 < found["train.f"][1] < 100
+
+
+def test_functions_at_the_end_of_a_program(python, blocks, tmp_path):
+    program = write(tmp_path / "train.py", """
+        import atexit
+        class Model:
+            def __del__(self): deleted()
+        def deleted(): pass
+        def ended(): pass
+        model = Model()
+        atexit.register(ended)
+        """)
+    done, found = blocks([python, program], r"--python-blocks=.*\.(ended|deleted)")
+    assert warnings(done) == [] and found == {"train.ended": [1, 1], "train.deleted": [1, 1]}
+    done, found = blocks([python, "-c", "import atexit\ndef ended(): pass\natexit.register(ended)"], "--python-blocks=.*ended")
+    assert found == {"__main__.ended": [1, 1]}
 
 
 def test_marks_of_the_program_lie_in_the_same_file(blocks, tmp_path):
@@ -524,7 +561,8 @@ def test_marks_of_other_frameworks(blocks, tmp_path):
         """)
     done, found = blocks([sys.executable, program], "--blocks-from=jax,tensorflow,lightning")
     assert done.returncode == 0 and (done.stdout, done.stderr) == ("abstract\n" + 2 * "run_training_batch\n", "")
-    assert found == {**{name: [1, 1] for name in ("annotated", "step", "traced")}, "run_training_batch": [2, 2], "train_dataloader_next": [2, 2]}
+    assert found == {**{name: [1, 1] for name in ("annotated", "step", "traced")},
+                     **{name: [2, 2] for name in ("run_training_batch", "train_dataloader_next")}}
 
 
 def test_a_framework_that_nobody_imported(blocks):

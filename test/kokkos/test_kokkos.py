@@ -13,7 +13,8 @@ INCLUDE = "/usr/include/trilinos"
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
     path = tmp_path_factory.mktemp("kokkos") / "kernels"
-    subprocess.run(["g++", "-O1", "-std=c++17", "-I", INCLUDE, HERE / "kernels.cpp", "-o", path, "-ltrilinos_kokkoscore", "-ldl"], check=True)
+    compile = ["g++", "-O1", "-std=c++17", "-I", INCLUDE, HERE / "kernels.cpp", "-o", path, "-ltrilinos_kokkoscore", "-ldl"]
+    subprocess.run(compile, check=True)
     return path
 
 

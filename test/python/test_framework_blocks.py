@@ -34,8 +34,8 @@ class Model(LightningModule):
     def training_step(self, batch, number): return ((self.layer(batch[0]) - batch[1]) ** 2).mean()
     def configure_optimizers(self): return torch.optim.Adam(self.parameters())
 data = torch.utils.data.TensorDataset(torch.rand(64, 4), torch.rand(64, 1))
-Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False).fit(
-    Model(), torch.utils.data.DataLoader(data, batch_size=16))
+quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+Trainer(max_epochs=2, accelerator="cpu", **quiet).fit(Model(), torch.utils.data.DataLoader(data, batch_size=16))
 """
 
 TENSORFLOW = """
@@ -55,8 +55,8 @@ def blocks(gpu_tracker, tmp_path):
         if not importlib.util.find_spec(source):
             pytest.skip(f"{source} is not installed")
         (tmp_path / "train.py").write_text(text)
-        words = [gpu_tracker, "run", "--quiet", "--no-history", f"--blocks-from={source}", "--tf=run.sqlite", "--", sys.executable, "train.py"]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        words = ["run", "--quiet", "--no-history", f"--blocks-from={source}", "--tf=run.sqlite", "--", sys.executable, "train.py"]
+        done = subprocess.run([gpu_tracker, *words], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0 and "blocks-from" not in done.stderr, done.stderr
         with sqlite3.connect(tmp_path / "run.sqlite") as file:
             counted = "SELECT code_block_name, sum(position = 0), sum(position = 1) FROM blocks GROUP BY 1"

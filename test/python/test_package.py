@@ -18,16 +18,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def archives(tmp_path_factory):
     """(wheel, source archive): the archive of the working tree, and the wheel of the archive.
 
-    One file of each folder is compiled for it, all with TEST_LONG; the objects of the others are those that make compiled.
+    Of the library and of the program one file each is compiled for it, all with TEST_LONG; the other objects are those of make.
     """
     folder = tmp_path_factory.mktemp("dist")
     objects = folder / "objects"
     if not os.environ.get("TEST_LONG"):
-        for made in sorted(made for top in ("lib", "cli") for made in (ROOT / "build" / top).glob("**/*.o")):
-            link = objects / made.relative_to(ROOT / "build")
-            if not link.parent.exists():
-                link.parent.mkdir(parents=True)
-            else:
+        for top in "lib", "cli":
+            for made in sorted((ROOT / "build" / top).glob("**/*.o"))[1:]:
+                link = objects / made.relative_to(ROOT / "build")
+                link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(made)
     build(folder, "--sdist", ROOT)
     [source] = folder.glob("*.tar.gz")

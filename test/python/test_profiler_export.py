@@ -38,7 +38,7 @@ def test_a_suffix_that_says_nothing(tmp_path):
 
 def test_functions_of_stacks():
     rows = profiler.load(FIXTURE / "py-spy.collapsed").functions().to_json()["sampled"]
-    assert rows[0]["function"] == "prog.py:3(fib)" and rows[0]["unit"] == "samples"
+    assert rows[0]["function"] == "prog.py:2(fib)" and rows[0]["unit"] == "samples"  # of its lines 2 and 3
 
 
 # ---- events as a table in memory ----

@@ -148,7 +148,8 @@ static void loss_is_told(void **state)
     storm(200);
     drain(events, &stalled);
     assert_true(stalled.forks < 200);
-    assert_true(stalled.lost[GT_EVENTS_FORKS] >= 1); /* more when strangers fork meanwhile, who may also take the whole queue */
+    assert_true(stalled.lost[GT_EVENTS_FORKS] >=
+                1); /* more when strangers fork meanwhile, who may also take the whole queue */
     resize_queue(events, GT_EVENTS_FORKS, 1 << 20);
     drain(events, &(struct seen){0});
     storm(5);

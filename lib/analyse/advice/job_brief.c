@@ -27,8 +27,8 @@ void gt_job_brief_finding(const struct gt_job_brief *job, struct gt_gain cost, c
 {
     char detail[160] = "", time[32];
     if (!isnan(cost.percent))
-        snprintf(detail, sizeof detail, "costs %.1f %% of the job, %s; ", cost.percent,
-                 gt_time_words(cost.us * 1e3, time));
+        snprintf(detail, sizeof detail, "costs %.1f %%%s, %s; ", cost.percent,
+                 job->input->trace->shown_node ? "" : " of the job", gt_time_words(cost.us * 1e3, time));
     snprintf(detail + strlen(detail), sizeof detail - strlen(detail), "more: gpu-tracker profile %.*s PATH...",
              (int)strcspn(see, ","), see);
     gt_brief_finding(job->node, sentence, detail, part_of(job, see));

@@ -501,7 +501,7 @@ enum { SHOWN = 12 };
 static size_t add_findings(const struct job *job, const struct gt_adviser *adviser, const struct findings *findings)
 {
     char title[400], base[160], whose[140] = "";
-    if (job->input->trace->shown_node && job->ranks)
+    if (job->input->trace->shown_node && job->ranks && job->all_ranks > 1)
         snprintf(whose, sizeof whose, " of %.100s, and of all ranks", gt_analysis_text(job->input, job->rank->node));
     snprintf(title, sizeof title, "Findings%s, by what they cost%s (%s)", whose, *whose ? "" : " the job",
              gt_advice_base(adviser, base));

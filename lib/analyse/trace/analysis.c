@@ -465,8 +465,7 @@ static bool has_profile(const struct gt_trace *trace, const struct window *windo
 static bool is_node(const struct gt_trace *trace, uint32_t node, const char *wanted)
 {
     for (uint32_t i = 0; i < trace->file_count; i++)
-        if (gt_trace_node_of(trace, i) == node &&
-            (strcmp(wanted, gt_trace_text(trace, node)) == 0 || gt_is_node(trace, &trace->file[i], wanted)))
+        if (gt_trace_node_of(trace, i) == node && gt_is_node(trace, &trace->file[i], wanted))
             return true;
     return false;
 }

@@ -1,16 +1,8 @@
 #include "analyse/trace/shown_nodes.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool gt_is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted)
-{
-    char rank[16];
-    snprintf(rank, sizeof rank, "%d", (int)file->rank);
-    return strcmp(wanted, gt_trace_text(trace, file->node)) == 0 || (file->rank >= 0 && strcmp(wanted, rank) == 0);
-}
 
 bool gt_has_node(const struct gt_trace *trace, const char *wanted)
 {

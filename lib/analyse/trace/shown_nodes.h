@@ -5,8 +5,6 @@
 #include "report/report.h"
 #include "trace/trace.h"
 
-/* Returns true for the node that was asked for, by name or by the number of its rank. */
-bool gt_is_node(const struct gt_trace *trace, const struct gt_trace_file *file, const char *wanted);
 bool gt_has_node(const struct gt_trace *trace, const char *wanted);
 /* Leaves nothing in a trace but its files, if the node that is to be shown is none of its own. */
 void gt_shown_nodes_need_one(struct gt_trace *trace);

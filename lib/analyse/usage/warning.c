@@ -385,7 +385,8 @@ static bool incomplete(const struct gt_usage *usage, struct gt_warning *warning)
     warning->value = (double)outcome->missed;
     if (outcome->dropped) {
         warning->value = (double)outcome->dropped;
-        say(warning, "the recording lost %llu samples: its disk was too slow", (unsigned long long)outcome->dropped);
+        say(warning, "the recording lost %llu samples: its disk was too slow, or its spool full",
+            (unsigned long long)outcome->dropped);
     } else if (outcome->missed > 0.05 * planned && outcome->missed > 5) {
         say(warning, "%llu of %.0f samples were missed: the machine had no time for them",
             (unsigned long long)outcome->missed, planned);

@@ -12,8 +12,9 @@ def _stem(path):
     return folder.rpartition("/")[2] if folder and stem == "__main__" else stem
 
 
-def _module(variables):
-    """The module that is executed as a program is called after its own name (python -m), or its file's."""
+def _module(variables, code):
+    """The module that is executed as a program is called after its own name (python -m), or its file's, which only its code knows when
+    it has come to its end."""
     name = variables.get("__name__")
     if not isinstance(name, str):
         return ""
@@ -22,7 +23,7 @@ def _module(variables):
     own = getattr(variables.get("__spec__"), "name", None)
     if isinstance(own, str) and own not in ("", "__main__"):
         return own[: -len(".__main__")] if own.endswith(".__main__") else own
-    file = variables.get("__file__")
+    file = variables.get("__file__", None if code.co_filename[:1] == "<" else code.co_filename)
     return _stem(file) if isinstance(file, str) else name
 
 
@@ -82,7 +83,8 @@ class Hook:
         monitoring = getattr(sys, "monitoring", None)
         if not monitoring:
             version = ".".join(map(str, sys.version_info[:3]))
-            self.note(f"without {version} no function becomes a block: below 3.12 --python-blocks takes the module gpu_tracker_hook, which did not load")
+            self.note(f"without {version} no function becomes a block: "
+                      "below 3.12 --python-blocks takes the module gpu_tracker_hook, which did not load")
             return
         tool = 3 if monitoring.get_tool(3) is None else 4
         monitoring.use_tool_id(tool, "gpu-tracker")
@@ -97,7 +99,7 @@ class Hook:
         """The name of the block, or None."""
         if not code.co_flags & OPTIMIZED:
             return None
-        return self._function(_module(frame.f_globals).encode("utf-8", "replace"), code.co_qualname.encode("utf-8", "replace"))
+        return self._function(_module(frame.f_globals, code).encode("utf-8", "replace"), code.co_qualname.encode("utf-8", "replace"))
 
     def turn_off(self, error):
         if not self.is_off:
