@@ -575,3 +575,12 @@ def test_steps_of_ranks_are_compared_by_one_clock(report, tmp_path):
         (skew,) = report("steps", *words)["skew"]
         assert (skew["steps"], skew["mean_length_over_nodes_us"], skew["max_start_skew_us"]) == (10, 1000, 0)
     assert [row["node"] for row in report("steps", "--node=1")["steps"]] == ["rank 1"]
+
+
+def test_ranks_without_a_trace_are_told(report, tmp_path):
+    for rank in range(4):
+        Rank(rank).write(tmp_path)
+    assert "not_known" not in report()
+    (tmp_path / "rank2.json").unlink()
+    assert report()["not_known"] == ("1 of 4 ranks have no trace here: which part of the communication is waiting for them "
+                                     "is not known")

@@ -300,3 +300,9 @@ def test_more_steps_are_no_difference(cli, report, tmp_path):
 def test_a_compressed_rank_is_named_beside_plain_ones(report, job, suffix):
     (job / f"rank2.json.{suffix}").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\0")
     assert f"rank2.json.{suffix}" in json.dumps(report(job))
+
+
+def test_a_difference_of_python_profiles_says_where_they_are_compared(cli, traces):
+    dumps = sorted(map(str, traces.glob("python3.*.prof")))[:2]
+    assert "functions of Python profiles are not compared here" in cli("profile", "diff", *dumps).stdout
+    assert cli("profile", "functions", "--by", "dump", *dumps).returncode == 0

@@ -150,15 +150,9 @@ static void add_left_out(struct gt_node *root, const struct gt_collectives *all)
 static void add_absent(struct gt_node *root, const struct gt_collectives *all)
 {
     char text[300];
-    size_t incomplete = 0, most = 0, of = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct gt_collective *collective = &all->collective[i];
-        incomplete += collective->absent > 0;
-        if (collective->absent > most) {
-            most = collective->absent;
-            of = collective->to - collective->from + collective->absent;
-        }
-    }
+    size_t incomplete = 0, of = 0, most = gt_collectives_absent(all, &of);
+    for (size_t i = 0; i < all->count; i++)
+        incomplete += all->collective[i].absent > 0;
     if (!incomplete)
         return;
     snprintf(text, sizeof text,

@@ -354,7 +354,11 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         status = status < 0 ? status : test(side, pair, count);
         add_rows(table, side, pair, count);
     }
-    gt_analysis_empty(root, table, "no events with durations");
+    gt_analysis_empty(root, table,
+                      input->trace->profile_count || input->other->profile_count
+                          ? "no events with durations; functions of Python profiles are not compared here (profile "
+                            "functions --by dump A B has them beside each other)"
+                          : "no events with durations");
     for (int i = 0; i < 2; i++) {
         gt_analysis_close(&side[i].input);
         gt_spans_release(&side[i].spans);
