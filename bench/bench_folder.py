@@ -43,7 +43,7 @@ def add_rank(source, folder, number, count):
     database.close()
 
 
-QUESTIONS = (("report",), ("profile", "utilization"), ("profile", "stragglers"), ("profile", "health"))
+QUESTIONS = (("report",), ("report", "--heat", "ram"), ("profile", "utilization"), ("profile", "stragglers"), ("profile", "health"))
 
 
 def measure(question, folder, count):

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -157,6 +158,10 @@ static int run(const struct options *options, int count, char **operands)
         return status;
     bool is_job = count == 1 && gt_folder_has_analysis(analysis) && !is_of_traces(options) &&
                   gt_folder_is_job(operands[0]);
+    if (!is_job && is_of_jobs_alone(analysis) && count == 1 && access(operands[0], F_OK) < 0) {
+        say("%s: %s", operands[0], strerror(errno));
+        return EXIT_TRACKER;
+    }
     if (!is_job && is_of_jobs_alone(analysis))
         return say_usage("%s looks at a folder with a recording of each rank, and nothing else in it", analysis);
     if (!is_job && options->metric)

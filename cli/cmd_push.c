@@ -1,6 +1,10 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/program.h"
@@ -47,10 +51,51 @@ static int follow(const struct options *options, int count, char **operands)
     return status < 0 ? say_failure(status, &error) : 0;
 }
 
+struct paths {
+    char **path;
+    size_t count;
+};
+
+static int add_path(void *context, const char *path, struct gt_error *error)
+{
+    (void)error;
+    struct paths *paths = context;
+    char **grown = reallocarray(paths->path, paths->count + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    paths->path = grown;
+    paths->path[paths->count] = strdup(path);
+    return paths->path[paths->count++] ? 0 : -ENOMEM;
+}
+
+/* A folder stands for the recordings in it. */
+static int add_operand(struct paths *paths, const char *path, struct gt_error *error)
+{
+    struct stat found;
+    if (stat(path, &found) < 0 || !S_ISDIR(found.st_mode))
+        return add_path(paths, path, error);
+    int count = gt_folder_recordings(path, add_path, paths, error);
+    if (!count) {
+        snprintf(error->text, sizeof error->text, "%s: there is no recording in this folder", path);
+        return -EINVAL;
+    }
+    return count < 0 ? count : 0;
+}
+
+static int push(const char *address, const struct paths *paths, const struct gt_push_request *request,
+                struct gt_error *error)
+{
+    struct gt_push_result result = {0};
+    int status = gt_engine_push((const char *const *)paths->path, paths->count, address, request, &result, error);
+    if (result.recordings)
+        say_result(&result, address);
+    return status < 0 ? status : result.shipped < result.recordings;
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct gt_error error = {0};
-    struct gt_push_result result = {0};
+    struct paths paths = {0};
     const char *address = operands[count - 1];
     struct gt_push_request request = {
         .files = {options->netrc_file, options->token_file},
@@ -60,24 +105,27 @@ static int run(const struct options *options, int count, char **operands)
     if (options->follow)
         return follow(options, count, operands);
     if (count < 2)
-        return say_usage("push: FILE... and the address of a server, clickhouse://HOST/DATABASE");
-    int status = gt_engine_push((const char *const *)operands, (size_t)count - 1, address, &request, &result, &error);
-    if (result.recordings)
-        say_result(&result, address);
-    if (status < 0)
-        return say_failure(status, &error);
-    return result.shipped < result.recordings ? EXIT_TRACKER : 0;
+        return say_usage("push: FILE|FOLDER... and the address of a server, clickhouse://HOST/DATABASE");
+    int status = 0;
+    for (int i = 0; i < count - 1 && status >= 0; i++)
+        status = add_operand(&paths, operands[i], &error);
+    if (status >= 0)
+        status = push(address, &paths, &request, &error);
+    for (size_t i = 0; i < paths.count; i++)
+        free(paths.path[i]);
+    free(paths.path);
+    return status < 0 ? say_failure(status, &error) : status ? EXIT_TRACKER : 0;
 }
 
 const struct command command_push = {
     .name = "push",
-    .synopsis = "FILE... URL",
+    .synopsis = "FILE|FOLDER... URL",
     .summary = "Send recordings to a ClickHouse server, each row once",
     .description =
         "URL is clickhouse://[USER@]HOST[:PORT]/DATABASE[/JOB][?OPTION=VALUE&...], with clickhouses:// for TLS. Without JOB a "
         "recording has the name of the job that it was made in. Options: ca=FILE, the certificates that are trusted. A password is read "
         "from ~/.netrc, or --netrc-file; --token-file is for what stands before a server.\n\n"
-        "The server is asked what it has, and gets the rest; in the end rows are counted. So the same line may be typed again after "
+        "A folder stands for the recordings in it. The server is asked what it has, and gets the rest; in the end rows are counted. So the same line may be typed again after "
         "anything that went wrong, and for a recording that has grown. The status is 0 when the server has everything.\n\n"
         "With --follow, which run --tf URL starts, FILE is a folder: what is recorded there is sent as it grows, and removed when the server "
         "has all of it. Options of the address for this: flush=SECONDS (60), and keep=1, which puts it into the folder sent instead.",

@@ -208,7 +208,7 @@ static int run(const struct options *options, int count, char **operands)
                 operands[i], is_folder(operands[i]) ? "folder" : "job on a server");
     for (int i = 0; i < count; i++)
         if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]) &&
-            (options->watch <= 0 || access(operands[i], F_OK) == 0))
+            access(operands[i], F_OK) == 0)
             return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", operands[i]);
     for (int i = 0; i < count; i++)
         if (options->request && count > 1 && is_job(operands[i]))

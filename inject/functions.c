@@ -175,7 +175,7 @@ static void compare(struct pattern *with, const char *full, const char *qualifie
             return;
     while (at && (!with->near[at - 1].name || with->near[at - 1].distance > found.distance))
         at--;
-    if (at == NEAREST || !(found.name = strdup(full)))
+    if (at == NEAREST || found.distance > strlen(with->text) / 2 + 1 || !(found.name = strdup(full)))
         return;
     free(with->near[NEAREST - 1].name);
     memmove(&with->near[at + 1], &with->near[at], (NEAREST - 1 - at) * sizeof found);

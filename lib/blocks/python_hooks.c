@@ -221,8 +221,9 @@ static void take_note(void *context, pid_t process, const char *line)
 static void tell_pattern(const struct tally *tally, size_t i)
 {
     char nearest[NEAREST * (NAME + 2)] = "";
+    const char *begin = *tally->near[i][1].name ? "; the nearest are " : "; the nearest is ";
     for (size_t j = 0; j < NEAREST && *tally->near[i][j].name; j++)
-        snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s", j ? ", " : "; the nearest are ",
+        snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s", j ? ", " : begin,
                  tally->near[i][j].name);
     gt_warn(tally->warn, tally->context, "no function that was called matches --python-blocks '%s'%s",
             tally->hooks->patterns[i], nearest);

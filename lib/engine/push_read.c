@@ -245,10 +245,14 @@ static int copy_outcome(const struct gt_outcome *outcome, struct gt_outcome *ret
     *ret = *outcome;
     ret->lives = (struct gt_lives){0};
     size_t size = outcome->provenance_count * sizeof *outcome->provenance;
+    size_t ranks = outcome->rank_count * sizeof *outcome->rank;
     ret->provenance = malloc(size + 1);
+    ret->rank = malloc(ranks + 1);
     if (ret->provenance && size)
         memcpy(ret->provenance, outcome->provenance, size);
-    return ret->provenance ? 0 : -ENOMEM;
+    if (ret->rank && ranks)
+        memcpy(ret->rank, outcome->rank, ranks);
+    return ret->provenance && ret->rank ? 0 : -ENOMEM;
 }
 
 int gt_push_outcome(struct gt_shipment *shipment, struct gt_outcome *ret, struct gt_error *error)
@@ -272,5 +276,7 @@ int gt_push_outcome(struct gt_shipment *shipment, struct gt_outcome *ret, struct
 void gt_push_release_outcome(struct gt_outcome *outcome)
 {
     free(outcome->provenance);
+    free(outcome->rank);
     outcome->provenance = NULL;
+    outcome->rank = NULL;
 }

@@ -37,15 +37,19 @@ int gt_refuse_address(const char *name, struct gt_error *error)
                : 0;
 }
 
-/* Copy a part of the text. `what` names it in errors, `letters` are those it may have. */
+/* Copy a part of the text. `what` names it in errors, `letters` are those it may have; what may hold a password is not told. */
 static int copy_part(char *ret, size_t size, const char *begin, size_t length, const char *what, const char *letters,
-                     struct gt_error *error)
+                     bool is_secret, struct gt_error *error)
 {
     if (length >= size)
         return gt_error_set(error, EINVAL, "the address of a server has %s of more than %zu letters", what, size - 1);
     memcpy(ret, begin, length);
     ret[length] = '\0';
     size_t good = strspn(ret, letters);
+    if (good < length && is_secret)
+        return gt_error_set(error, EINVAL,
+                            "%s in the address of a server has a '%c'; letters, digits and %s are possible", what,
+                            ret[good], letters + 62);
     if (good < length)
         return gt_error_set(error, EINVAL,
                             "%s \"%s\" in the address of a server has a '%c'; letters, digits and %s are possible",
@@ -67,16 +71,21 @@ static int read_port(int *ret, const char *begin, size_t length, struct gt_error
     return gt_error_set(error, EINVAL, "\"%.*s\" in the address of a server is not a port", (int)length, begin);
 }
 
+static int refuse_password(struct gt_error *error)
+{
+    return gt_error_set(error, EINVAL,
+                        "a password in the address of a server is seen by everybody who lists processes: write it into "
+                        "~/.netrc, or a file for --netrc-file or --token-file");
+}
+
 /* "[USER@]HOST[:PORT]"; an address of IPv6 has brackets. */
 static int read_host(struct gt_address *ret, const char *text, size_t length, struct gt_error *error)
 {
     const char *end = text + length, *at = memrchr(text, '@', length), *host = at ? at + 1 : text;
     if (at && memchr(text, ':', (size_t)(at - text)))
-        return gt_error_set(
-            error, EINVAL,
-            "a password in the address of a server is seen by everybody who lists processes: write it into "
-            "~/.netrc, or a file for --netrc-file or --token-file");
-    int status = at ? copy_part(ret->user, sizeof ret->user, text, (size_t)(at - text), "the user", NAME_LETTERS, error)
+        return refuse_password(error);
+    int status = at ? copy_part(ret->user, sizeof ret->user, text, (size_t)(at - text), "the user", NAME_LETTERS, true,
+                                error)
                     : 0;
     bool has_brackets = host < end && *host == '[';
     const char *close = has_brackets ? memchr(host, ']', (size_t)(end - host)) : NULL;
@@ -86,7 +95,7 @@ static int read_host(struct gt_address *ret, const char *text, size_t length, st
         return gt_error_set(error, EINVAL, "the address of a server names no host: %sHOST/DATABASE", schemes[0]);
     if (status >= 0)
         status = copy_part(ret->host, sizeof ret->host, host, (size_t)(host_end - host), "the host",
-                           has_brackets ? NAME_LETTERS "[]" : NAME_LETTERS, error);
+                           has_brackets ? NAME_LETTERS "[]" : NAME_LETTERS, false, error);
     if (status >= 0 && colon)
         status = read_port(&ret->port, colon + 1, (size_t)(end - colon - 1), error);
     return status;
@@ -99,10 +108,11 @@ static int read_names(struct gt_address *ret, const char *text, size_t length, s
     size_t database = slash ? (size_t)(slash - text) : length;
     if (!database)
         return gt_error_set(error, EINVAL, "the address of a server names no database: %sHOST/DATABASE", schemes[0]);
-    int status = copy_part(ret->database, sizeof ret->database, text, database, "the database", NAME_LETTERS, error);
+    int status = copy_part(ret->database, sizeof ret->database, text, database, "the database", NAME_LETTERS, false,
+                           error);
     if (status >= 0 && slash)
         status = copy_part(ret->jobs, sizeof ret->jobs, slash + 1, length - database - 1, "the job", NAME_LETTERS ",",
-                           error);
+                           false, error);
     return status;
 }
 
@@ -181,6 +191,9 @@ int gt_address_read(struct gt_address *ret, const char *text, struct gt_error *e
     text += strlen(schemes[scheme]);
     const char *question = strchrnul(text, '?'), *slash = memchr(text, '/', (size_t)(question - text));
     const char *host_end = slash ? slash : question, *names = slash ? slash + 1 : question;
+    const char *late = strchr(host_end, '@'); /* behind a password with one of these letters */
+    if (late && (late < question || !slash))
+        return refuse_password(error);
     int status = read_host(ret, text, (size_t)(host_end - text), error);
     if (status >= 0)
         status = read_names(ret, names, (size_t)(question - names), error);

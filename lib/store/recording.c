@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "schema/unit.h"
@@ -45,9 +46,12 @@ static int prepare(struct gt_recording *recording, struct gt_error *error)
 
 int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_error *error)
 {
-    const struct gt_store_type *type = gt_store_type_of(path, error);
+    struct gt_error problem = {0};
+    const struct gt_store_type *type = gt_store_type_of(path, &problem);
+    if ((!type || !type->open) && access(path, F_OK) < 0 && errno == ENOENT)
+        return gt_error_system(error, ENOENT, "%s", path);
     if (!type)
-        return -EINVAL;
+        return gt_error_copy(error, &problem);
     if (!type->open)
         return gt_error_set(error, EINVAL, "%s is a folder of experiments: gpu_tracker.power reads them", path);
     struct gt_recording *recording = calloc(1, sizeof *recording);

@@ -66,6 +66,11 @@ def test_roctx(ranges, fake):
     assert done.stdout == "0 1 1 0 1001\n2 2002\n" and not found and "no MPI call was seen" in done.stderr
 
 
+def test_the_list_of_sources(ranges, refused):
+    assert names(ranges(" nvtx, kokkos ", [RANGES, "kokkos"])[1])["solve"] == 1
+    refused(2, "'kokko' is no source", "run", "--blocks-from=kokko", "--", "touch", "started")
+
+
 def test_of_all_sources_any_is_enough(ranges):
     done, found = ranges("all", ["true"])
     assert not found and done.stderr.startswith("gpu-tracker: --blocks-from all: nothing ") and done.stderr.count("\n") == 1

@@ -109,6 +109,21 @@ def test_a_file_that_a_rank_has_alone_may_be_that_of_another_soon(rank, report, 
     assert report()["totals"]["memory_peak"]["at_least"] == 500e6
 
 
+def test_a_signal_is_told_from_an_exit_status(rank, report, tmp_path):
+    finish(rank(0, 2))
+    copies(tmp_path, 2, "UPDATE outcome SET value = 132 WHERE key = 'exit_status'")
+    change(tmp_path / "job" / "1.sqlite", "UPDATE outcome SET value = 1 WHERE key = 'ended_by_signal'")
+    assert [row["remark"] for row in report()["ranks"]] == ["failed with 132", "ended by signal 4"]
+
+
+def test_steps_of_a_job_are_told(rank, report, tmp_path):
+    finish(rank(0, 1), rank(1, 1))
+    assert report()["job"]["name"] == "42.0" and "job" not in report()["ranks"][0]
+    change(tmp_path / "job" / "1.sqlite", "UPDATE static_data SET job = '42.1'")
+    job = report()
+    assert job["job"]["name"] == "42.0, 42.1" and {row["job"] for row in job["ranks"]} == {"42.0", "42.1"}
+
+
 def test_missing_failed_and_unreadable_are_named(rank, report, tmp_path):
     finish(rank(0, 7), rank(1, 7, status=3), rank(4, 7))
     (tmp_path / "job" / "5.sqlite").write_bytes(b"")

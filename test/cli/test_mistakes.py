@@ -94,6 +94,8 @@ def test_a_mistake_is_told(folder, refused, words, naming):
     (125, [*RUN, "-o", "none/x.json", "--", "touch", "started"], "none/x.json"),
     (125, [*RUN, "-o", ".", "--", "touch", "started"], "'.'"),
     (125, ["report", "none.sqlite"], "none.sqlite: No such file"), (125, ["top", "none.sqlite"], "none.sqlite: No such file"),
+    (125, ["report", "gone"], "gone: No such file"), (125, ["report", "gone/"], "gone/: No such file"),
+    (125, ["profile", "health", "gone"], "gone: No such file"), (125, ["report", "gone", "--heat", "ram"], "gone: No such file"),
     (125, ["attach", "999999999"], "999999999 does not exist"), (125, ["profile", "kernels", "none.json"], "none.json: No such file"),
     (1, ["analyze", "none.sqlite"], "none.sqlite: No such file"),
     (1, ["compare", "a.sqlite", "none.sqlite"], "none.sqlite: No such file"),

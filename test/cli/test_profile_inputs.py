@@ -117,6 +117,13 @@ def test_a_lost_rank_is_named(cli, report, job, data, why):
     assert cli("profile", "traces").stderr == "" and "doubtful" not in report("traces")
 
 
+def test_a_rank_without_events_is_lost(cli, report, job):
+    (job / "rank12.json").write_text("[]")
+    (job / "notes.json").write_text("[]")
+    assert report("traces")["doubtful"] == "traces/rank12.json: it holds no events"
+    assert "rank12.json: it holds no events" in cli("profile", "traces", "-f", "csv").stderr
+
+
 def test_lost_ranks_are_named_up_to_three(report, job):
     for rank in range(2, 9):
         (job / f"rank{rank}.json").touch()

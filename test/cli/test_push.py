@@ -16,6 +16,7 @@ import time
 import pytest
 from bad_network import BadNetwork
 from clickhouse import PASSWORD, SERVER, Server, free_port
+from job_folder import JobFolder
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 from simulate_job import make_job
@@ -249,6 +250,14 @@ def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
     assert "gpu-tracker: clickhouse://127.0.0.1:" in said.splitlines()[-1]
 
 
+def test_a_folder_is_pushed(server, real, push, tmp_path):
+    make_job(real, tmp_path / "run", ranks=2, rows=5, job="folder")
+    assert "2 of 2 recordings are at" in push(tmp_path / "run", server.url)
+    (tmp_path / "empty").mkdir()
+    assert "there is no recording in this folder" in push(tmp_path / "empty", server.url, expected=2)
+    assert "No such file" in push(tmp_path / "gone", server.url, expected=125)
+
+
 def test_columns_of_a_new_version(server, real, push, gpu_tracker):
     server.ask("CREATE DATABASE older")
     url = f"clickhouse://127.0.0.1:{server.port}/older"
@@ -307,6 +316,20 @@ def test_a_folder_and_a_server_give_the_same_report(server, job, gpu_tracker, wo
     of_folder = ask(str(job))
     assert of_folder[0] == 0 and len(of_folder[1]) > 300
     assert ask(f"{server.url}/77") == of_folder
+
+
+def test_ranks_below_trackers_are_those_of_the_folder(server, gpu_tracker, push, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "below", 2, per_node=1)
+    for node in range(2):
+        job.ranks_below(node, 4 * node, [60, 61, 59.5, 30 if node else 60.5])
+        job.blocks(node, [0.1, 0.1])
+    push(job.folder, f"{server.url}/below")
+    for words in (["report"], ["profile", "stragglers"], ["sub-track", "analyze", "--tf"]):
+        of_folder = json.loads(report_of(gpu_tracker, words, str(job.folder)))
+        of_folder["job" if "job" in of_folder else "blocks"] = None  # it has the name that was given to it
+        of_server = json.loads(report_of(gpu_tracker, words, f"{server.url}/below"))
+        of_server["job" if "job" in of_server else "blocks"] = None
+        assert of_server == of_folder and (words != ["report"] or [row["rank"] for row in of_server["ranks"]] == list(range(8)))
 
 
 @pytest.mark.parametrize("kind", ["slurm", "k8s"])

@@ -239,7 +239,11 @@ def test_a_pattern_that_matched_nothing(python, blocks, tmp_path):
     done, found = blocks([python, program], "--python-blocks", "train.steps", "--python-blocks", "Net.walk")
     assert found == {"train.Net.walk": [1, 1]}
     [line] = warnings(done)
-    assert "'train.steps'; the nearest are train.step, " in line
+    assert line.endswith("'train.steps'; the nearest is train.step")
+    [line] = warnings(blocks([python, program], "--python-blocks", "train.Net.talk")[0])
+    assert "; the nearest are train.Net.walk, train.step" in line
+    [line] = warnings(blocks([python, program], "--python-blocks", "quantize_weights")[0])
+    assert line.endswith("--python-blocks 'quantize_weights'")
 
 
 @pytest.mark.parametrize("pattern, place", [("a(b", 2), ("ab[c", 3), ("ok|*(", 4), ("a\\", 2), (r"[\d[:alpha:]]\w\.a\d+", 19)])

@@ -2,7 +2,7 @@
  *
  *     frame                     the next frame begins; the first one needs no such line
  *     frame 2.5                 ... and comes by itself 2.5 seconds after the library was opened
- *     frame when PATH           ... and comes when there is such a file
+ *     frame when PATH           ... and comes when there is such a file; who has been told of its processes leaves PATH.PID
  *     device 0                  the lines that follow are of this device; "device 0.1" is slice 1 of device 0
  *     KEY VALUE ...             one answer; several lines with the same key are a list
  *     fail FUNCTION RESULT      the function answers with this result
@@ -13,6 +13,7 @@
 #ifndef TEST_FAKE_FAKE_H
 #define TEST_FAKE_FAKE_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,18 @@ static inline struct fake_list fake_list(const char *device, const char *key)
         if (fake_is_list_of(&fake.line[i], device, key) && fake.line[i].frame <= current)
             list.frame = fake.line[i].frame;
     return list;
+}
+
+/* So that tests know when a sampler has seen a frame. */
+static inline void fake_leave_trace(int frame)
+{
+    char path[sizeof fake.when[0] + 16];
+    if (frame <= 0 || frame >= FAKE_FRAMES || !*fake.when[frame])
+        return;
+    snprintf(path, sizeof path, "%s.%d", fake.when[frame], (int)getpid());
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* NULL at the end. */

@@ -540,8 +540,10 @@ static int answer_list(struct nvml_device *device, int mode, unsigned *count, un
         if (found++ < capacity)
             write_row(rows + (found - 1) * size, &row, size);
     }
-    if (mode == 0)
+    if (mode == 0) {
         found = answer_live(device, found, capacity, rows, size);
+        fake_leave_trace(list.frame);
+    }
     fake_number("", "understate", 0, &understate);
     *count = found > capacity && understate ? capacity + 1 : found;
     return found > capacity ? NVML_INSUFFICIENT_SIZE : NVML_SUCCESS;

@@ -300,10 +300,15 @@ with open(os.environ["GT_FAKE_NVML"], "a") as file:
 
 
 def test_gpu_memory_of_this_process(notebook, fake, one_gpu):
-    """In the cell it has 300 MB for a while, and then 100 MB."""
+    """In the cell it has 300 MB, and then 100 MB, each until both samplers have seen it."""
     one_gpu(0)
-    _, cell = notebook(FAKE_GPU.format(library=fake("nvml")) + START,
-                       "open('more', 'w').close(); time.sleep(1); open('less', 'w').close(); time.sleep(0.5)")
+    _, cell = notebook(FAKE_GPU.format(library=fake("nvml")) + START, """
+import glob
+for name in "more", "less":
+    open(name, "w").close()
+    while len(glob.glob(name + ".*")) < 2:
+        time.sleep(0.01)
+""")
     assert gpu_figures(cell) == [100, 200, 100]
 
 

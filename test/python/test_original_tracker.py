@@ -282,7 +282,7 @@ import gpu_tracker
 if __name__ == "__main__":
     name = sys.argv[1] or None
     with gpu_tracker.Tracker(disable_logs=True, sleep_time=0.1, resource_usage_file=name):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 100
         while not (found := glob.glob(name or ".gpu-tracker_*.pkl")) and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.3)

@@ -348,12 +348,17 @@ def test_monitoring_ends_with_what_is_monitored(tmp_path):
 
 
 def test_all_below_the_first_process_are_monitored(tmp_path):
-    driver = Memory()
-    parent = experiment.Experiment(driver)
-    stop = threading.Timer(0.8, lambda: os.kill(os.getpid(), signal.SIGINT))
-    stop.start()
-    parent.monitor_machine(parent_pid=os.getppid(), period=0.2)
-    stop.join()
+    class Interrupted(Memory):
+        stop = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+
+        def save_power_metrics(self, metrics):
+            super().save_power_metrics(metrics)
+            if len(self.records) == 1:
+                self.stop.start()
+
+    driver = Interrupted()
+    experiment.Experiment(driver).monitor_machine(parent_pid=os.getppid(), period=0.2)
+    driver.stop.join()
     assert os.getpid() in driver.records[0][1]["cpu"]["per_process_cpu_uses"]
 
 

@@ -42,6 +42,9 @@ static void test_mistakes(void **state)
         const char *text, *said;
     } mistakes[] = {
         {"clickhouse://me:secret@host/db", "a password in the address"},
+        {"clickhouse://me%3Asecret@host/db", "the user in the address of a server has a '%'"},
+        {"clickhouse://me:secret/2@host/db", "a password in the address"},
+        {"clickhouse://me:secret?2@host/db", "a password in the address"},
         {"clickhouse:///db", "names no host"},
         {"clickhouse://host", "names no database"},
         {"clickhouse://host/", "names no database"},

@@ -60,11 +60,10 @@ double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt
 /* Returns how far the figure is above the others', in percent of theirs, or of the time. */
 static double excess_of(const struct job *job, size_t rank, enum gt_rank_figure figure, double *own, double *others)
 {
+    double whole = figure == GT_RANK_KERNEL ? 1 : job->rank[rank].whole;
     *own = job->rank[rank].figure[figure];
-    *others = gt_ranks_median(job->rank, job->ranks, rank, figure);
-    if (figure == GT_RANK_KERNEL)
-        return gt_percent(*own - *others, *others);
-    return gt_percent(*own - *others, job->rank[rank].whole);
+    *others = gt_ranks_median(job->rank, job->ranks, rank, figure) * whole;
+    return gt_percent(*own - *others, figure == GT_RANK_KERNEL ? *others : whole);
 }
 
 static const char *waits_in(const struct job *job, size_t rank, char *text, size_t size)
@@ -434,7 +433,7 @@ static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
     double cost = straggler->cost;
-    struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, rank->node, cost) : gt_gain_of(cost, whole);
+    struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost) : gt_gain_of(cost, whole);
     struct gt_blame blame = {{GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node}, 0};
     bool is_told = is_known && write_cause(job, at, cause, sizeof cause, &blame);
     if (is_rank && !is_known && straggler->is_steady)

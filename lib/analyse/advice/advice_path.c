@@ -5,6 +5,7 @@
 
 #include "analyse/advice/advice.h"
 #include "analyse/path/critical_path.h"
+#include "analyse/trace/gpu_steps.h"
 #include "base/grow.h"
 
 /* Each is a matter of its own. The first are of ranks, the second of the job. */
@@ -116,6 +117,12 @@ static int try_kind(struct search *search, size_t first, size_t last, enum gt_pa
     return status;
 }
 
+/* What a stage of a pipeline waits for is the work of others: without that wait its own step would be no shorter. */
+static bool is_of_other_stages(const struct gt_adviser *adviser, const struct best *best)
+{
+    return adviser->is_pipeline && (best->kind == GT_PATH_COMMUNICATION || best->kind == GT_PATH_SYNCHRONIZATION);
+}
+
 static void tell(struct gt_adviser *adviser, const struct search *search, size_t from, size_t to)
 {
     const struct gt_critical_path *path = search->path;
@@ -125,7 +132,9 @@ static void tell(struct gt_adviser *adviser, const struct search *search, size_t
     double shorter = gt_gain_of(whole - (double)best->length, whole).percent;
     uint32_t node = path->step[from].span.key[0];
     bool told;
-    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || !(shorter >= 5))
+    bool is_part = gt_is_read_in_part(adviser->input->trace, &path->step[from].span);
+    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || is_part || !(shorter >= 5) ||
+        is_of_other_stages(adviser, best))
         return;
     struct gt_gain gain = gt_gain_of_rank(adviser, node, whole - (double)best->length);
     bool may_wait = best->kind == GT_PATH_COMMUNICATION && path->graph.incomplete;

@@ -25,6 +25,24 @@ static const char *first_text(const struct gt_job *job, size_t offset)
     return NULL;
 }
 
+/* Which steps and attempts of the job there are: "42.0, 42.1". Returns how many. */
+static size_t put_names(struct gt_buffer *out, const struct gt_job *job)
+{
+    enum { NAMED = 8 };
+    size_t count = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        const char *name = job->rank[i].machine.job;
+        bool is_new = *name != '\0';
+        for (size_t k = 0; k < i && is_new; k++)
+            is_new = strcmp(job->rank[k].machine.job, name) != 0;
+        if (is_new && ++count <= NAMED)
+            gt_buffer_printf(out, "%s%s", out->length ? ", " : "", name);
+    }
+    if (count > NAMED)
+        gt_buffer_printf(out, " and %zu more", count - NAMED);
+    return count;
+}
+
 /* Two clocks differ by the sum of their errors at most. */
 static double worst_clocks(const struct gt_job *job)
 {
@@ -60,10 +78,11 @@ static void add_start(struct gt_node *section, const struct gt_job *job)
 static void add_job(struct gt_node *root, const struct gt_job *job)
 {
     struct gt_node *section = gt_report_section(root, "job", "Job");
-    struct gt_buffer missing = {0};
+    struct gt_buffer missing = {0}, names = {0};
     int world = gt_job_world(job);
     size_t count = gt_job_missing(&missing, job);
-    gt_report_text(section, "name", "Name", first_text(job, offsetof(struct gt_machine, job)));
+    put_names(&names, job);
+    gt_report_text(section, "name", "Name", names.length ? names.data : NULL);
     gt_report_text(section, "command", "Command", first_text(job, offsetof(struct gt_machine, command)));
     gt_report_text(section, "launcher", "Launcher",
                    job->launcher ? job->launcher : first_text(job, offsetof(struct gt_machine, launcher)));
@@ -79,6 +98,7 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     gt_report_number(section, "clock_difference", "Clocks differ by at most", worst_clocks(job), "seconds");
     gt_node_hide_missing(section);
     gt_buffer_release(&missing);
+    gt_buffer_release(&names);
 }
 
 /* ---- Totals ------------------------------------------------------------------------------------------------------ */
@@ -221,12 +241,15 @@ static void add_nodes(struct gt_node *root, const struct gt_job *job)
 struct ranks {
     const struct gt_job *job;
     const struct gt_job_outliers *outliers;
+    bool has_steps; /* several */
 };
 
 static void add_rank_columns(struct gt_table *table, const void *context)
 {
-    (void)context;
+    const struct ranks *ranks = context;
     gt_job_rank_columns(table);
+    if (ranks->has_steps)
+        gt_table_column(table, "job", "Job", GT_CELL_TEXT, NULL);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
         gt_table_column(table, gt_job_figure_key(figure), gt_job_figure_title(figure), GT_CELL_NUMBER,
@@ -248,6 +271,8 @@ static void add_rank(struct gt_table *table, const void *context, size_t number)
     struct gt_buffer remark = {0};
     gt_job_remark(&remark, ranks->outliers, ranks->job, number);
     gt_job_rank_cells(table, ranks->job, number);
+    if (ranks->has_steps)
+        gt_table_text(table, rank->machine.job);
     gt_table_number(table, below ? below->cpu_time : rank->own[GT_CPU_TIME]);
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++)
         gt_table_number(table, gt_job_figure(ranks->job, number, figure));
@@ -262,7 +287,9 @@ static void add_rank(struct gt_table *table, const void *context, size_t number)
 static int add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
                      bool are_all)
 {
-    struct ranks ranks = {job, outliers};
+    struct gt_buffer names = {0};
+    struct ranks ranks = {job, outliers, put_names(&names, job) > 1};
+    gt_buffer_release(&names);
     double *cores = calloc(job->members, sizeof *cores);
     bool *is_bad = calloc(job->members, sizeof *is_bad);
     int status = cores && is_bad ? 0 : -ENOMEM;

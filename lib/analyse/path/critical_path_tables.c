@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/path/critical_path.h"
+#include "analyse/trace/gpu_steps.h"
 #include "base/number.h"
 
 static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};
@@ -381,14 +382,20 @@ static void add_notes(const struct tables *tables, struct gt_node *root)
 {
     const struct gt_critical_path *path = tables->path;
     char text[500] = "";
-    size_t whole = 0;
-    for (size_t i = 0; i < path->ranks; i++)
+    size_t whole = 0, parts = 0;
+    for (size_t i = 0; i < path->ranks; i++) {
         whole += path->step[i].is_whole_node;
+        parts += !path->step[i].is_whole_node && gt_is_read_in_part(tables->input->trace, &path->step[i].span);
+    }
     if (path->ranks && !path->graph.gpu.count)
         snprintf(text, sizeof text, "no work of GPUs: paths are of the host alone");
     if (whole)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%sno steps%s: the whole trace is one interval",
                  *text ? "; " : "", whole < path->ranks ? " of some nodes" : "");
+    if (parts)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "%sno step lies within the times that were asked for: of those that reach beyond only a part was read",
+                 *text ? "; " : "");
     if (path->graph.inferred)
         snprintf(
             text + strlen(text), sizeof text - strlen(text),

@@ -36,6 +36,28 @@ static int add_whole_nodes(const struct gt_spans *all, struct gt_spans *spans)
     return status;
 }
 
+bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span *step)
+{
+    return trace->is_bounded && (step->start < trace->bound_first || step->end > trace->bound_last);
+}
+
+/* They are left out where their node has others. */
+static void leave_out_parts(const struct gt_trace *trace, struct gt_spans *spans)
+{
+    size_t kept = 0;
+    for (size_t from = 0, to; from < spans->count && trace->is_bounded; from = to) {
+        size_t first = kept;
+        to = gt_spans_run(spans, from, 1);
+        for (size_t i = from; i < to; i++)
+            if (!gt_is_read_in_part(trace, &spans->span[i]))
+                spans->span[kept++] = spans->span[i];
+        for (size_t i = from; i < to && kept == first; i++)
+            spans->span[first + i - from] = spans->span[i];
+        kept = kept == first ? first + to - from : kept;
+    }
+    spans->count = trace->is_bounded ? kept : spans->count;
+}
+
 size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time)
 {
     size_t low = 0, high = steps->count;
@@ -106,6 +128,7 @@ int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spa
     int status = call ? 0 : gt_gpu_launches(input, work, &found);
     if (status >= 0)
         status = gt_step_spans(input, &spans);
+    leave_out_parts(input->trace, &spans);
     if (status >= 0)
         status = add_whole_nodes(all, &spans);
     gt_spans_sort_by(&spans, by_start);

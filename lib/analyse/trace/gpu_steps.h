@@ -23,6 +23,8 @@ struct gt_gpu_steps {
  * first to the last span of `all`, which are sorted and bear the node as their first key. Returns 0 or -ENOMEM. */
 int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all, const struct gt_spans *work,
                       const size_t *call, struct gt_gpu_steps *steps);
+/* Returns true for a step that reaches beyond the times that were asked for. */
+bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span *step);
 /* Returns the last step of the node that began on the host at `time` or before it, SIZE_MAX without. */
 size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time);
 void gt_gpu_steps_release(struct gt_gpu_steps *steps);

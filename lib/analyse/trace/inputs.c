@@ -9,6 +9,7 @@
 
 #include "analyse/trace/shown_nodes.h"
 #include "base/number.h"
+#include "trace/passed.h"
 
 enum { SHOWN = 12 };
 
@@ -279,6 +280,27 @@ static void tell_unread(struct gt_node *root, const struct gt_trace_unreadable *
     gt_report_text(root, key, title, text);
 }
 
+static bool is_lost(const struct gt_trace *trace, const struct gt_trace_file *file)
+{
+    if (gt_inputs_has_content(trace, file) || file->part_of != GT_TRACE_NONE)
+        return false;
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (strcmp(file->path, trace->file[i].path) != 0 && gt_paths_alike(file->path, trace->file[i].path) &&
+            gt_inputs_has_content(trace, &trace->file[i]))
+            return true;
+    return false;
+}
+
+/* A rank whose trace holds nothing is as lost as one whose file is no trace. */
+static void tell_doubtful(struct gt_node *root, const struct gt_trace *trace, const char *key)
+{
+    struct gt_trace_unreadable doubtful = trace->doubtful;
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (is_lost(trace, &trace->file[i]))
+            gt_passed_name(&doubtful, &(struct gt_passed_file){trace->file[i].path, "it holds no events", true});
+    tell_unread(root, &doubtful, GT_TRACE_NAMED, key, "May be missing");
+}
+
 int gt_inputs_tell(struct gt_report *report, const struct gt_trace *trace, const char *const *paths, size_t count,
                    bool is_second)
 {
@@ -293,7 +315,7 @@ int gt_inputs_tell(struct gt_report *report, const struct gt_trace *trace, const
         add_damage(&damaged, &trace->file[i]);
     }
     tell_unread(root, &trace->unreadable, 1, key[2], "Could not be read");
-    tell_unread(root, &trace->doubtful, GT_TRACE_NAMED, key[3], "May be missing");
+    tell_doubtful(root, trace, key[3]);
     if (beside.length)
         gt_report_text(root, key[0], "Read with it", beside.data);
     if (damaged.length)

@@ -176,13 +176,19 @@ static double median_of(double *value, size_t count)
     return count ? (value[(count - 1) / 2] + value[count / 2]) / 2 : NAN;
 }
 
+double gt_rank_compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure)
+{
+    bool is_length = figure == GT_RANK_STEP || figure == GT_RANK_KERNEL;
+    return is_length ? rank->figure[figure] : rank->figure[figure] / rank->whole;
+}
+
 double gt_ranks_median(const struct gt_rank_figures *ranks, size_t count, size_t except, enum gt_rank_figure figure)
 {
     double *value = malloc((count + 1) * sizeof *value);
     size_t known = 0;
     for (size_t i = 0; value && i < count; i++)
-        if (i != except && !isnan(ranks[i].figure[figure]))
-            value[known++] = ranks[i].figure[figure];
+        if (i != except && !isnan(gt_rank_compared(&ranks[i], figure)))
+            value[known++] = gt_rank_compared(&ranks[i], figure);
     double median = value ? median_of(value, known) : NAN;
     free(value);
     return median;
@@ -191,13 +197,17 @@ double gt_ranks_median(const struct gt_rank_figures *ranks, size_t count, size_t
 size_t gt_ranks_worst(const struct gt_rank_figures *ranks, size_t count, enum gt_rank_figure figure)
 {
     size_t worst = SIZE_MAX;
-    for (size_t i = 0; i < count; i++)
-        if (!isnan(ranks[i].figure[figure]) &&
-            (worst == SIZE_MAX || ranks[i].figure[figure] > ranks[worst].figure[figure]))
-            worst = i;
+    double value = NAN;
+    for (size_t i = 0; i < count; i++) {
+        double own = gt_rank_compared(&ranks[i], figure);
+        if (isnan(own) || own <= value)
+            continue;
+        worst = i;
+        value = own;
+    }
     if (worst == SIZE_MAX || count < 2)
         return SIZE_MAX;
-    double value = ranks[worst].figure[figure], others = gt_ranks_median(ranks, count, worst, figure);
-    double whole = figure == GT_RANK_STEP || figure == GT_RANK_KERNEL ? value : ranks[worst].whole;
+    double others = gt_ranks_median(ranks, count, worst, figure);
+    double whole = figure == GT_RANK_STEP || figure == GT_RANK_KERNEL ? value : 1;
     return value >= 1.05 * others && value - others >= 0.01 * whole ? worst : SIZE_MAX;
 }

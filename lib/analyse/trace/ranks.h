@@ -30,7 +30,9 @@ struct gt_rank_figures {
 
 /* Finds all ranks that have events or steps, by place. Returns 0 or -ENOMEM; the caller frees them. */
 int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures **ret, size_t *ret_count);
-/* Returns the median of a figure over all ranks but `except`; NaN where none has it. */
+/* Returns a length as it is, and a time as a share of the rank's own: traces of different length are compared by these. */
+double gt_rank_compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure);
+/* Returns the median of these over all ranks but `except`; NaN where none has it. */
 double gt_ranks_median(const struct gt_rank_figures *ranks, size_t count, size_t except, enum gt_rank_figure figure);
 /* Returns the rank with the greatest figure if it is at least 5 % greater than the median of the others, and by 1 % of the
  * time of its GPUs where it is a part of that; else SIZE_MAX. */
