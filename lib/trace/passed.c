@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "trace/format.h"
 
 enum { MOST_PASSED = 10000 };
 
@@ -62,9 +63,20 @@ void gt_passed_name(struct gt_trace_unreadable *doubtful, const struct gt_passed
                  about);
 }
 
+/* One of several traces may be compressed. */
+static size_t length_uncompressed(const char *path)
+{
+    static const char *const suffixes[] = {".gz", ".xz", ".bz2", ".zst"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (gt_path_ends(path, suffixes[i]))
+            return strlen(path) - strlen(suffixes[i]);
+    return strlen(path);
+}
+
 bool gt_paths_alike(const char *a, const char *b)
 {
-    while (*a && *b) {
+    const char *end_a = a + length_uncompressed(a), *end_b = b + length_uncompressed(b);
+    while (a < end_a && b < end_b) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
             a += strspn(a, "0123456789");
             b += strspn(b, "0123456789");
@@ -72,5 +84,5 @@ bool gt_paths_alike(const char *a, const char *b)
             return false;
         }
     }
-    return *a == *b;
+    return a == end_a && b == end_b;
 }

@@ -266,3 +266,43 @@ def test_nearly_equal_steps_have_nearly_one_colour(cli, tmp_path):
     ends = re.search(r'<li>([\d.]+) (\w+) <svg class="scale heat".*?</svg> ([\d.]+) (\w+)<', (tmp_path / "page.html").read_text(), re.S)
     scale = {"us": 1, "ms": 1000}
     assert float(ends[3]) * scale[ends[4]] >= 1.04 * float(ends[1]) * scale[ends[2]]
+
+
+def write_steps(path, count, loading, start=0):
+    write(path, 0, *(event(*what) for at in range(count) for step in [at * 3000 + start] for what in (
+        ("user_annotation", f"ProfilerStep#{at}", step, 800 + loading), ("user_annotation", "enumerate(DataLoader)#next", step, loading),
+        ("kernel", "gemm", step + loading, 700))))
+
+
+def test_a_difference_begins_with_the_step(cli, report, tmp_path):
+    """The GPU does the same work in both, later."""
+    write_steps(tmp_path / "a.json", 6, 200)
+    write_steps(tmp_path / "b.json", 6, 400)
+    said = cli("profile", "diff", "a.json", "b.json").stdout
+    assert ("What changed: A step takes 1.2 ms in B, 1 ms in A (+20 %): enumerate(DataLoader)#next takes 200 us more a step (+100 %). "
+            "GPUs work 700 us a step in B, 700 us in A (+0 %); none of it changed by 1 % of that\n") in said
+    assert report("diff", "a.json", "b.json")["words"] in said
+
+
+def test_more_steps_are_no_difference(cli, report, tmp_path):
+    write_steps(tmp_path / "a.json", 8, 200)
+    write_steps(tmp_path / "b.json", 6, 200)
+    rows = report("diff", "a.json", "b.json")["differences"]
+    assert [(row["change"], row["count_a"], row["count_b"], row["step_difference_us"], row["step_difference_percent"])
+            for row in rows] == [("same", 8, 6, 0, 0)] * 3
+    gemm = next(row for row in rows if row["name"] == "gemm")
+    assert (gemm["total_a_us"], gemm["total_b_us"], gemm["step_a_us"], gemm["step_b_us"]) == (5600, 4200, 700, 700)
+    said = cli("profile", "diff", "a.json", "b.json").stdout
+    assert "step a (" in said and "total a" not in said
+
+
+@pytest.mark.parametrize("suffix", ["gz", "xz", "bz2", "zst"])
+def test_a_compressed_rank_is_named_beside_plain_ones(report, job, suffix):
+    (job / f"rank2.json.{suffix}").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\0")
+    assert f"rank2.json.{suffix}" in json.dumps(report(job))
+
+
+def test_a_difference_of_python_profiles_says_where_they_are_compared(cli, traces):
+    dumps = sorted(map(str, traces.glob("python3.*.prof")))[:2]
+    assert "functions of Python profiles are not compared here" in cli("profile", "diff", *dumps).stdout
+    assert cli("profile", "functions", "--by", "dump", *dumps).returncode == 0

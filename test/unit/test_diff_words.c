@@ -20,7 +20,7 @@ static void largest_changes_are_told(void **state)
         {"less", {1, 1}, {300, 265}},
     };
     struct gt_buffer out = {0};
-    gt_diff_words(change, sizeof change / sizeof *change, "GPUs work", " a step", &out);
+    gt_diff_words(change, sizeof change / sizeof *change, "GPUs work", " a step", " a step", NULL, &out);
     assert_string_equal(
         out.data, "GPUs work 1.9 ms a step in B, 1.6 ms in A (+19 %): gemm<F<…>> takes 500 us more a step (+50 %); "
                   "old is gone (200 us a step); fresh is new (40 us a step)");
@@ -32,8 +32,8 @@ static void equal_traces_say_so(void **state)
     (void)state;
     struct gt_diff_change change[] = {{"a", {1, 1}, {1000, 1005}}};
     struct gt_buffer out = {0};
-    gt_diff_words(change, 1, "GPUs work", "", &out);
-    assert_string_equal(out.data, "GPUs work 1.005 ms in B, 1 ms in A (+0 %); nothing changed by 1 % of it");
+    gt_diff_words(change, 1, "GPUs work", "", "", NULL, &out);
+    assert_string_equal(out.data, "GPUs work 1.005 ms in B, 1 ms in A (+0 %); none of it changed by 1 % of that");
     gt_buffer_release(&out);
 }
 

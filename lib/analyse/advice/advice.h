@@ -76,7 +76,8 @@ struct gt_adviser {
     size_t blame_count, blame_capacity;
     struct gt_held_steps *held;
     size_t held_count, held_capacity;
-    int status; /* negative errno of what failed; rules do nothing then */
+    int status;               /* negative errno of what failed; rules do nothing then */
+    size_t absent, absent_of; /* so many ranks at most of so many of a communicator have no trace */
 };
 
 /* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */

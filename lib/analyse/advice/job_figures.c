@@ -382,6 +382,7 @@ struct course {
     struct job *job;
     double (*time)[PARTS][COLUMNS]; /* ns of a row */
     double devices[ROWS];
+    int64_t ahead[ROWS]; /* clocks of ranks, where collectives tell it */
     int64_t first, last;
     size_t row; /* of the pieces that come */
 };
@@ -389,7 +390,8 @@ struct course {
 static void add_time(struct course *course, size_t row, enum part part, int64_t from, int64_t to, double weight)
 {
     double width = (double)(course->last - course->first) / COLUMNS;
-    double begin = (double)(from - course->first), end = (double)(to - course->first);
+    int64_t first = course->first + course->ahead[row];
+    double begin = (double)(from - first), end = (double)(to - first);
     for (size_t column = (size_t)(begin / width); column < COLUMNS && (double)column * width < end; column++) {
         double inside = fmin(end, (double)(column + 1) * width) - fmax(begin, (double)column * width);
         course->time[row][part][column] += fmax(inside, 0) * weight;
@@ -474,15 +476,32 @@ static void draw_course(const struct course *course)
         }
 }
 
+static int find_course(struct course *course, const struct gt_spans *spans)
+{
+    struct gt_collectives all;
+    int status = gt_collectives_find(course->job->input, GT_ADVICE_COLLECTIVES, &all);
+    course->first = INT64_MAX;
+    course->last = INT64_MIN;
+    for (size_t i = 0; i < spans->count && status >= 0; i++) {
+        const struct gt_keyed_span *span = &spans->span[i];
+        size_t row = row_of(course->job, span->key[GT_GPU_NODE]);
+        const struct gt_rank_clock *clock = gt_collectives_rank(&all, span->key[GT_GPU_NODE]);
+        int64_t ahead = clock ? clock->offset : 0;
+        if (row < course->job->rows)
+            course->ahead[row] = ahead;
+        course->first = span->start - ahead < course->first ? span->start - ahead : course->first;
+        course->last = span->end - ahead > course->last ? span->end - ahead : course->last;
+    }
+    gt_collectives_release(&all);
+    return status;
+}
+
 static int add_course(struct job *job)
 {
     struct gt_spans spans = {0};
-    struct course course = {.job = job, .first = INT64_MAX, .last = INT64_MIN};
+    struct course course = {.job = job};
     int status = gt_gpu_spans(job->input, &spans);
-    for (size_t i = 0; i < spans.count; i++) {
-        course.first = spans.span[i].start < course.first ? spans.span[i].start : course.first;
-        course.last = spans.span[i].end > course.last ? spans.span[i].end : course.last;
-    }
+    status = status < 0 ? status : find_course(&course, &spans);
     if (status >= 0 && course.first < course.last) {
         course.time = calloc(ROWS, sizeof *course.time);
         status = course.time ? measure_course(&course, &spans) : -ENOMEM;

@@ -602,6 +602,19 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
     return status;
 }
 
+size_t gt_collectives_absent(const struct gt_collectives *collectives, size_t *of)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < collectives->count; i++) {
+        const struct gt_collective *collective = &collectives->collective[i];
+        if (collective->absent > most) {
+            most = collective->absent;
+            *of = collective->to - collective->from + collective->absent;
+        }
+    }
+    return most;
+}
+
 void gt_collectives_release(struct gt_collectives *collectives)
 {
     free(collectives->collective);

@@ -73,6 +73,9 @@ void gt_collectives_release(struct gt_collectives *collectives);
 bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, size_t event);
 const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *collectives, uint32_t node); /* or NULL */
 
+/* Returns of how many ranks at most there is no trace beside the others of a communicator, which has `of`. */
+size_t gt_collectives_absent(const struct gt_collectives *collectives, size_t *of);
+
 /* From the last arrival on nobody waits any more; where ranks are absent, that is not known. */
 static inline int64_t gt_collective_transfer(const struct gt_collective *collective)
 {

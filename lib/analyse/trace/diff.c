@@ -11,7 +11,9 @@
 
 #include "analyse/trace/diff_words.h"
 #include "analyse/trace/lists.h"
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
+#include "trace/step_names.h"
 
 #define STEP "ProfilerStep"
 
@@ -19,6 +21,7 @@ struct side {
     struct gt_analysis_input input;
     struct gt_spans spans; /* keys: name, node, step + 1 (0: in none) */
     struct gt_spans steps; /* the steps that are there; keys: node, step + 1 */
+    double step_us;        /* how long a step takes; NaN: there are none */
 };
 
 /* One name on either side. */
@@ -26,12 +29,25 @@ struct pair {
     const char *name, *category;
     size_t from[2], to[2];
     double total[2], p, p_holm;
+    double each[2]; /* the total time of a step; NaN where a side has no steps */
 };
 
 /* The numbered names of the PyTorch profiler's steps are one name. */
 static bool is_step(const struct gt_trace *trace, uint32_t name)
 {
     return name != GT_TRACE_NONE && strncmp(gt_trace_text(trace, name), STEP "#", strlen(STEP "#")) == 0;
+}
+
+static int measure_steps(struct side *side)
+{
+    struct gt_spans spans = {0};
+    double total = 0;
+    int status = gt_step_spans(&side->input, &spans);
+    for (size_t i = 0; i < spans.count; i++)
+        total += (double)(spans.span[i].end - spans.span[i].start) / 1e3;
+    side->step_us = spans.count ? total / (double)spans.count : NAN;
+    gt_spans_release(&spans);
+    return status;
 }
 
 static int collect(struct side *side)
@@ -54,7 +70,7 @@ static int collect(struct side *side)
     gt_spans_sort(&side->spans);
     gt_spans_sort(&side->steps);
     gt_spans_unite(&side->steps, 2);
-    return status;
+    return status < 0 ? status : measure_steps(side);
 }
 
 static const char *name_at(const struct side *side, size_t span)
@@ -74,6 +90,13 @@ static void take(struct pair *pair, const struct side *side, int which, size_t *
     pair->category = gt_trace_text(side->input.trace, side->input.trace->events.category[first->event]);
 }
 
+static void share_out(struct pair *pair, const struct side side[2])
+{
+    bool has_steps = side[0].steps.count && side[1].steps.count;
+    for (int which = 0; which < 2; which++)
+        pair->each[which] = has_steps ? pair->total[which] / (double)side[which].steps.count : NAN;
+}
+
 /* Both sides are sorted by name alike. */
 static size_t match(const struct side side[2], struct pair *pair)
 {
@@ -87,15 +110,21 @@ static size_t match(const struct side side[2], struct pair *pair)
             take(&pair[count], &side[0], 0, &at[0]);
         if (order >= 0)
             take(&pair[count], &side[1], 1, &at[1]);
-        count++;
+        share_out(&pair[count++], side);
     }
     return count;
+}
+
+/* Where both sides have steps, one may have more of them. */
+static double change_of(const struct pair *pair)
+{
+    return isnan(pair->each[0]) ? pair->total[1] - pair->total[0] : pair->each[1] - pair->each[0];
 }
 
 static int compare(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
-    double first = fabs(x->total[1] - x->total[0]), second = fabs(y->total[1] - y->total[0]);
+    double first = fabs(change_of(x)), second = fabs(change_of(y));
     return first != second ? GT_ORDER(second, first) : strverscmp(x->name, y->name);
 }
 
@@ -156,24 +185,53 @@ static void add_chance(struct gt_table *table, double chance)
     gt_table_text(table, isnan(chance) ? NULL : text);
 }
 
-static void add_rows(struct gt_table *table, const struct pair *pair, size_t count)
+static void add_figures(struct gt_table *table, const double of[2])
+{
+    gt_table_number(table, of[0]);
+    gt_table_number(table, of[1]);
+    gt_table_number(table, of[1] - of[0]);
+    gt_table_number(table, of[0] > 0 ? 100 * (of[1] / of[0] - 1) : NAN);
+}
+
+static const char *kind_of(const struct pair *pair, const struct side side[2])
+{
+    double calls[2] = {(double)(pair->to[0] - pair->from[0]), (double)(pair->to[1] - pair->from[1])};
+    bool has_steps = !isnan(pair->each[0]);
+    for (int which = 0; which < 2 && has_steps; which++)
+        calls[which] /= (double)side[which].steps.count;
+    bool is_same = calls[0] == calls[1] && fabs(change_of(pair)) <= 1e-9 * (pair->total[0] + pair->total[1]);
+    return calls[0] <= 0 ? "added" : calls[1] <= 0 ? "removed" : is_same ? "same" : "changed";
+}
+
+static void add_rows(struct gt_table *table, const struct side side[2], const struct pair *pair, size_t count)
 {
     gt_top_shown(table, GT_LIST_SHOWN);
     for (size_t i = 0; i < count; i++) {
-        size_t calls[2] = {pair[i].to[0] - pair[i].from[0], pair[i].to[1] - pair[i].from[1]};
-        bool equal = calls[0] == calls[1] && pair[i].total[0] == pair[i].total[1];
         gt_table_text(table, pair[i].name);
         gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
-        gt_table_text(table, !calls[0] ? "added" : !calls[1] ? "removed" : equal ? "same" : "changed");
-        gt_table_integer(table, (int64_t)calls[0]);
-        gt_table_integer(table, (int64_t)calls[1]);
-        gt_table_number(table, pair[i].total[0]);
-        gt_table_number(table, pair[i].total[1]);
-        gt_table_number(table, pair[i].total[1] - pair[i].total[0]);
-        gt_table_number(table, pair[i].total[0] > 0 ? 100 * (pair[i].total[1] / pair[i].total[0] - 1) : NAN);
+        gt_table_text(table, kind_of(&pair[i], side));
+        gt_table_integer(table, (int64_t)(pair[i].to[0] - pair[i].from[0]));
+        gt_table_integer(table, (int64_t)(pair[i].to[1] - pair[i].from[1]));
+        add_figures(table, pair[i].total);
+        add_figures(table, pair[i].each);
         add_chance(table, pair[i].p);
         add_chance(table, pair[i].p_holm);
     }
+}
+
+/* People see the figures of a step, or those of all where there are no steps. */
+static struct gt_table *add_table(struct gt_node *root, bool has_steps)
+{
+    struct gt_table *table = gt_analysis_table(root, "differences", "Differences",
+                                               "kernel:name text:category text:change integer:count_a integer:count_b");
+    gt_analysis_columns(table, "number:total_a_us number:total_b_us number:difference_us number:difference_percent",
+                        has_steps ? GT_COLUMN_ONLY_DATA : 0);
+    gt_analysis_columns(table,
+                        "number:step_a_us number:step_b_us number:step_difference_us number:step_difference_percent",
+                        has_steps ? 0 : GT_COLUMN_ONLY_DATA);
+    add_chance_column(table, "p", "p");
+    add_chance_column(table, "p_holm", "p holm");
+    return table;
 }
 
 /* ---- in words ---- */
@@ -189,19 +247,28 @@ static bool is_gpu_work(enum gt_work work)
     return work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET;
 }
 
-/* Steps hold all the rest. Work of GPUs, or else operators, or else whatever there is, is told apart: they hold each other. */
-static bool is_told(const struct side side[2], const struct pair *pair, int kind)
+/* What is told of: work of GPUs; what the host does in steps; else operators; else whatever there is. They hold each other. */
+enum kind { OF_GPUS, OF_HOST, OPERATORS, ALL };
+
+static bool is_told(const struct side side[2], const struct pair *pair, enum kind kind)
 {
     enum gt_work work = work_of(side, pair);
-    return strcmp(pair->name, STEP) != 0 && (kind == 0   ? is_gpu_work(work)
-                                             : kind == 1 ? work == GT_WORK_OPERATOR
-                                                         : true);
+    struct gt_span before;
+    if (strcmp(pair->name, STEP) == 0)
+        return false;
+    switch (kind) {
+    case OF_GPUS: return is_gpu_work(work);
+    case OF_HOST:
+        return !is_gpu_work(work) &&
+               gt_step_number((struct gt_span){pair->name, strlen(pair->name)}, &before) == GT_TRACE_NO_STEP;
+    case OPERATORS: return work == GT_WORK_OPERATOR;
+    default: return true;
+    }
 }
 
-static size_t take_changes(const struct side side[2], const struct pair *pair, size_t count, int kind,
+static size_t take_changes(const struct side side[2], const struct pair *pair, size_t count, enum kind kind,
                            struct gt_diff_change *change)
 {
-    bool has_steps = side[0].steps.count && side[1].steps.count;
     size_t taken = 0;
     for (size_t i = 0; i < count; i++) {
         if (!is_told(side, &pair[i], kind))
@@ -210,27 +277,52 @@ static size_t take_changes(const struct side side[2], const struct pair *pair, s
         next->name = pair[i].name;
         for (int which = 0; which < 2; which++) {
             next->count[which] = pair[i].to[which] - pair[i].from[which];
-            next->us[which] = pair[i].total[which] / (has_steps ? (double)side[which].steps.count : 1);
+            next->us[which] = isnan(pair[i].each[which]) ? pair[i].total[which] : pair[i].each[which];
         }
     }
     return taken;
 }
 
+/* Steps may take longer though GPUs do the same work: their length is told first, with what the host did otherwise. */
+static bool write_steps(const struct side side[2], const struct pair *pair, size_t count, struct gt_diff_change *change,
+                        struct gt_buffer *words)
+{
+    const double whole[2] = {side[0].step_us, side[1].step_us};
+    if (!(whole[0] > 0 && whole[1] > 0))
+        return false;
+    size_t taken = take_changes(side, pair, count, OF_HOST, change);
+    gt_diff_words(change, taken, "A step takes", "", " a step", whole, words);
+    return true;
+}
+
+static void write_work(const struct side side[2], const struct pair *pair, size_t count, enum kind least,
+                       struct gt_diff_change *change, struct gt_buffer *words)
+{
+    static const struct {
+        enum kind kind;
+        const char *words;
+    } told[] = {{OF_GPUS, "GPUs work"}, {OPERATORS, "Operators, with those inside them, take"}, {ALL, "Events take"}};
+    const char *each = isnan(pair->each[0]) ? "" : " a step";
+    size_t taken = 0, kind = 0;
+    for (; kind < sizeof told / sizeof *told && told[kind].kind <= least && !taken; kind++)
+        taken = take_changes(side, pair, count, told[kind].kind, change);
+    if (!taken)
+        return;
+    gt_buffer_text(words, words->length ? ". " : "");
+    gt_diff_words(change, taken, told[kind - 1].words, each, each, NULL, words);
+}
+
 static int add_words(struct gt_node *root, const struct side side[2], const struct pair *pair, size_t count)
 {
-    static const char *const kinds[] = {"GPUs work", "Operators, with those inside them, take", "Events take"};
     struct gt_diff_change *change = calloc(count + 1, sizeof *change);
     struct gt_buffer words = {0};
-    size_t taken = 0;
-    int kind = 0;
     if (!change)
         return -ENOMEM;
-    while (kind < 3 && !(taken = take_changes(side, pair, count, kind, change)))
-        kind++;
-    if (taken) {
-        gt_diff_words(change, taken, kinds[kind], side[0].steps.count && side[1].steps.count ? " a step" : "", &words);
-        gt_node_flags(gt_report_text(root, "words", "What changed", words.data), GT_ONLY_PEOPLE);
-    }
+    bool has_steps = write_steps(side, pair, count, change, &words);
+    if (count)
+        write_work(side, pair, count, has_steps ? OF_GPUS : ALL, change, &words);
+    if (words.length)
+        gt_report_text(root, "words", "What changed", words.data);
     int status = words.failed;
     gt_buffer_release(&words);
     free(change);
@@ -256,18 +348,17 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         size_t count = match(side, pair);
         qsort(pair, count, sizeof *pair, compare);
         status = add_words(root, side, pair, count);
-        table = gt_analysis_table(
-            root, "differences", "Differences",
-            "kernel:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
-            "number:difference_us number:difference_percent");
-        add_chance_column(table, "p", "p");
-        add_chance_column(table, "p_holm", "p holm");
+        table = add_table(root, side[0].steps.count && side[1].steps.count);
         gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
         gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
         status = status < 0 ? status : test(side, pair, count);
-        add_rows(table, pair, count);
+        add_rows(table, side, pair, count);
     }
-    gt_analysis_empty(root, table, "no events with durations");
+    gt_analysis_empty(root, table,
+                      input->trace->profile_count || input->other->profile_count
+                          ? "no events with durations; functions of Python profiles are not compared here (profile "
+                            "functions --by dump A B has them beside each other)"
+                          : "no events with durations");
     for (int i = 0; i < 2; i++) {
         gt_analysis_close(&side[i].input);
         gt_spans_release(&side[i].spans);

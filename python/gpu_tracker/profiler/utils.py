@@ -1,4 +1,5 @@
 """Units of time, as SMDebug names them."""
+import numbers
 from enum import Enum
 
 __all__ = ["TimeUnits"]
@@ -19,6 +20,8 @@ _NANOSECONDS = {TimeUnits.SECONDS: 10**9, TimeUnits.MILLISECONDS: 10**6, TimeUni
 
 def in_microseconds(time: float, unit: TimeUnits) -> float:
     """A time in microseconds."""
+    if not isinstance(time, numbers.Real):
+        raise ValueError(f"time {time!r}: it is a number")
     factor = _NANOSECONDS[TimeUnits(unit)]
     if isinstance(time, int) and time * factor % 1000 == 0:
         return time * factor // 1000
