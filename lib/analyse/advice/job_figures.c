@@ -634,7 +634,13 @@ static int add_collectives(struct job *job)
     int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &arrivals.all);
     find_bounds(&arrivals);
     if (status >= 0 && arrivals.all.count > 1 && arrivals.first < arrivals.last) {
-        add_skew(&arrivals);
+        if (arrivals.most > 0) {
+            add_skew(&arrivals);
+        } else {
+            char text[80];
+            snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all.count);
+            gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
+        }
         status = add_last(&arrivals);
     }
     gt_collectives_release(&arrivals.all);
