@@ -88,6 +88,11 @@ int gt_profile_is_at(const char *path)
     return gt_trace_is_at(path);
 }
 
+int gt_tables_are_at(const char *path)
+{
+    return gt_export_is_at(path);
+}
+
 /* ---- timelines ---- */
 
 int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
