@@ -609,7 +609,7 @@ static void judge_pool(struct job *job)
                              straggler->steps);
     }
     if (count > SHOWN)
-        gt_buffer_printf(&ranks, ", %zu others", count - SHOWN);
+        gt_buffer_printf(&ranks, ", %zu other%s", count - SHOWN, count - SHOWN == 1 ? "" : "s");
     struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost)
                                      : gt_gain_of(cost, job->whole);
     bool told = count && ranks.data &&

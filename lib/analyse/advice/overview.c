@@ -490,7 +490,7 @@ static void write_sentence(const struct job *job, const struct gt_adviser *advis
         return;
     }
     gt_buffer_printf(out, "%zu of %zu ranks", finding->ranks, job->ranks);
-    if (finding->ranks > 1 && finding->most > finding->least)
+    if (finding->ranks > 1 && round(finding->most) > round(finding->least))
         gt_buffer_printf(out, " (%.0f %% to %.0f %%)", finding->least, finding->most);
     gt_buffer_printf(out, "%s%.*s%s", finding->ranks > 1 ? ", most of all " : ", ", (int)length, worst->sentence,
                      worst->sentence + length);
