@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/trace/diff_steps.h"
 #include "analyse/trace/diff_words.h"
 #include "analyse/trace/lists.h"
 #include "base/number.h"
-
-#define STEP "ProfilerStep"
 
 struct side {
     struct gt_analysis_input input;
@@ -28,12 +27,6 @@ struct pair {
     double total[2], p, p_holm;
 };
 
-/* The numbered names of the PyTorch profiler's steps are one name. */
-static bool is_step(const struct gt_trace *trace, uint32_t name)
-{
-    return name != GT_TRACE_NONE && strncmp(gt_trace_text(trace, name), STEP "#", strlen(STEP "#")) == 0;
-}
-
 static int collect(struct side *side)
 {
     const struct gt_trace_events *events = &side->input.trace->events;
@@ -45,7 +38,7 @@ static int collect(struct side *side)
         uint32_t name = gt_analysis_place(&side->input, events->name[i]);
         if (!gt_trace_is_slice(side->input.trace, i))
             continue;
-        if (is_step(side->input.trace, events->name[i]))
+        if (events->name[i] != GT_TRACE_NONE && gt_is_profiler_step(gt_trace_text(side->input.trace, events->name[i])))
             name = first_step = first_step == GT_TRACE_NONE ? name : first_step;
         status = gt_spans_add_event(&side->spans, side->input.trace, i, GT_SPAN_KEY(name, node, step));
         if (status >= 0 && step)
@@ -60,7 +53,7 @@ static int collect(struct side *side)
 static const char *name_at(const struct side *side, size_t span)
 {
     const char *name = gt_analysis_text(&side->input, side->spans.span[span].key[0]);
-    return name && strncmp(name, STEP "#", strlen(STEP "#")) == 0 ? STEP : name;
+    return gt_is_profiler_step(name) ? GT_PROFILER_STEP : name;
 }
 
 static void take(struct pair *pair, const struct side *side, int which, size_t *at)
@@ -193,9 +186,9 @@ static bool is_gpu_work(enum gt_work work)
 static bool is_told(const struct side side[2], const struct pair *pair, int kind)
 {
     enum gt_work work = work_of(side, pair);
-    return strcmp(pair->name, STEP) != 0 && (kind == 0   ? is_gpu_work(work)
-                                             : kind == 1 ? work == GT_WORK_OPERATOR
-                                                         : true);
+    return strcmp(pair->name, GT_PROFILER_STEP) != 0 && (kind == 0   ? is_gpu_work(work)
+                                                         : kind == 1 ? work == GT_WORK_OPERATOR
+                                                                     : true);
 }
 
 static size_t take_changes(const struct side side[2], const struct pair *pair, size_t count, int kind,
@@ -216,24 +209,39 @@ static size_t take_changes(const struct side side[2], const struct pair *pair, s
     return taken;
 }
 
-static int add_words(struct gt_node *root, const struct side side[2], const struct pair *pair, size_t count)
+/* What is told of the host in steps tells of its operators, too. */
+static int add_kinds(const struct side side[2], const struct pair *pair, size_t count, bool is_host_told,
+                     struct gt_buffer *words)
 {
     static const char *const kinds[] = {"GPUs work", "Operators, with those inside them, take", "Events take"};
     struct gt_diff_change *change = calloc(count + 1, sizeof *change);
-    struct gt_buffer words = {0};
     size_t taken = 0;
     int kind = 0;
     if (!change)
         return -ENOMEM;
-    while (kind < 3 && !(taken = take_changes(side, pair, count, kind, change)))
+    while (kind < (is_host_told ? 1 : 3) && !(taken = take_changes(side, pair, count, kind, change)))
         kind++;
     if (taken) {
-        gt_diff_words(change, taken, kinds[kind], side[0].steps.count && side[1].steps.count ? " a step" : "", &words);
-        gt_node_flags(gt_report_text(root, "words", "What changed", words.data), GT_ONLY_PEOPLE);
+        const char *each = side[0].steps.count && side[1].steps.count ? " a step" : "";
+        struct gt_diff_whole sum = gt_diff_sum(change, taken, kinds[kind], each);
+        gt_buffer_text(words, words->length ? ". " : "");
+        gt_diff_words(change, taken, &sum, each, words);
     }
-    int status = words.failed;
-    gt_buffer_release(&words);
     free(change);
+    return 0;
+}
+
+static int add_words(struct gt_node *root, const struct side side[2], const struct pair *pair, size_t count)
+{
+    struct gt_buffer words = {0};
+    const struct gt_analysis_input *const inputs[] = {&side[0].input, &side[1].input};
+    int status = gt_diff_step_words(inputs, &words);
+    if (status >= 0)
+        status = add_kinds(side, pair, count, status == 2, &words);
+    if (words.length)
+        gt_node_flags(gt_report_text(root, "words", "What changed", words.data), GT_ONLY_PEOPLE);
+    status = status < 0 ? status : words.failed;
+    gt_buffer_release(&words);
     return status;
 }
 
