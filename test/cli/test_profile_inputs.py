@@ -242,6 +242,18 @@ def test_a_small_chance_is_not_shown_as_none(cli, report, tmp_path):
     assert 0 < report("diff", "a.json", "b.json")["differences"][0]["p"] < 0.001
 
 
+def test_traces_of_different_length_differ_by_the_step(cli, report, tmp_path):
+    for name, steps in (("a.json", 8), ("b.json", 6)):
+        write(tmp_path / name, 0, *(event(*what) for step in range(steps) for what in (
+            ("user_annotation", f"ProfilerStep#{step}", step * 1000, 900), ("cpu_op", "aten::mm", step * 1000 + 5, 100))))
+    rows = {row["name"]: row for row in report("diff", "a.json", "b.json")["differences"]}
+    assert {row["change"] for row in rows.values()} == {"same"}
+    assert rows["aten::mm"]["difference_us"] == -200 and rows["aten::mm"]["step_difference_us"] == 0
+    assert rows["aten::mm"]["step_a_us"] == rows["aten::mm"]["step_b_us"] == 100
+    said = cli("profile", "diff", "a.json", "b.json").stdout
+    assert "step a (ms)" in said and "total" not in said and "-25" not in said
+
+
 def test_one_row_is_no_rows(cli, job):
     said = cli("profile", "traces", "--format=csv").stderr
     assert "1 row more with --table steps" in said and "1 rows" not in said and " 0 rows" not in said

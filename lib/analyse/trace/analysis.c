@@ -384,9 +384,8 @@ static void add_column(struct gt_table *table, const char *key, enum gt_cell_kin
     gt_table_column(table, key, title, kind, unit);
 }
 
-struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns)
+void gt_analysis_columns(struct gt_table *table, const char *columns, unsigned all_flags)
 {
-    struct gt_table *table = gt_report_table(parent, key, title);
     char kind[8], name[48];
     int length;
     for (; sscanf(columns, " %7[a-z]:%47[a-z0-9_]%n", kind, name, &length) == 2; columns += length) {
@@ -394,8 +393,14 @@ struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, cons
         add_column(table, name, is_text ? GT_CELL_TEXT : *kind == 'i' ? GT_CELL_INTEGER : GT_CELL_NUMBER);
         bool is_amount = *kind == 'n' || strcmp(name, "count") == 0;
         unsigned flags = *kind == 'k' ? GT_COLUMN_FUNCTION : is_amount ? GT_COLUMN_THOUSANDS : 0;
-        gt_table_column_flags(table, flags | (is_text ? 0 : GT_COLUMN_SCALED));
+        gt_table_column_flags(table, all_flags | flags | (is_text ? 0 : GT_COLUMN_SCALED));
     }
+}
+
+struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns)
+{
+    struct gt_table *table = gt_report_table(parent, key, title);
+    gt_analysis_columns(table, columns, 0);
     return table;
 }
 

@@ -25,6 +25,7 @@ struct pair {
     const char *name, *category;
     size_t from[2], to[2];
     double total[2], p, p_holm;
+    double each[2]; /* of a step where both sides have steps, else the total */
 };
 
 static int collect(struct side *side)
@@ -85,10 +86,22 @@ static size_t match(const struct side side[2], struct pair *pair)
     return count;
 }
 
+static bool has_steps(const struct side side[2])
+{
+    return side[0].steps.count && side[1].steps.count;
+}
+
+static void find_each(const struct side side[2], struct pair *pair, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (int which = 0; which < 2; which++)
+            pair[i].each[which] = pair[i].total[which] / (has_steps(side) ? (double)side[which].steps.count : 1);
+}
+
 static int compare(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
-    double first = fabs(x->total[1] - x->total[0]), second = fabs(y->total[1] - y->total[0]);
+    double first = fabs(x->each[1] - x->each[0]), second = fabs(y->each[1] - y->each[0]);
     return first != second ? GT_ORDER(second, first) : strverscmp(x->name, y->name);
 }
 
@@ -149,24 +162,57 @@ static void add_chance(struct gt_table *table, double chance)
     gt_table_text(table, isnan(chance) ? NULL : text);
 }
 
-static void add_rows(struct gt_table *table, const struct pair *pair, size_t count)
+/* Runs of different length are compared by the step, where both have steps. */
+static bool is_same(const struct side side[2], const struct pair *pair, const size_t calls[2])
+{
+    size_t steps[2] = {1, 1};
+    for (int which = 0; which < 2 && has_steps(side); which++)
+        steps[which] = side[which].steps.count;
+    return calls[0] * steps[1] == calls[1] * steps[0] &&
+           fabs(pair->each[1] - pair->each[0]) <= 1e-9 * fmax(pair->each[0], pair->each[1]);
+}
+
+static void add_difference(struct gt_table *table, const double us[2], bool is_known)
+{
+    gt_table_number(table, is_known ? us[0] : NAN);
+    gt_table_number(table, is_known ? us[1] : NAN);
+    gt_table_number(table, is_known ? us[1] - us[0] : NAN);
+    gt_table_number(table, is_known && us[0] > 0 ? 100 * (us[1] / us[0] - 1) : NAN);
+}
+
+static void add_rows(struct gt_table *table, const struct side side[2], const struct pair *pair, size_t count)
 {
     gt_top_shown(table, GT_LIST_SHOWN);
     for (size_t i = 0; i < count; i++) {
         size_t calls[2] = {pair[i].to[0] - pair[i].from[0], pair[i].to[1] - pair[i].from[1]};
-        bool equal = calls[0] == calls[1] && pair[i].total[0] == pair[i].total[1];
         gt_table_text(table, pair[i].name);
         gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
-        gt_table_text(table, !calls[0] ? "added" : !calls[1] ? "removed" : equal ? "same" : "changed");
+        gt_table_text(table, !calls[0]                        ? "added"
+                             : !calls[1]                      ? "removed"
+                             : is_same(side, &pair[i], calls) ? "same"
+                                                              : "changed");
         gt_table_integer(table, (int64_t)calls[0]);
         gt_table_integer(table, (int64_t)calls[1]);
-        gt_table_number(table, pair[i].total[0]);
-        gt_table_number(table, pair[i].total[1]);
-        gt_table_number(table, pair[i].total[1] - pair[i].total[0]);
-        gt_table_number(table, pair[i].total[0] > 0 ? 100 * (pair[i].total[1] / pair[i].total[0] - 1) : NAN);
+        add_difference(table, pair[i].total, true);
+        add_difference(table, pair[i].each, has_steps(side));
         add_chance(table, pair[i].p);
         add_chance(table, pair[i].p_holm);
     }
+}
+
+/* People see the figures of a step where there are steps, else those of all. */
+static struct gt_table *add_table(struct gt_node *root, const struct side side[2])
+{
+    struct gt_table *table = gt_analysis_table(root, "differences", "Differences",
+                                               "kernel:name text:category text:change integer:count_a integer:count_b");
+    gt_analysis_columns(table, "number:total_a_us number:total_b_us number:difference_us number:difference_percent",
+                        has_steps(side) ? GT_COLUMN_ONLY_DATA : 0);
+    gt_analysis_columns(table,
+                        "number:step_a_us number:step_b_us number:step_difference_us number:step_difference_percent",
+                        has_steps(side) ? 0 : GT_COLUMN_ONLY_DATA);
+    add_chance_column(table, "p", "p");
+    add_chance_column(table, "p_holm", "p holm");
+    return table;
 }
 
 /* ---- in words ---- */
@@ -194,7 +240,6 @@ static bool is_told(const struct side side[2], const struct pair *pair, int kind
 static size_t take_changes(const struct side side[2], const struct pair *pair, size_t count, int kind,
                            struct gt_diff_change *change)
 {
-    bool has_steps = side[0].steps.count && side[1].steps.count;
     size_t taken = 0;
     for (size_t i = 0; i < count; i++) {
         if (!is_told(side, &pair[i], kind))
@@ -203,7 +248,7 @@ static size_t take_changes(const struct side side[2], const struct pair *pair, s
         next->name = pair[i].name;
         for (int which = 0; which < 2; which++) {
             next->count[which] = pair[i].to[which] - pair[i].from[which];
-            next->us[which] = pair[i].total[which] / (has_steps ? (double)side[which].steps.count : 1);
+            next->us[which] = pair[i].each[which];
         }
     }
     return taken;
@@ -222,7 +267,7 @@ static int add_kinds(const struct side side[2], const struct pair *pair, size_t 
     while (kind < (is_host_told ? 1 : 3) && !(taken = take_changes(side, pair, count, kind, change)))
         kind++;
     if (taken) {
-        const char *each = side[0].steps.count && side[1].steps.count ? " a step" : "";
+        const char *each = has_steps(side) ? " a step" : "";
         struct gt_diff_whole sum = gt_diff_sum(change, taken, kinds[kind], each);
         gt_buffer_text(words, words->length ? ". " : "");
         gt_diff_words(change, taken, &sum, each, words);
@@ -262,18 +307,14 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         status = -ENOMEM;
     if (status >= 0) {
         size_t count = match(side, pair);
+        find_each(side, pair, count);
         qsort(pair, count, sizeof *pair, compare);
         status = add_words(root, side, pair, count);
-        table = gt_analysis_table(
-            root, "differences", "Differences",
-            "kernel:name text:category text:change integer:count_a integer:count_b number:total_a_us number:total_b_us "
-            "number:difference_us number:difference_percent");
-        add_chance_column(table, "p", "p");
-        add_chance_column(table, "p_holm", "p holm");
+        table = add_table(root, side);
         gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
         gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
         status = status < 0 ? status : test(side, pair, count);
-        add_rows(table, pair, count);
+        add_rows(table, side, pair, count);
     }
     gt_analysis_empty(root, table, "no events with durations");
     for (int i = 0; i < 2; i++) {
