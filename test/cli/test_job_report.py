@@ -98,6 +98,17 @@ def test_clocks_are_aligned_by_ends(report, tmp_path):
     assert [row["clock_ahead_us"] for row in rows["arrivals"]] == [0, 250, -4000, 123456]
     assert [row["clock_error_us"] for row in rows["arrivals"]] == [None, 0, 0, 0]
     assert [row["last"] for row in rows["arrivals"]] == [0, 0, 10, 0]
+    [skew] = report("steps")["skew"]
+    assert (skew["max_start_skew_us"], skew["mean_length_over_nodes_us"]) == (0, 1000)
+
+
+def test_the_page_draws_what_happens_at_once_at_one_place(profile, tmp_path):
+    for rank, clock in enumerate([0, 3000, -4000]):
+        Rank(rank, clock=clock).write(tmp_path)
+    profile("-o", tmp_path / "job.html")
+    part = (tmp_path / "job.html").read_text().split("<h2>What GPUs do over time</h2>")[1].split("</section>")[0]
+    told = [re.findall(f"<title>(rank {rank})(.*?)</title>", part) for rank in range(3)]
+    assert len(told[0]) > 100 and [title for _, title in told[0]] == [title for _, title in told[1]] == [title for _, title in told[2]]
 
 
 def test_who_comes_last_within_the_error_is_not_named(report, tmp_path):

@@ -25,6 +25,7 @@ struct job {
     const struct gt_rank_figures *rank;
     size_t ranks;
     size_t row[ROWS], rows; /* ranks that are shown */
+    struct gt_collectives collectives;
 };
 
 /* ---- which ranks ---- */
@@ -383,13 +384,15 @@ struct course {
     double (*time)[PARTS][COLUMNS]; /* ns of a row */
     double devices[ROWS];
     int64_t first, last;
-    size_t row; /* of the pieces that come */
+    size_t row;          /* of the pieces that come */
+    int64_t ahead[ROWS]; /* its clock */
 };
 
 static void add_time(struct course *course, size_t row, enum part part, int64_t from, int64_t to, double weight)
 {
     double width = (double)(course->last - course->first) / COLUMNS;
-    double begin = (double)(from - course->first), end = (double)(to - course->first);
+    int64_t first = course->first + course->ahead[row];
+    double begin = (double)(from - first), end = (double)(to - first);
     for (size_t column = (size_t)(begin / width); column < COLUMNS && (double)column * width < end; column++) {
         double inside = fmin(end, (double)(column + 1) * width) - fmax(begin, (double)column * width);
         course->time[row][part][column] += fmax(inside, 0) * weight;
@@ -479,9 +482,13 @@ static int add_course(struct job *job)
     struct gt_spans spans = {0};
     struct course course = {.job = job, .first = INT64_MAX, .last = INT64_MIN};
     int status = gt_gpu_spans(job->input, &spans);
+    choose_rows(job, lost_of);
+    for (size_t row = 0; row < job->rows; row++)
+        course.ahead[row] = gt_collectives_ahead(&job->collectives, job->rank[job->row[row]].node);
     for (size_t i = 0; i < spans.count; i++) {
-        course.first = spans.span[i].start < course.first ? spans.span[i].start : course.first;
-        course.last = spans.span[i].end > course.last ? spans.span[i].end : course.last;
+        int64_t ahead = gt_collectives_ahead(&job->collectives, spans.span[i].key[GT_GPU_NODE]);
+        course.first = spans.span[i].start - ahead < course.first ? spans.span[i].start - ahead : course.first;
+        course.last = spans.span[i].end - ahead > course.last ? spans.span[i].end - ahead : course.last;
     }
     if (status >= 0 && course.first < course.last) {
         course.time = calloc(ROWS, sizeof *course.time);
@@ -498,7 +505,7 @@ static int add_course(struct job *job)
 
 struct arrivals {
     struct job *job;
-    struct gt_collectives all;
+    const struct gt_collectives *all;
     int64_t first, last; /* arrivals */
     double most;         /* skew */
 };
@@ -513,8 +520,8 @@ static void find_bounds(struct arrivals *arrivals)
 {
     arrivals->first = INT64_MAX;
     arrivals->last = INT64_MIN;
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         arrivals->first = collective->first < arrivals->first ? collective->first : arrivals->first;
         arrivals->last = collective->end > arrivals->last ? collective->end : arrivals->last;
         arrivals->most = fmax(arrivals->most, (double)(collective->last - collective->first));
@@ -529,8 +536,8 @@ static void add_skew(struct arrivals *arrivals)
     struct gt_time_unit unit = gt_time_unit_of(arrivals->most);
     double most[COLUMNS] = {0};
     char note[200], words[32];
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         double *column = &most[column_of(arrivals, collective->last)];
         *column = fmax(*column, (double)(collective->last - collective->first));
     }
@@ -538,7 +545,7 @@ static void add_skew(struct arrivals *arrivals)
     snprintf(
         note, sizeof note,
         "How long after the first rank the last one comes; a column is %s, the greatest skew in it, of %zu collectives.",
-        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all.count);
+        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all->count);
     gt_series_note(series, note);
     add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
     int line = gt_series_line(series, "", "skew");
@@ -549,8 +556,8 @@ static void add_skew(struct arrivals *arrivals)
 /* How long it came behind the one before it, each in its column of time. */
 static void measure_last(const struct arrivals *arrivals, double (*kept)[COLUMNS])
 {
-    for (size_t i = 0; i < arrivals->all.count; i++) {
-        const struct gt_collective *collective = &arrivals->all.collective[i];
+    for (size_t i = 0; i < arrivals->all->count; i++) {
+        const struct gt_collective *collective = &arrivals->all->collective[i];
         size_t row = row_of(arrivals->job, collective->latest);
         if (row < arrivals->job->rows)
             kept[row][column_of(arrivals, collective->last)] += (double)(collective->last - collective->next);
@@ -571,7 +578,7 @@ static void choose_latest(struct arrivals *arrivals)
     struct job *job = arrivals->job;
     job->rows = 0;
     for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
-        const struct gt_rank_clock *clock = gt_collectives_rank(&arrivals->all, job->rank[i].node);
+        const struct gt_rank_clock *clock = gt_collectives_rank(arrivals->all, job->rank[i].node);
         bool is_told = clock && (clock->latest || job->ranks <= ROWS);
         if (is_told && gt_analysis_shows(job->input, job->rank[i].node))
             job->row[job->rows++] = i;
@@ -611,15 +618,12 @@ static int add_last(struct arrivals *arrivals)
 
 static int add_collectives(struct job *job)
 {
-    struct arrivals arrivals = {.job = job};
-    int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &arrivals.all);
+    struct arrivals arrivals = {.job = job, .all = &job->collectives};
     find_bounds(&arrivals);
-    if (status >= 0 && arrivals.all.count > 1 && arrivals.first < arrivals.last) {
-        add_skew(&arrivals);
-        status = add_last(&arrivals);
-    }
-    gt_collectives_release(&arrivals.all);
-    return status;
+    if (arrivals.all->count < 2 || arrivals.first >= arrivals.last)
+        return 0;
+    add_skew(&arrivals);
+    return add_last(&arrivals);
 }
 
 /* ---- the whole ---- */
@@ -630,6 +634,7 @@ int gt_job_figures(const struct gt_adviser *adviser, struct gt_node *root, const
     struct job job = {.input = adviser->input, .adviser = adviser, .root = root, .rank = rank, .ranks = ranks};
     struct steps steps = {0};
     int status = find_steps(&job, &steps);
+    status = status < 0 ? status : gt_collectives_find(job.input, GT_ADVICE_COLLECTIVES, &job.collectives);
     if (status >= 0 && steps.numbers)
         status = add_ranks_and_steps(&job, &steps);
     if (status >= 0) {
@@ -642,5 +647,6 @@ int gt_job_figures(const struct gt_adviser *adviser, struct gt_node *root, const
         status = add_lengths(&job, &steps);
     free(steps.longest);
     gt_spans_release(&steps.spans);
+    gt_collectives_release(&job.collectives);
     return status;
 }

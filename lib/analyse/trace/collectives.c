@@ -408,6 +408,12 @@ const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *col
     return rank_of(collectives, node);
 }
 
+int64_t gt_collectives_ahead(const struct gt_collectives *collectives, uint32_t node)
+{
+    const struct gt_rank_clock *clock = gt_collectives_rank(collectives, node);
+    return clock && !isnan(clock->error) ? clock->offset : 0;
+}
+
 static int list_ranks(const struct gt_analysis_input *input, struct gt_collectives *ret)
 {
     size_t places = input->trace->strings.count, parts = ret->count ? ret->collective[ret->count - 1].to : 0;

@@ -70,6 +70,8 @@ struct gt_collectives {
 int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, struct gt_collectives *ret);
 void gt_collectives_release(struct gt_collectives *collectives);
 const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *collectives, uint32_t node); /* or NULL */
+/* Returns by how much the clock of a rank is ahead of the first one's, in ns; 0 where that is not known. */
+int64_t gt_collectives_ahead(const struct gt_collectives *collectives, uint32_t node);
 
 /* From the last arrival on nobody waits any more; where ranks are absent, that is not known. */
 static inline int64_t gt_collective_transfer(const struct gt_collective *collective)

@@ -121,6 +121,21 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
     return status;
 }
 
+/* Clocks of ranks are compared by the collectives that they share. */
+static int find_skewed(const struct gt_analysis_input *input, struct gt_spans *steps)
+{
+    struct gt_collectives collectives = {0};
+    int status = gt_skewed_steps(input, steps);
+    status = status < 0 ? status : gt_collectives_find(input, 0, &collectives);
+    for (size_t i = 0; i < steps->count && status >= 0; i++) {
+        int64_t ahead = gt_collectives_ahead(&collectives, steps->span[i].key[2]);
+        steps->span[i].start -= ahead;
+        steps->span[i].end -= ahead;
+    }
+    gt_collectives_release(&collectives);
+    return status;
+}
+
 static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
@@ -129,7 +144,7 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         root, "skew", "Skew between nodes",
         "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
         "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us");
-    int status = gt_skewed_steps(input, &spans);
+    int status = find_skewed(input, &spans);
     for (size_t from = 0, to, end; from < spans.count && status >= 0; from = end) {
         struct gt_numbers *const all[] = {&hull, &starts, &lengths};
         for (size_t i = 0; i < 3; i++)
@@ -183,9 +198,13 @@ static int build_steps(const struct gt_analysis_input *input, struct gt_node *ro
     return status;
 }
 
+static const char *const collective_arguments[] = {GT_COLLECTIVE_ARGUMENTS, NULL};
+
 const struct gt_analysis gt_analysis_steps = {
     .name = "steps",
     .help = "length of steps by node: --by training_phase, framework_metric or process; skew between nodes",
+    .arguments = collective_arguments,
+    .joins = true,
     .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST | GT_TAKES_TOP,
     .build = build_steps,
 };
@@ -292,12 +311,10 @@ static int build_stragglers(const struct gt_analysis_input *input, struct gt_nod
     return status;
 }
 
-static const char *const straggler_arguments[] = {GT_COLLECTIVE_ARGUMENTS, NULL};
-
 const struct gt_analysis gt_analysis_stragglers = {
     .name = "stragglers",
     .help = "which rank is the slowest in how many steps, comes last to collectives, and how much others wait for it",
-    .arguments = straggler_arguments,
+    .arguments = collective_arguments,
     .joins = true,
     .compares = true,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
