@@ -205,6 +205,7 @@ const struct gt_analysis gt_analysis_steps = {
     .help = "length of steps by node: --by training_phase, framework_metric or process; skew between nodes",
     .arguments = collective_arguments,
     .joins = true,
+    .compares = true,
     .takes = GT_TAKES_BY | GT_TAKES_PHASES | GT_TAKES_COST | GT_TAKES_TOP,
     .build = build_steps,
 };
