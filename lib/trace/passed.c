@@ -62,9 +62,22 @@ void gt_passed_name(struct gt_trace_unreadable *doubtful, const struct gt_passed
                  about);
 }
 
+static const char *end_of_name(const char *path)
+{
+    static const char *const packings[] = {".gz", ".xz", ".bz2", ".zst", ".zip"};
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
+        size_t suffix = strlen(packings[i]);
+        if (length > suffix && strcmp(path + length - suffix, packings[i]) == 0)
+            return path + length - suffix;
+    }
+    return path + length;
+}
+
 bool gt_paths_alike(const char *a, const char *b)
 {
-    while (*a && *b) {
+    const char *a_end = end_of_name(a), *b_end = end_of_name(b);
+    while (a < a_end && b < b_end) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
             a += strspn(a, "0123456789");
             b += strspn(b, "0123456789");
@@ -72,5 +85,5 @@ bool gt_paths_alike(const char *a, const char *b)
             return false;
         }
     }
-    return *a == *b;
+    return a == a_end && b == b_end;
 }

@@ -117,6 +117,14 @@ def test_a_lost_rank_is_named(cli, report, job, data, why):
     assert cli("profile", "traces").stderr == "" and "doubtful" not in report("traces")
 
 
+@pytest.mark.parametrize("suffix, pack", [(".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress)])
+def test_a_lost_rank_that_alone_is_packed_is_named(cli, report, job, suffix, pack):
+    (job / f"rank12.json{suffix}").write_bytes(pack(b"[" + b" " * 999)[:10])
+    (job / f"notes.txt{suffix}").write_bytes(pack(b"hello")[:10])
+    assert report("traces")["doubtful"].startswith(f"traces/rank12.json{suffix}: it is cut off")
+    assert cli("profile", "traces").stderr.count("rank12.json") == 1
+
+
 def test_a_rank_without_events_is_lost(cli, report, job):
     (job / "rank12.json").write_text("[]")
     (job / "notes.json").write_text("[]")
