@@ -280,15 +280,23 @@ struct tables {
 static struct tables make_tables(struct gt_node *root, enum gt_dump_group by)
 {
     static const char *const functions[] = {
-        "text:profiler text:function number:pcalls number:ncalls number:tottime_seconds number:cumtime_seconds",
-        "text:group text:profiler text:function number:pcalls number:ncalls number:tottime_seconds "
+        "text:profiler text:function integer:pcalls integer:ncalls number:tottime_seconds number:cumtime_seconds",
+        "text:group text:profiler text:function integer:pcalls integer:ncalls number:tottime_seconds "
         "number:cumtime_seconds"};
     static const char *const callers[] = {
-        "text:function text:caller number:ncalls number:tottime_seconds number:cumtime_seconds",
-        "text:group text:function text:caller number:ncalls number:tottime_seconds number:cumtime_seconds"};
+        "text:function text:caller integer:ncalls number:tottime_seconds number:cumtime_seconds",
+        "text:group text:function text:caller integer:ncalls number:tottime_seconds number:cumtime_seconds"};
     bool grouped = by != GT_DUMPS_ALL;
     return (struct tables){gt_analysis_table(root, "functions", "Functions", functions[grouped]),
                            gt_analysis_table(root, "callers", "Callers", callers[grouped]), grouped};
+}
+
+static void put_count(struct gt_table *table, double count)
+{
+    if (isnan(count))
+        gt_table_missing(table);
+    else
+        gt_table_integer(table, llround(count));
 }
 
 static void add_function(const struct gt_analysis_input *input, const struct tables *tables,
@@ -299,8 +307,8 @@ static void add_function(const struct gt_analysis_input *input, const struct tab
         gt_table_text(tables->functions, sums->group[sum->key[0]]);
     gt_table_text(tables->functions, gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]));
     gt_table_text(tables->functions, gt_function_title(input, sum, &title));
-    gt_table_number(tables->functions, sum->figure[GT_PRIMITIVE_CALLS]);
-    gt_table_number(tables->functions, sum->figure[GT_TOTAL_CALLS]);
+    put_count(tables->functions, sum->figure[GT_PRIMITIVE_CALLS]);
+    put_count(tables->functions, sum->figure[GT_TOTAL_CALLS]);
     gt_table_number(tables->functions, sum->figure[GT_TOTAL_TIME]);
     gt_table_number(tables->functions, sum->figure[GT_CUMULATIVE_TIME]);
     gt_buffer_release(&title);
@@ -317,7 +325,7 @@ static int add_callers(const struct gt_analysis_input *input, const struct table
             gt_table_text(tables->callers, sums->group[callee->key[0]]);
         gt_table_text(tables->callers, gt_function_title(input, callee, &of));
         gt_table_text(tables->callers, gt_function_title(input, &caller[i], &title));
-        gt_table_number(tables->callers, caller[i].figure[GT_TOTAL_CALLS]);
+        put_count(tables->callers, caller[i].figure[GT_TOTAL_CALLS]);
         gt_table_number(tables->callers, caller[i].figure[GT_TOTAL_TIME]);
         gt_table_number(tables->callers, caller[i].figure[GT_CUMULATIVE_TIME]);
     }
@@ -403,14 +411,10 @@ static struct gt_table *make_weights(struct gt_node *root, const struct weights 
 
 static void put_weight(const struct weights *weights, struct gt_table *table, double value)
 {
-    if (weights->unit == GT_PROFILE_SAMPLES || weights->unit == GT_PROFILE_ALLOCATIONS) {
-        if (isnan(value))
-            gt_table_missing(table);
-        else
-            gt_table_integer(table, llround(value));
-    } else {
+    if (weights->unit == GT_PROFILE_SAMPLES || weights->unit == GT_PROFILE_ALLOCATIONS)
+        put_count(table, value);
+    else
         gt_table_number(table, value);
-    }
 }
 
 static void add_weight(const struct gt_analysis_input *input, const struct weights *weights,
