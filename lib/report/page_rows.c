@@ -307,12 +307,16 @@ static bool is_alone(const struct gt_node *series)
 
 static void put_axis(const struct rows *rows, struct gt_chart_range range, const char *unit)
 {
-    double step = gt_chart_tick_step(range, TICKS), last = 0;
+    double step = gt_chart_tick_step(range, TICKS), last = 0, end = range.most + step * 1e-6;
     bool is_word = strlen(unit) > 2, begun = false; /* "step 10" and "10 ms" */
+    if (strstr(unit, "step")) {                     /* they are whole, and the last one begins one before the end */
+        step = fmax(step, 1);
+        end = range.most - 1 + step * 1e-6;
+    }
     gt_buffer_text(rows->out, "<div class=\"row axis\"><span></span><div>");
-    for (double at = ceil(range.least / step) * step; at <= range.most + step * 1e-6; at += step)
+    for (double at = ceil(range.least / step) * step; at <= end; at += step)
         last = at;
-    for (double at = ceil(range.least / step) * step; at <= range.most + step * 1e-6; at += step) {
+    for (double at = ceil(range.least / step) * step; at <= end; at += step) {
         gt_buffer_text(rows->out, "<i style=\"left:");
         gt_chart_number(rows->out, (at - range.least) / (range.most - range.least) * 100, 2);
         gt_buffer_text(rows->out, "%\">");
@@ -329,10 +333,8 @@ static void put_axis(const struct rows *rows, struct gt_chart_range range, const
     gt_buffer_text(rows->out, "</div></div>\n");
 }
 
-/* The colours of cells from the least to the greatest value. */
-static void put_scale(const struct rows *rows)
+static void put_shades(const struct rows *rows)
 {
-    gt_buffer_text(rows->out, "<ul class=\"legend\"><li>");
     put_value(rows, rows->y.least);
     gt_buffer_text(rows->out, rows->seen.least < rows->y.least ? " and less" : "");
     gt_buffer_text(rows->out, " <svg class=\"scale heat\" viewBox=\"0 0 80 12\" aria-hidden=\"true\">");
@@ -342,6 +344,19 @@ static void put_scale(const struct rows *rows)
     gt_buffer_text(rows->out, "</svg> ");
     put_value(rows, rows->y.most);
     gt_buffer_text(rows->out, rows->seen.most > rows->y.most ? " and more</li>" : "</li>");
+}
+
+/* The colours of cells from the least to the greatest value. */
+static void put_scale(const struct rows *rows)
+{
+    gt_buffer_text(rows->out, "<ul class=\"legend\"><li>");
+    if (rows->y.most > rows->y.least) {
+        put_shades(rows);
+    } else {
+        gt_buffer_text(rows->out, "all ");
+        put_value(rows, rows->y.most);
+        gt_buffer_text(rows->out, "</li>");
+    }
     if (rows->limit.title) {
         gt_buffer_text(rows->out, "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
                                   "<rect class=\"mark\" x=\"1\" y=\"1\" width=\"26\" height=\"10\"/></svg> ");

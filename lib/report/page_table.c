@@ -121,12 +121,21 @@ static void choose_looks(struct shape *shape)
     }
 }
 
+static bool is_same_in_all(const struct gt_grid *grid, size_t column)
+{
+    return says_the_same(grid, column) && !(grid->keyed && column == 0);
+}
+
+/* Where nothing but names differs, all columns stay: names alone are no table. */
 static void shape_analysis(struct shape *shape)
 {
     const struct gt_grid *grid = shape->grid;
+    size_t different = 0;
+    for (size_t i = 0; i < grid->columns; i++)
+        different += !is_same_in_all(grid, i);
     for (size_t i = 0; i < grid->columns; i++) {
-        bool same = says_the_same(grid, i) && !(grid->keyed && i == 0);
-        shape->column[i] = (struct column){.of = grid->of[i], .is_left_out = same && shape->shown > 2};
+        bool is_left_out = different > 1 && shape->shown > 2 && is_same_in_all(grid, i);
+        shape->column[i] = (struct column){.of = grid->of[i], .is_left_out = is_left_out};
         shape->shown -= shape->column[i].is_left_out;
         if (grid->is_text[i])
             shape->column[i].cut = common_folder(grid, i);

@@ -111,6 +111,18 @@ def test_the_page_draws_what_happens_at_once_at_one_place(profile, tmp_path):
     assert len(told[0]) > 100 and [title for _, title in told[0]] == [title for _, title in told[1]] == [title for _, title in told[2]]
 
 
+def test_the_page_of_ranks_that_are_all_alike(profile, tmp_path):
+    for rank in range(3):
+        Rank(rank, steps=range(6)).write(tmp_path)
+    profile("-o", tmp_path / "job.html")
+    page = (tmp_path / "job.html").read_text()
+    steps = page.split("<h2>Ranks and steps</h2>")[1].split("</section>")[0]
+    assert re.findall("<li>(all [^<]*)</li>", steps) == ["all 1 ms"] and re.findall("<i [^>]*>(.*?)</i>", steps)[-1] == "5"
+    assert "<h2>Skew of collectives</h2>" not in page and "none: all ranks come to each of 12 collectives at once" in page
+    ranks = page.split("<h2>Ranks (%")[1].split("</section>")[0]
+    assert re.findall("<th [^>]*>(.*?)</th>", ranks)[:4] == ["node", "step", "p95", "compute"] and "The same" not in ranks
+
+
 def test_who_comes_last_within_the_error_is_not_named(report, tmp_path):
     """The ends lie up to 200 us apart, so 100 us of lateness tell nothing."""
     for rank in range(4):

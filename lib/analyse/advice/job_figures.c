@@ -622,7 +622,13 @@ static int add_collectives(struct job *job)
     find_bounds(&arrivals);
     if (arrivals.all->count < 2 || arrivals.first >= arrivals.last)
         return 0;
-    add_skew(&arrivals);
+    if (arrivals.most > 0) {
+        add_skew(&arrivals);
+    } else {
+        char text[80];
+        snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all->count);
+        gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
+    }
     return add_last(&arrivals);
 }
 
