@@ -259,6 +259,7 @@ def test_traces_of_different_length_differ_by_the_step(cli, report, tmp_path):
     assert rows["aten::mm"]["difference_us"] == -200 and rows["aten::mm"]["step_difference_us"] == 0
     assert rows["aten::mm"]["step_a_us"] == rows["aten::mm"]["step_b_us"] == 100
     said = cli("profile", "diff", "a.json", "b.json").stdout
+    assert report("diff", "a.json", "b.json")["what_changed"].startswith("A step takes 900 us in B, 900 us in A")
     assert "step a (ms)" in said and "total" not in said and "-25" not in said
 
 

@@ -284,7 +284,7 @@ static int add_words(struct gt_node *root, const struct side side[2], const stru
     if (status >= 0)
         status = add_kinds(side, pair, count, status == 2, &words);
     if (words.length)
-        gt_node_flags(gt_report_text(root, "words", "What changed", words.data), GT_ONLY_PEOPLE);
+        gt_report_text(root, "what_changed", "What changed", words.data);
     status = status < 0 ? status : words.failed;
     gt_buffer_release(&words);
     return status;
