@@ -1,4 +1,7 @@
 """Units of time, as SMDebug names them."""
+from __future__ import annotations
+
+import numbers
 from enum import Enum
 
 __all__ = ["TimeUnits"]
@@ -23,3 +26,13 @@ def in_microseconds(time: float, unit: TimeUnits) -> float:
     if isinstance(time, int) and time * factor % 1000 == 0:
         return time * factor // 1000
     return time * factor / 1000
+
+
+def interval_in_microseconds(start_time: float, end_time: float, unit: TimeUnits) -> tuple[float, float]:
+    """Both ends of an interval in microseconds; ValueError for what is no number, and for an end before its start."""
+    for name, bound in (("start_time", start_time), ("end_time", end_time)):
+        if not isinstance(bound, numbers.Real):
+            raise ValueError(f"{name} {bound!r}: it is a number")
+    if start_time > end_time:
+        raise ValueError(f"start_time {start_time} is after end_time {end_time}")
+    return in_microseconds(start_time, unit), in_microseconds(end_time, unit)
