@@ -15,7 +15,7 @@ LDLIBS  := -lsqlite3 -ljansson -lutf8proc -lz -lm -ldl -pthread
 # The program alone again: each library less that the loader has to find makes its start a little shorter.
 PROGRAM_LIBS := $(foreach lib,sqlite3 jansson utf8proc z,$(or $(filter /%,$(shell $(CC) -print-file-name=lib$(lib).a)),-l$(lib))) -lm -ldl -pthread
 TEST_CPPFLAGS := -Itest -DTEST_SOURCE_DIR='"$(CURDIR)/test"' -DTEST_BUILD_DIR='"$(abspath $(BUILD))/test"'
-SANITIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SANITIZE := -Og -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 600
 Q       := $(if $(V),,@)
 SAY     := $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)

@@ -224,8 +224,11 @@ static int collect_blocks(struct track *track, const struct options *options)
             "--blocks-from all: nothing that any of them marks was seen (gpu-tracker run --help tells why that may be)");
     int status = gt_blocks_collect(track->blocks, options->tracking_file, track->watch.main, watch_warn, &track->watch,
                                    &error);
-    status = kept < 0 ? kept : status;
-    return status < 0 ? say_failure(status, &error) : 0;
+    if (status < 0) {
+        say("%s; the blocks stay in %s, where analyze reads them", error.text, track->blocks);
+        return exit_status_of(status);
+    }
+    return kept < 0 ? say_failure(kept, &error) : 0;
 }
 
 /* The report, whatever happened to the job; the exit status of writing it. *collected is that of bringing its blocks to the

@@ -48,12 +48,12 @@ class JobFolder:
     def slow(self, rank, factor):
         self.run(rank, f"UPDATE data SET cpu_combined_sum_utilization_percent = {factor} * cpu_combined_sum_utilization_percent")
 
-    def blocks(self, rank, lengths, process=lambda i: 7):
-        """A block "step" of each of these lengths, one in each second, call i of process(i)."""
-        self.run(rank, 'CREATE TABLE blocks ("process_id" INTEGER, "code_block_name" VARCHAR, "position" INTEGER, "timestamp" FLOAT,'
+    def blocks(self, rank, lengths, process=lambda i: 7, name="step"):
+        """A block of each of these lengths, one in each second, call i of process(i)."""
+        self.run(rank, 'CREATE TABLE IF NOT EXISTS blocks ("process_id" INTEGER, "code_block_name" VARCHAR, "position" INTEGER, "timestamp" FLOAT,'
                        ' "thread_id" INTEGER, "call" INTEGER, "total" INTEGER, "monotonic" FLOAT, "cpu_time" FLOAT)')
-        self.run(rank, "INSERT INTO blocks VALUES (?, 'step', ?, ?, 1, ?, NULL, ?, NULL)",
-                 [(process(i), position, BEGIN + i + position * length, i + 1, i + position * length)
+        self.run(rank, "INSERT INTO blocks VALUES (?, ?, ?, ?, 1, ?, NULL, ?, NULL)",
+                 [(process(i), name, position, BEGIN + i + position * length, i + 1, i + position * length)
                   for i, length in enumerate(lengths) for position in (0, 1)])
 
     def ranks_below(self, recording, first, cpu_times):

@@ -62,6 +62,7 @@ static int make_folder(struct gt_spool *spool, struct gt_error *error)
                          : temporary && *temporary ? temporary
                                                    : "/tmp";
     char name[800], job[160];
+    mkdir(around, 0777); /* as that of a recording is made; where it cannot be, the next one tells why */
     gt_address_name(name, sizeof name, &spool->address);
     name_job(job, sizeof job);
     for (char *p = job; *p; p++)

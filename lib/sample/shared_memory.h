@@ -19,11 +19,10 @@ struct gt_scope_memory {
     double rss;           /* bytes: sum of resident sets */
     double ram;           /* shared pages once, as far as is known; between the largest resident set and rss */
     double private_bytes; /* its part that one process has alone */
-    double
-        anonymous; /* the part of this that no stranger can come to share: of no file, no shared memory; not less than this */
-    double shared_bytes; /* ram - private_bytes */
-    double certain;      /* it is not less than this */
-    double counted;      /* the part of it that the last walk saw; the rest follows from resident sets */
+    double anonymous;     /* the part of this, at least, that strangers cannot come to share */
+    double shared_bytes;  /* ram - private_bytes */
+    double certain;       /* it is not less than this */
+    double counted;       /* the part of it that the last walk saw; the rest follows from resident sets */
 };
 
 /* One process of the frame, matched with its last walk. */

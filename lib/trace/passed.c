@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "trace/format.h"
 
 enum { MOST_PASSED = 10000 };
 
@@ -62,22 +63,20 @@ void gt_passed_name(struct gt_trace_unreadable *doubtful, const struct gt_passed
                  about);
 }
 
-static const char *end_of_name(const char *path)
+/* One of several traces may be compressed. */
+static size_t length_uncompressed(const char *path)
 {
-    static const char *const packings[] = {".gz", ".xz", ".bz2", ".zst", ".zip"};
-    size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
-        size_t suffix = strlen(packings[i]);
-        if (length > suffix && strcmp(path + length - suffix, packings[i]) == 0)
-            return path + length - suffix;
-    }
-    return path + length;
+    static const char *const suffixes[] = {".gz", ".xz", ".bz2", ".zst"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (gt_path_ends(path, suffixes[i]))
+            return strlen(path) - strlen(suffixes[i]);
+    return strlen(path);
 }
 
 bool gt_paths_alike(const char *a, const char *b)
 {
-    const char *a_end = end_of_name(a), *b_end = end_of_name(b);
-    while (a < a_end && b < b_end) {
+    const char *end_a = a + length_uncompressed(a), *end_b = b + length_uncompressed(b);
+    while (a < end_a && b < end_b) {
         if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
             a += strspn(a, "0123456789");
             b += strspn(b, "0123456789");
@@ -85,5 +84,5 @@ bool gt_paths_alike(const char *a, const char *b)
             return false;
         }
     }
-    return a == a_end && b == b_end;
+    return a == end_a && b == end_b;
 }

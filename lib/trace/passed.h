@@ -23,7 +23,7 @@ void gt_passed_sort(struct gt_passed_files *passed);
 void gt_passed_release(struct gt_passed_files *passed);
 /* Counts a file, and names it where it is one of the first. */
 void gt_passed_name(struct gt_trace_unreadable *doubtful, const struct gt_passed_file *file);
-/* Returns whether two paths differ by numbers, and how they are packed, alone: rank2.json.gz is like rank10.json. */
+/* Returns whether two paths differ by numbers and compression alone: rank2.json is like rank10.json.gz. */
 bool gt_paths_alike(const char *a, const char *b);
 
 #endif

@@ -1,5 +1,4 @@
 """Ranges of ITT, Kokkos, roctx and MPI as code blocks; those of NVTX are in test_nvtx.py."""
-import ctypes.util
 import os
 import pathlib
 import re
@@ -9,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from mpi import mpirun
 
 BUILD = pathlib.Path(__file__).parents[2] / "build"
 LIBRARY = BUILD / "lib" / "gpu-tracker" / "libgputracker-blocks.so"
@@ -30,6 +30,10 @@ def ranges(cli, tmp_path):
             return done, file.execute(summed).fetchall() if is_any else []
 
     return run
+
+
+def is_library(name):
+    return os.path.isabs(subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout)
 
 
 def names(found):
@@ -104,15 +108,29 @@ def test_path_that_cannot_be_preloaded(gpu_tracker, tmp_path):
     assert done.returncode == 125 and "its path holds a space" in done.stderr and [path.name for path in tmp_path.iterdir()] == ["a folder"]
 
 
+# What the headers of each library have, so that they need not be there.
+HANDLES = {"OpenMPI": """
+typedef void *handle;
+extern char ompi_mpi_comm_world[], ompi_mpi_double[], ompi_mpi_int[], ompi_mpi_op_sum[];
+#define WORLD ompi_mpi_comm_world
+#define DOUBLE ompi_mpi_double
+#define INT ompi_mpi_int
+#define SUM ompi_mpi_op_sum
+#define STATUS_IGNORE NULL
+enum { WORLD_OF_FORTRAN = 0 };
+""", "PMI": """
+typedef int handle;
+enum { WORLD = 0x44000000, DOUBLE = 0x4c00080b, INT = 0x4c000405, SUM = 0x58000003, WORLD_OF_FORTRAN = WORLD };
+#define STATUS_IGNORE (void *)1
+"""}
+LIBRARIES = {"OpenMPI": ("libmpi.so.40", "libmpi_mpifh.so.40"), "PMI": ("libmpich.so.12", "libmpichfort.so.12")}
 # Rank 1 comes late; rank 0 prints how long it waited for it, and how long it then was in MPI_Test.
 MPI = """
 #include <stdio.h>
 #include <time.h>
-/* As Open MPI has them, so that its headers need not be there. */
-extern char ompi_mpi_comm_world[], ompi_mpi_double[], ompi_mpi_int[], ompi_mpi_op_sum[];
-int MPI_Init(int *, char ***), MPI_Comm_rank(void *, int *), MPI_Finalize(void);
-int MPI_Allreduce(const void *, void *, int, void *, void *, void *), MPI_Send(const void *, int, void *, int, int, void *);
-int MPI_Irecv(void *, int, void *, int, int, void *, void **), MPI_Test(void **, int *, void *);
+int MPI_Init(int *, char ***), MPI_Comm_rank(handle, int *), MPI_Finalize(void);
+int MPI_Allreduce(const void *, void *, int, handle, handle, handle), MPI_Send(const void *, int, handle, int, int, handle);
+int MPI_Irecv(void *, int, handle, int, int, handle, handle *), MPI_Test(handle *, int *, void *);
 double MPI_Wtime(void);
 void mpi_barrier_(int *, int *); /* Fortran's, which calls that of C */
 static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); }
@@ -120,43 +138,44 @@ int main(int count, char **words)
 {
     int rank, done = 0, message = 0;
     double sum, waited = 0, polled = 0;
-    void *request;
+    handle request;
     MPI_Init(&count, &words);
-    MPI_Comm_rank(ompi_mpi_comm_world, &rank);
+    MPI_Comm_rank(WORLD, &rank);
     for (int i = 0; i < 3; i++) {
         if (rank == 1)
             rest();
         double one = 1, begin = MPI_Wtime();
-        MPI_Allreduce(&one, &sum, 1, ompi_mpi_double, ompi_mpi_op_sum, ompi_mpi_comm_world);
+        MPI_Allreduce(&one, &sum, 1, DOUBLE, SUM, WORLD);
         waited += MPI_Wtime() - begin;
     }
     if (rank == 1) {
         rest();
-        MPI_Send(&message, 1, ompi_mpi_int, 0, 0, ompi_mpi_comm_world);
+        MPI_Send(&message, 1, INT, 0, 0, WORLD);
     } else {
-        MPI_Irecv(&message, 1, ompi_mpi_int, 1, 0, ompi_mpi_comm_world, &request);
+        MPI_Irecv(&message, 1, INT, 1, 0, WORLD, &request);
         while (!done) {
             double begin = MPI_Wtime();
-            MPI_Test(&request, &done, NULL);
+            MPI_Test(&request, &done, STATUS_IGNORE);
             polled += MPI_Wtime() - begin;
         }
         printf("%.6f %.6f %g\\n", waited, polled, sum);
     }
-    mpi_barrier_(&(int){0}, &done);
+    mpi_barrier_(&(int){WORLD_OF_FORTRAN}, &done);
     MPI_Finalize();
     return done;
 }
 """
 
 
-@pytest.fixture(scope="module")
-def mpi(tmp_path_factory):
-    if not shutil.which("mpirun") or ctypes.util.find_library("mpi") != "libmpi.so.40":
-        pytest.skip("there is no Open MPI here")
+@pytest.fixture(scope="module", params=LIBRARIES)
+def mpi(tmp_path_factory, request):
+    start, libraries = mpirun(request.param, 2), LIBRARIES[request.param]
+    if not all(is_library(name) for name in libraries):
+        pytest.skip(f"there is no {libraries[0]} here")
     program = tmp_path_factory.mktemp("mpi") / "wait"
-    program.with_suffix(".c").write_text(MPI)
-    subprocess.run(["gcc", "-o", program, program.with_suffix(".c"), "-l:libmpi.so.40", "-l:libmpi_mpifh.so.40"], check=True)
-    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", program]
+    program.with_suffix(".c").write_text(HANDLES[request.param] + MPI)
+    subprocess.run(["gcc", "-o", program, program.with_suffix(".c"), *(f"-l:{name}" for name in libraries)], check=True)
+    return [*start, program]
 
 
 def test_mpi_shows_who_waits(ranges, mpi):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from mpi import mpirun
 
 WORK = """
 import sys, time
@@ -254,13 +255,12 @@ def test_clocks_differ_by_the_sum_of_the_two_worst(rank, report, tmp_path):
     assert report()["job"]["clock_difference"] is None
 
 
-@pytest.mark.skipif(not shutil.which("mpirun"), reason="needs OpenMPI")
-def test_ranks_of_a_real_mpirun(gpu_tracker, tmp_path, report):
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GPU_TRACKER_JOB": "m7"}
-    subprocess.run(["mpirun", "--oversubscribe", "-np", "3", gpu_tracker, "run", "--no-history", "--tf", "job/%r.sqlite", "--",
-                    sys.executable, "-c", WORK, "10", "0.1", "0.5", "0"], cwd=tmp_path, env=environment, check=True,
-                   capture_output=True, timeout=120)
+@pytest.mark.parametrize("launcher", ["OpenMPI", "PMI"])
+def test_ranks_of_a_real_mpirun(gpu_tracker, tmp_path, report, launcher):
+    subprocess.run([*mpirun(launcher, 3), gpu_tracker, "run", "--no-history", "--tf", "job/%h-%r.sqlite", "--", sys.executable, "-c", WORK,
+                    "10", "0.1", "0.5", "0"], cwd=tmp_path, env={**os.environ, "GPU_TRACKER_JOB": "m7"}, check=True, capture_output=True,
+                   timeout=120)
     job = report()
-    assert (job["job"]["name"], job["job"]["launcher"], job["job"]["ranks"]) == ("m7", "OpenMPI", 3)
+    assert (job["job"]["name"], job["job"]["launcher"], job["job"]["ranks"]) == ("m7", launcher, 3)
     assert job["job"]["missing"] == 0 and [row["rank"] for row in job["ranks"]] == [0, 1, 2]
     assert len(job["nodes"]) == 1

@@ -204,3 +204,20 @@ def test_the_page_fits_and_loads_nothing(job, width, dark):
         assert page.value(f"[...document.querySelectorAll('.rows em')].map({above}).join()") == "true,true"
         assert page.value("document.querySelectorAll('.warnings a').length") == len(job.report["findings"])
         assert not page.said and len(page.requests) == 1
+
+
+def test_what_gpus_do_is_drawn_by_one_clock(gpu_tracker, tmp_path):
+    """The clock of one rank is 50 ms ahead."""
+    def write(path):
+        Job(path, 2, 6, 24, 2).write()
+        trace = json.loads((path / "rank1.json").read_text())
+        for event in trace["traceEvents"]:
+            event["ts"] += 50_000
+        (path / "rank1.json").write_text(json.dumps(trace))
+    page = Folder(gpu_tracker, tmp_path, write)
+    work = json.loads((page.folder / "rank0.json").read_text())["traceEvents"]
+    work = [event for event in work if event.get("cat") in ("kernel", "gpu_memcpy")]
+    length = max(event["ts"] + event["dur"] for event in work) - min(event["ts"] for event in work)
+    spans = [re.search(r"([\d.]+ [mu]s) to ([\d.]+ [mu]s)", title) for title in page.titles("What GPUs do over time")]
+    drawn = max(microseconds(span[2]) for span in spans if span) - min(microseconds(span[1]) for span in spans if span)
+    assert drawn == pytest.approx(length, rel=0.05)

@@ -83,6 +83,18 @@ def test_steps_are_compared_over_the_ranks(job, profile):
     assert profile("stragglers", "job", "--select", "nothing")["blocks"] == []
 
 
+def test_who_came_last_where_all_wait_for_each_other(job, profile, cli):
+    """In such calls of MPI the rank with the shortest one is late; in a block of the user's own the longest is slow."""
+    for rank in range(RANKS):
+        job.blocks(rank, [0.1 if rank == (5 if i == 2 else 3) else 0.4 + 0.0001 * rank for i in range(10)], name="MPI_Allreduce")
+        job.blocks(rank, [0.6 if rank == 3 else 0.3] * 10)
+    report = profile("stragglers")
+    last = [(row["name"], row["rank"], row["times"], row["steps"], round(row["lost"], 1)) for row in report["last"]]
+    assert last == [("MPI_Allreduce", 3, 9, 10, 2.7), ("MPI_Allreduce", 5, 1, 10, 0.3)]
+    assert [(row["name"], row["rank"], row["times"]) for row in report["slowest"]] == [("step", 3, 10)]
+    assert "for which the others waited" in cli("profile", "stragglers", "job").stdout
+
+
 def test_sick_nodes_and_gpus_are_named(job, profile, cli):
     assert profile("health")["findings"] == [] and "No check" in cli("profile", "health", "job").stdout
 

@@ -102,15 +102,6 @@ def test_clocks_are_aligned_by_ends(report, tmp_path):
     assert (skew["max_start_skew_us"], skew["mean_length_over_nodes_us"]) == (0, 1000)
 
 
-def test_the_page_draws_what_happens_at_once_at_one_place(profile, tmp_path):
-    for rank, clock in enumerate([0, 3000, -4000]):
-        Rank(rank, clock=clock).write(tmp_path)
-    profile("-o", tmp_path / "job.html")
-    part = (tmp_path / "job.html").read_text().split("<h2>What GPUs do over time</h2>")[1].split("</section>")[0]
-    told = [re.findall(f"<title>(rank {rank})(.*?)</title>", part) for rank in range(3)]
-    assert len(told[0]) > 100 and [title for _, title in told[0]] == [title for _, title in told[1]] == [title for _, title in told[2]]
-
-
 def test_the_page_of_ranks_that_are_all_alike(profile, tmp_path):
     for rank in range(3):
         Rank(rank, steps=range(6)).write(tmp_path)
@@ -588,3 +579,31 @@ def test_where_no_rank_is_the_worst_no_star_is_explained(gpu_tracker, tmp_path):
     for form in ("text", "html"):
         shown = subprocess.run([gpu_tracker, "profile", tmp_path, "--format", form], capture_output=True, text=True, check=True).stdout
         assert "rank 1" in shown and "; *" not in shown and "rank 1 *" not in shown
+
+
+def test_steps_of_ranks_are_compared_by_one_clock(report, tmp_path):
+    """Also where one of them is shown."""
+    for rank, clock in enumerate([0, 250, -4000, 123456]):
+        Rank(rank, clock=clock).write(tmp_path)
+    for words in ([], ["--node=1"], ["--select=gemm"]):
+        (skew,) = report("steps", *words)["skew"]
+        assert (skew["steps"], skew["mean_length_over_nodes_us"], skew["max_start_skew_us"]) == (10, 1000, 0)
+    assert [row["node"] for row in report("steps", "--node=1")["steps"]] == ["rank 1"]
+
+
+def test_ranks_without_a_trace_are_told(report, tmp_path):
+    for rank in range(4):
+        Rank(rank).write(tmp_path)
+    assert "not_known" not in report()
+    (tmp_path / "rank2.json").unlink()
+    assert report()["not_known"] == ("1 of 4 ranks have no trace here: which part of the communication is waiting for them "
+                                     "is not known")
+
+
+def test_ranks_that_come_last_as_often_are_all_named(report, tmp_path):
+    for rank in range(4):
+        halves = [Rank(rank, compute=600 if rank == late else 500, steps=steps) for late, steps in ((2, range(5)), (3, range(5, 10)))]
+        halves[0].events += halves[1].events
+        halves[0].write(tmp_path)
+    row = next(row for row in report("collectives")["collectives"] if row["collective"] == "allreduce")
+    assert (row["last"], row["last_percent"]) == ("rank 2, rank 3", 50)

@@ -156,7 +156,6 @@ def test_dumps_are_rows(gpu_tracker, dumps):
         sorted(report["functions"], key=lambda row: row["group"]), report["dumps"])] == [(True, 2), (True, 1), (True, 3)]
     assert report["callers"] == [{"group": report["dumps"][0]["file"], "function": "m.py:2(backward)", "caller": "m.py:9(run)",
                                   "ncalls": 1, "tottime_seconds": 2, "cumtime_seconds": 3}]
-    assert {type(row[key]) for row in report["functions"] for key in ("pcalls", "ncalls")} == {int}
 
 
 def test_a_damaged_trace_says_so(gpu_tracker, tmp_path):

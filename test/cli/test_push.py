@@ -398,8 +398,7 @@ def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):
 
 def test_a_run_is_sent_while_it_is_made(server, gpu_tracker, tmp_path):
     """Two ranks on a node, and the process that sends killed: the other rank's goes on, and all is there once."""
-    spool = tmp_path / "spool"
-    spool.mkdir()
+    spool = tmp_path / "spool"  # is made
     url = f"{server.url}/live?flush=0.2&wait=60&spool={spool}"
     line = [gpu_tracker, "run", "--no-history", "-q", "--sleep-time", "0.05", "--tf", url, "--", "sleep", "2"]
     ranks = [subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True,

@@ -2,13 +2,13 @@
 import json
 import os
 import pathlib
-import shutil
 import sqlite3
 import subprocess
 import sys
 
 import pytest
 from job_folder import JobFolder
+from mpi import mpirun
 
 WORK = """
 import subprocess, sys, time
@@ -63,15 +63,14 @@ def check_family(found, processes):
         assert rank is None or firsts.get(pid, rank_of.get(parent)) == rank
 
 
-@pytest.mark.skipif(not shutil.which("mpirun"), reason="OpenMPI is not installed")
-def test_mpirun(ranks, tmp_path):
+@pytest.mark.parametrize("launcher, variable", [("OpenMPI", "OMPI_COMM_WORLD_RANK"), ("PMI", "PMI_RANK")])
+def test_mpirun(ranks, tmp_path, launcher, variable):
     script = tmp_path / "work.py"
-    script.write_text("import os, sys\nnumber = int(os.environ['OMPI_COMM_WORLD_RANK'])\n"
+    script.write_text(f"import os, sys\nnumber = int(os.environ['{variable}'])\n"
                       "sys.argv = ['', str(30 + 30 * number), str(0.1 + 0.3 * number), '0.4', *['child'] * (number == 1)]\n" + WORK)
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    found, processes = ranks(["mpirun", "--oversubscribe", "-np", "3", sys.executable, str(script)], "--detail", **root)
+    found, processes = ranks([*mpirun(launcher, 3), sys.executable, str(script)], "--detail")
     assert sorted(found) == [0, 1, 2]
-    assert all(row["launcher"] == "OpenMPI" and row["local_rank"] == number for number, row in found.items())
+    assert all(row["launcher"] == launcher and row["local_rank"] == number for number, row in found.items())
     assert 0.1 <= found[0]["cpu_time"] < 0.4 <= found[2]["cpu_time"] <= 1.5
     assert 0.65 <= found[1]["cpu_time"] <= 1.5 and found[1]["processes"] >= 2  # with its child's
     megabytes = [1000 * found[number]["ram_peak"] for number in range(3)]

@@ -153,6 +153,7 @@ def test_calls_of_viztracer(functions):
         inclusive[title(event["name"])] += event["dur"] / 1e6
     ours = functions(FIXTURE / "viztracer.json")
     assert {name: row["ncalls"] for name, row in ours.items()} == calls
+    assert all(isinstance(row[key], int) for row in ours.values() for key in ("pcalls", "ncalls"))
     [fib] = [name for name in ours if "fib" in name]
     assert ours[fib]["pcalls"] == 1 and calls[fib] == 9
     for name in calls.keys() - {fib}:

@@ -162,7 +162,7 @@ static inline struct fake_list fake_list(const char *device, const char *key)
 static inline void fake_leave_trace(int frame)
 {
     char path[sizeof fake.when[0] + 16];
-    if (frame <= 0 || !*fake.when[frame])
+    if (frame <= 0 || frame >= FAKE_FRAMES || !*fake.when[frame])
         return;
     snprintf(path, sizeof path, "%s.%d", fake.when[frame], (int)getpid());
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

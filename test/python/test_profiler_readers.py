@@ -158,14 +158,13 @@ def test_merging_nothing_has_a_status_of_its_own(job, tmp_path):
     lambda frame, parser: profiler.PandasFrameAnalysis(
         *frame.get_profiler_data_by_time(0, 2 * BASE)).get_device_usage_stats(utilization_ranges=5),
     lambda frame, parser: parser.get_events_within_time_range(None, 5),
-    lambda frame, parser: parser.get_events_within_time_range(9, 5),
     lambda frame, parser: profiler.LocalAlgorithmMetricsReader(".").get_events(None, 5),
     lambda frame, parser: profiler.LocalAlgorithmMetricsReader(".").get_events("a", "b"),
     lambda frame, parser: profiler.LocalAlgorithmMetricsReader(".").get_events(2e15, 1e15),
+    lambda frame, parser: parser.get_events_within_time_range(9, 5),
 ])
-def test_wrong_arguments_are_value_errors(job, call, monkeypatch):
-    monkeypatch.chdir(job)
-    with pytest.raises(ValueError, match=r"\w"):
+def test_wrong_arguments_are_value_errors(job, call):
+    with pytest.raises(ValueError):
         call(profiler.PandasFrame(job), profiler.SMProfilerEvents())
 
 

@@ -451,6 +451,33 @@ static void who_communicates_least_is_named_where_collectives_do_not_match(void 
     gt_report_free(report);
 }
 
+/* Stages of a pipeline hand their work on; the second computes 40 us of each 50, the others 20. How long each waits in sends and
+ * receives tells its place. */
+static void the_slowest_stage_of_a_pipeline_is_named(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    for (int rank = 0; rank < 4; rank++) {
+        char node[24];
+        int length = rank == 1 ? 40 : 20;
+        snprintf(node, sizeof node, "rank %d", rank);
+        for (int i = 0; i < 4; i++) {
+            add(trace, node, "kernel", "ncclDevKernel_SendRecv", 50 * i, 48 - length, 0);
+            add(trace, node, "kernel", "gemm", 50 * i + 50 - length, length, 0);
+        }
+    }
+    struct gt_report *report = advise(trace);
+    assert_says(report,
+                "rank 1 is the slowest stage of a pipeline: its GPU computes 80 % of the time, those of the others 40 "
+                "%, and they wait for it in sends and receives; its kernels are 100 % slower",
+                80, "breakdown, kernels");
+    assert_says(report, "in sends and receives that no computation hides, apart from waiting for the slowest stage", 32,
+                "breakdown");
+    assert_int_equal(row_of(report, "collectives"), SIZE_MAX);
+    assert_int_equal(row_of(report, "buckets"), SIZE_MAX);
+    gt_report_free(report);
+}
+
 /* 11 samples, one a second. */
 static void sample(struct gt_trace *trace, const char *type, const char *name, const char *dimension, double first,
                    double step)
@@ -561,6 +588,7 @@ int main(void)
         cmocka_unit_test(stragglers_are_named),
         cmocka_unit_test(who_comes_last_to_collectives_is_named),
         cmocka_unit_test(who_communicates_least_is_named_where_collectives_do_not_match),
+        cmocka_unit_test(the_slowest_stage_of_a_pipeline_is_named),
         cmocka_unit_test(samples_are_judged),
         cmocka_unit_test(time_after_synchronizations_is_told_once),
         cmocka_unit_test(ranks_of_equal_speed_are_no_stragglers),

@@ -71,11 +71,13 @@ struct gt_adviser {
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
     struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
     struct gt_spans awaited; /* exposed communication that is told as waiting for late ranks: as above */
+    bool is_pipeline;        /* ranks are stages of one, and share no collectives */
     struct gt_blame *blame;
     size_t blame_count, blame_capacity;
     struct gt_held_steps *held;
     size_t held_count, held_capacity;
-    int status; /* negative errno of what failed; rules do nothing then */
+    int status;               /* negative errno of what failed; rules do nothing then */
+    size_t absent, absent_of; /* so many ranks at most of so many of a communicator have no trace */
 };
 
 /* Adds a sentence, and returns true, unless its gain is below 5 %. `see` names the analysis that shows the numbers. */
@@ -89,6 +91,8 @@ void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
 double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device);
 /* Returns the ns of a loss of a node that are told of it as of a straggler. */
 double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind);
+/* Returns how that is told where it is taken out of another sentence. */
+const char *gt_advice_apart(const struct gt_adviser *adviser);
 double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);
 /* Is a rank late in most steps, by a good part of what that costs in all? */
 bool gt_advice_is_steady(struct gt_numbers *lateness, double cost);
@@ -133,5 +137,9 @@ void gt_advise_critical_path(struct gt_adviser *adviser); /* without what steps 
 /* Does the same by who comes last to collectives. Returns false where these do not tell it; steps tell it then if ranks have
  * no collectives in common. */
 bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common);
+/* Ranks that are stages of a pipeline, by their sends and receives: names the slowest. Returns false where there are none. */
+bool gt_advise_pipeline(struct gt_adviser *adviser);
+/* Returns true when at least half of the communication of from..to, spans of gt_gpu_spans, is sends and receives. */
+bool gt_advice_is_pipeline(const struct gt_adviser *adviser, const struct gt_spans *spans, size_t from, size_t to);
 
 #endif

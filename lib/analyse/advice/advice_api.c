@@ -150,7 +150,7 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
         gt_buffer_printf(&most, ", %.0f %% of it after %s",
                          gt_percent((double)drained.most, (double)drained.idle), operator);
     if (late > 0)
-        gt_buffer_text(&most, ", apart from what makes the others wait");
+        gt_buffer_printf(&most, ", apart from %s", gt_advice_apart(adviser));
     bool is_told = gt_advise(
         adviser, gt_gain_of_gpu(adviser, idle, first), "api, idle",
         "%s: %s%s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",

@@ -544,6 +544,7 @@ bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
 {
     struct job job = {.adviser = adviser, .rank = adviser->rank, .ranks = adviser->ranks};
     int status = gt_collectives_find(adviser->input, GT_ADVICE_COLLECTIVES, &job.collectives);
+    adviser->absent = gt_collectives_absent(&job.collectives, &adviser->absent_of);
     bool any = false;
     for (size_t i = 0; i < job.collectives.ranks; i++)
         any |= job.collectives.rank[i].latest > 0;

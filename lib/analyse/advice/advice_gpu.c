@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyse/advice/advice.h"
+#include "analyse/trace/collectives.h"
 #include "analyse/trace/time_words.h"
 #include "analyse/trace/gpu.h"
 #include "analyse/trace/host_waits.h"
@@ -53,7 +54,7 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
     bool has_graphs = gt_advice_finds(adviser, time->span->key[GT_GPU_NODE], "GraphLaunch");
     double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
     if (told > 0 || late_host > 0)
-        snprintf(owner, sizeof owner, " (%s apart)", told > 0 ? "synchronizations" : "what makes the others wait");
+        snprintf(owner, sizeof owner, " (%s apart)", told > 0 ? "synchronizations" : gt_advice_apart(adviser));
     else
         gt_advice_waits_in(adviser, &rule->waits, time->span->key[GT_GPU_NODE], owner, sizeof owner);
     bool is_told = gt_advise(
@@ -111,12 +112,20 @@ void gt_advise_uses(struct gt_adviser *adviser)
         double awaited = gt_advice_told(&adviser->awaited, &spans.span[from]);
         double shown = (double)(time.part[COMMUNICATION] + time.part[COMMUNICATION | MEMORY]) - awaited;
         struct gt_loss loss = {GT_LOSS_COMMUNICATION, GT_LOSS_OF_DEVICE, spans.span[from].key[GT_GPU_NODE]};
-        bool is_told = gt_advise(
-            adviser, gt_gain_of_gpu(adviser, shown, &spans.span[from]), "breakdown",
-            "%s: %s%s %.0f %% of the time in communication that no computation hides%s (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
-            node, gt_advice_gpu(device), device, gt_percent(shown, whole),
-            awaited > 0 ? ", apart from waiting for late ranks" : "",
-            gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION)));
+        double exposed = gt_percent(shown, (double)gt_gpu_busy(&time, GT_USE_COMMUNICATION));
+        struct gt_gain gain = gt_gain_of_gpu(adviser, shown, &spans.span[from]);
+        bool is_told =
+            gt_advice_is_pipeline(adviser, &spans, from, to)
+                ? gt_advise(
+                      adviser, gain, "breakdown",
+                      "%s: %s%s %.0f %% of the time in sends and receives that no computation hides%s (%.0f %% of all communication): more and smaller micro-batches, or stages of equal length",
+                      node, gt_advice_gpu(device), device, gt_percent(shown, whole),
+                      awaited > 0 ? ", apart from waiting for the slowest stage" : "", exposed)
+                : gt_advise(
+                      adviser, gain, "breakdown",
+                      "%s: %s%s %.0f %% of the time in communication that no computation hides%s (%.0f %% of all communication): smaller or larger buckets, or communication started earlier",
+                      node, gt_advice_gpu(device), device, gt_percent(shown, whole),
+                      awaited > 0 ? ", apart from waiting for late ranks" : "", exposed);
         gt_advice_is(adviser, is_told, loss);
         is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
                             "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
@@ -440,11 +449,14 @@ static int by_communication(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(x->communication, y->communication), GT_ORDER(x->node, y->node));
 }
 
-static struct share share_of(const struct gt_spans *spans, size_t from, size_t to)
+/* How long a rank waits in sends and receives tells its place in a pipeline, and nothing of who is late. */
+static struct share share_of(const struct gt_analysis_input *input, const struct gt_spans *spans, size_t from,
+                             size_t to)
 {
     struct share share = {.node = spans->span[from].key[GT_GPU_NODE]};
     for (size_t i = from; i < to; i++)
-        if (spans->span[i].key[GT_GPU_USE] == GT_USE_COMMUNICATION)
+        if (spans->span[i].key[GT_GPU_USE] == GT_USE_COMMUNICATION &&
+            !gt_is_to_another(input, GT_ADVICE_COLLECTIVES, spans->span[i].event))
             share.communication += (double)(spans->span[i].end - spans->span[i].start);
     return share;
 }
@@ -460,7 +472,7 @@ static void judge_communication(struct gt_adviser *adviser)
         adviser->status = -ENOMEM;
     for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
         to = gt_spans_run(&spans, from, 1);
-        struct share next = share_of(&spans, from, to);
+        struct share next = share_of(adviser->input, &spans, from, to);
         if (next.communication > 0)
             share[count++] = next;
     }
@@ -482,7 +494,7 @@ void gt_advise_stragglers(struct gt_adviser *adviser)
     bool any_in_common = false;
     if (gt_advise_arrivals(adviser, &any_in_common) || adviser->status < 0)
         return;
-    if (!any_in_common)
+    if (!any_in_common && !gt_advise_pipeline(adviser))
         judge_steps(adviser);
     if (adviser->status >= 0)
         judge_communication(adviser);

@@ -117,6 +117,12 @@ static int try_kind(struct search *search, size_t first, size_t last, enum gt_pa
     return status;
 }
 
+/* What a stage of a pipeline waits for is the work of others: without that wait its own step would be no shorter. */
+static bool is_of_other_stages(const struct gt_adviser *adviser, const struct best *best)
+{
+    return adviser->is_pipeline && (best->kind == GT_PATH_COMMUNICATION || best->kind == GT_PATH_SYNCHRONIZATION);
+}
+
 static void tell(struct gt_adviser *adviser, const struct search *search, size_t from, size_t to)
 {
     const struct gt_critical_path *path = search->path;
@@ -127,7 +133,8 @@ static void tell(struct gt_adviser *adviser, const struct search *search, size_t
     uint32_t node = path->step[from].span.key[0];
     bool told;
     bool is_part = gt_is_read_in_part(adviser->input->trace, &path->step[from].span);
-    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || is_part || !(shorter >= 5))
+    if (best->kind == GT_PATH_KINDS || path->step[from].is_whole_node || is_part || !(shorter >= 5) ||
+        is_of_other_stages(adviser, best))
         return;
     struct gt_gain gain = gt_gain_of_rank(adviser, node, whole - (double)best->length);
     bool may_wait = best->kind == GT_PATH_COMMUNICATION && path->graph.incomplete;

@@ -25,7 +25,6 @@ struct job {
     const struct gt_rank_figures *rank;
     size_t ranks;
     size_t row[ROWS], rows; /* ranks that are shown */
-    struct gt_collectives collectives;
 };
 
 /* ---- which ranks ---- */
@@ -383,9 +382,9 @@ struct course {
     struct job *job;
     double (*time)[PARTS][COLUMNS]; /* ns of a row */
     double devices[ROWS];
+    int64_t ahead[ROWS]; /* clocks of ranks, where collectives tell it */
     int64_t first, last;
-    size_t row;          /* of the pieces that come */
-    int64_t ahead[ROWS]; /* its clock */
+    size_t row; /* of the pieces that come */
 };
 
 static void add_time(struct course *course, size_t row, enum part part, int64_t from, int64_t to, double weight)
@@ -477,19 +476,33 @@ static void draw_course(const struct course *course)
         }
 }
 
+static int find_course(struct course *course, const struct gt_spans *spans)
+{
+    struct gt_collectives all;
+    int status = gt_collectives_find(course->job->input, GT_ADVICE_COLLECTIVES, &all);
+    course->first = INT64_MAX;
+    course->last = INT64_MIN;
+    for (size_t i = 0; i < spans->count && status >= 0; i++) {
+        const struct gt_keyed_span *span = &spans->span[i];
+        size_t row = row_of(course->job, span->key[GT_GPU_NODE]);
+        const struct gt_rank_clock *clock = gt_collectives_rank(&all, span->key[GT_GPU_NODE]);
+        int64_t ahead = clock ? clock->offset : 0;
+        if (row < course->job->rows)
+            course->ahead[row] = ahead;
+        course->first = span->start - ahead < course->first ? span->start - ahead : course->first;
+        course->last = span->end - ahead > course->last ? span->end - ahead : course->last;
+    }
+    gt_collectives_release(&all);
+    return status;
+}
+
 static int add_course(struct job *job)
 {
     struct gt_spans spans = {0};
-    struct course course = {.job = job, .first = INT64_MAX, .last = INT64_MIN};
+    struct course course = {.job = job};
     int status = gt_gpu_spans(job->input, &spans);
     choose_rows(job, lost_of);
-    for (size_t row = 0; row < job->rows; row++)
-        course.ahead[row] = gt_collectives_ahead(&job->collectives, job->rank[job->row[row]].node);
-    for (size_t i = 0; i < spans.count; i++) {
-        int64_t ahead = gt_collectives_ahead(&job->collectives, spans.span[i].key[GT_GPU_NODE]);
-        course.first = spans.span[i].start - ahead < course.first ? spans.span[i].start - ahead : course.first;
-        course.last = spans.span[i].end - ahead > course.last ? spans.span[i].end - ahead : course.last;
-    }
+    status = status < 0 ? status : find_course(&course, &spans);
     if (status >= 0 && course.first < course.last) {
         course.time = calloc(ROWS, sizeof *course.time);
         status = course.time ? measure_course(&course, &spans) : -ENOMEM;
@@ -505,7 +518,7 @@ static int add_course(struct job *job)
 
 struct arrivals {
     struct job *job;
-    const struct gt_collectives *all;
+    struct gt_collectives all;
     int64_t first, last; /* arrivals */
     double most;         /* skew */
 };
@@ -520,8 +533,8 @@ static void find_bounds(struct arrivals *arrivals)
 {
     arrivals->first = INT64_MAX;
     arrivals->last = INT64_MIN;
-    for (size_t i = 0; i < arrivals->all->count; i++) {
-        const struct gt_collective *collective = &arrivals->all->collective[i];
+    for (size_t i = 0; i < arrivals->all.count; i++) {
+        const struct gt_collective *collective = &arrivals->all.collective[i];
         arrivals->first = collective->first < arrivals->first ? collective->first : arrivals->first;
         arrivals->last = collective->end > arrivals->last ? collective->end : arrivals->last;
         arrivals->most = fmax(arrivals->most, (double)(collective->last - collective->first));
@@ -536,8 +549,8 @@ static void add_skew(struct arrivals *arrivals)
     struct gt_time_unit unit = gt_time_unit_of(arrivals->most);
     double most[COLUMNS] = {0};
     char note[200], words[32];
-    for (size_t i = 0; i < arrivals->all->count; i++) {
-        const struct gt_collective *collective = &arrivals->all->collective[i];
+    for (size_t i = 0; i < arrivals->all.count; i++) {
+        const struct gt_collective *collective = &arrivals->all.collective[i];
         double *column = &most[column_of(arrivals, collective->last)];
         *column = fmax(*column, (double)(collective->last - collective->first));
     }
@@ -545,7 +558,7 @@ static void add_skew(struct arrivals *arrivals)
     snprintf(
         note, sizeof note,
         "How long after the first rank the last one comes; a column is %s, the greatest skew in it, of %zu collectives.",
-        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all->count);
+        gt_time_words((double)(arrivals->last - arrivals->first) / COLUMNS, words), arrivals->all.count);
     gt_series_note(series, note);
     add_time_columns(job, series, arrivals->first, arrivals->last, x_unit);
     int line = gt_series_line(series, "", "skew");
@@ -553,11 +566,18 @@ static void add_skew(struct arrivals *arrivals)
         gt_series_point(series, line, (double)i, most[i] / unit.ns);
 }
 
+static void tell_no_skew(const struct arrivals *arrivals)
+{
+    char text[80];
+    snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals->all.count);
+    gt_node_flags(gt_report_text(arrivals->job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
+}
+
 /* How long it came behind the one before it, each in its column of time. */
 static void measure_last(const struct arrivals *arrivals, double (*kept)[COLUMNS])
 {
-    for (size_t i = 0; i < arrivals->all->count; i++) {
-        const struct gt_collective *collective = &arrivals->all->collective[i];
+    for (size_t i = 0; i < arrivals->all.count; i++) {
+        const struct gt_collective *collective = &arrivals->all.collective[i];
         size_t row = row_of(arrivals->job, collective->latest);
         if (row < arrivals->job->rows)
             kept[row][column_of(arrivals, collective->last)] += (double)(collective->last - collective->next);
@@ -578,7 +598,7 @@ static void choose_latest(struct arrivals *arrivals)
     struct job *job = arrivals->job;
     job->rows = 0;
     for (size_t i = 0; i < job->ranks && job->rows < ROWS; i++) {
-        const struct gt_rank_clock *clock = gt_collectives_rank(arrivals->all, job->rank[i].node);
+        const struct gt_rank_clock *clock = gt_collectives_rank(&arrivals->all, job->rank[i].node);
         bool is_told = clock && (clock->latest || job->ranks <= ROWS);
         if (is_told && gt_analysis_shows(job->input, job->rank[i].node))
             job->row[job->rows++] = i;
@@ -618,18 +638,18 @@ static int add_last(struct arrivals *arrivals)
 
 static int add_collectives(struct job *job)
 {
-    struct arrivals arrivals = {.job = job, .all = &job->collectives};
+    struct arrivals arrivals = {.job = job};
+    int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &arrivals.all);
     find_bounds(&arrivals);
-    if (arrivals.all->count < 2 || arrivals.first >= arrivals.last)
-        return 0;
-    if (arrivals.most > 0) {
-        add_skew(&arrivals);
-    } else {
-        char text[80];
-        snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all->count);
-        gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
+    if (status >= 0 && arrivals.all.count > 1 && arrivals.first < arrivals.last) {
+        if (arrivals.most > 0)
+            add_skew(&arrivals);
+        else
+            tell_no_skew(&arrivals);
+        status = add_last(&arrivals);
     }
-    return add_last(&arrivals);
+    gt_collectives_release(&arrivals.all);
+    return status;
 }
 
 /* ---- the whole ---- */
@@ -640,7 +660,6 @@ int gt_job_figures(const struct gt_adviser *adviser, struct gt_node *root, const
     struct job job = {.input = adviser->input, .adviser = adviser, .root = root, .rank = rank, .ranks = ranks};
     struct steps steps = {0};
     int status = find_steps(&job, &steps);
-    status = status < 0 ? status : gt_collectives_find(job.input, GT_ADVICE_COLLECTIVES, &job.collectives);
     if (status >= 0 && steps.numbers)
         status = add_ranks_and_steps(&job, &steps);
     if (status >= 0) {
@@ -653,6 +672,5 @@ int gt_job_figures(const struct gt_adviser *adviser, struct gt_node *root, const
         status = add_lengths(&job, &steps);
     free(steps.longest);
     gt_spans_release(&steps.spans);
-    gt_collectives_release(&job.collectives);
     return status;
 }

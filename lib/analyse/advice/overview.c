@@ -575,7 +575,7 @@ static bool tells_time(const struct gt_trace *trace)
 }
 
 /* Findings rest on GPUs' work: where there is none, a report without findings says nothing good. */
-static void write_limits(const struct job *job, struct gt_buffer *out)
+static void write_limits(const struct job *job, const struct gt_adviser *adviser, struct gt_buffer *out)
 {
     size_t without = 0, steps = 0;
     const char *example = NULL, *device = unknown_device(job->input->trace);
@@ -598,6 +598,11 @@ static void write_limits(const struct job *job, struct gt_buffer *out)
                          example);
     if (job->ranks && !steps)
         gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
+    if (adviser->absent && job->all_ranks > 1)
+        gt_buffer_printf(out,
+                         "%s%zu of %zu ranks have no trace here: which part of the communication is waiting for them "
+                         "is not known",
+                         out->length ? "; " : "", adviser->absent, adviser->absent_of);
     if (is_profile(job)) {
         if (!tells_time(job->input->trace))
             gt_buffer_text(out, "a profile of memory: profile functions and profile allocations tell who holds it");
@@ -613,10 +618,10 @@ static const char *no_findings(const struct job *job, bool has_limits)
                              : "nothing that costs 5 % or more was found";
 }
 
-static void add_verdict(const struct job *job, const struct findings *findings)
+static void add_verdict(const struct job *job, const struct gt_adviser *adviser, const struct findings *findings)
 {
     struct gt_buffer limits = {0};
-    write_limits(job, &limits);
+    write_limits(job, adviser, &limits);
     if (limits.length)
         gt_report_text(job->root, "not_known", "Not known", limits.data);
     gt_job_brief_limits(&job->brief, limits.length ? limits.data : NULL, findings->count);
@@ -649,7 +654,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     status = status < 0 ? status : find(&job, &adviser, &findings);
     if (status >= 0) {
         size_t not_shown = add_findings(&job, &adviser, &findings);
-        add_verdict(&job, &findings);
+        add_verdict(&job, &adviser, &findings);
         add_left_out(&job, &adviser, not_shown);
     }
     free(findings.finding);

@@ -291,14 +291,6 @@ static struct tables make_tables(struct gt_node *root, enum gt_dump_group by)
                            gt_analysis_table(root, "callers", "Callers", callers[grouped]), grouped};
 }
 
-static void put_count(struct gt_table *table, double count)
-{
-    if (isnan(count))
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, llround(count));
-}
-
 static void add_function(const struct gt_analysis_input *input, const struct tables *tables,
                          const struct gt_function_sums *sums, const struct gt_function_sum *sum)
 {
@@ -307,8 +299,8 @@ static void add_function(const struct gt_analysis_input *input, const struct tab
         gt_table_text(tables->functions, sums->group[sum->key[0]]);
     gt_table_text(tables->functions, gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]));
     gt_table_text(tables->functions, gt_function_title(input, sum, &title));
-    put_count(tables->functions, sum->figure[GT_PRIMITIVE_CALLS]);
-    put_count(tables->functions, sum->figure[GT_TOTAL_CALLS]);
+    gt_list_whole(tables->functions, sum->figure[GT_PRIMITIVE_CALLS]);
+    gt_list_whole(tables->functions, sum->figure[GT_TOTAL_CALLS]);
     gt_table_number(tables->functions, sum->figure[GT_TOTAL_TIME]);
     gt_table_number(tables->functions, sum->figure[GT_CUMULATIVE_TIME]);
     gt_buffer_release(&title);
@@ -325,7 +317,7 @@ static int add_callers(const struct gt_analysis_input *input, const struct table
             gt_table_text(tables->callers, sums->group[callee->key[0]]);
         gt_table_text(tables->callers, gt_function_title(input, callee, &of));
         gt_table_text(tables->callers, gt_function_title(input, &caller[i], &title));
-        put_count(tables->callers, caller[i].figure[GT_TOTAL_CALLS]);
+        gt_list_whole(tables->callers, caller[i].figure[GT_TOTAL_CALLS]);
         gt_table_number(tables->callers, caller[i].figure[GT_TOTAL_TIME]);
         gt_table_number(tables->callers, caller[i].figure[GT_CUMULATIVE_TIME]);
     }
@@ -412,7 +404,7 @@ static struct gt_table *make_weights(struct gt_node *root, const struct weights 
 static void put_weight(const struct weights *weights, struct gt_table *table, double value)
 {
     if (weights->unit == GT_PROFILE_SAMPLES || weights->unit == GT_PROFILE_ALLOCATIONS)
-        put_count(table, value);
+        gt_list_whole(table, value);
     else
         gt_table_number(table, value);
 }

@@ -153,7 +153,7 @@ int gt_job_calls_by_name(const struct gt_job *job, const struct gt_calls_reader 
 struct steps_of_name {
     struct step {
         double longest, shortest;
-        uint32_t slowest, last, ranks;
+        uint32_t slowest, quickest, last, ranks;
     } * step;
     size_t step_count, step_capacity;
 };
@@ -170,13 +170,15 @@ static int add_step(struct steps_of_name *steps, size_t number, size_t rank, dou
         struct step *step = GT_GROW(steps, step);
         if (!step)
             return -ENOMEM;
-        *step = (struct step){-INFINITY, INFINITY, 0, UINT32_MAX, 0};
+        *step = (struct step){-INFINITY, INFINITY, 0, 0, UINT32_MAX, 0};
     }
     struct step *step = &steps->step[number];
     step->ranks += step->last != rank;
     step->last = (uint32_t)rank;
     if (length > step->longest)
         step->slowest = (uint32_t)rank;
+    if (length < step->shortest)
+        step->quickest = (uint32_t)rank;
     step->longest = fmax(step->longest, length);
     step->shortest = fmin(step->shortest, length);
     return 0;
@@ -224,10 +226,12 @@ static int hand_steps_on(const struct all_steps *all, const char *name,
 {
     const struct steps_of_name *steps = &all->name[gt_strings_find(&all->names, name, strlen(name))];
     int status = 0;
-    for (size_t i = 0; i < steps->step_count && status >= 0; i++)
-        if (steps->step[i].ranks)
-            status = take(context, &(struct gt_job_step){name, i, steps->step[i].ranks, steps->step[i].slowest,
-                                                         steps->step[i].longest, steps->step[i].shortest});
+    for (size_t i = 0; i < steps->step_count && status >= 0; i++) {
+        const struct step *step = &steps->step[i];
+        if (step->ranks)
+            status = take(context, &(struct gt_job_step){name, i, step->ranks, step->slowest, step->quickest,
+                                                         step->longest, step->shortest});
+    }
     return status;
 }
 

@@ -60,7 +60,7 @@ struct gt_job_step {
     const char *name;
     uint64_t number;
     size_t ranks;             /* that have it, and it ended there */
-    size_t slowest;           /* index into gt_job.member */
+    size_t slowest, quickest; /* indices into gt_job.member */
     double longest, shortest; /* seconds */
 };
 

@@ -236,7 +236,18 @@ static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struc
 
 /* ---- Step by step ------------------------------------------------------------------------------------------------ */
 
-/* How often each rank was the slowest, and what that cost. */
+/* In these calls of MPI each rank waits for all others: whose is the shortest came last. */
+static bool is_meeting(const char *name)
+{
+    static const char *const names[] = {"Barrier",   "Allreduce", "Allgather",      "Allgatherv",           "Alltoall",
+                                        "Alltoallv", "Alltoallw", "Reduce_scatter", "Reduce_scatter_block", "Win_fence"};
+    bool is_any = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !is_any && !strncmp(name, "MPI_", 4); i++)
+        is_any = strcmp(name + 4, names[i]) == 0;
+    return is_any;
+}
+
+/* How often each rank was the slowest, or came last, and what that cost. */
 struct step_ranks {
     struct stragglers *stragglers;
     struct gt_table *table;
@@ -275,9 +286,13 @@ static void end_steps(struct step_ranks *steps)
     }
 }
 
+enum { SLOWEST, LAST, STEP_TABLES };
+
 static int take_step(void *context, const struct gt_job_step *step)
 {
-    struct step_ranks *steps = context;
+    bool is_last = is_meeting(step->name);
+    struct step_ranks *steps = (struct step_ranks *)context + (is_last ? LAST : SLOWEST);
+    uint32_t rank = is_last ? step->quickest : step->slowest;
     if (!is_wanted(steps->stragglers, step->name) || step->ranks < 2)
         return 0;
     if (!steps->name || strcmp(steps->name, step->name) != 0) {
@@ -287,33 +302,48 @@ static int take_step(void *context, const struct gt_job_step *step)
             return -ENOMEM;
     }
     steps->steps++;
-    steps->times[step->slowest]++;
-    steps->lost[step->slowest] += step->longest - step->shortest;
+    steps->times[rank]++;
+    steps->lost[rank] += step->longest - step->shortest;
     return 0;
+}
+
+static int begin_steps(struct step_ranks *ret, struct gt_node *root, struct stragglers *stragglers, int which)
+{
+    static const struct {
+        const char *key, *title, *times;
+    } words[STEP_TABLES] = {{"slowest", "The slowest rank of each step", "Times slowest"},
+                            {"last", "The rank that came last, for which the others waited", "Times last"}};
+    size_t ranks = stragglers->job->all_members + 1;
+    *ret = (struct step_ranks){.stragglers = stragglers, .table = gt_report_table(root, words[which].key, words[which].title)};
+    gt_table_flags(ret->table, GT_BRIEF | GT_FEWER_COLUMNS);
+    gt_table_column(ret->table, "name", "Block", GT_CELL_TEXT, NULL);
+    gt_job_rank_columns(ret->table);
+    gt_table_column(ret->table, "times", words[which].times, GT_CELL_INTEGER, NULL);
+    gt_table_column(ret->table, "steps", "Of steps", GT_CELL_INTEGER, NULL);
+    gt_table_column(ret->table, "lost", "Longest less shortest, together", GT_CELL_NUMBER, "seconds");
+    ret->times = calloc(ranks, sizeof *ret->times);
+    ret->lost = calloc(ranks, sizeof *ret->lost);
+    return ret->times && ret->lost ? 0 : -ENOMEM;
 }
 
 static int add_steps(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
 {
     const struct gt_job *job = stragglers->job;
-    struct step_ranks steps = {.stragglers = stragglers};
-    steps.table = gt_report_table(root, "slowest", "The slowest rank of each step");
-    gt_table_flags(steps.table, GT_BRIEF | GT_FEWER_COLUMNS);
-    gt_table_column(steps.table, "name", "Block", GT_CELL_TEXT, NULL);
-    gt_job_rank_columns(steps.table);
-    gt_table_column(steps.table, "times", "Times slowest", GT_CELL_INTEGER, NULL);
-    gt_table_column(steps.table, "steps", "Of steps", GT_CELL_INTEGER, NULL);
-    gt_table_column(steps.table, "lost", "Longest less shortest, together", GT_CELL_NUMBER, "seconds");
-    steps.times = calloc(job->all_members + 1, sizeof *steps.times);
-    steps.lost = calloc(job->all_members + 1, sizeof *steps.lost);
-    int status = steps.times && steps.lost ? 0 : -ENOMEM;
+    struct step_ranks steps[STEP_TABLES] = {0};
+    int status = 0;
+    for (int i = 0; i < STEP_TABLES && !status; i++)
+        status = begin_steps(&steps[i], root, stragglers, i);
     if (!status)
-        status = job->source->steps(job->source->state, job, take_step, &steps, error);
-    if (status >= 0)
-        end_steps(&steps);
-    gt_job_hide_empty(steps.table);
-    free(steps.name);
-    free(steps.times);
-    free(steps.lost);
+        status = job->source->steps(job->source->state, job, take_step, steps, error);
+    for (int i = 0; i < STEP_TABLES; i++) {
+        if (status >= 0)
+            end_steps(&steps[i]);
+        if (steps[i].table)
+            gt_job_hide_empty(steps[i].table);
+        free(steps[i].name);
+        free(steps[i].times);
+        free(steps[i].lost);
+    }
     return status;
 }
 

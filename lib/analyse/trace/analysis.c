@@ -384,16 +384,16 @@ static void add_column(struct gt_table *table, const char *key, enum gt_cell_kin
     gt_table_column(table, key, title, kind, unit);
 }
 
-void gt_analysis_columns(struct gt_table *table, const char *columns, unsigned all_flags)
+void gt_analysis_columns(struct gt_table *table, const char *columns, unsigned more_flags)
 {
     char kind[8], name[48];
     int length;
     for (; sscanf(columns, " %7[a-z]:%47[a-z0-9_]%n", kind, name, &length) == 2; columns += length) {
         bool is_text = *kind == 't' || *kind == 'k';
         add_column(table, name, is_text ? GT_CELL_TEXT : *kind == 'i' ? GT_CELL_INTEGER : GT_CELL_NUMBER);
-        bool is_amount = *kind == 'n' || strcmp(name, "count") == 0 || strcmp(name + 1, "calls") == 0;
+        bool is_amount = *kind == 'n' || strcmp(name, "count") == 0;
         unsigned flags = *kind == 'k' ? GT_COLUMN_FUNCTION : is_amount ? GT_COLUMN_THOUSANDS : 0;
-        gt_table_column_flags(table, all_flags | flags | (is_text ? 0 : GT_COLUMN_SCALED));
+        gt_table_column_flags(table, flags | more_flags | (is_text ? 0 : GT_COLUMN_SCALED));
     }
 }
 

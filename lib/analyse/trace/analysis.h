@@ -120,8 +120,8 @@ int gt_analysis_by(const struct gt_analysis_input *input, const char *const *cho
 /* Adds a table with the columns "text:node kernel:name number:mean_us integer:count"; a kernel's name is a text, which people see cut.
  * Titles are the keys in words; keys that end in _us, _bytes, _seconds or _percent carry that unit. */
 struct gt_table *gt_analysis_table(struct gt_node *parent, const char *key, const char *title, const char *columns);
-/* Adds more columns, which have these flags as well. */
-void gt_analysis_columns(struct gt_table *table, const char *columns, unsigned flags);
+/* Adds more columns, each with these flags, too. */
+void gt_analysis_columns(struct gt_table *table, const char *columns, unsigned more_flags);
 /* People see the sentence, or nothing where it is NULL, in place of an empty table. */
 void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const char *reason);
 

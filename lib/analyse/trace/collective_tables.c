@@ -36,23 +36,33 @@ static bool is_of_row(const struct gt_collective *x, const struct gt_collective 
            known(x->size) == known(y->size);
 }
 
-/* Who came last most often, of collectives from..to; *times tells how often. */
-static uint32_t most_often_last(const struct gt_collectives *all, struct gt_collective *const *list, size_t from,
-                                size_t to, size_t *count, size_t *times)
+/* Counts how often each rank came last, of collectives from..to; returns the most. */
+static size_t count_last(const struct gt_collectives *all, struct gt_collective *const *list, size_t from, size_t to,
+                         size_t *count)
 {
-    uint32_t most = GT_TRACE_NONE;
-    *times = 0;
+    size_t most = 0;
     for (size_t i = 0; i < all->ranks; i++)
         count[i] = 0;
     for (size_t i = from; i < to; i++)
         if (list[i]->latest != GT_TRACE_NONE)
             count[gt_collectives_rank(all, list[i]->latest) - all->rank]++;
     for (size_t i = 0; i < all->ranks; i++)
-        if (count[i] > *times) {
-            *times = count[i];
-            most = all->rank[i].node;
-        }
+        most = count[i] > most ? count[i] : most;
     return most;
+}
+
+enum { NAMED = 3 };
+
+/* Several may come last as often as each other. */
+static void write_last(const struct gt_analysis_input *input, const struct gt_collectives *all, const size_t *count,
+                       size_t most, struct gt_buffer *out)
+{
+    size_t ranks = 0;
+    for (size_t i = 0; i < all->ranks && most; i++)
+        if (count[i] == most && ranks++ < NAMED)
+            gt_buffer_printf(out, "%s%s", ranks > 1 ? ", " : "", gt_analysis_text(input, all->rank[i].node));
+    if (ranks > NAMED)
+        gt_buffer_printf(out, " and %zu more", ranks - NAMED);
 }
 
 struct rows {
@@ -68,7 +78,8 @@ static int add_row(struct rows *rows, size_t from, size_t to)
 {
     const struct gt_collective *first = rows->list[from];
     double transfer = 0;
-    size_t times, whole = 0;
+    size_t whole = 0;
+    struct gt_buffer last = {0};
     int status = 0;
     gt_numbers_clear(&rows->skew);
     for (size_t i = from; i < to && status >= 0; i++) {
@@ -76,7 +87,8 @@ static int add_row(struct rows *rows, size_t from, size_t to)
         transfer += rows->list[i]->absent ? 0 : (double)gt_collective_transfer(rows->list[i]);
         status = gt_numbers_add(&rows->skew, (double)(rows->list[i]->last - rows->list[i]->first) / 1e3);
     }
-    uint32_t last = most_often_last(rows->all, rows->list, from, to, rows->count, &times);
+    size_t times = count_last(rows->all, rows->list, from, to, rows->count);
+    write_last(rows->input, rows->all, rows->count, times, &last);
     double bandwidth = transfer > 0 ? first->bytes * (double)whole / transfer : NAN; /* bytes a ns: GB/s */
     const char *group = first->group == GT_TRACE_NONE ? NULL : gt_trace_text(rows->input->trace, first->group);
     gt_table_text(rows->table, gt_collective_kind_name(first->kind));
@@ -90,8 +102,10 @@ static int add_row(struct rows *rows, size_t from, size_t to)
     gt_table_number(rows->table, gt_numbers_mean(&rows->skew));
     gt_table_number(rows->table, gt_numbers_percentile(&rows->skew, 95));
     gt_table_number(rows->table, gt_numbers_percentile(&rows->skew, 100));
-    gt_table_text(rows->table, gt_analysis_text(rows->input, last));
+    gt_table_text(rows->table, times ? last.data : NULL);
     gt_table_number(rows->table, 100 * (double)times / (double)(to - from));
+    status = last.failed ? last.failed : status;
+    gt_buffer_release(&last);
     return status;
 }
 
@@ -150,15 +164,9 @@ static void add_left_out(struct gt_node *root, const struct gt_collectives *all)
 static void add_absent(struct gt_node *root, const struct gt_collectives *all)
 {
     char text[300];
-    size_t incomplete = 0, most = 0, of = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct gt_collective *collective = &all->collective[i];
-        incomplete += collective->absent > 0;
-        if (collective->absent > most) {
-            most = collective->absent;
-            of = collective->to - collective->from + collective->absent;
-        }
-    }
+    size_t incomplete = 0, of = 0, most = gt_collectives_absent(all, &of);
+    for (size_t i = 0; i < all->count; i++)
+        incomplete += all->collective[i].absent > 0;
     if (!incomplete)
         return;
     snprintf(text, sizeof text,

@@ -48,7 +48,7 @@ static enum gt_collective_kind kind_of(const char *letters)
     return GT_OTHER_COLLECTIVE;
 }
 
-static bool is_to_another(const char *letters)
+static bool tells_of_another(const char *letters)
 {
     return strstr(letters, "sendrecv") || strncmp(letters, "gloosend", 8) == 0 ||
            strncmp(letters, "gloorecv", 8) == 0 || strncmp(letters, "send", 4) == 0 || strncmp(letters, "recv", 4) == 0;
@@ -142,6 +142,21 @@ static bool is_of_host(const struct gt_analysis_input *input, size_t event)
            strncmp(gt_trace_text(input->trace, input->trace->events.name[event]), "gloo:", 5) == 0;
 }
 
+/* The letters of what it is: of its argument, else of its name. */
+static void read_letters(const struct gt_analysis_input *input, size_t event, uint32_t first, char letters[80])
+{
+    uint32_t name = text_of(input, event, first + NAME);
+    letters_of(gt_trace_text(input->trace, name == GT_TRACE_NONE ? input->trace->events.name[event] : name), letters,
+               80);
+}
+
+bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, size_t event)
+{
+    char letters[80];
+    read_letters(input, event, first, letters);
+    return tells_of_another(letters);
+}
+
 static int collect(const struct gt_analysis_input *input, uint32_t first, struct parts *parts, size_t *to_another)
 {
     const struct gt_trace_events *events = &input->trace->events;
@@ -151,10 +166,8 @@ static int collect(const struct gt_analysis_input *input, uint32_t first, struct
                          input->usage[events->name[i]] == GT_USE_COMMUNICATION;
         if ((!is_of_gpu && !is_of_host(input, i)) || !gt_trace_lasts(input->trace, i))
             continue;
-        uint32_t name = text_of(input, i, first + NAME);
-        letters_of(gt_trace_text(input->trace, name == GT_TRACE_NONE ? events->name[i] : name), letters,
-                   sizeof letters);
-        if (is_to_another(letters)) {
+        read_letters(input, i, first, letters);
+        if (tells_of_another(letters)) {
             ++*to_another;
             continue;
         }
@@ -408,12 +421,6 @@ const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *col
     return rank_of(collectives, node);
 }
 
-int64_t gt_collectives_ahead(const struct gt_collectives *collectives, uint32_t node)
-{
-    const struct gt_rank_clock *clock = gt_collectives_rank(collectives, node);
-    return clock && !isnan(clock->error) ? clock->offset : 0;
-}
-
 static int list_ranks(const struct gt_analysis_input *input, struct gt_collectives *ret)
 {
     size_t places = input->trace->strings.count, parts = ret->count ? ret->collective[ret->count - 1].to : 0;
@@ -593,6 +600,19 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
     if (status < 0)
         gt_collectives_release(ret);
     return status;
+}
+
+size_t gt_collectives_absent(const struct gt_collectives *collectives, size_t *of)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < collectives->count; i++) {
+        const struct gt_collective *collective = &collectives->collective[i];
+        if (collective->absent > most) {
+            most = collective->absent;
+            *of = collective->to - collective->from + collective->absent;
+        }
+    }
+    return most;
 }
 
 void gt_collectives_release(struct gt_collectives *collectives)

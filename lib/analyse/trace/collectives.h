@@ -69,9 +69,12 @@ struct gt_collectives {
 /* `first` is the number of the first of GT_COLLECTIVE_ARGUMENTS. Returns 0 or -ENOMEM. */
 int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, struct gt_collectives *ret);
 void gt_collectives_release(struct gt_collectives *collectives);
+/* Returns true for a send or receive, which is no collective: one of two ranks alone. */
+bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, size_t event);
 const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *collectives, uint32_t node); /* or NULL */
-/* Returns by how much the clock of a rank is ahead of the first one's, in ns; 0 where that is not known. */
-int64_t gt_collectives_ahead(const struct gt_collectives *collectives, uint32_t node);
+
+/* Returns of how many ranks at most there is no trace beside the others of a communicator, which has `of`. */
+size_t gt_collectives_absent(const struct gt_collectives *collectives, size_t *of);
 
 /* From the last arrival on nobody waits any more; where ranks are absent, that is not known. */
 static inline int64_t gt_collective_transfer(const struct gt_collective *collective)

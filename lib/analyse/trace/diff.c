@@ -10,15 +10,19 @@
 #include <string.h>
 
 #include "analyse/trace/diff_functions.h"
-#include "analyse/trace/diff_steps.h"
 #include "analyse/trace/diff_words.h"
 #include "analyse/trace/lists.h"
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
+#include "trace/step_names.h"
+
+#define STEP "ProfilerStep"
 
 struct side {
     struct gt_analysis_input input;
     struct gt_spans spans; /* keys: name, node, step + 1 (0: in none) */
     struct gt_spans steps; /* the steps that are there; keys: node, step + 1 */
+    double step_us;        /* how long a step takes; NaN: there are none */
 };
 
 /* One name on either side. */
@@ -27,8 +31,26 @@ struct pair {
     size_t from[2], to[2];
     double total[2], p, p_holm;
     bool is_uncounted;
-    double each[2]; /* of a step where both sides have steps, else the total */
+    double each[2]; /* the total time of a step; NaN where a side has no steps */
 };
+
+/* The numbered names of the PyTorch profiler's steps are one name. */
+static bool is_step(const struct gt_trace *trace, uint32_t name)
+{
+    return name != GT_TRACE_NONE && strncmp(gt_trace_text(trace, name), STEP "#", strlen(STEP "#")) == 0;
+}
+
+static int measure_steps(struct side *side)
+{
+    struct gt_spans spans = {0};
+    double total = 0;
+    int status = gt_step_spans(&side->input, &spans);
+    for (size_t i = 0; i < spans.count; i++)
+        total += (double)(spans.span[i].end - spans.span[i].start) / 1e3;
+    side->step_us = spans.count ? total / (double)spans.count : NAN;
+    gt_spans_release(&spans);
+    return status;
+}
 
 static int collect(struct side *side)
 {
@@ -41,7 +63,7 @@ static int collect(struct side *side)
         uint32_t name = gt_analysis_place(&side->input, events->name[i]);
         if (!gt_trace_is_slice(side->input.trace, i))
             continue;
-        if (events->name[i] != GT_TRACE_NONE && gt_is_profiler_step(gt_trace_text(side->input.trace, events->name[i])))
+        if (is_step(side->input.trace, events->name[i]))
             name = first_step = first_step == GT_TRACE_NONE ? name : first_step;
         status = gt_spans_add_event(&side->spans, side->input.trace, i, GT_SPAN_KEY(name, node, step));
         if (status >= 0 && step)
@@ -50,13 +72,13 @@ static int collect(struct side *side)
     gt_spans_sort(&side->spans);
     gt_spans_sort(&side->steps);
     gt_spans_unite(&side->steps, 2);
-    return status;
+    return status < 0 ? status : measure_steps(side);
 }
 
 static const char *name_at(const struct side *side, size_t span)
 {
     const char *name = gt_analysis_text(&side->input, side->spans.span[span].key[0]);
-    return gt_is_profiler_step(name) ? GT_PROFILER_STEP : name;
+    return name && strncmp(name, STEP "#", strlen(STEP "#")) == 0 ? STEP : name;
 }
 
 static void take(struct pair *pair, const struct side *side, int which, size_t *at)
@@ -68,6 +90,13 @@ static void take(struct pair *pair, const struct side *side, int which, size_t *
     const struct gt_keyed_span *first = &side->spans.span[pair->from[which]];
     pair->name = name_at(side, pair->from[which]);
     pair->category = gt_trace_text(side->input.trace, side->input.trace->events.category[first->event]);
+}
+
+static void share_out(struct pair *pair, const struct side side[2])
+{
+    bool has_steps = side[0].steps.count && side[1].steps.count;
+    for (int which = 0; which < 2; which++)
+        pair->each[which] = has_steps ? pair->total[which] / (double)side[which].steps.count : NAN;
 }
 
 /* Both sides are sorted by name alike. */
@@ -83,27 +112,21 @@ static size_t match(const struct side side[2], struct pair *pair)
             take(&pair[count], &side[0], 0, &at[0]);
         if (order >= 0)
             take(&pair[count], &side[1], 1, &at[1]);
-        count++;
+        share_out(&pair[count++], side);
     }
     return count;
 }
 
-static bool has_steps(const struct side side[2])
+/* Where both sides have steps, one may have more of them. */
+static double change_of(const struct pair *pair)
 {
-    return side[0].steps.count && side[1].steps.count;
-}
-
-static void find_each(const struct side side[2], struct pair *pair, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        for (int which = 0; which < 2; which++)
-            pair[i].each[which] = pair[i].total[which] / (has_steps(side) ? (double)side[which].steps.count : 1);
+    return isnan(pair->each[0]) ? pair->total[1] - pair->total[0] : pair->each[1] - pair->each[0];
 }
 
 static int compare(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
-    double first = fabs(x->each[1] - x->each[0]), second = fabs(y->each[1] - y->each[0]);
+    double first = fabs(change_of(x)), second = fabs(change_of(y));
     return first != second ? GT_ORDER(second, first) : strverscmp(x->name, y->name);
 }
 
@@ -164,57 +187,53 @@ static void add_chance(struct gt_table *table, double chance)
     gt_table_text(table, isnan(chance) ? NULL : text);
 }
 
-/* Runs of different length are compared by the step, where both have steps. */
-static bool is_same(const struct side side[2], const struct pair *pair, const size_t calls[2])
+static void add_figures(struct gt_table *table, const double of[2])
 {
-    size_t steps[2] = {1, 1};
-    for (int which = 0; which < 2 && has_steps(side); which++)
-        steps[which] = side[which].steps.count;
-    return calls[0] * steps[1] == calls[1] * steps[0] &&
-           fabs(pair->each[1] - pair->each[0]) <= 1e-9 * fmax(pair->each[0], pair->each[1]);
+    gt_table_number(table, of[0]);
+    gt_table_number(table, of[1]);
+    gt_table_number(table, of[1] - of[0]);
+    gt_table_number(table, of[0] > 0 ? 100 * (of[1] / of[0] - 1) : NAN);
 }
 
-static void add_difference(struct gt_table *table, const double us[2], bool is_known)
+static const char *kind_of(const struct pair *pair, const struct side side[2])
 {
-    gt_table_number(table, is_known ? us[0] : NAN);
-    gt_table_number(table, is_known ? us[1] : NAN);
-    gt_table_number(table, is_known ? us[1] - us[0] : NAN);
-    gt_table_number(table, is_known && us[0] > 0 ? 100 * (us[1] / us[0] - 1) : NAN);
+    double calls[2] = {(double)(pair->to[0] - pair->from[0]), (double)(pair->to[1] - pair->from[1])};
+    bool has_steps = !isnan(pair->each[0]);
+    for (int which = 0; which < 2 && has_steps; which++)
+        calls[which] /= (double)side[which].steps.count;
+    bool is_same = calls[0] == calls[1] && fabs(change_of(pair)) <= 1e-9 * (pair->total[0] + pair->total[1]);
+    return calls[0] <= 0 ? "added" : calls[1] <= 0 ? "removed" : is_same ? "same" : "changed";
 }
 
 static void add_rows(struct gt_table *table, const struct side side[2], const struct pair *pair, size_t count)
 {
     gt_top_shown(table, GT_LIST_SHOWN);
     for (size_t i = 0; i < count; i++) {
-        size_t calls[2] = {pair[i].to[0] - pair[i].from[0], pair[i].to[1] - pair[i].from[1]};
         gt_table_text(table, pair[i].name);
         gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
-        gt_table_text(table, !calls[0]                        ? "added"
-                             : !calls[1]                      ? "removed"
-                             : is_same(side, &pair[i], calls) ? "same"
-                                                              : "changed");
+        gt_table_text(table, kind_of(&pair[i], side));
         for (int which = 0; which < 2; which++)
             if (pair[i].is_uncounted)
                 gt_table_missing(table);
             else
-                gt_table_integer(table, (int64_t)calls[which]);
-        add_difference(table, pair[i].total, true);
-        add_difference(table, pair[i].each, has_steps(side));
+                gt_table_integer(table, (int64_t)(pair[i].to[which] - pair[i].from[which]));
+        add_figures(table, pair[i].total);
+        add_figures(table, pair[i].each);
         add_chance(table, pair[i].p);
         add_chance(table, pair[i].p_holm);
     }
 }
 
-/* People see the figures of a step where there are steps, else those of all. */
-static struct gt_table *add_table(struct gt_node *root, const struct side side[2])
+/* People see the figures of a step, or those of all where there are no steps. */
+static struct gt_table *add_table(struct gt_node *root, bool has_steps)
 {
     struct gt_table *table = gt_analysis_table(root, "differences", "Differences",
                                                "kernel:name text:category text:change integer:count_a integer:count_b");
     gt_analysis_columns(table, "number:total_a_us number:total_b_us number:difference_us number:difference_percent",
-                        has_steps(side) ? GT_COLUMN_ONLY_DATA : 0);
+                        has_steps ? GT_COLUMN_ONLY_DATA : 0);
     gt_analysis_columns(table,
                         "number:step_a_us number:step_b_us number:step_difference_us number:step_difference_percent",
-                        has_steps(side) ? 0 : GT_COLUMN_ONLY_DATA);
+                        has_steps ? 0 : GT_COLUMN_ONLY_DATA);
     add_chance_column(table, "p", "p");
     add_chance_column(table, "p_holm", "p holm");
     return table;
@@ -233,16 +252,26 @@ static bool is_gpu_work(enum gt_work work)
     return work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET;
 }
 
-/* Steps hold all the rest. Work of GPUs, or else operators, or else whatever there is, is told apart: they hold each other. */
-static bool is_told(const struct side side[2], const struct pair *pair, int kind)
+/* What is told of: work of GPUs; what the host does in steps; else operators; else whatever there is. They hold each other. */
+enum kind { OF_GPUS, OF_HOST, OPERATORS, ALL };
+
+static bool is_told(const struct side side[2], const struct pair *pair, enum kind kind)
 {
     enum gt_work work = work_of(side, pair);
-    return strcmp(pair->name, GT_PROFILER_STEP) != 0 && (kind == 0   ? is_gpu_work(work)
-                                                         : kind == 1 ? work == GT_WORK_OPERATOR
-                                                                     : true);
+    struct gt_span before;
+    if (strcmp(pair->name, STEP) == 0)
+        return false;
+    switch (kind) {
+    case OF_GPUS: return is_gpu_work(work);
+    case OF_HOST:
+        return !is_gpu_work(work) &&
+               gt_step_number((struct gt_span){pair->name, strlen(pair->name)}, &before) == GT_TRACE_NO_STEP;
+    case OPERATORS: return work == GT_WORK_OPERATOR;
+    default: return true;
+    }
 }
 
-static size_t take_changes(const struct side side[2], const struct pair *pair, size_t count, int kind,
+static size_t take_changes(const struct side side[2], const struct pair *pair, size_t count, enum kind kind,
                            struct gt_diff_change *change)
 {
     size_t taken = 0;
@@ -253,45 +282,55 @@ static size_t take_changes(const struct side side[2], const struct pair *pair, s
         next->name = pair[i].name;
         for (int which = 0; which < 2; which++) {
             next->count[which] = pair[i].to[which] - pair[i].from[which];
-            next->us[which] = pair[i].each[which];
+            next->us[which] = isnan(pair[i].each[which]) ? pair[i].total[which] : pair[i].each[which];
         }
     }
     return taken;
 }
 
-/* What is told of the host in steps tells of its operators, too. */
-static int add_kinds(const struct side side[2], const struct pair *pair, size_t count, bool is_host_told,
-                     struct gt_buffer *words)
+/* Steps may take longer though GPUs do the same work: their length is told first, with what the host did otherwise. */
+static bool write_steps(const struct side side[2], const struct pair *pair, size_t count, struct gt_diff_change *change,
+                        struct gt_buffer *words)
 {
-    static const char *const kinds[] = {"GPUs work", "Operators, with those inside them, take", "Events take"};
-    struct gt_diff_change *change = calloc(count + 1, sizeof *change);
-    size_t taken = 0;
-    int kind = 0;
-    if (!change)
-        return -ENOMEM;
-    while (kind < (is_host_told ? 1 : 3) && !(taken = take_changes(side, pair, count, kind, change)))
-        kind++;
-    if (taken) {
-        const char *each = has_steps(side) ? " a step" : "";
-        struct gt_diff_whole sum = gt_diff_sum(change, taken, kinds[kind], each);
-        gt_buffer_text(words, words->length ? ". " : "");
-        gt_diff_words(change, taken, &sum, each, words);
-    }
-    free(change);
-    return 0;
+    const double whole[2] = {side[0].step_us, side[1].step_us};
+    if (!(whole[0] > 0 && whole[1] > 0))
+        return false;
+    size_t taken = take_changes(side, pair, count, OF_HOST, change);
+    gt_diff_words(change, taken, "A step takes", "", " a step", whole, words);
+    return true;
+}
+
+static void write_work(const struct side side[2], const struct pair *pair, size_t count, enum kind least,
+                       struct gt_diff_change *change, struct gt_buffer *words)
+{
+    static const struct {
+        enum kind kind;
+        const char *words;
+    } told[] = {{OF_GPUS, "GPUs work"}, {OPERATORS, "Operators, with those inside them, take"}, {ALL, "Events take"}};
+    const char *each = isnan(pair->each[0]) ? "" : " a step";
+    size_t taken = 0, kind = 0;
+    for (; kind < sizeof told / sizeof *told && told[kind].kind <= least && !taken; kind++)
+        taken = take_changes(side, pair, count, told[kind].kind, change);
+    if (!taken)
+        return;
+    gt_buffer_text(words, words->length ? ". " : "");
+    gt_diff_words(change, taken, told[kind - 1].words, each, each, NULL, words);
 }
 
 static int add_words(struct gt_node *root, const struct side side[2], const struct pair *pair, size_t count)
 {
+    struct gt_diff_change *change = calloc(count + 1, sizeof *change);
     struct gt_buffer words = {0};
-    const struct gt_analysis_input *const inputs[] = {&side[0].input, &side[1].input};
-    int status = gt_diff_step_words(inputs, &words);
-    if (status >= 0)
-        status = add_kinds(side, pair, count, status == 2, &words);
+    if (!change)
+        return -ENOMEM;
+    bool has_steps = write_steps(side, pair, count, change, &words);
+    if (count)
+        write_work(side, pair, count, has_steps ? OF_GPUS : ALL, change, &words);
     if (words.length)
-        gt_report_text(root, "what_changed", "What changed", words.data);
-    status = status < 0 ? status : words.failed;
+        gt_report_text(root, "words", "What changed", words.data);
+    int status = words.failed;
     gt_buffer_release(&words);
+    free(change);
     return status;
 }
 
@@ -301,10 +340,9 @@ static int add_events(struct gt_node *root, const struct side side[2], struct gt
     if (!pair)
         return -ENOMEM;
     size_t count = match(side, pair);
-    find_each(side, pair, count);
     qsort(pair, count, sizeof *pair, compare);
     int status = add_words(root, side, pair, count);
-    *table = add_table(root, side);
+    *table = add_table(root, side[0].steps.count && side[1].steps.count);
     status = status < 0 ? status : test(side, pair, count);
     add_rows(*table, side, pair, count);
     free(pair);
@@ -313,34 +351,36 @@ static int add_events(struct gt_node *root, const struct side side[2], struct gt
 
 /* ---- traces that are profiles of functions ---- */
 
+static void tell_functions(struct gt_node *root, const struct gt_diff_functions *functions)
+{
+    struct gt_buffer words = {0};
+    gt_diff_words(functions->change, functions->count, "Functions take", "", "", NULL, &words);
+    gt_report_text(root, "words", "What changed", words.failed ? "" : words.data);
+    gt_buffer_release(&words);
+}
+
 static int add_functions(struct gt_node *root, const struct side side[2], struct gt_table **table)
 {
     const struct gt_analysis_input *const inputs[] = {&side[0].input, &side[1].input};
     struct gt_diff_functions functions;
-    struct gt_buffer words = {0};
     int status = gt_diff_functions_find(inputs, &functions);
     struct pair *pair = status < 0 ? NULL : calloc(functions.count + 1, sizeof *pair);
-    if (pair && functions.count) {
-        struct gt_diff_whole sum = gt_diff_sum(functions.change, functions.count, "Functions take", "");
-        gt_diff_words(functions.change, functions.count, &sum, "", &words);
-        gt_report_text(root, "what_changed", "What changed", words.data);
-    }
     for (size_t i = 0; pair && i < functions.count; i++) {
         const struct gt_diff_change *change = &functions.change[i];
         pair[i] = (struct pair){.name = change->name, .category = "function", .p = NAN, .p_holm = NAN};
         pair[i].is_uncounted = !functions.is_counted;
+        pair[i].each[0] = pair[i].each[1] = NAN;
         memcpy(pair[i].to, change->count, sizeof pair[i].to);
         memcpy(pair[i].total, change->us, sizeof pair[i].total);
-        memcpy(pair[i].each, change->us, sizeof pair[i].each);
     }
-    *table = add_table(root, side);
     if (pair && functions.count) {
+        tell_functions(root, &functions);
         qsort(pair, functions.count, sizeof *pair, compare);
-        add_rows(*table, side, pair, functions.count);
     }
-    status = status >= 0 && (!pair || words.failed) ? -ENOMEM : status;
-    gt_buffer_release(&words);
+    *table = add_table(root, false);
+    add_rows(*table, side, pair, pair ? functions.count : 0);
     gt_diff_functions_release(&functions);
+    status = status >= 0 && !pair ? -ENOMEM : status;
     free(pair);
     return status;
 }

@@ -1,7 +1,6 @@
 #include "analyse/trace/diff_words.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,34 +41,28 @@ static void write_change(const struct gt_diff_change *change, const char *each, 
                          100 * more / change->us[0]);
 }
 
-struct gt_diff_whole gt_diff_sum(const struct gt_diff_change *change, size_t count, const char *what, const char *each)
+void gt_diff_words(struct gt_diff_change *change, size_t count, const char *what, const char *each, const char *of,
+                   const double whole[2], struct gt_buffer *out)
 {
-    struct gt_diff_whole sum = {.what = what, .each = each};
-    for (size_t i = 0; i < count; i++)
-        for (int side = 0; side < 2; side++)
-            sum.us[side] += change[i].us[side];
-    return sum;
-}
-
-void gt_diff_words(struct gt_diff_change *change, size_t count, const struct gt_diff_whole *sum, const char *each,
-                   struct gt_buffer *out)
-{
-    const double *whole = sum->us;
+    double sum[2] = {0};
     char a[32], b[32];
     size_t told = 0;
-    double longer = fmax(whole[0], whole[1]), more = whole[1] - whole[0];
+    for (size_t i = 0; i < count; i++)
+        for (int side = 0; side < 2; side++)
+            sum[side] += change[i].us[side];
+    const double *all = whole ? whole : sum;
+    double longer = fmax(all[0], all[1]), more = all[1] - all[0];
     if (count)
         qsort(change, count, sizeof *change, by_difference);
     while (told < count && told < MOST && 100 * fabs(change[told].us[1] - change[told].us[0]) >= LEAST * longer &&
            longer > 0)
         told++;
-    gt_buffer_printf(out, "%s %s%s in B, %s in A", sum->what, duration(whole[1], b), sum->each, duration(whole[0], a));
-    if (whole[0] > 0)
-        gt_buffer_printf(out, " (%+.0f %%)", 100 * more / whole[0]);
-    bool is_equal = 100 * fabs(more) < LEAST * longer || longer <= 0;
-    gt_buffer_text(out, told ? ": " : is_equal ? "; nothing changed by 1 % of it" : "");
+    gt_buffer_printf(out, "%s %s%s in B, %s in A", what, duration(all[1], b), each, duration(all[0], a));
+    if (all[0] > 0)
+        gt_buffer_printf(out, " (%+.0f %%)", 100 * more / all[0]);
+    gt_buffer_text(out, told ? ": " : whole ? "" : "; none of it changed by 1 % of that");
     for (size_t i = 0; i < told; i++) {
         gt_buffer_text(out, i ? "; " : "");
-        write_change(&change[i], each, out);
+        write_change(&change[i], of, out);
     }
 }

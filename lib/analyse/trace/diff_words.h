@@ -12,17 +12,9 @@ struct gt_diff_change {
     double us[2];    /* in all, or in each step */
 };
 
-/* What the changes are part of. */
-struct gt_diff_whole {
-    const char *what, *each; /* "GPUs work", " a step" */
-    double us[2];
-};
-
-/* Adds up the changes of each side. */
-struct gt_diff_whole gt_diff_sum(const struct gt_diff_change *change, size_t count, const char *what, const char *each);
-/* Sorts the changes, and appends "WHAT 5 ms EACH in B, 4 ms in A (+25 %): f takes 1 ms more EACH (+50 %); ..." with the largest
- * changes, of those that are 1 % of the whole. */
-void gt_diff_words(struct gt_diff_change *change, size_t count, const struct gt_diff_whole *sum, const char *each,
-                   struct gt_buffer *out);
+/* Sorts the changes, and appends "WHAT 5 ms EACH in B, 4 ms in A (+25 %): f takes 1 ms more OF (+50 %); ..." with the largest
+ * changes, of those that are 1 % of the whole in A and in B: that is the sum of the changes, where `whole` is NULL. */
+void gt_diff_words(struct gt_diff_change *change, size_t count, const char *what, const char *each, const char *of,
+                   const double whole[2], struct gt_buffer *out);
 
 #endif

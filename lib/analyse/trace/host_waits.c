@@ -17,7 +17,7 @@ struct search {
     int status;
 };
 
-bool gt_is_synchronization(const char *name)
+static bool is_synchronization(const char *name)
 {
     return strstr(name, "Synchronize") || strcmp(name, "cudaMemcpy") == 0 || strcmp(name, "hipMemcpy") == 0;
 }
@@ -46,7 +46,7 @@ static int collect(struct search *search)
         const uint32_t key[GT_SPAN_KEYS] = {trace->events.track[i]};
         if (work == GT_WORK_OPERATOR)
             status = gt_spans_add_event(&search->operators, trace, i, key);
-        else if (work == GT_WORK_RUNTIME && gt_is_synchronization(gt_trace_text(trace, trace->events.name[i])))
+        else if (work == GT_WORK_RUNTIME && is_synchronization(gt_trace_text(trace, trace->events.name[i])))
             status = gt_spans_add_event(&search->waits, trace, i, key);
     }
     keep_outermost(&search->operators);

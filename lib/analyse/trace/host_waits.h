@@ -16,9 +16,6 @@ struct gt_host_waits {
     size_t count, capacity;
 };
 
-/* Returns true for a call of the runtime in which the host waits for its GPU. */
-bool gt_is_synchronization(const char *name);
-
 /* The outermost operator counts. Where the host was in a synchronization when the GPU ran dry, all of the gap belongs to
  * that, and so to the operator around it: it drained the queue. Returns 0 or -ENOMEM. */
 int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret);

@@ -58,6 +58,14 @@ int gt_numbers_deviation(struct gt_numbers *values, double *ret)
     return status;
 }
 
+void gt_list_whole(struct gt_table *table, double count)
+{
+    if (isnan(count))
+        gt_table_missing(table);
+    else
+        gt_table_integer(table, llround(count));
+}
+
 void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values)
 {
     static const double percents[] = {0, 100, 50, 95, 99};

@@ -39,6 +39,8 @@ static inline double gt_percent(double part, double whole)
 #define GT_NUMBERS_COLUMNS "number:mean number:min number:max number:p50 number:p95 number:p99"
 #define GT_NUMBERS_COLUMNS_US "number:mean_us number:min_us number:max_us number:p50_us number:p95_us number:p99_us"
 void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values);
+/* Adds a count that is held as a double: an integer, or a missing one where it is NaN. */
+void gt_list_whole(struct gt_table *table, double count);
 
 /* Returns the two-sided p of the rank sum test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947) by
  * the normal approximation, with corrections for ties and continuity. It is NaN when a list has fewer than 4 values,

@@ -121,16 +121,16 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
     return status;
 }
 
-/* Clocks of ranks are compared by the collectives that they share. */
-static int find_skewed(const struct gt_analysis_input *input, struct gt_spans *steps)
+/* Steps beside each other, by one clock where ranks share collectives. */
+static int collect_skewed(const struct gt_analysis_input *input, struct gt_spans *spans)
 {
     struct gt_collectives collectives = {0};
-    int status = gt_skewed_steps(input, steps);
+    int status = gt_skewed_steps(input, spans);
     status = status < 0 ? status : gt_collectives_find(input, 0, &collectives);
-    for (size_t i = 0; i < steps->count && status >= 0; i++) {
-        int64_t ahead = gt_collectives_ahead(&collectives, steps->span[i].key[2]);
-        steps->span[i].start -= ahead;
-        steps->span[i].end -= ahead;
+    for (size_t i = 0; i < spans->count && status >= 0; i++) {
+        const struct gt_rank_clock *clock = gt_collectives_rank(&collectives, spans->span[i].key[2]);
+        spans->span[i].start -= clock ? clock->offset : 0;
+        spans->span[i].end -= clock ? clock->offset : 0;
     }
     gt_collectives_release(&collectives);
     return status;
@@ -144,7 +144,7 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         root, "skew", "Skew between nodes",
         "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
         "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us");
-    int status = find_skewed(input, &spans);
+    int status = collect_skewed(input, &spans);
     for (size_t from = 0, to, end; from < spans.count && status >= 0; from = end) {
         struct gt_numbers *const all[] = {&hull, &starts, &lengths};
         for (size_t i = 0; i < 3; i++)
@@ -198,6 +198,7 @@ static int build_steps(const struct gt_analysis_input *input, struct gt_node *ro
     return status;
 }
 
+/* They align the clocks. */
 static const char *const collective_arguments[] = {GT_COLLECTIVE_ARGUMENTS, NULL};
 
 const struct gt_analysis gt_analysis_steps = {
