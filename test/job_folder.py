@@ -50,8 +50,8 @@ class JobFolder:
 
     def blocks(self, rank, lengths, process=lambda i: 7, name="step"):
         """A block of each of these lengths, one in each second, call i of process(i)."""
-        self.run(rank, 'CREATE TABLE IF NOT EXISTS blocks ("process_id" INTEGER, "code_block_name" VARCHAR, "position" INTEGER, "timestamp" FLOAT,'
-                       ' "thread_id" INTEGER, "call" INTEGER, "total" INTEGER, "monotonic" FLOAT, "cpu_time" FLOAT)')
+        self.run(rank, 'CREATE TABLE IF NOT EXISTS blocks ("process_id" INTEGER, "code_block_name" VARCHAR, "position" INTEGER,'
+                       ' "timestamp" FLOAT, "thread_id" INTEGER, "call" INTEGER, "total" INTEGER, "monotonic" FLOAT, "cpu_time" FLOAT)')
         self.run(rank, "INSERT INTO blocks VALUES (?, ?, ?, ?, 1, ?, NULL, ?, NULL)",
                  [(process(i), name, position, BEGIN + i + position * length, i + 1, i + position * length)
                   for i, length in enumerate(lengths) for position in (0, 1)])

@@ -75,3 +75,19 @@ void gt_buffer_release(struct gt_buffer *buffer)
     free(buffer->data);
     *buffer = (struct gt_buffer){.ceiling = buffer->ceiling};
 }
+
+size_t gt_buffer_absent(struct gt_buffer *buffer, const bool *is_there, size_t count)
+{
+    size_t absent = 0, begin = buffer->length;
+    for (size_t i = 0; i < count; i++) {
+        size_t first = i;
+        while (i < count && !is_there[i])
+            i++;
+        if (i == first)
+            continue;
+        gt_buffer_printf(buffer, i - first > 1 ? "%s%zu-%zu" : "%s%zu", buffer->length > begin ? ", " : "", first,
+                         i - 1);
+        absent += i - first;
+    }
+    return absent;
+}

@@ -2,6 +2,7 @@
 #ifndef GT_BASE_BUFFER_H
 #define GT_BASE_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gt_buffer {
@@ -21,5 +22,7 @@ int gt_buffer_printf(struct gt_buffer *buffer, const char *format, ...) __attrib
 /* The buffer is empty, has not failed, and keeps its memory. */
 void gt_buffer_clear(struct gt_buffer *buffer);
 void gt_buffer_release(struct gt_buffer *buffer);
+/* Appends the numbers below `count` that are not there, "3, 5-7"; returns how many. */
+size_t gt_buffer_absent(struct gt_buffer *buffer, const bool *is_there, size_t count);
 
 #endif

@@ -322,13 +322,20 @@ static int take_distributed(struct gt_reading *reading, struct gt_span value)
 {
     struct gt_walk walk;
     struct gt_span key, inner;
-    int64_t rank;
+    enum { MOST_RANKS = 1 << 20 };
+    int64_t number;
+    int status = 0;
     if (gt_walk_open(&walk, value) < 0 || *value.text != '{')
         return 0;
-    while (gt_walk_member(&walk, &key, &inner) > 0)
-        if (gt_span_is(key, "rank") && gt_span_decimal(inner, 0, &rank) >= 0)
-            return gt_reading_rank(reading, rank);
-    return 0;
+    while (gt_walk_member(&walk, &key, &inner) > 0 && status >= 0) {
+        if (gt_span_decimal(inner, 0, &number) < 0)
+            continue;
+        if (gt_span_is(key, "rank"))
+            status = gt_reading_rank(reading, number);
+        else if (gt_span_is(key, "world_size") && number > 0 && number <= MOST_RANKS)
+            gt_reading_file(reading)->world = (int32_t)number;
+    }
+    return status;
 }
 
 /* Kineto's list of GPUs: how much memory there is. */

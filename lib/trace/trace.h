@@ -109,6 +109,7 @@ struct gt_trace_file {
     const char *format; /* name in trace.def */
     uint32_t node;      /* string; GT_TRACE_NONE when nothing tells */
     int32_t rank;       /* distributedInfo.rank, or from the file's name; -1 */
+    int32_t world;      /* distributedInfo.world_size: ranks of the job; 0 not told */
     enum gt_trace_clock clock;
     int64_t base;        /* ns added to the file's own times */
     int64_t first, last; /* time range of events and samples read, before filters; INT64_MAX, INT64_MIN when none */

@@ -596,8 +596,14 @@ def test_ranks_without_a_trace_are_told(report, tmp_path):
         Rank(rank).write(tmp_path)
     assert "not_known" not in report()
     (tmp_path / "rank2.json").unlink()
-    assert report()["not_known"] == ("1 of 4 ranks have no trace here: which part of the communication is waiting for them "
+    assert report()["not_known"] == ("1 of 4 ranks has no trace here (2): which part of the communication is waiting for them "
                                      "is not known")
+    for rank in (0, 1):
+        (tmp_path / f"rank{rank}.json").unlink()
+        alone = Rank(rank + 2)
+        alone.events = [event for event in alone.events if "Collective name" not in event["args"]]
+        alone.write(tmp_path)
+    assert report()["not_known"] == "2 of 4 ranks have no trace here (0-1)"
 
 
 def test_ranks_that_come_last_as_often_are_all_named(report, tmp_path):

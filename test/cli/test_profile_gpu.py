@@ -144,3 +144,23 @@ def test_a_rank_without_a_type_has_none_of_it(gpu_tracker, tmp_path):
     rows = [(row["type"], row["min_us"], row["min_node"], row["max_us"], row["max_node"], row["spread_percent"])
             for row in json.loads(done.stdout)["types"]]
     assert rows == [("compute", 0, "rank 1", 10, "rank 0", 200), ("communication", 0, "rank 0", 10, "rank 1", 200)]
+
+
+@pytest.mark.parametrize("stray", [0, 9000])
+def test_a_stray_event_far_from_all_steps_is_no_idle_time(gpu_tracker, tmp_path, stray):
+    """Four steps of 100 us, of which the GPU works 60."""
+    rank = Rank(0)
+    rank.add("kernel", "stray", 0, 7, stray, 5, device=0, stream=7)
+    for step in range(4):
+        begin = 4000 + 100 * step
+        rank.add("user_annotation", f"ProfilerStep#{step}", 100, 100, begin, 100)
+        rank.add("cuda_runtime", "cudaLaunchKernel", 100, 100, begin + 10, 5, correlation=step + 1)
+        rank.add("kernel", "gemm", 0, 7, begin + 30, 60, device=0, stream=7, correlation=step + 1)
+    (tmp_path / "trace.json").write_text(json.dumps({"distributedInfo": {"rank": 0}, "traceEvents": rank.events}))
+
+    def row(analysis, table=None):
+        done = subprocess.run([gpu_tracker, "profile", analysis, tmp_path, "--format=json"], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)[table or analysis][0]
+    whole = 5 + (390 if stray == 0 else 370)
+    assert (row("breakdown")["span_us"], row("breakdown")["idle_us"]) == (whole, whole - 245)
+    assert (row("idle", "devices")["span_us"], row("idle", "devices")["idle_us"]) == (whole, whole - 245)

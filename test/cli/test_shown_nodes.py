@@ -52,3 +52,10 @@ def test_shares_of_what_was_selected_are_told_as_such(profile, analysis):
     told = profile(analysis, "--select=gemm|aten::mm")["selected"]
     assert told.startswith('names that match "gemm|aten::mm": ') and "of these alone" in told
     assert "selected" not in profile(analysis) and "selected" not in profile("api", "--select=Launch")
+
+
+@pytest.mark.parametrize("analysis", [[], ["advice"], ["collectives"], ["stragglers"]])
+def test_what_judges_all_that_ran_takes_no_part_of_it(cli, job, analysis):
+    done = cli("profile", *analysis, job, "--select=gemm")
+    assert done.returncode == 2 and not done.stdout
+    assert f"profile {(analysis or ['overview'])[0]} does not take 'select': it judges all that ran" in done.stderr

@@ -381,6 +381,24 @@ static void time_after_synchronizations_is_told_once(void **state)
     gt_report_free(report);
 }
 
+/* In a step, too, in which the host runs nothing that is recorded between the two: that is most of its critical path. */
+static void time_after_synchronizations_is_no_second_loss_of_the_host(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 1, 1);
+    add(trace, "rank 0", "kernel", "a", 1, 10, 1);
+    add(trace, "rank 0", "cuda_runtime", "cudaStreamSynchronize", 5, 10, 2);
+    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 89, 1, 3);
+    add(trace, "rank 0", "kernel", "b", 91, 10, 3);
+    add(trace, "rank 0", "cuda_runtime", "cudaDeviceSynchronize", 92, 10, 4);
+    traces_step(trace, "rank 0", "ProfilerStep", 0, 0, 103 * US);
+    struct gt_report *report = advise(trace);
+    assert_true(row_of(report, "the host waited for it to finish once (synchronization)") != SIZE_MAX);
+    assert_true(row_of(report, "what the host does outside of operators") == SIZE_MAX);
+    gt_report_free(report);
+}
+
 /* Each of two is the slowest in half of the steps, by as much: none of them is slower than the other. */
 static void ranks_of_equal_speed_are_no_stragglers(void **state)
 {
@@ -591,6 +609,7 @@ int main(void)
         cmocka_unit_test(the_slowest_stage_of_a_pipeline_is_named),
         cmocka_unit_test(samples_are_judged),
         cmocka_unit_test(time_after_synchronizations_is_told_once),
+        cmocka_unit_test(time_after_synchronizations_is_no_second_loss_of_the_host),
         cmocka_unit_test(ranks_of_equal_speed_are_no_stragglers),
         cmocka_unit_test(a_long_step_makes_no_straggler),
         cmocka_unit_test(hot_functions_are_named),

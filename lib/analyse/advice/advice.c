@@ -714,6 +714,6 @@ const struct gt_analysis gt_analysis_advice = {
     .joins = true,
     .compares = true,
     .of_calls = true,
-    .of_selected = true,
+    .of_all = true,
     .build = build,
 };

@@ -156,6 +156,7 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
         "%s: %s%s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
         gt_analysis_text(adviser->input, first->key[0]), gt_advice_gpu(device), device, GT_TIMES(drained.count),
         gt_percent(idle, whole), most.data ? most.data : "");
+    gt_advice_is(adviser, is_told, (struct gt_loss){GT_LOSS_HOST, GT_LOSS_OF_DEVICE, first->key[0]});
     if (is_told)
         adviser->status = gt_spans_add(
             &adviser->drained, (struct gt_keyed_span){.key = {first->key[0], first->key[1]}, .end = drained.idle});

@@ -574,6 +574,23 @@ static bool tells_time(const struct gt_trace *trace)
     return found;
 }
 
+/* Of a lone trace all is told of the one rank alone. */
+static void write_absent(const struct job *job, const struct gt_adviser *adviser, struct gt_buffer *out)
+{
+    struct gt_buffer numbers = {0};
+    size_t of = 0, absent = gt_ranks_absent(job->input, &numbers, &of);
+    if (!absent) {
+        absent = adviser->absent;
+        of = adviser->absent_of;
+    }
+    if (absent && job->all_ranks > 1)
+        gt_buffer_printf(out, "%s%zu of %zu ranks %s no trace here%s%s%s%s", out->length ? "; " : "", absent, of,
+                         absent == 1 ? "has" : "have", numbers.length ? " (" : "", numbers.length ? numbers.data : "",
+                         numbers.length ? ")" : "",
+                         adviser->absent ? ": which part of the communication is waiting for them is not known" : "");
+    gt_buffer_release(&numbers);
+}
+
 /* Findings rest on GPUs' work: where there is none, a report without findings says nothing good. */
 static void write_limits(const struct job *job, const struct gt_adviser *adviser, struct gt_buffer *out)
 {
@@ -598,11 +615,7 @@ static void write_limits(const struct job *job, const struct gt_adviser *adviser
                          example);
     if (job->ranks && !steps)
         gt_buffer_printf(out, "%sno steps: ranks are compared by their whole time", out->length ? "; " : "");
-    if (adviser->absent && job->all_ranks > 1)
-        gt_buffer_printf(out,
-                         "%s%zu of %zu ranks have no trace here: which part of the communication is waiting for them "
-                         "is not known",
-                         out->length ? "; " : "", adviser->absent, adviser->absent_of);
+    write_absent(job, adviser, out);
     if (is_profile(job)) {
         if (!tells_time(job->input->trace))
             gt_buffer_text(out, "a profile of memory: profile functions and profile allocations tell who holds it");
@@ -674,6 +687,6 @@ const struct gt_analysis gt_analysis_overview = {
     .joins = true,
     .compares = true,
     .of_calls = true,
-    .of_selected = true,
+    .of_all = true,
     .build = build,
 };

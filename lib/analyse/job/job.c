@@ -259,21 +259,12 @@ size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
         if (gt_job_member_number(job, i) >= count)
             count = gt_job_member_number(job, i) + 1;
     bool *is_there = calloc((size_t)count + 1, 1);
-    size_t missing = 0, begin = out->length;
     if (!is_there)
         return 0;
     for (size_t i = 0; i < job->members; i++)
         if (gt_job_member_number(job, i) >= 0)
             is_there[gt_job_member_number(job, i)] = true;
-    for (int i = 0; i < count; i++) {
-        int first = i;
-        while (i < count && !is_there[i])
-            i++;
-        if (i == first)
-            continue;
-        gt_buffer_printf(out, i - first > 1 ? "%s%d-%d" : "%s%d", out->length > begin ? ", " : "", first, i - 1);
-        missing += (size_t)(i - first);
-    }
+    size_t missing = gt_buffer_absent(out, is_there, (size_t)count);
     free(is_there);
     return missing;
 }

@@ -239,8 +239,9 @@ static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struc
 /* In these calls of MPI each rank waits for all others: whose is the shortest came last. */
 static bool is_meeting(const char *name)
 {
-    static const char *const names[] = {"Barrier",   "Allreduce", "Allgather",      "Allgatherv",           "Alltoall",
-                                        "Alltoallv", "Alltoallw", "Reduce_scatter", "Reduce_scatter_block", "Win_fence"};
+    static const char *const names[] = {
+        "Barrier",   "Allreduce", "Allgather",      "Allgatherv",           "Alltoall",
+        "Alltoallv", "Alltoallw", "Reduce_scatter", "Reduce_scatter_block", "Win_fence"};
     bool is_any = false;
     for (size_t i = 0; i < sizeof names / sizeof *names && !is_any && !strncmp(name, "MPI_", 4); i++)
         is_any = strcmp(name + 4, names[i]) == 0;
@@ -314,7 +315,8 @@ static int begin_steps(struct step_ranks *ret, struct gt_node *root, struct stra
     } words[STEP_TABLES] = {{"slowest", "The slowest rank of each step", "Times slowest"},
                             {"last", "The rank that came last, for which the others waited", "Times last"}};
     size_t ranks = stragglers->job->all_members + 1;
-    *ret = (struct step_ranks){.stragglers = stragglers, .table = gt_report_table(root, words[which].key, words[which].title)};
+    *ret = (struct step_ranks){.stragglers = stragglers,
+                               .table = gt_report_table(root, words[which].key, words[which].title)};
     gt_table_flags(ret->table, GT_BRIEF | GT_FEWER_COLUMNS);
     gt_table_column(ret->table, "name", "Block", GT_CELL_TEXT, NULL);
     gt_job_rank_columns(ret->table);

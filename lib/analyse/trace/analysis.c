@@ -571,6 +571,8 @@ static const struct {
 int gt_analysis_refuses(const char *name, const char *option)
 {
     const struct gt_analysis *analysis = gt_analysis_find(name, NULL);
+    if (analysis && strcmp(option, "select") == 0)
+        return analysis->of_all;
     for (size_t i = 0; analysis && i < OPTIONS; i++)
         if (strcmp(checks[i].name, option) == 0)
             return !(analysis->takes & checks[i].bit);
@@ -612,6 +614,18 @@ static int check_options(const struct gt_analysis *analysis, const struct gt_pro
     return 0;
 }
 
+/* What is not selected would look like idle time, or a rank that is late for no reason. */
+static int check_selection(const struct gt_analysis *analysis, const struct gt_trace_options *reading,
+                           struct gt_error *error)
+{
+    if (!analysis->of_all || !reading->select)
+        return 0;
+    return gt_error_set(error, EINVAL,
+                        "profile %s does not take 'select': it judges all that ran; profile kernels, operators, api "
+                        "and functions list the names that are selected",
+                        analysis->name);
+}
+
 static void tell_selected(const struct gt_analysis *analysis, const struct gt_trace_options *reading,
                           struct gt_node *root)
 {
@@ -640,6 +654,8 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
                                                                     : options; /* phases of dumps have no events */
     struct gt_error nothing = {0};
     int status = check_options(analysis, options, error);
+    if (status >= 0)
+        status = check_selection(analysis, reading, error);
     if (status >= 0)
         status = load(&trace, paths, analysis->inputs > 1 ? 1 : count, analysis, reading, has_by, error);
     if (status >= 0 && analysis->inputs > 1)

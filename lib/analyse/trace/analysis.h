@@ -66,6 +66,7 @@ struct gt_analysis {
     bool of_calls;                   /* at both, of tools that record nothing but calls of Python functions */
     bool joins;                      /* it joins events with others, which need not be selected */
     bool of_selected;                /* its shares and spans are of what is selected alone */
+    bool of_all;                     /* it judges all that ran: no part of it can be selected by name */
     bool compares;                   /* it compares nodes with one another, also those that are not shown */
     int (*build)(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error);
 };

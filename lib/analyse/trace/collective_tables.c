@@ -209,6 +209,7 @@ const struct gt_analysis gt_analysis_collectives = {
         "collectives matched over ranks: who comes last, how long others wait, transfer apart from waiting, bandwidth",
     .arguments = arguments,
     .joins = true,
+    .of_all = true,
     .compares = true,
     .takes = GT_TAKES_TOP,
     .build = build,

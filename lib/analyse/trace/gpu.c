@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyse/trace/dataloader.h"
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
 
 /* ---- the work of GPUs as spans ---- */
@@ -88,12 +89,16 @@ int gt_gpu_pieces(const struct gt_analysis_input *input, const struct gt_spans *
         edge[2 * (i - from) + 1] = (struct edge){span->end, (int8_t)span->key[GT_GPU_USE], -1, recording};
     }
     qsort(edge, count, sizeof *edge, compare_edges);
+    struct gt_step_hull hull = gt_step_hull(input, from < to ? spans->span[from].key[GT_GPU_NODE] : GT_TRACE_NONE);
     for (size_t i = 0; i < count; i++) {
+        int64_t start = i ? edge[i - 1].time : 0, end = edge[i].time;
         unsigned set = 0;
         for (int usage = 0; usage < GT_USES; usage++)
             set |= running[usage] ? 1u << usage : 0;
-        if (i && edge[i].time > edge[i - 1].time && (set || edge[i].recording == edge[i - 1].recording))
-            take(context, set, edge[i - 1].time, edge[i].time);
+        if (i && !set)
+            gt_step_hull_cut(&hull, &start, &end);
+        if (i && end > start && (set || edge[i].recording == edge[i - 1].recording))
+            take(context, set, start, end);
         running[edge[i].usage] +=
             (size_t)edge[i].change; /* of edges at one time an end may come first: it wraps, and back */
     }
@@ -321,6 +326,7 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
 {
     struct gt_idle_time time = {.span = &spans->span[from]};
     int64_t end = spans->span[from].end, pauses = 0;
+    struct gt_step_hull hull = gt_step_hull(input, time.span->key[GT_GPU_NODE]);
     size_t first = 0, last;
     while (first < loading->count && loading->span[first].key[0] != time.span->key[GT_GPU_NODE])
         first++;
@@ -331,10 +337,15 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
         if (next->start > end && is_apart) {
             pauses += next->start - end;
         } else if (next->start > end) {
-            struct gt_idle_gap gap = {time.span, end, next->start, cause(input, end, next->start, call[i]), call[i], 0};
+            struct gt_idle_gap gap = {.span = time.span, .from = end, .to = next->start, .call = call[i]};
+            pauses += gt_step_hull_cut(&hull, &gap.from, &gap.to);
+            end = next->end;
+            if (gap.to == gap.from)
+                continue;
+            gap.cause = cause(input, gap.from, gap.to, call[i]);
             if (gap.cause == GT_IDLE_HOST)
-                gap.loading = gt_spans_overlap(loading, first, last, end, next->start);
-            time.idle[gap.cause] += next->start - end;
+                gap.loading = gt_spans_overlap(loading, first, last, gap.from, gap.to);
+            time.idle[gap.cause] += gap.to - gap.from;
             time.loading += gap.loading;
             time.gaps++;
             if (visitor->gap)

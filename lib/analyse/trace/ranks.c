@@ -168,6 +168,22 @@ int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures 
     return 0;
 }
 
+size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *out, size_t *of)
+{
+    const struct gt_trace *trace = input->trace;
+    int32_t world = 0;
+    for (size_t i = 0; i < trace->file_count; i++)
+        world = trace->file[i].world > world ? trace->file[i].world : world;
+    bool *is_there = calloc((size_t)world + 1, 1);
+    for (size_t i = 0; is_there && i < trace->file_count; i++)
+        if (trace->file[i].rank >= 0 && trace->file[i].rank < world)
+            is_there[trace->file[i].rank] = true;
+    size_t absent = is_there ? gt_buffer_absent(out, is_there, (size_t)world) : 0;
+    free(is_there);
+    *of = (size_t)world;
+    return absent;
+}
+
 /* ---- compared ---- */
 
 static double median_of(double *value, size_t count)

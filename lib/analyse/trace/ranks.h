@@ -3,6 +3,7 @@
 #define GT_ANALYSE_TRACE_RANKS_H
 
 #include "analyse/trace/lists.h"
+#include "base/buffer.h"
 
 /* A rank is compared by one of these. */
 enum gt_rank_figure {
@@ -30,6 +31,9 @@ struct gt_rank_figures {
 
 /* Finds all ranks that have events or steps, by place. Returns 0 or -ENOMEM; the caller frees them. */
 int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures **ret, size_t *ret_count);
+/* Appends the numbers of the ranks that a job has and of which there is no trace, "3, 5-7"; returns how many, of how many. 0: none, or
+ * no trace tells how many ranks there are. */
+size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *out, size_t *of);
 /* Returns a length as it is, and a time as a share of the rank's own: traces of different length are compared by these. */
 double gt_rank_compared(const struct gt_rank_figures *rank, enum gt_rank_figure figure);
 /* Returns the median of these over all ranks but `except`; NaN where none has it. */

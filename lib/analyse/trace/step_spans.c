@@ -31,6 +31,38 @@ int gt_step_spans(const struct gt_analysis_input *input, struct gt_spans *spans)
     return status;
 }
 
+struct gt_step_hull gt_step_hull(const struct gt_analysis_input *input, uint32_t node)
+{
+    const struct gt_trace *trace = input->trace;
+    struct gt_step_hull hull = {INT64_MAX, INT64_MIN, 0};
+    bool whole = has_whole_steps(trace);
+    for (size_t i = 0; i < trace->step_count; i++) {
+        const struct gt_trace_step *step = &trace->step[i];
+        if (step->step < 0 || (whole && !gt_steps_is_whole(trace, step)) ||
+            gt_analysis_place(input, step->node) != node)
+            continue;
+        hull.first = step->start < hull.first ? step->start : hull.first;
+        hull.last = step->end > hull.last ? step->end : hull.last;
+        hull.longest = step->end - step->start > hull.longest ? step->end - step->start : hull.longest;
+    }
+    return hull;
+}
+
+int64_t gt_step_hull_cut(const struct gt_step_hull *hull, int64_t *from, int64_t *to)
+{
+    int64_t length = *to - *from;
+    if (hull->longest <= 0)
+        return 0;
+    if (*from < hull->first) {
+        int64_t end = *to < hull->first ? *to : hull->first;
+        *from = end - *from > hull->longest ? end : *from;
+    } else if (*to > hull->last) {
+        int64_t start = *from > hull->last ? *from : hull->last;
+        *to = *to - start > hull->longest ? start : *to;
+    }
+    return length - (*to - *from);
+}
+
 static bool is_comparable(const struct gt_analysis_input *input, uint32_t node)
 {
     for (size_t i = 0; i < input->trace->file_count; i++)

@@ -318,6 +318,7 @@ const struct gt_analysis gt_analysis_stragglers = {
     .help = "which rank is the slowest in how many steps, comes last to collectives, and how much others wait for it",
     .arguments = collective_arguments,
     .joins = true,
+    .of_all = true,
     .compares = true,
     .takes = GT_TAKES_PHASES | GT_TAKES_TOP,
     .build = build_stragglers,
