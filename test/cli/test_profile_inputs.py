@@ -75,6 +75,7 @@ def test_no_other_trace_is_written_over(cli, refused, job, traces, tmp_path, wor
     with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
         archive.writestr("rank1.json", text)
     kept["archive.json"] = (tmp_path / "archive.zip").read_bytes()
+    kept |= {"events.arrow": b"ARROW1\0\0" + bytes(50), "events.sqlite": b"SQLite format 3\0" + bytes(90)}
     for name, data in kept.items():
         (tmp_path / name).write_bytes(data)
         sentence = refused(2, "is a trace or profile: give the report another name", *words, "-o", name, "-f", "json", *source)

@@ -202,3 +202,17 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
         gt_report_free(made);
     return status;
 }
+
+bool gt_export_is_at(const char *path)
+{
+    static const char *const begins[] = {"SQLite format 3", "ARROW1"};
+    char head[16] = "";
+    bool is_export = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && read(fd, head, sizeof head - 1) > 0)
+        for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+            is_export |= strncmp(head, begins[i], strlen(begins[i])) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_export;
+}
