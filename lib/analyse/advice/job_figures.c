@@ -566,13 +566,6 @@ static void add_skew(struct arrivals *arrivals)
         gt_series_point(series, line, (double)i, most[i] / unit.ns);
 }
 
-static void tell_no_skew(const struct arrivals *arrivals)
-{
-    char text[80];
-    snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals->all.count);
-    gt_node_flags(gt_report_text(arrivals->job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
-}
-
 /* How long it came behind the one before it, each in its column of time. */
 static void measure_last(const struct arrivals *arrivals, double (*kept)[COLUMNS])
 {
@@ -642,10 +635,13 @@ static int add_collectives(struct job *job)
     int status = gt_collectives_find(job->input, GT_ADVICE_COLLECTIVES, &arrivals.all);
     find_bounds(&arrivals);
     if (status >= 0 && arrivals.all.count > 1 && arrivals.first < arrivals.last) {
-        if (arrivals.most > 0)
+        if (arrivals.most > 0) {
             add_skew(&arrivals);
-        else
-            tell_no_skew(&arrivals);
+        } else {
+            char text[80];
+            snprintf(text, sizeof text, "none: all ranks come to each of %zu collectives at once", arrivals.all.count);
+            gt_node_flags(gt_report_text(job->root, GT_JOB_SKEW, "Skew of collectives", text), GT_ONLY_PEOPLE);
+        }
         status = add_last(&arrivals);
     }
     gt_collectives_release(&arrivals.all);
