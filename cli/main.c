@@ -87,11 +87,14 @@ static int data_check(const struct options *options, const struct command *comma
     bool may_overwrite = option_applies(&option_table[OPTION_NUMBER_overwrite], command);
     if (!path || strcmp(path, "-") == 0 || (may_overwrite && options->overwrite))
         return 0;
-    bool is_recording = gt_recording_is_at(path);
-    if (!is_recording && !gt_profile_is_at(path))
+    const char *kind = gt_recording_is_at(path) ? "recording"
+                       : gt_profile_is_at(path) ? "trace or profile"
+                       : gt_tables_are_at(path) ? "database or table of events"
+                                                : NULL;
+    if (!kind)
         return 0;
-    return say_usage("--output: '%s' is a %s: give the report another name%s", path,
-                     is_recording ? "recording" : "trace or profile", may_overwrite ? ", or --overwrite" : "");
+    return say_usage("--output: '%s' is a %s: give the report another name%s", path, kind,
+                     may_overwrite ? ", or --overwrite" : "");
 }
 
 static int inputs_check(const struct options *options, const struct command *command, int count, char *const *operands)

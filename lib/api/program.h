@@ -62,8 +62,10 @@ int gt_folder_blocks(const char *folder, const struct gt_folder_options *options
                      struct gt_error *error);
 /* Tell whether a file holds a recording or code blocks: 1 or 0, which a file that is not there gets. */
 int gt_recording_is_at(const char *path);
-/* Tell whether a file holds a trace or profile, as profile would read it, or tables exported of one: 1 or 0. */
+/* Tell whether a file holds a trace or profile, as profile would read it: 1 or 0. */
 int gt_profile_is_at(const char *path);
+/* Tell whether a file is an Arrow file or a database of SQLite, as timeline export makes them: 1 or 0. */
+int gt_tables_are_at(const char *path);
 /* Add a line to the summary of a report of a run, in words. 1: it has one; 0: the report has no summary. */
 int gt_report_note(struct gt_report *report, const char *title, const char *text);
 /* Keep one table at the top of a report, by its key, or where `name` is NULL the one that stands for it, or the first; unless it is to be

@@ -85,7 +85,12 @@ int gt_profile_spare_inputs(const char *output, const char *const *paths, size_t
 
 int gt_profile_is_at(const char *path)
 {
-    return gt_trace_is_at(path) || gt_export_is_at(path);
+    return gt_trace_is_at(path);
+}
+
+int gt_tables_are_at(const char *path)
+{
+    return gt_export_is_at(path);
 }
 
 /* ---- timelines ---- */

@@ -75,7 +75,6 @@ def test_no_other_trace_is_written_over(cli, refused, job, traces, tmp_path, wor
     with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
         archive.writestr("rank1.json", text)
     kept["archive.json"] = (tmp_path / "archive.zip").read_bytes()
-    kept |= {"events.arrow": b"ARROW1\0\0" + bytes(50), "events.sqlite": b"SQLite format 3\0" + bytes(90)}
     for name, data in kept.items():
         (tmp_path / name).write_bytes(data)
         sentence = refused(2, "is a trace or profile: give the report another name", *words, "-o", name, "-f", "json", *source)
@@ -84,6 +83,16 @@ def test_no_other_trace_is_written_over(cli, refused, job, traces, tmp_path, wor
         for _ in range(2):
             form = [] if suffix != "txt" else ["-f", "text"]
             assert cli(*words, "-o", f"again.{suffix}", *form, *source).returncode == 0
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "sqlite"])
+def test_no_exported_table_is_written_over(cli, refused, job, tmp_path, suffix):
+    path = tmp_path / f"events.{suffix}"
+    assert cli("timeline", "export", job, "-o", path).returncode == 0
+    before = path.read_bytes()
+    refused(2, "is a database or table of events: give the report another name", "profile", "kernels", job, "-f", "json", "-o", path)
+    assert path.read_bytes() == before
+    assert cli("timeline", "export", job, "-o", path, "--overwrite").returncode == 0
 
 
 def test_a_file_that_cannot_be_read_is_told(cli, report, job):

@@ -469,6 +469,26 @@ static void who_communicates_least_is_named_where_collectives_do_not_match(void 
     gt_report_free(report);
 }
 
+static void a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    for (int rank = 0; rank < 2; rank++)
+        for (int i = 0; i < 4; i++) {
+            const char *node = rank ? "rank 1" : "rank 0";
+            uint64_t id = (uint64_t)(10 * rank + i + 1);
+            add(trace, node, "cuda_runtime", "cudaLaunchKernel", 100 * i, 2, id);
+            add(trace, node, "kernel", "gemm", 100 * i + 3, 40, id);
+            add(trace, node, "kernel", "ncclDevKernel_SendRecv", 100 * i + 43, 7, 0);
+            add(trace, node, "cuda_runtime", "cudaDeviceSynchronize", 100 * i + 3, 95, id + 100);
+        }
+    struct gt_report *report = advise(trace);
+    assert_says(report, "until the next launch: more and smaller micro-batches, if it is the pipeline", 159,
+                "api, idle");
+    assert_int_equal(row_of(report, ".item()"), SIZE_MAX);
+    gt_report_free(report);
+}
+
 /* Stages of a pipeline hand their work on; the second computes 40 us of each 50, the others 20. How long each waits in sends and
  * receives tells its place. */
 static void the_slowest_stage_of_a_pipeline_is_named(void **state)
@@ -607,6 +627,7 @@ int main(void)
         cmocka_unit_test(who_comes_last_to_collectives_is_named),
         cmocka_unit_test(who_communicates_least_is_named_where_collectives_do_not_match),
         cmocka_unit_test(the_slowest_stage_of_a_pipeline_is_named),
+        cmocka_unit_test(a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations),
         cmocka_unit_test(samples_are_judged),
         cmocka_unit_test(time_after_synchronizations_is_told_once),
         cmocka_unit_test(time_after_synchronizations_is_no_second_loss_of_the_host),

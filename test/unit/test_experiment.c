@@ -83,7 +83,7 @@ static void joules_are_what_the_counters_say(void **state)
     }
     assert_int_equal(gt_tracker_finish(tracker, &error), 0);
     gt_tracker_close(tracker);
-    assert_int_equal(gt_recording_open(&recording, "out/", &error), -EINVAL); /* no samples */
+    assert_int_equal(gt_recording_open(&recording, folder, &error), -EINVAL); /* no samples */
     error = (struct gt_error){0};
     assert_int_equal(gt_experiment_open(&experiment, folder, &error), 0);
     assert_close(total(experiment, "intel_power"), 2 * 15, 1e-6);

@@ -153,9 +153,11 @@ static void judge_device(struct gt_adviser *adviser, const struct waiting *waiti
         gt_buffer_printf(&most, ", apart from %s", gt_advice_apart(adviser));
     bool is_told = gt_advise(
         adviser, gt_gain_of_gpu(adviser, idle, first), "api, idle",
-        "%s: %s%s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: fewer of them (.item(), .cpu(), print of a tensor), or later",
+        "%s: %s%s: the host waited for it to finish %s (synchronization), and it then stood still %.0f %% of the time until the next launch%s: %s",
         gt_analysis_text(adviser->input, first->key[0]), gt_advice_gpu(device), device, GT_TIMES(drained.count),
-        gt_percent(idle, whole), most.data ? most.data : "");
+        gt_percent(idle, whole), most.data ? most.data : "",
+        adviser->is_pipeline ? "more and smaller micro-batches, if it is the pipeline that fills and drains"
+                             : "fewer of them (.item(), .cpu(), print of a tensor), or later");
     gt_advice_is(adviser, is_told, (struct gt_loss){GT_LOSS_HOST, GT_LOSS_OF_DEVICE, first->key[0]});
     if (is_told)
         adviser->status = gt_spans_add(

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyse/export/flame.h"
@@ -205,14 +206,17 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
 
 bool gt_export_is_at(const char *path)
 {
-    static const char *const begins[] = {"SQLite format 3", "ARROW1"};
-    char head[16] = "";
-    bool is_export = false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && read(fd, head, sizeof head - 1) > 0)
-        for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-            is_export |= strncmp(head, begins[i], strlen(begins[i])) == 0;
-    if (fd >= 0)
-        close(fd);
-    return is_export;
+    static const char *const begins[] = {"ARROW1", "SQLite format 3"};
+    char text[16] = "";
+    struct stat about;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return false;
+    bool is_regular = fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+    ssize_t length = is_regular ? pread(file, text, sizeof text - 1, 0) : 0;
+    close(file);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins && length > 0; i++)
+        if (strncmp(text, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
 }

@@ -13,7 +13,7 @@ struct gt_export_options {
 /* Writes the file, and reports what went into it. -EINVAL: the suffix says nothing, or there is nothing to be written. */
 int gt_export(struct gt_report **ret, const char *const paths[], size_t count, const struct gt_export_options *options,
               struct gt_error *error);
-/* Is the file tables as they are exported? No report begins like these. */
+/* Returns true for a regular file that is an Arrow file or a database of SQLite, by what it begins with. */
 bool gt_export_is_at(const char *path);
 
 #endif
