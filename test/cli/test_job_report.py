@@ -613,3 +613,61 @@ def test_ranks_that_come_last_as_often_are_all_named(report, tmp_path):
         halves[0].write(tmp_path)
     row = next(row for row in report("collectives")["collectives"] if row["collective"] == "allreduce")
     assert (row["last"], row["last_percent"]) == ("rank 2, rank 3", 50)
+
+
+def grouped(folder, slow, data_groups):
+    """Five steps: ranks compute for 300 us (slow ones for 500), an allgather of ranks 0 and 1, and of 2 and 3, takes 40 us from the
+    last of them on, and then an allreduce of each data group takes 60 us."""
+    tensor_groups = [(0, 1), (2, 3)]
+    ranks = [Rank(rank, steps=range(1)) for rank in range(4)]
+    for own in ranks:
+        own.events.clear()
+    for step in range(5):
+        ready = {own.rank: step * 1000 + (500 if own.rank in slow else 300) for own in ranks}
+        for own in ranks:
+            own.add("user_annotation", f"ProfilerStep#{step}", 9, step * 1000, 1000)
+            own.kernel("gemm", 7, step * 1000, ready[own.rank] - step * 1000)
+        for groups, kind, length in ((tensor_groups, "AllGather", 40), (data_groups, "AllReduce_Sum_f32", 60)):
+            for group in groups:
+                end = max(ready[rank] for rank in group) + length
+                for rank in group:
+                    arguments = {"Collective name": "_allgather_base" if kind == "AllGather" else "allreduce", "dtype": "Float",
+                                 "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": len(group), "Seq": step,
+                                 "Process Group Name": f"{kind}{group}", "Process Group Ranks": str(list(group))}
+                    ranks[rank].kernel(f"ncclDevKernel_{kind}_RING_LL", 20, ready[rank], end - ready[rank], **arguments)
+                    ready[rank] = end
+    for own in ranks:
+        own.write(folder)
+
+
+def costs(found, matter):
+    return [(row["advice"].split(" make")[0], row["could_win_us"]) for row in found("advice")["advice"] if matter in row["advice"]]
+
+
+@pytest.mark.parametrize("data_groups", [[(0, 1, 2, 3)], [(0, 2), (1, 3)]])
+def test_a_rank_that_another_held_is_not_to_blame(report, tmp_path, data_groups):
+    """Rank 1 holds rank 0 in the allgather, and so ranks 2 and 3 in the allreduce: 200 us a step, once."""
+    grouped(tmp_path, {1}, data_groups)
+    assert costs(report, "the others wait") == [("rank 1", 5 * 200)]
+    assert {cost for _, cost in costs(report, "in communication")} == {5 * (40 + 60)}
+    assert not costs(report, "none of which stands out")
+
+
+def test_ranks_that_are_slow_alike_are_told_together(report, tmp_path):
+    for rank in range(4):
+        Rank(rank, compute=600 if rank > 1 else 500).write(tmp_path)
+    sentence, = [row["advice"] for row in report()["findings"] if "the others wait" in row["advice"]]
+    assert sentence == ("rank 2 and rank 3 make the others wait 10.0 % of each step: they come last to 10 of 20 collectives, there on "
+                        "average 100 us behind the median of the others; of rank 2: its kernels are 20 % slower (on average 600 us, "
+                        "the others' 500 us)")
+    assert {cost for _, cost in costs(report, "in communication")} == {3900}
+
+
+def test_waiting_for_most_ranks_is_no_communication(report, tmp_path):
+    """No straggler: one rank is faster than the others, and waits for them."""
+    for rank in range(4):
+        Rank(rank, compute=600 if rank else 500).write(tmp_path)
+    assert not costs(report, "the others wait")
+    assert {cost for _, cost in costs(report, "in communication")} == {3900}
+    (who, cost), = costs(report, "none of which stands out")
+    assert who.startswith("rank 0: GPU 0 10 % of the time waiting in collectives") and cost == 1000

@@ -678,6 +678,7 @@ void gt_adviser_release(struct gt_adviser *adviser)
     free(adviser->advice);
     gt_spans_release(&adviser->drained);
     gt_spans_release(&adviser->awaited);
+    gt_spans_release(&adviser->uneven);
     free(adviser->blame);
     free(adviser->held);
     free(adviser->rank);

@@ -70,7 +70,8 @@ struct gt_adviser {
     size_t count, capacity;
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
     struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
-    struct gt_spans awaited; /* exposed communication that is told as waiting for late ranks: as above */
+    struct gt_spans awaited; /* exposed communication that is waiting for late ranks: as above */
+    struct gt_spans uneven;  /* of that, what no sentence about stragglers tells */
     bool is_pipeline;        /* ranks are stages of one, and share no collectives */
     struct gt_blame *blame;
     size_t blame_count, blame_capacity;
@@ -87,7 +88,7 @@ __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser,
 bool gt_advice_names_node(const char *matter);
 /* Says what loss the last sentence is of; `told` is what gt_advise returned for it. */
 void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
-/* Returns the time of a device in adviser->drained or adviser->awaited; 0: none. */
+/* Returns the time of a device in adviser->drained, adviser->awaited or adviser->uneven; 0: none. */
 double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device);
 /* Returns the ns of a loss of a node that are told of it as of a straggler. */
 double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind);

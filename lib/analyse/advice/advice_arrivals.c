@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyse/advice/advice.h"
+#include "analyse/advice/late_ranks.h"
 #include "analyse/trace/time_words.h"
 #include "analyse/trace/collectives.h"
 #include "analyse/trace/dataloader.h"
@@ -17,7 +18,9 @@
 #include "base/number.h"
 
 struct straggler {
-    double cost;       /* ns that others wait for it while they compute nothing */
+    double cost;   /* ns that others wait for it while they compute nothing */
+    double behind; /* ns that it comes behind the median of the others, in `last` collectives, to which it comes last */
+    size_t last;
     size_t steps, few; /* few: of these hold most of the cost */
     bool has_steps;    /* else they are collectives */
     bool is_steady, is_pooled, is_named;
@@ -30,8 +33,10 @@ struct job {
     size_t ranks;
     struct gt_spans
         compute; /* computing kernels, united; keys: node, device; of the host operators, without a device */
-    struct straggler *straggler; /* each rank of the collectives */
-    double whole;                /* ns from the first arrival to the last end */
+    struct gt_late_ranks late;
+    struct straggler
+        *straggler; /* each rank of the collectives; those that come last together have one, that of the first */
+    double whole;   /* ns from the first arrival to the last end */
 };
 
 /* What of a rank may make it late, and how it is told: as a ratio to the median of the others, or as shares of the time. */
@@ -268,9 +273,16 @@ struct late {
     double ns;
 };
 
+/* What a rank waits for others, which cost the median of it over all that do. */
+struct wait {
+    size_t blamed, waiter;
+    double ns;
+};
+
 struct lateness {
     struct late *late;
-    size_t count;
+    struct wait *wait;
+    size_t count, waits;
     struct gt_spans steps; /* by node and start */
 };
 
@@ -305,28 +317,74 @@ static size_t unit_of(const struct job *job, const struct gt_spans *steps, const
     return has_step ? low : steps->count + 1 + collective;
 }
 
-/* For whom the others wait, and how long in the median. */
-static int add_cost(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
+/* For whom the others wait. */
+static int add_waits(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
 {
     const struct gt_collective *collective = &job->collectives.collective[number];
-    const struct gt_rank_clock *latest = gt_collectives_rank(&job->collectives, collective->latest);
+    size_t blamed = job->late.blamed[number];
+    int status = 0;
+    gt_numbers_clear(waits);
+    for (size_t i = collective->from; i < collective->to && blamed != SIZE_MAX && status >= 0; i++) {
+        const struct gt_arrival *arrival = &job->collectives.arrival[i];
+        size_t rank = gt_late_rank_of(&job->collectives, arrival);
+        if (job->late.first[rank] == blamed)
+            continue;
+        lateness->wait[lateness->waits++] = (struct wait){blamed, rank, exposed_wait(job, collective, arrival)};
+        status = gt_numbers_add(waits, (double)(collective->last - arrival->start));
+    }
+    if (blamed != SIZE_MAX && job->late.root[number] == number && waits->count) {
+        job->straggler[blamed].last++;
+        job->straggler[blamed].behind += gt_numbers_percentile(waits, 50);
+    }
+    return status;
+}
+
+static int add_lateness(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
+{
+    const struct gt_collective *collective = &job->collectives.collective[number];
     int status = 0;
     size_t first = lateness->count;
     gt_numbers_clear(waits);
     for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
         const struct gt_arrival *arrival = &job->collectives.arrival[i];
-        size_t rank = (size_t)(gt_collectives_rank(&job->collectives, arrival->node) - job->collectives.rank);
-        double wait = latest ? exposed_wait(job, collective, arrival) : 0;
-        lateness->late[lateness->count++] = (struct late){rank, unit_of(job, &lateness->steps, arrival, number), wait};
+        double wait = gt_is_waited_in(collective) ? exposed_wait(job, collective, arrival) : 0;
+        lateness->late[lateness->count++] = (struct late){gt_late_rank_of(&job->collectives, arrival),
+                                                          unit_of(job, &lateness->steps, arrival, number), wait};
         status = gt_numbers_add(waits, wait);
     }
     gt_numbers_percentile(waits, 50); /* sorts them */
-    for (size_t i = first; i < lateness->count && status >= 0; i++) {
-        struct late *late = &lateness->late[i];
-        late->ns = gt_advice_median_of_others(waits, late->ns) - late->ns;
-        if (latest && job->collectives.rank + late->rank == latest)
-            job->straggler[late->rank].cost += late->ns;
+    for (size_t i = first; i < lateness->count && status >= 0; i++)
+        lateness->late[i].ns = gt_advice_median_of_others(waits, lateness->late[i].ns) - lateness->late[i].ns;
+    return status;
+}
+
+static int by_blamed(const void *a, const void *b)
+{
+    const struct wait *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->blamed, y->blamed), GT_ORDER(x->waiter, y->waiter));
+}
+
+/* A rank that two collectives hold for the same one waits for both together; others wait at the same time, not after it. */
+static int sum_waits(struct job *job, struct lateness *lateness)
+{
+    struct gt_numbers sums = {0};
+    int status = 0;
+    qsort(lateness->wait, lateness->waits, sizeof *lateness->wait, by_blamed);
+    for (size_t from = 0, to; from < lateness->waits && status >= 0; from = to) {
+        const struct wait *first = &lateness->wait[from];
+        gt_numbers_clear(&sums);
+        for (to = from; to < lateness->waits && lateness->wait[to].blamed == first->blamed && status >= 0;) {
+            double sum = 0;
+            size_t waiter = lateness->wait[to].waiter;
+            for (;
+                 to < lateness->waits && by_blamed(&lateness->wait[to], &(struct wait){first->blamed, waiter, 0}) == 0;
+                 to++)
+                sum += lateness->wait[to].ns;
+            status = gt_numbers_add(&sums, sum);
+        }
+        job->straggler[first->blamed].cost = gt_numbers_percentile(&sums, 50);
     }
+    gt_numbers_release(&sums);
     return status;
 }
 
@@ -385,17 +443,23 @@ static int find_costs(struct job *job)
 {
     const struct gt_collectives *all = &job->collectives;
     struct gt_numbers waits = {0};
-    struct lateness lateness = {.late = malloc((all->collective[all->count - 1].to + 1) * sizeof *lateness.late)};
+    size_t arrivals = all->collective[all->count - 1].to + 1;
+    struct lateness lateness = {.late = malloc(arrivals * sizeof *lateness.late),
+                                .wait = malloc(arrivals * sizeof *lateness.wait)};
     job->straggler = calloc(all->ranks + 1, sizeof *job->straggler);
-    int status = job->straggler && lateness.late ? find_compute(job) : -ENOMEM;
+    int status = job->straggler && lateness.late && lateness.wait ? find_compute(job) : -ENOMEM;
     status = status < 0 ? status : gt_step_spans(job->adviser->input, &lateness.steps);
     gt_spans_sort_by(&lateness.steps, by_start);
-    for (size_t i = 0; i < all->count && status >= 0; i++)
-        status = add_cost(job, &lateness, i, &waits);
+    for (size_t i = 0; i < all->count && status >= 0; i++) {
+        status = add_lateness(job, &lateness, i, &waits);
+        status = status < 0 ? status : add_waits(job, &lateness, i, &waits);
+    }
+    status = status < 0 ? status : sum_waits(job, &lateness);
     status = status < 0 ? status : judge_lateness(job, &lateness);
     gt_numbers_release(&waits);
     gt_spans_release(&lateness.steps);
     free(lateness.late);
+    free(lateness.wait);
     return status;
 }
 
@@ -420,39 +484,111 @@ static void put_blame(struct gt_adviser *adviser, const struct gt_blame *blame)
         adviser->status = -ENOMEM;
 }
 
-/* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
-static void judge_rank(struct job *job, const struct gt_rank_clock *rank, struct straggler *straggler)
+/* Of the ranks of the report; job->ranks: Horovod alone tells of it. */
+static size_t figures_of(const struct job *job, size_t rank)
 {
-    char cause[400] = "the trace does not tell why", when[120];
     size_t at = 0;
-    while (at < job->ranks && job->rank[at].node != rank->node)
+    while (at < job->ranks && job->rank[at].node != job->collectives.rank[rank].node)
         at++;
+    return at;
+}
+
+/* Ranks that Horovod alone tells of have no figures of their own, those without GPUs none but of their steps. */
+static bool find_cause(struct job *job, size_t rank, double whole, bool is_steady, char *text, size_t size,
+                       struct gt_blame *blame)
+{
+    size_t at = figures_of(job, rank);
+    *blame = (struct gt_blame){{GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, job->collectives.rank[rank].node}, 0};
+    if (at == job->ranks || (!job->rank[at].has_gpu && !is_steady))
+        return false;
+    return job->rank[at].has_gpu ? write_cause(job, at, text, size, blame)
+                                 : write_host_cause(job, at, whole, text, size, blame);
+}
+
+/* "rank 2 makes", "rank 2, rank 3, rank 4 and 5 others make"; returns how many they are. */
+static size_t write_late(const struct job *job, size_t first, bool is_rank, struct gt_buffer *out)
+{
+    enum { SHOWN = 3 };
+    size_t count = 0, written = 0;
+    for (size_t i = first; i < job->collectives.ranks; i++)
+        count += job->late.first[i] == first;
+    for (size_t i = first; i < job->collectives.ranks && written < SHOWN; i++) {
+        if (job->late.first[i] != first)
+            continue;
+        gt_buffer_printf(out, "%s%s%s",
+                         !written               ? ""
+                         : written + 1 == count ? " and "
+                                                : ", ",
+                         is_rank ? "" : "rank ", gt_analysis_text(job->adviser->input, job->collectives.rank[i].node));
+        written++;
+    }
+    if (count > SHOWN)
+        gt_buffer_printf(out, " and %zu other%s", count - SHOWN, count > SHOWN + 1 ? "s" : "");
+    gt_buffer_text(out, count > 1 ? " make" : " makes");
+    return count;
+}
+
+/* Each of those that are late together is late for a reason of its own, though mostly the same. */
+static void put_blames(struct job *job, size_t first, double whole)
+{
+    char text[400];
+    struct gt_blame blame;
+    for (size_t i = first; i < job->collectives.ranks; i++)
+        if (job->late.first[i] == first) {
+            find_cause(job, i, whole, job->straggler[first].is_steady, text, sizeof text, &blame);
+            put_blame(job->adviser, &blame);
+        }
+}
+
+/* The table of collectives counts those to which it comes last alone; the sentence is of as many. */
+static void tell(struct job *job, size_t first, double whole, bool has_steps, const char *cause, struct gt_loss loss)
+{
+    struct straggler *straggler = &job->straggler[first];
+    const struct gt_rank_clock *rank = &job->collectives.rank[first];
+    char when[120];
+    size_t at = figures_of(job, first), last = straggler->last;
+    bool is_rank = at < job->ranks;
+    double cost = straggler->cost, behind = straggler->behind;
+    struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost) : gt_gain_of(cost, whole);
+    struct gt_buffer ranks = {0};
+    size_t count = write_late(job, first, is_rank, &ranks);
+    if (count == 1 && rank->latest) {
+        last = rank->latest;
+        behind = rank->kept_waiting;
+    }
+    bool told = ranks.data &&
+                gt_advise(job->adviser, gain, "collectives, stragglers",
+                          "%s the others wait %.1f %% of %s: %s last to %zu of %zu collectives, there on average %s "
+                          "behind the median of the others; %s%s%s%s",
+                          ranks.data, gt_gain_of(cost, whole).percent,
+                          write_when(straggler, has_steps, when, sizeof when), count > 1 ? "they come" : "it comes",
+                          last, rank->collectives, GT_TIME_WORDS(behind / (double)last), count > 1 ? "of " : "",
+                          count > 1 ? gt_analysis_text(job->adviser->input, rank->node) : "", count > 1 ? ": " : "",
+                          cause);
+    gt_advice_is(job->adviser, told, loss);
+    straggler->is_named = told;
+    if (told)
+        put_blames(job, first, whole);
+    gt_buffer_release(&ranks);
+}
+
+static void judge_rank(struct job *job, size_t number)
+{
+    struct straggler *straggler = &job->straggler[number];
+    char cause[400] = "the trace does not tell why";
+    size_t at = figures_of(job, number);
     bool is_rank = at < job->ranks, is_known = is_rank && job->rank[at].has_gpu;
-    if (!rank->latest)
+    if (!straggler->last)
         return;
     bool has_steps = is_rank && job->rank[at].steps;
     double whole = has_steps ? job->rank[at].step_total : is_known ? job->rank[at].whole : job->whole;
-    double cost = straggler->cost;
-    struct gt_gain gain = is_rank ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost) : gt_gain_of(cost, whole);
-    struct gt_blame blame = {{GT_LOSS_OTHER, GT_LOSS_OF_STRAGGLER, rank->node}, 0};
-    bool is_told = is_known && write_cause(job, at, cause, sizeof cause, &blame);
-    if (is_rank && !is_known && straggler->is_steady)
-        is_told = write_host_cause(job, at, whole, cause, sizeof cause, &blame);
-    straggler->is_pooled = !straggler->is_steady && !is_told;
-    if (straggler->is_pooled)
-        return;
-    const char *name = gt_analysis_text(job->adviser->input, rank->node);
-    bool told = gt_advise(
-        job->adviser, gain, "collectives, stragglers",
-        "%s%s makes the others wait %.1f %% of %s: it comes last to %zu of %zu collectives, there on average %s "
-        "behind the median of the others; %s",
-        is_rank ? "" : "rank ", name, gt_gain_of(cost, whole).percent,
-        write_when(straggler, has_steps, when, sizeof when), rank->latest, rank->collectives,
-        GT_TIME_WORDS(rank->kept_waiting / (double)rank->latest), cause);
-    gt_advice_is(job->adviser, told, blame.loss);
-    straggler->is_named = told;
-    if (told)
-        put_blame(job->adviser, &blame);
+    struct gt_blame blame;
+    bool is_told = find_cause(job, number, whole, straggler->is_steady, cause, sizeof cause, &blame);
+    if (straggler->is_steady || is_told)
+        tell(job, number, whole, has_steps, cause, blame.loss);
+    else
+        for (size_t i = number; i < job->collectives.ranks; i++)
+            job->straggler[i].is_pooled |= job->late.first[i] == number;
 }
 
 /* Ranks that are late in a few steps, for no reason that the trace tells, are one matter. */
@@ -489,14 +625,15 @@ static void judge_pool(struct job *job)
 
 /* ---- what of the communication is waiting for those who are named ---- */
 
-static int list_waits(const struct job *job, struct gt_spans *waits)
+static int list_waits(const struct job *job, bool is_named_too, struct gt_spans *waits)
 {
     const int64_t *begins = job->adviser->input->trace->events.start;
     int status = 0;
     for (size_t i = 0; i < job->collectives.count; i++) {
         const struct gt_collective *collective = &job->collectives.collective[i];
-        const struct gt_rank_clock *latest = gt_collectives_rank(&job->collectives, collective->latest);
-        if (!latest || !job->straggler[latest - job->collectives.rank].is_named)
+        size_t blamed = job->late.blamed[i];
+        bool is_named = blamed != SIZE_MAX && job->straggler[blamed].is_named;
+        if (!gt_is_waited_in(collective) || (is_named && !is_named_too))
             continue;
         for (size_t j = collective->from; j < collective->to && status >= 0; j++) {
             const struct gt_arrival *arrival = &job->collectives.arrival[j];
@@ -510,10 +647,10 @@ static int list_waits(const struct job *job, struct gt_spans *waits)
     return status;
 }
 
-static int find_awaited(const struct job *job)
+static int find_awaited(const struct job *job, bool is_named_too, struct gt_spans *awaited)
 {
-    struct gt_spans waits = {0}, *awaited = &job->adviser->awaited;
-    int status = list_waits(job, &waits);
+    struct gt_spans waits = {0};
+    int status = list_waits(job, is_named_too, &waits);
     gt_spans_sort(&waits);
     gt_spans_unite(&waits, 2);
     for (size_t from = 0, to; from < waits.count && status >= 0; from = to) {
@@ -546,20 +683,25 @@ bool gt_advise_arrivals(struct gt_adviser *adviser, bool *any_in_common)
     int status = gt_collectives_find(adviser->input, GT_ADVICE_COLLECTIVES, &job.collectives);
     adviser->absent = gt_collectives_absent(&job.collectives, &adviser->absent_of);
     bool any = false;
-    for (size_t i = 0; i < job.collectives.ranks; i++)
-        any |= job.collectives.rank[i].latest > 0;
+    for (size_t i = 0; i < job.collectives.count; i++)
+        any |= gt_is_waited_in(&job.collectives.collective[i]);
+    if (status >= 0 && any)
+        status = gt_late_ranks_find(&job.collectives, &job.late);
     if (status >= 0 && any)
         status = find_costs(&job);
     adviser->status = status;
     *any_in_common = job.collectives.count > 0;
     job.whole = time_of(&job.collectives);
     for (size_t i = 0; i < job.collectives.ranks && any && status >= 0; i++)
-        judge_rank(&job, &job.collectives.rank[i], &job.straggler[i]);
+        judge_rank(&job, i);
     if (any && adviser->status >= 0)
         judge_pool(&job);
     if (any && adviser->status >= 0)
-        adviser->status = find_awaited(&job);
+        adviser->status = find_awaited(&job, true, &adviser->awaited);
+    if (any && adviser->status >= 0)
+        adviser->status = find_awaited(&job, false, &adviser->uneven);
     free(job.straggler);
+    gt_late_ranks_release(&job.late);
     gt_spans_release(&job.compute);
     gt_collectives_release(&job.collectives);
     return any;

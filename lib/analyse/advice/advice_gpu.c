@@ -92,6 +92,18 @@ void gt_advise_idle(struct gt_adviser *adviser)
     gt_host_waits_release(&rule.waits);
 }
 
+/* Waiting for ranks that are not told as stragglers is no communication either. */
+static void judge_uneven(struct gt_adviser *adviser, const struct gt_keyed_span *device, double whole)
+{
+    double uneven = gt_advice_told(&adviser->uneven, device);
+    gt_advise(
+        adviser, gt_gain_of_gpu(adviser, uneven, device), "collectives",
+        "%s: %s%s %.0f %% of the time waiting in collectives for ranks that come later, none of which stands out: work that is shared out more evenly (lengths of samples, sizes of batches)",
+        gt_analysis_text(adviser->input, device->key[GT_GPU_NODE]),
+        gt_advice_gpu(gt_gpu_device(adviser->input, device)), gt_gpu_device(adviser->input, device),
+        gt_percent(uneven, whole));
+}
+
 void gt_advise_uses(struct gt_adviser *adviser)
 {
     enum { COMMUNICATION = 1 << GT_USE_COMMUNICATION, MEMORY = 1 << GT_USE_MEMORY };
@@ -127,6 +139,7 @@ void gt_advise_uses(struct gt_adviser *adviser)
                       node, gt_advice_gpu(device), device, gt_percent(shown, whole),
                       awaited > 0 ? ", apart from waiting for late ranks" : "", exposed);
         gt_advice_is(adviser, is_told, loss);
+        judge_uneven(adviser, &spans.span[from], whole);
         is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, memory, &spans.span[from]), "breakdown, kernels",
                             "%s: %s%s %.0f %% of the time doing nothing but copying and filling memory: %s", node,
                             gt_advice_gpu(device), device, gt_percent(memory, whole),

@@ -538,6 +538,7 @@ static void read_arrivals(struct gt_collectives *all, struct gt_collective *coll
             collective->next = arrival->start;
         }
     }
+    collective->error = error;
     double ahead = (double)(collective->last - collective->next);
     collective->latest = ahead > error ? latest : GT_TRACE_NONE;
 }

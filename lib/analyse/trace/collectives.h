@@ -41,6 +41,7 @@ struct gt_collective {
     double bytes;              /* of the greater of what goes in and comes out; NaN not told */
     int64_t first, last, next; /* first and last arrival, and the one before the last */
     int64_t end;               /* median of the ends */
+    double error;              /* of the clocks of its ranks */
     uint32_t latest;           /* who came last, a place; GT_TRACE_NONE: the clocks do not tell it */
 };
 

@@ -1,0 +1,216 @@
+#include "analyse/advice/late_ranks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+
+struct call {
+    size_t rank, arrival, collective;
+    int64_t start;
+};
+
+/* The ranks with which one comes last are counted by the first of them: is one the first of more than half? */
+struct vote {
+    size_t first, lead, agreed, count;
+};
+
+struct search {
+    const struct gt_collectives *all;
+    struct gt_late_ranks *late;
+    struct call *call; /* of each arrival, by rank and time */
+    size_t *before;    /* of each arrival: the call before it of the same rank; SIZE_MAX: none */
+    bool *is_late;     /* each arrival: with the last, and not held */
+    struct vote *vote; /* of each rank */
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct call *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->rank, y->rank), GT_ORDER(x->start, y->start), GT_ORDER(x->arrival, y->arrival));
+}
+
+static int by_last(const void *a, const void *b)
+{
+    const struct call *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(x->collective, y->collective));
+}
+
+/* Who comes so shortly before the last comes together with it. */
+static double margin_of(const struct gt_collective *collective)
+{
+    return fmax(collective->error, 0.1 * (double)(collective->last - collective->first));
+}
+
+static void list_calls(struct search *search)
+{
+    const struct gt_collectives *all = search->all;
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t j = all->collective[i].from; j < all->collective[i].to; j++)
+            search->call[count++] = (struct call){gt_late_rank_of(all, &all->arrival[j]), j, i, all->arrival[j].start};
+    qsort(search->call, count, sizeof *search->call, by_time);
+    for (size_t i = 0; i < count; i++)
+        search->before[search->call[i].arrival] = i && search->call[i - 1].rank == search->call[i].rank ? i - 1
+                                                                                                        : SIZE_MAX;
+}
+
+/* ---- who was held ---- */
+
+static bool takes_part(const struct gt_collectives *all, const struct gt_collective *collective, uint32_t node)
+{
+    bool found = false;
+    for (size_t i = collective->from; i < collective->to && !found; i++)
+        found = all->arrival[i].node == node;
+    return found;
+}
+
+static uint32_t earliest(const struct gt_collectives *all, const struct gt_collective *collective)
+{
+    size_t i = collective->from;
+    while (i + 1 < collective->to && all->arrival[i].start > collective->first)
+        i++;
+    return all->arrival[i].node;
+}
+
+/* Returns the collective that a late rank waited in just before for most of what it is late; SIZE_MAX: none. Those that the same
+ * one released together are late by themselves. */
+static size_t held_by(const struct search *search, const struct gt_collective *collective, size_t arrival,
+                      uint32_t earliest_node)
+{
+    enum { HALF = 2 };
+    const struct gt_collectives *all = search->all;
+    if (search->before[arrival] == SIZE_MAX)
+        return SIZE_MAX;
+    const struct call *call = &search->call[search->before[arrival]];
+    const struct gt_collective *before = &all->collective[call->collective];
+    double wait = (double)(before->last - call->start);
+    if (wait <= margin_of(before) || HALF * wait < (double)(collective->last - collective->first) ||
+        takes_part(all, before, earliest_node))
+        return SIZE_MAX;
+    return call->collective;
+}
+
+/* The roots of those before are known. */
+static void find_root(struct search *search, size_t number)
+{
+    const struct gt_collective *collective = &search->all->collective[number];
+    uint32_t node = earliest(search->all, collective);
+    size_t by = SIZE_MAX;
+    bool any = false;
+    for (size_t i = collective->from; i < collective->to && gt_is_waited_in(collective); i++) {
+        if ((double)(collective->last - search->all->arrival[i].start) > margin_of(collective))
+            continue;
+        size_t holder = held_by(search, collective, i, node);
+        search->is_late[i] = holder == SIZE_MAX;
+        any |= search->is_late[i];
+        by = by == SIZE_MAX ? holder : by;
+    }
+    search->late->root[number] = any || by == SIZE_MAX ? number : search->late->root[by];
+}
+
+static int find_roots(struct search *search)
+{
+    size_t count = search->all->count;
+    struct call *order = calloc(count + 1, sizeof *order);
+    for (size_t i = 0; i < count && order; i++) {
+        order[i] = (struct call){.collective = i, .start = search->all->collective[i].last};
+        search->late->root[i] = i;
+    }
+    if (order)
+        qsort(order, count, sizeof *order, by_last);
+    for (size_t i = 0; i < count && order; i++)
+        find_root(search, order[i].collective);
+    free(order);
+    return order ? 0 : -ENOMEM;
+}
+
+/* ---- who comes last together ---- */
+
+/* Returns the first of those that are late; SIZE_MAX where nobody is, or most are: then the others are early. */
+static size_t first_late(const struct search *search, const struct gt_collective *collective)
+{
+    enum { HALF = 2 };
+    size_t count = 0, first = SIZE_MAX;
+    for (size_t i = collective->from; i < collective->to; i++) {
+        size_t rank = search->is_late[i] ? gt_late_rank_of(search->all, &search->all->arrival[i]) : SIZE_MAX;
+        first = rank < first ? rank : first;
+        count += search->is_late[i];
+    }
+    return HALF * count <= collective->to - collective->from ? first : SIZE_MAX;
+}
+
+static void vote(struct vote *vote, size_t first)
+{
+    if (!vote->lead)
+        vote->first = first;
+    vote->lead += vote->first == first ? 1 : (size_t)-1;
+    vote->count++;
+}
+
+static void count_votes(struct search *search, bool is_check)
+{
+    const struct gt_collectives *all = search->all;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t first = first_late(search, &all->collective[i]);
+        for (size_t j = all->collective[i].from; j < all->collective[i].to && first != SIZE_MAX; j++) {
+            struct vote *of = &search->vote[gt_late_rank_of(all, &all->arrival[j])];
+            if (search->is_late[j] && is_check)
+                of->agreed += of->first == first;
+            else if (search->is_late[j])
+                vote(of, first);
+        }
+    }
+}
+
+static void find_blamed(struct search *search)
+{
+    enum { HALF = 2 };
+    struct gt_late_ranks *late = search->late;
+    count_votes(search, false);
+    count_votes(search, true);
+    for (size_t i = 0; i < search->all->ranks; i++) {
+        const struct vote *of = &search->vote[i];
+        late->first[i] = HALF * of->agreed > of->count && of->first < i ? late->first[of->first] : i;
+    }
+    for (size_t i = 0; i < search->all->count; i++) {
+        size_t first = first_late(search, &search->all->collective[late->root[i]]);
+        late->blamed[i] = first == SIZE_MAX ? SIZE_MAX : late->first[first];
+    }
+}
+
+int gt_late_ranks_find(const struct gt_collectives *all, struct gt_late_ranks *ret)
+{
+    size_t arrivals = all->count ? all->collective[all->count - 1].to : 0;
+    struct search search = {.all = all,
+                            .late = ret,
+                            .call = calloc(arrivals + 1, sizeof *search.call),
+                            .before = calloc(arrivals + 1, sizeof *search.before),
+                            .is_late = calloc(arrivals + 1, sizeof *search.is_late),
+                            .vote = calloc(all->ranks + 1, sizeof *search.vote)};
+    *ret = (struct gt_late_ranks){calloc(all->count + 1, sizeof *ret->blamed),
+                                  calloc(all->count + 1, sizeof *ret->root),
+                                  calloc(all->ranks + 1, sizeof *ret->first)};
+    int status = search.call && search.before && search.is_late && search.vote && ret->blamed && ret->root && ret->first
+                     ? 0
+                     : -ENOMEM;
+    if (status >= 0) {
+        list_calls(&search);
+        status = find_roots(&search);
+    }
+    if (status >= 0)
+        find_blamed(&search);
+    free(search.call);
+    free(search.before);
+    free(search.is_late);
+    free(search.vote);
+    return status;
+}
+
+void gt_late_ranks_release(struct gt_late_ranks *late)
+{
+    free(late->blamed);
+    free(late->root);
+    free(late->first);
+}
