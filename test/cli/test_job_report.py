@@ -98,6 +98,8 @@ def test_clocks_are_aligned_by_ends(report, tmp_path):
     assert [row["clock_ahead_us"] for row in rows["arrivals"]] == [0, 250, -4000, 123456]
     assert [row["clock_error_us"] for row in rows["arrivals"]] == [None, 0, 0, 0]
     assert [row["last"] for row in rows["arrivals"]] == [0, 0, 10, 0]
+    [skew] = report("steps")["skew"]
+    assert (skew["max_start_skew_us"], skew["mean_length_over_nodes_us"]) == (0, 1000)
 
 
 def test_the_page_of_ranks_that_are_all_alike(profile, tmp_path):

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import marshal
 import os
 import pathlib
 import re
@@ -252,6 +253,23 @@ def test_a_small_chance_is_not_shown_as_none(cli, report, tmp_path):
     assert 0 < report("diff", "a.json", "b.json")["differences"][0]["p"] < 0.001
 
 
+def test_functions_of_two_profiles_are_compared(cli, report, tmp_path):
+    """A function whose line has moved is the same one; of two that share a name each is compared with its own."""
+    for name, first, calls, slow in (("a.prof", 3, 1, 2.0), ("b.prof", 5, 4, 3.0)):
+        functions = {("m.py", first, "f"): (calls, calls, slow, 9.0, {}), ("m.py", first + 9, "__init__"): (1, 1, 0.25, 1.0, {}),
+                     ("m.py", first + 20, "__init__"): (1, 1, 0.5, 1.0, {}), ("m.py", 1, f"only_{name[0]}"): (1, 1, 1.0, 1.0, {})}
+        (tmp_path / name).write_bytes(marshal.dumps(functions))
+    found = report("diff", "a.prof", "b.prof")
+    assert found["words"].startswith("Functions take 4.75 s in B, 3.75 s in A (+27 %): ")
+    rows = {row["name"]: row for row in found["differences"]}
+    assert {name: row["change"] for name, row in rows.items()} == {
+        "m.py:5(f)": "changed", "m.py:14(__init__)": "same", "m.py:25(__init__)": "same", "m.py:1(only_a)": "removed",
+        "m.py:1(only_b)": "added"}
+    changed = rows["m.py:5(f)"]
+    assert [changed[key] for key in ("count_a", "count_b", "total_a_us", "difference_percent")] == [1, 4, 2e6, 50]
+    assert "m.py:5(f) takes 1 s more (+50 %)" in cli("profile", "diff", "a.prof", "b.prof").stdout
+
+
 def test_one_row_is_no_rows(cli, job):
     said = cli("profile", "traces", "--format=csv").stderr
     assert "1 row more with --table steps" in said and "1 rows" not in said and " 0 rows" not in said
@@ -310,9 +328,3 @@ def test_more_steps_are_no_difference(cli, report, tmp_path):
 def test_a_compressed_rank_is_named_beside_plain_ones(report, job, suffix):
     (job / f"rank2.json.{suffix}").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\0")
     assert f"rank2.json.{suffix}" in json.dumps(report(job))
-
-
-def test_a_difference_of_python_profiles_says_where_they_are_compared(cli, traces):
-    dumps = sorted(map(str, traces.glob("python3.*.prof")))[:2]
-    assert "functions of Python profiles are not compared here" in cli("profile", "diff", *dumps).stdout
-    assert cli("profile", "functions", "--by", "dump", *dumps).returncode == 0

@@ -34,8 +34,8 @@ def test_a_straggler_is_named_to_those_who_wait(profile, node):
 
 
 def test_what_is_matched_over_ranks_is_that_of_all(profile):
-    for analysis, tables in {"collectives": ["arrivals"], "stragglers": ["stragglers"], "kernels": ["kernels"], "critical_path": [
-            "critical_path", "what_if", "names", "steps", "ranks"]}.items():
+    for analysis, tables in {"collectives": ["arrivals"], "stragglers": ["stragglers"], "steps": ["steps"], "kernels": ["kernels"],
+            "critical_path": ["critical_path", "what_if", "names", "steps", "ranks"]}.items():
         whole, shown = profile(analysis), profile(analysis, "--node=rank 1")
         for name in tables:
             assert shown[name] == [row for row in whole[name] if row["node"] in ("rank 1", "all ranks")], name

@@ -160,6 +160,8 @@ def test_merging_nothing_has_a_status_of_its_own(job, tmp_path):
     lambda frame, parser: parser.get_events_within_time_range(None, 5),
     lambda frame, parser: profiler.LocalAlgorithmMetricsReader(".").get_events(None, 5),
     lambda frame, parser: profiler.LocalAlgorithmMetricsReader(".").get_events("a", "b"),
+    lambda frame, parser: profiler.LocalAlgorithmMetricsReader(".").get_events(2e15, 1e15),
+    lambda frame, parser: parser.get_events_within_time_range(9, 5),
 ])
 def test_wrong_arguments_are_value_errors(job, call):
     with pytest.raises(ValueError):

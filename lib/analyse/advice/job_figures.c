@@ -501,6 +501,7 @@ static int add_course(struct job *job)
     struct gt_spans spans = {0};
     struct course course = {.job = job};
     int status = gt_gpu_spans(job->input, &spans);
+    choose_rows(job, lost_of);
     status = status < 0 ? status : find_course(&course, &spans);
     if (status >= 0 && course.first < course.last) {
         course.time = calloc(ROWS, sizeof *course.time);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/trace/diff_functions.h"
 #include "analyse/trace/diff_words.h"
 #include "analyse/trace/lists.h"
 #include "analyse/trace/step_spans.h"
@@ -29,6 +30,7 @@ struct pair {
     const char *name, *category;
     size_t from[2], to[2];
     double total[2], p, p_holm;
+    bool is_uncounted;
     double each[2]; /* the total time of a step; NaN where a side has no steps */
 };
 
@@ -210,8 +212,11 @@ static void add_rows(struct gt_table *table, const struct side side[2], const st
         gt_table_text(table, pair[i].name);
         gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
         gt_table_text(table, kind_of(&pair[i], side));
-        gt_table_integer(table, (int64_t)(pair[i].to[0] - pair[i].from[0]));
-        gt_table_integer(table, (int64_t)(pair[i].to[1] - pair[i].from[1]));
+        for (int which = 0; which < 2; which++)
+            if (pair[i].is_uncounted)
+                gt_table_missing(table);
+            else
+                gt_table_integer(table, (int64_t)(pair[i].to[which] - pair[i].from[which]));
         add_figures(table, pair[i].total);
         add_figures(table, pair[i].each);
         add_chance(table, pair[i].p);
@@ -329,12 +334,62 @@ static int add_words(struct gt_node *root, const struct side side[2], const stru
     return status;
 }
 
+static int add_events(struct gt_node *root, const struct side side[2], struct gt_table **table)
+{
+    struct pair *pair = calloc(side[0].spans.count + side[1].spans.count + 1, sizeof *pair);
+    if (!pair)
+        return -ENOMEM;
+    size_t count = match(side, pair);
+    qsort(pair, count, sizeof *pair, compare);
+    int status = add_words(root, side, pair, count);
+    *table = add_table(root, side[0].steps.count && side[1].steps.count);
+    status = status < 0 ? status : test(side, pair, count);
+    add_rows(*table, side, pair, count);
+    free(pair);
+    return status;
+}
+
+/* ---- traces that are profiles of functions ---- */
+
+static void tell_functions(struct gt_node *root, const struct gt_diff_functions *functions)
+{
+    struct gt_buffer words = {0};
+    gt_diff_words(functions->change, functions->count, "Functions take", "", "", NULL, &words);
+    gt_report_text(root, "words", "What changed", words.failed ? "" : words.data);
+    gt_buffer_release(&words);
+}
+
+static int add_functions(struct gt_node *root, const struct side side[2], struct gt_table **table)
+{
+    const struct gt_analysis_input *const inputs[] = {&side[0].input, &side[1].input};
+    struct gt_diff_functions functions;
+    int status = gt_diff_functions_find(inputs, &functions);
+    struct pair *pair = status < 0 ? NULL : calloc(functions.count + 1, sizeof *pair);
+    for (size_t i = 0; pair && i < functions.count; i++) {
+        const struct gt_diff_change *change = &functions.change[i];
+        pair[i] = (struct pair){.name = change->name, .category = "function", .p = NAN, .p_holm = NAN};
+        pair[i].is_uncounted = !functions.is_counted;
+        pair[i].each[0] = pair[i].each[1] = NAN;
+        memcpy(pair[i].to, change->count, sizeof pair[i].to);
+        memcpy(pair[i].total, change->us, sizeof pair[i].total);
+    }
+    if (pair && functions.count) {
+        tell_functions(root, &functions);
+        qsort(pair, functions.count, sizeof *pair, compare);
+    }
+    *table = add_table(root, false);
+    add_rows(*table, side, pair, pair ? functions.count : 0);
+    gt_diff_functions_release(&functions);
+    status = status >= 0 && !pair ? -ENOMEM : status;
+    free(pair);
+    return status;
+}
+
 static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
 {
     (void)error;
     const struct gt_trace *const traces[] = {input->trace, input->other};
     struct side side[2] = {0};
-    struct pair *pair = NULL;
     struct gt_table *table = NULL;
     int status = 0;
     for (int i = 0; i < 2 && status >= 0; i++) {
@@ -342,29 +397,18 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         if (status >= 0)
             status = collect(&side[i]);
     }
-    if (status >= 0 && !(pair = calloc(side[0].spans.count + side[1].spans.count + 1, sizeof *pair)))
-        status = -ENOMEM;
-    if (status >= 0) {
-        size_t count = match(side, pair);
-        qsort(pair, count, sizeof *pair, compare);
-        status = add_words(root, side, pair, count);
-        table = add_table(root, side[0].steps.count && side[1].steps.count);
-        gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
-        gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
-        status = status < 0 ? status : test(side, pair, count);
-        add_rows(table, side, pair, count);
-    }
-    gt_analysis_empty(root, table,
-                      input->trace->profile_count || input->other->profile_count
-                          ? "no events with durations; functions of Python profiles are not compared here (profile "
-                            "functions --by dump A B has them beside each other)"
-                          : "no events with durations");
+    bool has_events = side[0].spans.count || side[1].spans.count;
+    bool has_profiles = input->trace->profile_count || input->other->profile_count;
+    if (status >= 0)
+        status = !has_events && has_profiles ? add_functions(root, side, &table) : add_events(root, side, &table);
+    gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
+    gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
+    gt_analysis_empty(root, table, "no events with durations, and no functions with times");
     for (int i = 0; i < 2; i++) {
         gt_analysis_close(&side[i].input);
         gt_spans_release(&side[i].spans);
         gt_spans_release(&side[i].steps);
     }
-    free(pair);
     return status;
 }
 

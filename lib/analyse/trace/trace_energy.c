@@ -127,12 +127,13 @@ static int take_all(struct gt_trace_energy *energy)
     return status;
 }
 
-/* Nodes whose recordings know nothing of energy are forgotten. */
+/* Nodes whose recordings know nothing of energy, and those that are not shown, are forgotten. */
 static void keep_measured(struct gt_trace_energy *energy)
 {
     size_t kept = 0;
     for (size_t i = 0; i < energy->count; i++)
-        if (gt_energy_curve_is_measured(&energy->node[i].curve))
+        if (gt_energy_curve_is_measured(&energy->node[i].curve) &&
+            gt_analysis_shows(energy->input, energy->node[i].node))
             energy->node[kept++] = energy->node[i];
         else
             gt_energy_curve_release(&energy->node[i].curve);
@@ -144,6 +145,8 @@ static uint32_t only_node_of(const struct gt_analysis_input *input)
     uint32_t only = GT_TRACE_NONE;
     for (size_t i = 0; i < input->trace->events.count; i++) {
         uint32_t node = gt_analysis_node(input, i);
+        if (!gt_analysis_shows(input, node))
+            continue;
         if (only != GT_TRACE_NONE && node != only)
             return GT_TRACE_NONE;
         only = node;

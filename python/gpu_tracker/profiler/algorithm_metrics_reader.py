@@ -12,7 +12,7 @@ from .tf_profiler_parser import (
     TensorboardProfilerEvents,
 )
 from .trace_event_file_parser import TraceEvent, TraceEventParser
-from .utils import TimeUnits, in_microseconds
+from .utils import TimeUnits, interval_in_microseconds
 
 __all__ = ["LocalAlgorithmMetricsReader"]
 
@@ -85,7 +85,7 @@ class LocalAlgorithmMetricsReader:
             event_type: Only events whose `file_type` is this.
             file_suffix_filter: Only events of files whose names end so, such as "pythontimeline.json".
         """
-        start, end = in_microseconds(start_time, unit), in_microseconds(end_time, unit)
+        start, end = interval_in_microseconds(start_time, end_time, unit)
         wanted = [""] if file_suffix_filter is None else file_suffix_filter
         return [event for _, event in self._read([wanted] if isinstance(wanted, str) else wanted)
                 if event.end_time >= start and event.start_time <= end
@@ -106,7 +106,7 @@ class LocalAlgorithmMetricsReader:
             step = (event.event_args or {}).get("step_num")
             if suffix == "pythontimeline.json" and step is not None:
                 starts[int(step)] = min(event.start_time, starts.get(int(step), event.start_time))
-        if start_step not in starts or end_step not in starts:
+        if start_step not in starts or end_step not in starts or starts[start_step] > starts[end_step] - 1:
             return []
         return self.get_events(starts[start_step], starts[end_step] - 1, event_type=event_type,
                                file_suffix_filter=file_suffix_filter)

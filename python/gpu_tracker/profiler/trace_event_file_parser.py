@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import datetime
 import json
-import numbers
 import os
 from typing import Any
 
 from .. import _core
-from .utils import TimeUnits, in_microseconds
+from .utils import TimeUnits, interval_in_microseconds
 
 __all__ = ["ProcessInfo", "ThreadInfo", "TraceEvent", "TraceEventParser"]
 
@@ -178,10 +177,7 @@ class TraceEventParser:
             end_time: Its end.
             unit: What both are told in.
         """
-        for name, bound in (("start_time", start_time), ("end_time", end_time)):
-            if not isinstance(bound, numbers.Real):
-                raise ValueError(f"{name} {bound!r}: it is a number")
-        start, end = in_microseconds(start_time, unit), in_microseconds(end_time, unit)
+        start, end = interval_in_microseconds(start_time, end_time, unit)
         return [event for event in self._trace_events if event.end_time >= start and event.start_time <= end]
 
     def get_events_within_range(self, start_time: datetime.datetime, end_time: datetime.datetime) -> list[TraceEvent]:

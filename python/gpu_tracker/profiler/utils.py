@@ -1,4 +1,6 @@
 """Units of time, as SMDebug names them."""
+from __future__ import annotations
+
 import numbers
 from enum import Enum
 
@@ -26,3 +28,11 @@ def in_microseconds(time: float, unit: TimeUnits) -> float:
     if isinstance(time, int) and time * factor % 1000 == 0:
         return time * factor // 1000
     return time * factor / 1000
+
+
+def interval_in_microseconds(start_time: float, end_time: float, unit: TimeUnits) -> tuple[float, float]:
+    """Both ends of an interval in microseconds; ValueError where it ends before its start."""
+    start, end = in_microseconds(start_time, unit), in_microseconds(end_time, unit)
+    if start > end:
+        raise ValueError(f"start_time {start_time} is after end_time {end_time}")
+    return start, end
