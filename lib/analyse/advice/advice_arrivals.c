@@ -465,12 +465,12 @@ static int find_costs(struct job *job)
 
 /* ---- sentences ---- */
 
-/* "each step"; "the time, 90 % of that in 2 of 20 steps" */
+/* "each step"; "the time, 90 % or more of that in 2 of 20 steps" */
 static const char *write_when(const struct straggler *straggler, bool has_steps, char *text, size_t size)
 {
     if (straggler->is_steady)
         return has_steps ? "each step" : "the time";
-    snprintf(text, size, "%s, %d %% of that in %zu of %zu %s", has_steps ? "the time of steps" : "the time",
+    snprintf(text, size, "%s, %d %% or more of that in %zu of %zu %s", has_steps ? "the time of steps" : "the time",
              GT_FEW_HOLD, straggler->few, straggler->steps, straggler->has_steps ? "steps" : "collectives");
     return text;
 }
@@ -613,11 +613,12 @@ static void judge_pool(struct job *job)
     struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost)
                                      : gt_gain_of(cost, job->whole);
     bool told = count && ranks.data &&
-                gt_advise(job->adviser, gain, "collectives, stragglers",
-                          "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
-                          "collectives alone (%s), and as early as the others in most: no rank is slow, look for what "
-                          "else ran on the hosts then",
-                          gain.percent, ranks.data);
+                gt_advise(
+                    job->adviser, gain, "collectives, stragglers",
+                    "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
+                    "collectives alone (mostly %s), and as early as the others in most: no rank is slow, look for what "
+                    "else ran on the hosts then",
+                    gain.percent, ranks.data);
     for (size_t i = 0; i < job->collectives.ranks; i++)
         job->straggler[i].is_named |= told && job->straggler[i].is_pooled;
     gt_buffer_release(&ranks);
