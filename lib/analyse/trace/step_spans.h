@@ -13,7 +13,7 @@ struct gt_step_hull {
     int64_t first, last, longest;
 };
 struct gt_step_hull gt_step_hull(const struct gt_analysis_input *input, uint32_t node);
-/* Takes from a gap between work what lies outside of the hull, if that is longer than each step. A stray event made it. Returns how much. */
+/* Takes from a gap between work what lies outside of the hull, if that is longer than each step: a stray event did it. Returns how much. */
 int64_t gt_step_hull_cut(const struct gt_step_hull *hull, int64_t *from, int64_t *to);
 
 /* Puts the same steps beside each other: their keys are mode, number, node, by which they are sorted. Nodes whose
