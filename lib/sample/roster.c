@@ -221,8 +221,10 @@ int gt_roster_hear(struct gt_roster *roster, const struct gt_event *event, bool 
     struct entry *entry = find(roster, event->tgid);
     if (entry && event->kind == GT_EVENT_EXIT && has_ended)
         end(roster, entry, event->monotonic_ns);
-    if (entry && event->kind == GT_EVENT_EXECUTE)
+    if (entry && event->kind == GT_EVENT_EXECUTE) {
         leave_fork(entry);
+        entry->words_ns = NEVER; /* those are of the program before */
+    }
     if (entry && event->kind == GT_EVENT_RECORD)
         hear_record(roster, entry, event);
     return 0;

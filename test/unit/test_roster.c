@@ -259,6 +259,9 @@ static void the_last_name_counts(void **state)
     put_name(machine, 101, "unread\n", "unread"); /* no CPU time was used: nothing was executed */
     read_at(machine, 20);
     assert_string_equal(life(machine, 1)->name, "a\nb");
+    hear(machine, (struct gt_event){.kind = GT_EVENT_EXECUTE, .pid = 101}, false); /* but now something was */
+    read_at(machine, 20.1);
+    assert_string_equal(life(machine, 1)->command, "unread");
 }
 
 static void a_number_used_again_is_another_process(void **state)
