@@ -312,6 +312,16 @@ def test_a_difference_begins_with_the_step(cli, report, tmp_path):
     assert report("diff", "a.json", "b.json")["words"] in said
 
 
+def test_waiting_for_a_slower_kernel_is_no_difference_of_the_host(cli, tmp_path):
+    for name, length in (("a", 700), ("b", 900)):
+        write(tmp_path / f"{name}.json", 0, *(event(*what) for step in range(6) for what in (
+            ("user_annotation", f"ProfilerStep#{step}", 3000 * step, 100 + length), ("kernel", "gemm", 3000 * step + 50, length),
+            ("cuda_runtime", "cudaStreamSynchronize", 3000 * step + 50, length))))
+    said = cli("profile", "diff", "a.json", "b.json").stdout.splitlines()[0]
+    assert said == ("What changed: A step takes 1 ms in B, 800 us in A (+25 %). "
+                    "GPUs work 900 us a step in B, 700 us in A (+29 %): gemm takes 200 us more a step (+29 %)")
+
+
 def test_more_steps_are_no_difference(cli, report, tmp_path):
     write_steps(tmp_path / "a.json", 8, 200)
     write_steps(tmp_path / "b.json", 6, 200)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/calls/api.h"
 #include "analyse/trace/diff_functions.h"
 #include "analyse/trace/diff_words.h"
 #include "analyse/trace/lists.h"
@@ -265,6 +266,7 @@ static bool is_told(const struct side side[2], const struct pair *pair, enum kin
     case OF_GPUS: return is_gpu_work(work);
     case OF_HOST:
         return !is_gpu_work(work) &&
+               gt_api_kind(pair->name) != GT_API_SYNCHRONIZATION && /* GPUs tell what they wait for */
                gt_step_number((struct gt_span){pair->name, strlen(pair->name)}, &before) == GT_TRACE_NO_STEP;
     case OPERATORS: return work == GT_WORK_OPERATOR;
     default: return true;
