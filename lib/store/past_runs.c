@@ -243,6 +243,21 @@ static int read_rows(struct gt_past_runs *ret, sqlite3 *database, const char *pa
     return status;
 }
 
+/* A tracker that was killed may have left half a change. Who may write undoes it by reading. */
+static void undo_half_a_change(const char *path)
+{
+    char journal[PATH_MAX];
+    sqlite3 *database = NULL;
+    int length = snprintf(journal, sizeof journal, "%s-journal", path);
+    if ((size_t)length >= sizeof journal || access(journal, F_OK) < 0)
+        return;
+    if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
+        sqlite3_busy_timeout(database, PATIENCE_MS);
+        sqlite3_exec(database, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
+    }
+    sqlite3_close(database);
+}
+
 int gt_past_runs_read(struct gt_past_runs *ret, const char *path, const struct gt_past_runs_filter *filter,
                       struct gt_error *error)
 {
@@ -250,6 +265,7 @@ int gt_past_runs_read(struct gt_past_runs *ret, const char *path, const struct g
     struct stat found;
     if ((stat(path, &found) < 0 && errno == ENOENT) || (S_ISREG(found.st_mode) && !found.st_size))
         return 0;
+    undo_half_a_change(path);
     int status = gt_sqlite_open_existing(&database, path, error);
     if (status < 0)
         return status;

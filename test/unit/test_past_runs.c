@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -135,6 +138,39 @@ static size_t count(const char *path, struct gt_past_runs_filter filter)
     return found;
 }
 
+static void leave_half_a_change(const char *path)
+{
+    pid_t child = fork();
+    if (!child) {
+        sqlite3 *database;
+        if (sqlite3_open(path, &database) == SQLITE_OK)
+            sqlite3_exec(database,
+                         "PRAGMA cache_size=1; BEGIN; DELETE FROM runs; CREATE TABLE t(x);"
+                         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+                         "INSERT INTO t SELECT randomblob(500) FROM n",
+                         NULL, NULL, NULL);
+        raise(SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static void test_a_killed_writer_takes_no_other_run_away(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/past-XXXXXX", path[64], journal[80];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/runs.sqlite", folder);
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    add(path, "first", 1);
+    leave_half_a_change(path);
+    assert_int_equal(access(journal, F_OK), 0);
+    assert_int_equal(count(path, (struct gt_past_runs_filter){0}), 1);
+    add(path, "second", 1);
+    assert_int_equal(count(path, (struct gt_past_runs_filter){0}), 2);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_the_file(void **state)
 {
     (void)state;
@@ -174,7 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_secrets),  cmocka_unit_test(test_what_is_no_secret),
         cmocka_unit_test(test_changes),  cmocka_unit_test(test_small_figures_are_not_compared),
-        cmocka_unit_test(test_the_file),
+        cmocka_unit_test(test_the_file), cmocka_unit_test(test_a_killed_writer_takes_no_other_run_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
