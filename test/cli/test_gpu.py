@@ -174,7 +174,7 @@ def test_lost_gpu(track, nvidia):
 
 def test_energy_since_the_start(track, nvidia, tmp_path):
     data = NVIDIA + f"frame when {tmp_path}/later\ndevice 0\nenergy 5250000\ndevice 1\nenergy 31000\n"
-    _, report = track(["sh", "-c", f"sleep 0.5; touch {tmp_path}/later; sleep 0.3"], nvidia(data), "--st", "0.1")
+    _, report = track(["sh", "-c", f"sleep 0.1; touch {tmp_path}/later; sleep 0.4"], nvidia(data), "--st", "0.1")
     assert report["gpus"][0]["energy"] == pytest.approx(250)
     assert report["gpus"][1]["energy"] == pytest.approx(30)
 
