@@ -69,7 +69,7 @@ $(BUILD)/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-$(BUILD)/lib/report/page_asset.o: lib/report/page.css lib/report/page.js $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js)
+$(BUILD)/lib/report/page_asset.o: lib/report/page/page.css lib/report/page/page.js $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js)
 $(BUILD)/lib/analyse/export/flame.o: lib/analyse/export/flame.html
 $(BUILD)/lib/sample/cost.o: share/gpu-tracker/carbon-intensity.csv
 
@@ -148,7 +148,7 @@ run: build-dependencies
 	@tools/run-example
 
 # The Python package, into .venv, of the objects that are there already.
-PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chd]* cli/*.[chd]* inject/* include/*.h include/*/*.h python/*.[ch] python/hook/*.c share/gpu-tracker/python/*.py python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
+PYTHON_SOURCES := $(wildcard lib/*/*.[chdj]* lib/*/*/*.[chdj]* cli/*.[chd]* inject/* include/*.h include/*/*.h python/*.[ch] python/hook/*.c share/gpu-tracker/python/*.py python/*.py python/gpu_tracker/*.py* python/gpu_tracker/*/*.py python/gpu_tracker/*/*/*.py \
     python/gpu_tracker/*/*/*/*.py)
 python: build-dependencies
 	@$(MAKE) -s test-dependencies objects $(INJECT) $(HOOK)

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/inflate.h"
+#include "trace/input/inflate.h"
 #include "trace/trace.h"
 
 static double seconds(void)

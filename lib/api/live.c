@@ -8,7 +8,7 @@
 #include "analyse/blocks/blocks.h"
 #include "analyse/usage/usage.h"
 #include "api/program.h"
-#include "report/page.h"
+#include "report/page/page.h"
 #include "store/store.h"
 
 struct gt_live {

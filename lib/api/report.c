@@ -22,7 +22,7 @@
 #include "collect/energy/meter.h"
 #include "report/brief.h"
 #include "report/format.h"
-#include "report/picture.h"
+#include "report/page/picture.h"
 #include "sample/cost.h"
 #include "sample/machine.h"
 #include "sample/outcome.h"

@@ -10,7 +10,7 @@
 #include "api/python.h"
 #include "base/number.h"
 #include "trace/source.h"
-#include "trace/walk.h"
+#include "trace/input/walk.h"
 
 /* ---- a caller's request as the readers' options ---- */
 

@@ -5,7 +5,7 @@
 #include "base/grow.h"
 #include "trace/source.h"
 #include "trace/trace.h"
-#include "trace/walk.h"
+#include "trace/input/walk.h"
 
 static int64_t intern(struct gt_trace *trace, struct gt_span value)
 {

@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "trace/input/walk.h"
 #include "trace/raw_event.h"
 #include "trace/step_names.h"
 #include "trace/trace.h"
-#include "trace/walk.h"
 
 struct gt_reading;
 enum { GT_TRACK_CACHES = 64, GT_STRING_CACHES = 1024 };

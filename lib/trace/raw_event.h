@@ -3,7 +3,7 @@
 #ifndef GT_TRACE_RAW_EVENT_H
 #define GT_TRACE_RAW_EVENT_H
 
-#include "trace/scan.h"
+#include "trace/input/scan.h"
 
 enum { GT_RAW_EVENT_TIME = 1, GT_RAW_EVENT_DURATION = 2, GT_RAW_EVENT_MENDED = 4 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "trace/input/torn.h"
 #include "trace/shapes.h"
-#include "trace/torn.h"
 
 /* ---- a stream of events ---- One thread reads and cuts, others parse, and the first again receives, batch after
  * batch in the order of the text. While the batch that is due is not ready, the first parses as well. */

@@ -11,8 +11,8 @@
 
 #include "base/grow.h"
 #include "base/number.h"
-#include "trace/input.h"
-#include "trace/members.h"
+#include "trace/input/input.h"
+#include "trace/input/members.h"
 #include "trace/step_names.h"
 
 /* ---- from four numbers to one ---- */

@@ -14,11 +14,11 @@
 #include "base/file.h"
 #include "base/grow.h"
 #include "store/address.h"
+#include "trace/input/zip.h"
 #include "trace/passed.h"
 #include "trace/profile_maker.h"
 #include "trace/trace.h"
 #include "trace/unread.h"
-#include "trace/zip.h"
 
 /* The files there are below the paths asked for, and the format of each. */
 

@@ -2,8 +2,8 @@
 #ifndef GT_TRACE_STEP_NAMES_H
 #define GT_TRACE_STEP_NAMES_H
 
+#include "trace/input/walk.h"
 #include "trace/trace.h"
-#include "trace/walk.h"
 
 /* Returns the number of a step that a range is named by, with what stands before it, or GT_TRACE_NO_STEP. Ranges are named
  * "step 12", "train_step_12", "Iteration: 12" or "ProfilerStep#12", but not "timestep 12". */

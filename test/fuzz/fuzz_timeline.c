@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "trace/scan.h"
+#include "trace/input/scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

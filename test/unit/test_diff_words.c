@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyse/trace/diff_words.h"
+#include "analyse/compare/diff_words.h"
 #include "support/traces.h"
 
 static void largest_changes_are_told(void **state)

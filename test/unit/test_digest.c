@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
-#include "base/sha256.h"
+#include "report/page/base64.h"
+#include "report/page/sha256.h"
 
 static void assert_digest(const char *bytes, size_t length, const char *wanted)
 {

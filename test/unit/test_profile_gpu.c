@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 #include "support/folder.h"
 #include "support/trace_file.h"
 #include "support/traces.h"

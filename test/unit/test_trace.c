@@ -15,7 +15,7 @@
 #include "support/sanitized.h"
 #include "support/trace_file.h"
 #include "support/valgrind.h"
-#include "trace/scan.h"
+#include "trace/input/scan.h"
 
 #define BASE INT64_C(1700000000000000000)
 

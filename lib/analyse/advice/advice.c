@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/dataloader.h"
 #include "analyse/calls/functions.h"
-#include "analyse/trace/gpu.h"
-#include "analyse/trace/lists.h"
 #include "analyse/calls/operators.h"
+#include "analyse/gpu/gpu.h"
+#include "analyse/gpu/lists.h"
+#include "analyse/trace/dataloader.h"
 #include "analyse/trace/phases.h"
 #include "analyse/trace/utilization.h"
 #include "base/grow.h"

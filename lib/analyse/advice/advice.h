@@ -5,10 +5,10 @@
 
 #include <math.h>
 
-#include "analyse/trace/flight.h"
-#include "analyse/trace/lists.h"
-#include "analyse/trace/ranks.h"
+#include "analyse/gpu/lists.h"
 #include "analyse/path/path_graph.h"
+#include "analyse/trace/flight.h"
+#include "analyse/trace/ranks.h"
 
 /* So much could be won at most: a share of the time of a GPU, rank or job, and that time. NaN: no time, or not known. */
 struct gt_gain {

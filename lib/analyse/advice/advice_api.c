@@ -6,7 +6,7 @@
 #include "analyse/calls/api.h"
 #include "analyse/calls/call_tree.h"
 #include "analyse/trace/dataloader.h"
-#include "analyse/trace/gpu.h"
+#include "analyse/gpu/gpu.h"
 #include "base/number.h"
 #include "schema/human.h"
 

@@ -5,7 +5,7 @@
 
 #include "analyse/advice/advice.h"
 #include "analyse/path/critical_path.h"
-#include "analyse/trace/gpu_steps.h"
+#include "analyse/gpu/gpu_steps.h"
 #include "base/grow.h"
 
 /* Each is a matter of its own. The first are of ranks, the second of the job. */

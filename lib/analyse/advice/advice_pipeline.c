@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/trace/collectives.h"
-#include "analyse/trace/gpu.h"
+#include "analyse/gpu/collectives.h"
+#include "analyse/gpu/gpu.h"
 #include "analyse/trace/time_words.h"
 #include "base/grow.h"
 #include "base/number.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyse/advice/job_figures.h"
-#include "analyse/trace/collectives.h"
+#include "analyse/gpu/collectives.h"
 #include "analyse/trace/time_words.h"
 
 /* The parts of a page on which a finding is seen, by the first analysis that tells more of it. */

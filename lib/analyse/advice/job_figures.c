@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/trace/gpu.h"
+#include "analyse/gpu/gpu.h"
 #include "analyse/trace/step_spans.h"
 #include "analyse/trace/time_words.h"
 #include "base/number.h"

@@ -3,7 +3,7 @@
 #ifndef GT_ANALYSE_ADVICE_LATE_RANKS_H
 #define GT_ANALYSE_ADVICE_LATE_RANKS_H
 
-#include "analyse/trace/collectives.h"
+#include "analyse/gpu/collectives.h"
 
 /* Ranks are places in gt_collectives.rank. */
 struct gt_late_ranks {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/json.h"
-#include "base/pickle.h"
+#include "trace/input/pickle.h"
 
 /* Meanings of the names; several names have the same. */
 enum gt_pickle_meaning {

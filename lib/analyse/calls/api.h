@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_CALLS_API_H
 #define GT_ANALYSE_CALLS_API_H
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 
 /* A call costs this beside the work that it is for. */
 enum gt_api_kind {

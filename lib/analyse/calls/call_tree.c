@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/gpu.h"
+#include "analyse/gpu/gpu.h"
 #include "base/grow.h"
 #include "base/number.h"
 

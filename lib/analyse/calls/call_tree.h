@@ -3,7 +3,7 @@
 #ifndef GT_ANALYSE_CALLS_CALL_TREE_H
 #define GT_ANALYSE_CALLS_CALL_TREE_H
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 
 struct gt_call_tree {
     struct gt_spans spans; /* thread by thread, outer ones before those inside them; key 0: track */

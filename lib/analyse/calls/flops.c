@@ -8,8 +8,8 @@
 
 #include "analyse/calls/call_tree.h"
 #include "analyse/calls/flop_formulas.h"
-#include "analyse/trace/gpu.h"
-#include "analyse/trace/gpu_steps.h"
+#include "analyse/gpu/gpu.h"
+#include "analyse/gpu/gpu_steps.h"
 #include "base/number.h"
 
 enum { DIMENSIONS = 2, OLD_DIMENSIONS, VALUES };

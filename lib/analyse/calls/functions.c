@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyse/calls/functions.h"
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 #include "base/grow.h"
 #include "base/number.h"
 

@@ -3,7 +3,7 @@
 #ifndef GT_ANALYSE_CALLS_OPERATORS_H
 #define GT_ANALYSE_CALLS_OPERATORS_H
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 
 /* An analysis has the reader keep these, as the first of its arguments. */
 #define GT_MEMORY_ARGUMENTS "Total Allocated", "Total Reserved", "Device Type", "Device Id", "Addr", "Bytes"

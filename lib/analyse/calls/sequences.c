@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/calls/call_tree.h"
-#include "analyse/trace/gpu.h"
+#include "analyse/gpu/gpu.h"
 #include "base/number.h"
 
 struct sequence {

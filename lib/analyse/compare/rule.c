@@ -8,8 +8,8 @@
 
 #include "analyse/blocks/results.h"
 #include "analyse/display.h"
+#include "analyse/letters.h"
 #include "analyse/usage/usage_rule.h"
-#include "base/letters.h"
 #include "base/number.h"
 #include "schema/human.h"
 #include "schema/unit.h"

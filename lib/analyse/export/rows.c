@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "analyse/export/tables.h"
-#include "trace/walk.h"
+#include "trace/input/walk.h"
 
 struct gt_exported_event gt_exported_event(const struct gt_trace *trace, const struct gt_step_windows *windows,
                                            const struct gt_trace_event *event)

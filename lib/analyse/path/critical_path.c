@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/trace/gpu_steps.h"
+#include "analyse/gpu/gpu_steps.h"
 #include "base/grow.h"
 #include "base/number.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/path/critical_path.h"
-#include "analyse/trace/gpu_steps.h"
+#include "analyse/gpu/gpu_steps.h"
 #include "base/number.h"
 
 static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};

@@ -4,8 +4,8 @@
 #ifndef GT_ANALYSE_PATH_PATH_GRAPH_H
 #define GT_ANALYSE_PATH_PATH_GRAPH_H
 
-#include "analyse/trace/collectives.h"
-#include "analyse/trace/gpu.h"
+#include "analyse/gpu/collectives.h"
+#include "analyse/gpu/gpu.h"
 
 enum gt_path_kind {
     GT_PATH_LOADING, /* everything inside a data loader */

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_TRACE_DATALOADER_H
 #define GT_ANALYSE_TRACE_DATALOADER_H
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 #include "base/table.h"
 
 /* A batch is no event: it lasts from the start of one fetch to the start of the next of the same process. The pause

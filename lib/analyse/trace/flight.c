@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 #include "base/grow.h"
 #include "base/number.h"
 

@@ -3,7 +3,7 @@
 #ifndef GT_ANALYSE_TRACE_HOROVOD_H
 #define GT_ANALYSE_TRACE_HOROVOD_H
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 
 struct gt_horovod_arrival {
     uint32_t track, rank; /* index, and the string of its number */

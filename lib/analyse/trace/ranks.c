@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyse/gpu/gpu.h"
 #include "analyse/trace/dataloader.h"
-#include "analyse/trace/gpu.h"
 #include "analyse/trace/phases.h"
 #include "analyse/trace/step_spans.h"
 #include "base/number.h"

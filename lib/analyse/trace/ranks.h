@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_TRACE_RANKS_H
 #define GT_ANALYSE_TRACE_RANKS_H
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 #include "base/buffer.h"
 
 /* A rank is compared by one of these. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyse/trace/dataloader.h"
-#include "analyse/trace/gpu_steps.h"
+#include "analyse/gpu/gpu_steps.h"
 #include "base/number.h"
 
 enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES };

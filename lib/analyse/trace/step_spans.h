@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_TRACE_STEP_SPANS_H
 #define GT_ANALYSE_TRACE_STEP_SPANS_H
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 
 /* Adds the steps of wanted phases, sorted by their keys: node, mode, number. Where a trace has whole steps ("Step:...",
  * ProfilerStep), only those count. */

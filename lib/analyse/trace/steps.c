@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/trace/collectives.h"
-#include "analyse/trace/gpu.h"
+#include "analyse/gpu/collectives.h"
+#include "analyse/gpu/gpu.h"
 #include "analyse/trace/trace_energy.h"
 #include "base/number.h"
 

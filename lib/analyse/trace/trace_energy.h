@@ -3,7 +3,7 @@
 #define GT_ANALYSE_TRACE_TRACE_ENERGY_H
 
 #include "analyse/energy.h"
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 
 struct gt_node_energy; /* of one node; private */
 

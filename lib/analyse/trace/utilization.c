@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 #include "analyse/trace/phases.h"
 #include "base/number.h"
 #include "schema/metric.h"

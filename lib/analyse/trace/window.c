@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyse/trace/lists.h"
+#include "analyse/gpu/lists.h"
 #include "base/number.h"
 #include "trace/tables.h"
 

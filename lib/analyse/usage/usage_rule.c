@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/letters.h"
 #include "analyse/usage/figures.h"
-#include "base/letters.h"
 #include "base/number.h"
 #include "schema/unit.h"
 

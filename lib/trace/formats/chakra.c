@@ -11,7 +11,7 @@
 #include "trace/format.h"
 #include "trace/formats/smdebug.h"
 #include "trace/profile_maker.h"
-#include "trace/protobuf.h"
+#include "trace/input/protobuf.h"
 
 /* Numbers of fields. */
 enum {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/pickle.h"
+#include "trace/input/pickle.h"
 #include "trace/format.h"
 #include "trace/formats/smdebug.h"
 

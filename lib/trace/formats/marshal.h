@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/walk.h"
+#include "trace/input/walk.h"
 
 enum gt_marshal_type {
     GT_MARSHAL_NONE,

@@ -9,7 +9,7 @@
 
 #include "base/grow.h"
 #include "base/json.h"
-#include "base/pickle.h"
+#include "trace/input/pickle.h"
 #include "trace/format.h"
 #include "trace/profile_maker.h"
 

@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "trace/format.h"
 #include "trace/formats/rocprof.h"
-#include "trace/members.h"
-#include "trace/protobuf.h"
+#include "trace/input/members.h"
+#include "trace/input/protobuf.h"
 
 /* Numbers of fields. */
 enum {

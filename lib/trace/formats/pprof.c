@@ -9,7 +9,7 @@
 #include "base/grow.h"
 #include "trace/format.h"
 #include "trace/profile_maker.h"
-#include "trace/protobuf.h"
+#include "trace/input/protobuf.h"
 
 enum { MOST_BYTES = 1 << 30, ENOUGH_FIELDS = 8 };
 

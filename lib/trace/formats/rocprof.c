@@ -9,7 +9,7 @@
 #include "trace/format.h"
 #include "trace/formats/rocprof.h"
 #include "trace/formats/smdebug.h"
-#include "trace/members.h"
+#include "trace/input/members.h"
 
 #define MOST_BYTES ((size_t)4 << 30)
 enum { GPU = 2 }; /* of types of agents */

@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "trace/format.h"
-#include "trace/lines.h"
+#include "trace/input/lines.h"
 #include "trace/profile_maker.h"
 
 /* The functions of one stack, in the order in which the file has them. */

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "trace/format.h"
 #include "trace/formats/smdebug.h"
-#include "trace/protobuf.h"
+#include "trace/input/protobuf.h"
 
 /* Numbers of fields. */
 enum {

@@ -1,0 +1,423 @@
+/* The differences of two traces: names that only one has, and for the others how count and total time changed.
+ *
+ * Where both traces have at least four steps, the time of a name in each step of A is compared with that in each
+ * step of B, steps without it counting 0, by a rank sum test; p is the chance of such a difference by accident in
+ * this name, p_holm that in any of all names. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/calls/api.h"
+#include "analyse/compare/diff_functions.h"
+#include "analyse/compare/diff_words.h"
+#include "analyse/gpu/lists.h"
+#include "analyse/trace/step_spans.h"
+#include "base/number.h"
+#include "trace/step_names.h"
+
+#define STEP "ProfilerStep"
+
+struct side {
+    struct gt_analysis_input input;
+    struct gt_spans spans; /* keys: name, node, step + 1 (0: in none) */
+    struct gt_spans steps; /* the steps that are there; keys: node, step + 1 */
+    double step_us;        /* how long a step takes; NaN: there are none */
+};
+
+/* One name on either side. */
+struct pair {
+    const char *name, *category;
+    size_t from[2], to[2];
+    double total[2], p, p_holm;
+    bool is_uncounted;
+    double each[2]; /* the total time of a step; NaN where a side has no steps */
+};
+
+/* The numbered names of the PyTorch profiler's steps are one name. */
+static bool is_step(const struct gt_trace *trace, uint32_t name)
+{
+    return name != GT_TRACE_NONE && strncmp(gt_trace_text(trace, name), STEP "#", strlen(STEP "#")) == 0;
+}
+
+static int measure_steps(struct side *side)
+{
+    struct gt_spans spans = {0};
+    double total = 0;
+    int status = gt_step_spans(&side->input, &spans);
+    for (size_t i = 0; i < spans.count; i++)
+        total += (double)(spans.span[i].end - spans.span[i].start) / 1e3;
+    side->step_us = spans.count ? total / (double)spans.count : NAN;
+    gt_spans_release(&spans);
+    return status;
+}
+
+static int collect(struct side *side)
+{
+    const struct gt_trace_events *events = &side->input.trace->events;
+    uint32_t first_step = GT_TRACE_NONE;
+    int status = 0;
+    for (size_t i = 0; i < events->count && status >= 0; i++) {
+        uint32_t node = gt_analysis_node(&side->input, i),
+                 step = events->step[i] < 0 ? 0 : (uint32_t)events->step[i] + 1;
+        uint32_t name = gt_analysis_place(&side->input, events->name[i]);
+        if (!gt_trace_is_slice(side->input.trace, i))
+            continue;
+        if (is_step(side->input.trace, events->name[i]))
+            name = first_step = first_step == GT_TRACE_NONE ? name : first_step;
+        status = gt_spans_add_event(&side->spans, side->input.trace, i, GT_SPAN_KEY(name, node, step));
+        if (status >= 0 && step)
+            status = gt_spans_add(&side->steps, (struct gt_keyed_span){.key = {node, step}});
+    }
+    gt_spans_sort(&side->spans);
+    gt_spans_sort(&side->steps);
+    gt_spans_unite(&side->steps, 2);
+    return status < 0 ? status : measure_steps(side);
+}
+
+static const char *name_at(const struct side *side, size_t span)
+{
+    const char *name = gt_analysis_text(&side->input, side->spans.span[span].key[0]);
+    return name && strncmp(name, STEP "#", strlen(STEP "#")) == 0 ? STEP : name;
+}
+
+static void take(struct pair *pair, const struct side *side, int which, size_t *at)
+{
+    pair->from[which] = *at;
+    *at = pair->to[which] = gt_spans_run(&side->spans, *at, 1);
+    for (size_t i = pair->from[which]; i < pair->to[which]; i++)
+        pair->total[which] += (double)(side->spans.span[i].end - side->spans.span[i].start) / 1e3;
+    const struct gt_keyed_span *first = &side->spans.span[pair->from[which]];
+    pair->name = name_at(side, pair->from[which]);
+    pair->category = gt_trace_text(side->input.trace, side->input.trace->events.category[first->event]);
+}
+
+static void share_out(struct pair *pair, const struct side side[2])
+{
+    bool has_steps = side[0].steps.count && side[1].steps.count;
+    for (int which = 0; which < 2; which++)
+        pair->each[which] = has_steps ? pair->total[which] / (double)side[which].steps.count : NAN;
+}
+
+/* Both sides are sorted by name alike. */
+static size_t match(const struct side side[2], struct pair *pair)
+{
+    size_t count = 0, at[2] = {0, 0};
+    while (at[0] < side[0].spans.count || at[1] < side[1].spans.count) {
+        int order = at[0] == side[0].spans.count   ? 1
+                    : at[1] == side[1].spans.count ? -1
+                                                   : strverscmp(name_at(&side[0], at[0]), name_at(&side[1], at[1]));
+        pair[count] = (struct pair){0};
+        if (order <= 0)
+            take(&pair[count], &side[0], 0, &at[0]);
+        if (order >= 0)
+            take(&pair[count], &side[1], 1, &at[1]);
+        share_out(&pair[count++], side);
+    }
+    return count;
+}
+
+/* Where both sides have steps, one may have more of them. */
+static double change_of(const struct pair *pair)
+{
+    return isnan(pair->each[0]) ? pair->total[1] - pair->total[0] : pair->each[1] - pair->each[0];
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    double first = fabs(change_of(x)), second = fabs(change_of(y));
+    return first != second ? GT_ORDER(second, first) : strverscmp(x->name, y->name);
+}
+
+static int time_by_step(const struct side *side, const struct pair *pair, int which, struct gt_numbers *values)
+{
+    size_t with = 0;
+    int status = 0;
+    gt_numbers_clear(values);
+    for (size_t i = pair->from[which]; i < pair->to[which] && status >= 0;) {
+        size_t to = gt_spans_run(&side->spans, i, 3);
+        double sum = 0;
+        bool in_step = side->spans.span[i].key[2] > 0;
+        for (; i < to; i++)
+            sum += (double)(side->spans.span[i].end - side->spans.span[i].start);
+        with += in_step;
+        status = in_step ? gt_numbers_add(values, sum) : 0;
+    }
+    for (; with < side->steps.count && status >= 0; with++)
+        status = gt_numbers_add(values, 0);
+    return status;
+}
+
+/* All names are tested, whatever is shown. */
+static int test(const struct side side[2], struct pair *pair, size_t count)
+{
+    struct gt_numbers values[2] = {{0}};
+    double *p = calloc(count + 1, sizeof *p);
+    int status = p ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        for (int which = 0; which < 2 && status >= 0; which++)
+            status = time_by_step(&side[which], &pair[i], which, &values[which]);
+        p[i] = pair[i].p = gt_significance(&values[0], &values[1]);
+    }
+    if (status >= 0)
+        status = gt_significance_correct(p, count);
+    for (size_t i = 0; i < count && status >= 0; i++)
+        pair[i].p_holm = p[i];
+    gt_numbers_release(&values[0]);
+    gt_numbers_release(&values[1]);
+    free(p);
+    return status;
+}
+
+/* People see a small chance as one, not as none. */
+static void add_chance_column(struct gt_table *table, const char *key, const char *title)
+{
+    gt_table_column(table, key, title, GT_CELL_NUMBER, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
+    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+}
+
+static void add_chance(struct gt_table *table, double chance)
+{
+    char text[32];
+    snprintf(text, sizeof text, chance < 0.001 ? "< 0.001" : "%.3f", chance);
+    gt_table_number(table, chance);
+    gt_table_text(table, isnan(chance) ? NULL : text);
+}
+
+static void add_figures(struct gt_table *table, const double of[2])
+{
+    gt_table_number(table, of[0]);
+    gt_table_number(table, of[1]);
+    gt_table_number(table, of[1] - of[0]);
+    gt_table_number(table, of[0] > 0 ? 100 * (of[1] / of[0] - 1) : NAN);
+}
+
+static const char *kind_of(const struct pair *pair, const struct side side[2])
+{
+    double calls[2] = {(double)(pair->to[0] - pair->from[0]), (double)(pair->to[1] - pair->from[1])};
+    bool has_steps = !isnan(pair->each[0]);
+    for (int which = 0; which < 2 && has_steps; which++)
+        calls[which] /= (double)side[which].steps.count;
+    bool is_same = calls[0] == calls[1] && fabs(change_of(pair)) <= 1e-9 * (pair->total[0] + pair->total[1]);
+    return calls[0] <= 0 ? "added" : calls[1] <= 0 ? "removed" : is_same ? "same" : "changed";
+}
+
+static void add_rows(struct gt_table *table, const struct side side[2], const struct pair *pair, size_t count)
+{
+    gt_top_shown(table, GT_LIST_SHOWN);
+    for (size_t i = 0; i < count; i++) {
+        gt_table_text(table, pair[i].name);
+        gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
+        gt_table_text(table, kind_of(&pair[i], side));
+        for (int which = 0; which < 2; which++)
+            if (pair[i].is_uncounted)
+                gt_table_missing(table);
+            else
+                gt_table_integer(table, (int64_t)(pair[i].to[which] - pair[i].from[which]));
+        add_figures(table, pair[i].total);
+        add_figures(table, pair[i].each);
+        add_chance(table, pair[i].p);
+        add_chance(table, pair[i].p_holm);
+    }
+}
+
+/* People see the figures of a step, or those of all where there are no steps. */
+static struct gt_table *add_table(struct gt_node *root, bool has_steps)
+{
+    struct gt_table *table = gt_analysis_table(root, "differences", "Differences",
+                                               "kernel:name text:category text:change integer:count_a integer:count_b");
+    gt_analysis_columns(table, "number:total_a_us number:total_b_us number:difference_us number:difference_percent",
+                        has_steps ? GT_COLUMN_ONLY_DATA : 0);
+    gt_analysis_columns(table,
+                        "number:step_a_us number:step_b_us number:step_difference_us number:step_difference_percent",
+                        has_steps ? 0 : GT_COLUMN_ONLY_DATA);
+    add_chance_column(table, "p", "p");
+    add_chance_column(table, "p_holm", "p holm");
+    return table;
+}
+
+/* ---- in words ---- */
+
+static enum gt_work work_of(const struct side side[2], const struct pair *pair)
+{
+    int which = pair->to[0] > pair->from[0] ? 0 : 1;
+    return gt_analysis_work(&side[which].input, side[which].spans.span[pair->from[which]].event);
+}
+
+static bool is_gpu_work(enum gt_work work)
+{
+    return work == GT_WORK_KERNEL || work == GT_WORK_COPY || work == GT_WORK_SET;
+}
+
+/* What is told of: work of GPUs; what the host does in steps; else operators; else whatever there is. They hold each other. */
+enum kind { OF_GPUS, OF_HOST, OPERATORS, ALL };
+
+static bool is_told(const struct side side[2], const struct pair *pair, enum kind kind)
+{
+    enum gt_work work = work_of(side, pair);
+    struct gt_span before;
+    if (strcmp(pair->name, STEP) == 0)
+        return false;
+    switch (kind) {
+    case OF_GPUS: return is_gpu_work(work);
+    case OF_HOST:
+        return !is_gpu_work(work) &&
+               gt_api_kind(pair->name) != GT_API_SYNCHRONIZATION && /* GPUs tell what they wait for */
+               gt_step_number((struct gt_span){pair->name, strlen(pair->name)}, &before) == GT_TRACE_NO_STEP;
+    case OPERATORS: return work == GT_WORK_OPERATOR;
+    default: return true;
+    }
+}
+
+static size_t take_changes(const struct side side[2], const struct pair *pair, size_t count, enum kind kind,
+                           struct gt_diff_change *change)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_told(side, &pair[i], kind))
+            continue;
+        struct gt_diff_change *next = &change[taken++];
+        next->name = pair[i].name;
+        for (int which = 0; which < 2; which++) {
+            next->count[which] = pair[i].to[which] - pair[i].from[which];
+            next->us[which] = isnan(pair[i].each[which]) ? pair[i].total[which] : pair[i].each[which];
+        }
+    }
+    return taken;
+}
+
+/* Steps may take longer though GPUs do the same work: their length is told first, with what the host did otherwise. */
+static bool write_steps(const struct side side[2], const struct pair *pair, size_t count, struct gt_diff_change *change,
+                        struct gt_buffer *words)
+{
+    const double whole[2] = {side[0].step_us, side[1].step_us};
+    if (!(whole[0] > 0 && whole[1] > 0))
+        return false;
+    size_t taken = take_changes(side, pair, count, OF_HOST, change);
+    gt_diff_words(change, taken, "A step takes", "", " a step", whole, words);
+    return true;
+}
+
+static void write_work(const struct side side[2], const struct pair *pair, size_t count, enum kind least,
+                       struct gt_diff_change *change, struct gt_buffer *words)
+{
+    static const struct {
+        enum kind kind;
+        const char *words;
+    } told[] = {{OF_GPUS, "GPUs work"}, {OPERATORS, "Operators, with those inside them, take"}, {ALL, "Events take"}};
+    const char *each = isnan(pair->each[0]) ? "" : " a step";
+    size_t taken = 0, kind = 0;
+    for (; kind < sizeof told / sizeof *told && told[kind].kind <= least && !taken; kind++)
+        taken = take_changes(side, pair, count, told[kind].kind, change);
+    if (!taken)
+        return;
+    gt_buffer_text(words, words->length ? ". " : "");
+    gt_diff_words(change, taken, told[kind - 1].words, each, each, NULL, words);
+}
+
+static int add_words(struct gt_node *root, const struct side side[2], const struct pair *pair, size_t count)
+{
+    struct gt_diff_change *change = calloc(count + 1, sizeof *change);
+    struct gt_buffer words = {0};
+    if (!change)
+        return -ENOMEM;
+    bool has_steps = write_steps(side, pair, count, change, &words);
+    if (count)
+        write_work(side, pair, count, has_steps ? OF_GPUS : ALL, change, &words);
+    if (words.length)
+        gt_report_text(root, "words", "What changed", words.data);
+    int status = words.failed;
+    gt_buffer_release(&words);
+    free(change);
+    return status;
+}
+
+static int add_events(struct gt_node *root, const struct side side[2], struct gt_table **table)
+{
+    struct pair *pair = calloc(side[0].spans.count + side[1].spans.count + 1, sizeof *pair);
+    if (!pair)
+        return -ENOMEM;
+    size_t count = match(side, pair);
+    qsort(pair, count, sizeof *pair, compare);
+    int status = add_words(root, side, pair, count);
+    *table = add_table(root, side[0].steps.count && side[1].steps.count);
+    status = status < 0 ? status : test(side, pair, count);
+    add_rows(*table, side, pair, count);
+    free(pair);
+    return status;
+}
+
+/* ---- traces that are profiles of functions ---- */
+
+static void tell_functions(struct gt_node *root, const struct gt_diff_functions *functions)
+{
+    struct gt_buffer words = {0};
+    gt_diff_words(functions->change, functions->count, "Functions take", "", "", NULL, &words);
+    gt_report_text(root, "words", "What changed", words.failed ? "" : words.data);
+    gt_buffer_release(&words);
+}
+
+static int add_functions(struct gt_node *root, const struct side side[2], struct gt_table **table)
+{
+    const struct gt_analysis_input *const inputs[] = {&side[0].input, &side[1].input};
+    struct gt_diff_functions functions;
+    int status = gt_diff_functions_find(inputs, &functions);
+    struct pair *pair = status < 0 ? NULL : calloc(functions.count + 1, sizeof *pair);
+    for (size_t i = 0; pair && i < functions.count; i++) {
+        const struct gt_diff_change *change = &functions.change[i];
+        pair[i] = (struct pair){.name = change->name, .category = "function", .p = NAN, .p_holm = NAN};
+        pair[i].is_uncounted = !functions.is_counted;
+        pair[i].each[0] = pair[i].each[1] = NAN;
+        memcpy(pair[i].to, change->count, sizeof pair[i].to);
+        memcpy(pair[i].total, change->us, sizeof pair[i].total);
+    }
+    if (pair && functions.count) {
+        tell_functions(root, &functions);
+        qsort(pair, functions.count, sizeof *pair, compare);
+    }
+    *table = add_table(root, false);
+    add_rows(*table, side, pair, pair ? functions.count : 0);
+    gt_diff_functions_release(&functions);
+    status = status >= 0 && !pair ? -ENOMEM : status;
+    free(pair);
+    return status;
+}
+
+static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+{
+    (void)error;
+    const struct gt_trace *const traces[] = {input->trace, input->other};
+    struct side side[2] = {0};
+    struct gt_table *table = NULL;
+    int status = 0;
+    for (int i = 0; i < 2 && status >= 0; i++) {
+        status = gt_analysis_open(&side[i].input, traces[i], input->options);
+        if (status >= 0)
+            status = collect(&side[i]);
+    }
+    bool has_events = side[0].spans.count || side[1].spans.count;
+    bool has_profiles = input->trace->profile_count || input->other->profile_count;
+    if (status >= 0)
+        status = !has_events && has_profiles ? add_functions(root, side, &table) : add_events(root, side, &table);
+    gt_report_integer(root, "steps_a", "Steps of A", (int64_t)side[0].steps.count, NULL);
+    gt_report_integer(root, "steps_b", "Steps of B", (int64_t)side[1].steps.count, NULL);
+    gt_analysis_empty(root, table, "no events with durations, and no functions with times");
+    for (int i = 0; i < 2; i++) {
+        gt_analysis_close(&side[i].input);
+        gt_spans_release(&side[i].spans);
+        gt_spans_release(&side[i].steps);
+    }
+    return status;
+}
+
+const struct gt_analysis gt_analysis_diff = {
+    .name = "diff",
+    .help = "what the second of two traces does differently: names added, removed, changed, with a test over steps",
+    .inputs = 2,
+    .takes = GT_TAKES_TOP,
+    .build = build,
+};

@@ -1,0 +1,337 @@
+#include "analyse/gpu/lists.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/number.h"
+#include "report/report.h"
+
+/* ---- numbers ---- */
+
+int gt_numbers_add(struct gt_numbers *values, double value)
+{
+    double *place = GT_GROW_LIST(values, value);
+    if (!place)
+        return -ENOMEM;
+    *place = value;
+    values->is_sorted = false;
+    return 0;
+}
+
+double gt_numbers_total(const struct gt_numbers *values)
+{
+    double total = 0;
+    for (size_t i = 0; i < values->count; i++)
+        total += values->value[i];
+    return total;
+}
+
+double gt_numbers_mean(const struct gt_numbers *values)
+{
+    return values->count ? gt_numbers_total(values) / (double)values->count : NAN;
+}
+
+double gt_numbers_percentile(struct gt_numbers *values, double percent)
+{
+    if (!values->count)
+        return NAN;
+    if (!values->is_sorted)
+        qsort(values->value, values->count, sizeof *values->value, gt_order_doubles);
+    values->is_sorted = true;
+    double rank = percent / 100 * (double)(values->count - 1);
+    double low = values->value[(size_t)floor(rank)], high = values->value[(size_t)ceil(rank)];
+    return low + (high - low) * (rank - floor(rank));
+}
+
+int gt_numbers_deviation(struct gt_numbers *values, double *ret)
+{
+    struct gt_numbers distances = {0};
+    double median = gt_numbers_percentile(values, 50);
+    int status = 0;
+    for (size_t i = 0; i < values->count && status >= 0; i++)
+        status = gt_numbers_add(&distances, fabs(values->value[i] - median));
+    *ret = gt_numbers_percentile(&distances, 50);
+    gt_numbers_release(&distances);
+    return status;
+}
+
+void gt_list_whole(struct gt_table *table, double count)
+{
+    if (isnan(count))
+        gt_table_missing(table);
+    else
+        gt_table_integer(table, llround(count));
+}
+
+void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values)
+{
+    static const double percents[] = {0, 100, 50, 95, 99};
+    gt_numbers_percentile(values, 0); /* sorted, so that the sum does not depend on the order of arrival */
+    gt_table_number(table, gt_numbers_mean(values));
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++)
+        gt_table_number(table, gt_numbers_percentile(values, percents[i]));
+}
+
+void gt_numbers_clear(struct gt_numbers *values)
+{
+    values->count = 0;
+    values->is_sorted = false;
+}
+
+void gt_numbers_release(struct gt_numbers *values)
+{
+    free(values->value);
+    *values = (struct gt_numbers){0};
+}
+
+/* ---- do two lists differ? ---- */
+
+double gt_significance(struct gt_numbers *a, struct gt_numbers *b)
+{
+    enum { FEWEST = 4 };
+    if (a->count < FEWEST || b->count < FEWEST)
+        return NAN;
+    gt_numbers_percentile(a, 0);
+    gt_numbers_percentile(b, 0);
+    double n = (double)a->count, m = (double)b->count, all = n + m, ranks = 0, ties = 0, rank = 1;
+    for (size_t i = 0, j = 0; i < a->count || j < b->count;) {
+        double value = j >= b->count || (i < a->count && a->value[i] <= b->value[j]) ? a->value[i] : b->value[j];
+        double of_a = 0, of_b = 0;
+        for (; i < a->count && a->value[i] == value; i++)
+            of_a++;
+        for (; j < b->count && b->value[j] == value; j++)
+            of_b++;
+        double tied = of_a + of_b;
+        ranks += of_a * (rank + (tied - 1) / 2);
+        ties += tied * tied * tied - tied;
+        rank += tied;
+    }
+    double statistic = ranks - n * (n + 1) / 2, mean = n * m / 2;
+    double variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
+    if (!(variance > 0))
+        return NAN;
+    double distance = fmax(fabs(statistic - mean) - 0.5, 0);
+    return erfc(distance / sqrt(2 * variance));
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    double x = **(double *const *)a, y = **(double *const *)b;
+    return GT_ORDER(x, y);
+}
+
+int gt_significance_correct(double *p, size_t count)
+{
+    double **sorted = calloc(count + 1, sizeof *sorted), least = 0;
+    size_t known = 0;
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(p[i]))
+            sorted[known++] = &p[i];
+    qsort(sorted, known, sizeof *sorted, compare_values);
+    for (size_t i = 0; i < known; i++)
+        *sorted[i] = least = fmax(least, fmin(1, *sorted[i] * (double)(known - i)));
+    free(sorted);
+    return 0;
+}
+
+/* ---- spans ---- */
+
+int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
+{
+    struct gt_keyed_span *place = GT_GROW_LIST(spans, span);
+    if (!place)
+        return -ENOMEM;
+    *place = span;
+    return 0;
+}
+
+int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
+                       const uint32_t key[GT_SPAN_KEYS])
+{
+    int64_t start = trace->events.start[event];
+    struct gt_keyed_span span = {
+        .start = start, .end = start + gt_trace_duration(&trace->events, event), .event = event};
+    memcpy(span.key, key, sizeof span.key);
+    return gt_spans_add(spans, span);
+}
+
+void gt_spans_sort_by(struct gt_spans *spans, int (*order)(const void *a, const void *b))
+{
+    if (spans->count)
+        qsort(spans->span, spans->count, sizeof *spans->span, order);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(gt_order_lists(x->key, y->key, GT_SPAN_KEYS), GT_ORDER(x->start, y->start),
+                       GT_ORDER(x->end, y->end), GT_ORDER(x->event, y->event));
+}
+
+static int by_nesting(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    int order = GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start), GT_ORDER(y->end, x->end));
+    return order ? order : by_key(a, b);
+}
+
+void gt_spans_sort(struct gt_spans *spans)
+{
+    gt_spans_sort_by(spans, by_key);
+}
+
+void gt_spans_sort_nested(struct gt_spans *spans)
+{
+    gt_spans_sort_by(spans, by_nesting);
+}
+
+size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys)
+{
+    size_t to = from;
+    while (to < spans->count && gt_order_lists(spans->span[from].key, spans->span[to].key, (size_t)keys) == 0)
+        to++;
+    return to;
+}
+
+void gt_spans_unite(struct gt_spans *spans, int keys)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < spans->count; i++) {
+        struct gt_keyed_span *last = count ? &spans->span[count - 1] : NULL, *next = &spans->span[i];
+        if (!last || gt_order_lists(last->key, next->key, (size_t)keys) != 0 || next->start > last->end)
+            spans->span[count++] = *next;
+        else if (next->end > last->end)
+            last->end = next->end;
+    }
+    spans->count = count;
+}
+
+int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end)
+{
+    size_t low = from, high = to;
+    int64_t overlap = 0;
+    while (low < high) { /* the first that ends behind `start` */
+        size_t middle = low + (high - low) / 2;
+        if (spans->span[middle].end <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < to && spans->span[low].start < end; low++) {
+        int64_t first = spans->span[low].start > start ? spans->span[low].start : start;
+        int64_t last = spans->span[low].end < end ? spans->span[low].end : end;
+        overlap += last > first ? last - first : 0;
+    }
+    return overlap;
+}
+
+void gt_spans_release(struct gt_spans *spans)
+{
+    free(spans->span);
+    *spans = (struct gt_spans){0};
+}
+
+/* ---- lists of what took how long ---- */
+
+static double longest(const struct gt_spans *spans, size_t from, size_t to)
+{
+    int64_t longest = 0;
+    for (size_t i = from; i < to; i++)
+        if (spans->span[i].end - spans->span[i].start > longest)
+            longest = spans->span[i].end - spans->span[i].start;
+    return (double)longest;
+}
+
+static double total(const struct gt_spans *spans, size_t from, size_t to)
+{
+    int64_t sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += spans->span[i].end - spans->span[i].start;
+    return (double)sum;
+}
+
+static double mean(const struct gt_spans *spans, size_t from, size_t to)
+{
+    return total(spans, from, to) / (double)(to - from);
+}
+
+static double number_of(const struct gt_spans *spans, size_t from, size_t to)
+{
+    (void)spans;
+    return (double)(to - from);
+}
+
+static double no_weight(const struct gt_spans *spans, size_t from, size_t to)
+{
+    (void)spans, (void)from, (void)to;
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    double (*weight)(const struct gt_spans *spans, size_t from, size_t to);
+} orders[] = {{"total", total}, {"count", number_of}, {"mean", mean}, {"max", longest}, {"name", no_weight}};
+
+struct weighed {
+    struct gt_list_row row;
+    uint32_t group;
+    double weight;
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct weighed *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->group, y->group), GT_ORDER(y->weight, x->weight),
+                       GT_ORDER(x->row.from, y->row.from));
+}
+
+size_t gt_list_top(const struct gt_analysis_input *input, size_t standard)
+{
+    int top = input->options->top;
+    return top < 0 ? SIZE_MAX : top == 0 ? standard : (size_t)top;
+}
+
+static int find_order(const struct gt_analysis_input *input, struct gt_error *error)
+{
+    const char *key = input->options->key;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (!key || strcmp(orders[i].name, key) == 0)
+            return (int)i;
+    return gt_error_set(error, EINVAL, "key '%s' is not one of total, count, mean, max, name", key);
+}
+
+struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
+                                 size_t *count, int *status, struct gt_error *error)
+{
+    size_t rows = 0;
+    int order = find_order(input, error);
+    struct weighed *row = malloc((spans->count + 1) * sizeof *row);
+    struct gt_list_row *ret = order < 0 || !row ? NULL : malloc((spans->count + 1) * sizeof *ret);
+    *status = order < 0 ? order : ret ? 0 : -ENOMEM;
+    for (size_t from = 0, to; ret && from < spans->count; from = to) {
+        to = gt_spans_run(spans, from, keys);
+        row[rows++] = (struct weighed){
+            {from, to, total(spans, from, to)}, spans->span[from].key[0], orders[order].weight(spans, from, to)};
+    }
+    if (ret)
+        qsort(row, rows, sizeof *row, compare_rows);
+    for (size_t i = 0; ret && i < rows; i++)
+        ret[i] = row[i].row;
+    free(row);
+    *count = rows;
+    return ret;
+}
+
+int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to)
+{
+    int status = 0;
+    gt_numbers_clear(values);
+    for (size_t i = from; i < to && status >= 0; i++)
+        status = gt_numbers_add(values, (double)(spans->span[i].end - spans->span[i].start) / 1e3);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* Most analyses collect numbers, or spans of time that bear keys, sort them, and walk over runs of equal keys. Functions
+ * that can fail return 0 or -ENOMEM. */
+#ifndef GT_ANALYSE_GPU_LISTS_H
+#define GT_ANALYSE_GPU_LISTS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyse/trace/analysis.h"
+#include "analyse/trace/top.h"
+
+/* A list of numbers has a total, a mean and percentiles. Percentiles are exact, with linear interpolation between
+ * the closest ranks (numpy's and pandas' default; type 7 of Hyndman and Fan, The American Statistician 50, 1996).
+ * Those of an empty list are NaN, and its total is 0. */
+struct gt_numbers {
+    double *value;
+    size_t count, capacity;
+    bool is_sorted;
+};
+
+int gt_numbers_add(struct gt_numbers *values, double value);
+double gt_numbers_total(const struct gt_numbers *values);
+double gt_numbers_mean(const struct gt_numbers *values);
+double gt_numbers_percentile(struct gt_numbers *values, double percent); /* sorts the list */
+/* Finds the median of the distances from the median (MAD). Returns 0 or -ENOMEM. */
+int gt_numbers_deviation(struct gt_numbers *values, double *ret);
+void gt_numbers_clear(struct gt_numbers *values);
+void gt_numbers_release(struct gt_numbers *values);
+
+/* Returns a part in percent of the whole, NaN where there is none. */
+static inline double gt_percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : NAN;
+}
+
+/* Adds the cells of these columns, without a unit or in microseconds. */
+#define GT_NUMBERS_COLUMNS "number:mean number:min number:max number:p50 number:p95 number:p99"
+#define GT_NUMBERS_COLUMNS_US "number:mean_us number:min_us number:max_us number:p50_us number:p95_us number:p99_us"
+void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values);
+/* Adds a count that is held as a double: an integer, or a missing one where it is NaN. */
+void gt_list_whole(struct gt_table *table, double count);
+
+/* Returns the two-sided p of the rank sum test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947) by
+ * the normal approximation, with corrections for ties and continuity. It is NaN when a list has fewer than 4 values,
+ * or all values are equal. The lists are sorted. */
+double gt_significance(struct gt_numbers *a, struct gt_numbers *b);
+
+/* Corrects many values of p by Holm's method (Scandinavian Journal of Statistics 6, 1979): those that stay at or
+ * below 0.05 differ, and the chance that any of them does by accident is 5 % at most. NaN stays, and counts for
+ * nothing. Returns 0 or -ENOMEM. */
+int gt_significance_correct(double *p, size_t count);
+
+enum { GT_SPAN_KEYS = 4 };
+
+/* A span of time bears keys. */
+struct gt_keyed_span {
+    uint32_t key[GT_SPAN_KEYS];
+    int64_t start, end; /* ns, half-open */
+    size_t event;       /* that it comes from */
+};
+
+struct gt_spans {
+    struct gt_keyed_span *span;
+    size_t count, capacity;
+};
+
+int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span);
+/* Adds the time of an event, which bears GT_SPAN_KEY(first, second, ...); the other keys are 0. */
+int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
+                       const uint32_t key[GT_SPAN_KEYS]);
+#define GT_SPAN_KEY(...) ((const uint32_t[GT_SPAN_KEYS]){__VA_ARGS__})
+/* Sorts them in an order of qsort. */
+void gt_spans_sort_by(struct gt_spans *spans, int (*order)(const void *a, const void *b));
+/* Sorts by key, start, end and event. */
+void gt_spans_sort(struct gt_spans *spans);
+/* Sorts by the first key, then outer spans before those inside them: by start, the longer first. */
+void gt_spans_sort_nested(struct gt_spans *spans);
+/* Returns the index behind the last span whose first `keys` keys are those of span `from`. */
+size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys);
+/* Makes one span of those that touch or overlap and share the first `keys` keys; they are sorted by these and by
+ * start. */
+void gt_spans_unite(struct gt_spans *spans, int keys);
+/* Returns how much of [start, end) lies in spans from..to, which are sorted and do not overlap. */
+int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end);
+void gt_spans_release(struct gt_spans *spans);
+
+/* A row of a list stands for all spans that share the first keys: a kernel, an operator. */
+struct gt_list_row {
+    size_t from, to;
+    double total;
+};
+
+/* Makes *count rows of sorted spans by their first `keys` keys, by the values of key 0.
+ * options->key is their order: "total" (where it is NULL), "count", "mean", "max" or "name". The caller frees them.
+ * Returns NULL on failure: *status is -ENOMEM, or -EINVAL for an unknown order. */
+struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
+                                 size_t *count, int *status, struct gt_error *error);
+enum { GT_LIST_SHOWN = 20 }; /* rows of lists that people see unless they ask for more */
+/* Returns options->top, `standard` where it is 0, SIZE_MAX where it is negative. */
+size_t gt_list_top(const struct gt_analysis_input *input, size_t standard);
+/* Replaces the values by the lengths of spans from..to in microseconds. */
+int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to);
+
+#endif

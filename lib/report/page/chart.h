@@ -1,0 +1,50 @@
+/* The HTML format draws series as SVG pictures. The classes that the pictures use are in its style sheet, page.css. */
+#ifndef GT_REPORT_PAGE_CHART_H
+#define GT_REPORT_PAGE_CHART_H
+
+#include "report/report.h"
+
+enum { GT_CHART_COLOURS = 6 };
+
+/* The picture's coordinates: the plot with room for the axes' numbers around it. */
+enum {
+    GT_CHART_WIDTH = 760,
+    GT_CHART_HEIGHT = 260,
+    GT_CHART_LEFT = 64,
+    GT_CHART_RIGHT = 12,
+    GT_CHART_TOP = 10,
+    GT_CHART_BOTTOM = 30
+};
+
+struct gt_chart_range {
+    double least, most;
+};
+
+/* Widens `range`, which begins as {INFINITY, -INFINITY}, to all that a series has on the x axis. */
+void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *series);
+/* Appends the picture with its caption and legend. `id` is unique in the page; `x`: what the axis shows. */
+void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id, struct gt_chart_range x);
+/* Appends what is inside the picture alone, and tells how high it is. */
+void gt_chart_shapes(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x);
+int gt_chart_height(const struct gt_node *series);
+/* The same for series with GT_STRIPS or GT_LANES, which have a row for each line. */
+void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x);
+int gt_chart_rows_height(const struct gt_node *series);
+/* The same for series with GT_FOREST, also for phones, with names above. */
+void gt_chart_forest(struct gt_buffer *out, const struct gt_node *series, bool is_narrow);
+int gt_chart_forest_width(bool is_narrow);
+int gt_chart_forest_height(const struct gt_node *series, bool is_narrow);
+/* Appends at most so many letters of a name, escaped, with an ellipsis where there are more. */
+void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters);
+/* Appends `text` with HTML's special characters escaped, as attribute values in double quotes need it, too. */
+void gt_html_escape(struct gt_buffer *out, const char *text);
+
+/* For both kinds of picture. */
+double gt_chart_place(struct gt_chart_range range, double x);
+void gt_chart_number(struct gt_buffer *out, double value, int decimals);
+/* A step of 1, 2 or 5 times a power of ten that gives at most `count` ticks, and the decimals that tell them. */
+double gt_chart_tick_step(struct gt_chart_range range, int count);
+int gt_chart_tick_decimals(double step);
+void gt_chart_x_axis(struct gt_buffer *out, struct gt_chart_range x, int height);
+
+#endif

@@ -1,0 +1,119 @@
+/* Pictures with a row for each line: strips, which are the darker the greater the value, and lanes of named stretches. */
+#include <math.h>
+#include <string.h>
+
+#include "report/page/chart.h"
+
+enum { ROW = 18, STEPS = 380, SHADES = 8, BANDS_DRAWN = 2000, NAMES = 64, LETTER = 7 };
+
+struct rows {
+    struct gt_buffer *out;
+    const struct gt_node *series;
+    struct gt_chart_range x;
+    const char *name[NAMES]; /* the first that came: each has a colour */
+    size_t names;
+};
+
+static void put_name(const struct rows *rows, const char *name, double x, size_t row, double width)
+{
+    size_t letters = width > LETTER ? (size_t)(width / LETTER) : 0;
+    if (strlen(name) > letters)
+        return;
+    gt_buffer_printf(rows->out, "<text class=\"in\" x=\"");
+    gt_chart_number(rows->out, x + 3, 1);
+    gt_buffer_printf(rows->out, "\" y=\"%zu\">", row * ROW + 13);
+    gt_html_escape(rows->out, name);
+    gt_buffer_text(rows->out, "</text>\n");
+}
+
+static size_t colour_of(struct rows *rows, const char *name)
+{
+    size_t i = 0;
+    while (i < rows->names && strcmp(rows->name[i], name) != 0)
+        i++;
+    if (i == rows->names && i < NAMES)
+        rows->name[rows->names++] = name;
+    return i % GT_CHART_COLOURS;
+}
+
+static void put_lanes(struct rows *rows)
+{
+    const struct gt_band *band;
+    size_t count = gt_series_bands(rows->series, &band);
+    for (size_t i = 0; i < count && i < BANDS_DRAWN; i++) {
+        size_t row = (size_t)band[i].lane;
+        double from = gt_chart_place(rows->x, band[i].from), to = gt_chart_place(rows->x, band[i].to);
+        gt_buffer_printf(rows->out, "<rect class=\"fill%zu\" x=\"", colour_of(rows, band[i].title));
+        gt_chart_number(rows->out, from, 1);
+        gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", row * ROW + 1, ROW - 2);
+        gt_chart_number(rows->out, fmax(to - from - 0.5, 0.5), 1);
+        gt_buffer_text(rows->out, "\"><title>");
+        gt_html_escape(rows->out, band[i].title);
+        gt_buffer_text(rows->out, "</title></rect>\n");
+        put_name(rows, band[i].title, from, row, to - from);
+    }
+}
+
+/* The mean of the points of each step, as one of SHADES; -1 where nothing is known. */
+static void find_shades(const struct rows *rows, size_t line, int shade[STEPS])
+{
+    const struct gt_point *point;
+    size_t count = gt_series_points(rows->series, line, &point), at = 0;
+    double span = rows->x.most - rows->x.least, value = NAN;
+    for (int step = 0; step < STEPS; step++) {
+        double until = rows->x.least + span * (step + 1) / STEPS, sum = 0;
+        size_t begin = at;
+        while (at < count && point[at].x < until)
+            sum += point[at++].y;
+        value = at > begin ? sum / (double)(at - begin) : at < count && at > 0 ? value : NAN;
+        shade[step] = isnan(value) ? -1 : (int)lround(fmin(fmax(value / 100, 0), 1) * SHADES);
+    }
+}
+
+static void put_strip(struct rows *rows, size_t line)
+{
+    int shade[STEPS];
+    double width = (double)(GT_CHART_WIDTH - GT_CHART_LEFT - GT_CHART_RIGHT) / STEPS;
+    find_shades(rows, line, shade);
+    for (int step = 0, next; step < STEPS; step = next) {
+        for (next = step + 1; next < STEPS && shade[next] == shade[step];)
+            next++;
+        if (shade[step] <= 0)
+            continue;
+        gt_buffer_printf(rows->out, "<rect class=\"strip\" opacity=\"");
+        gt_chart_number(rows->out, (double)shade[step] / SHADES, 3);
+        gt_buffer_text(rows->out, "\" x=\"");
+        gt_chart_number(rows->out, GT_CHART_LEFT + step * width, 1);
+        gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", line * ROW + 1, ROW - 3);
+        gt_chart_number(rows->out, (next - step) * width, 1);
+        gt_buffer_text(rows->out, "\"/>\n");
+    }
+}
+
+static void put_titles(const struct rows *rows)
+{
+    for (size_t line = 0; line < gt_series_lines(rows->series); line++) {
+        gt_buffer_printf(rows->out, "<text x=\"0\" y=\"%zu\">", line * ROW + 13);
+        gt_chart_cut(rows->out, gt_series_line_title(rows->series, line), GT_CHART_LEFT / LETTER - 1);
+        gt_buffer_printf(rows->out, "</text><path class=\"grid\" d=\"M%d %zuH%d\"/>\n", GT_CHART_LEFT, line * ROW + ROW,
+                         GT_CHART_WIDTH - GT_CHART_RIGHT);
+    }
+}
+
+int gt_chart_rows_height(const struct gt_node *series)
+{
+    return (int)gt_series_lines(series) * ROW + GT_CHART_BOTTOM;
+}
+
+void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x)
+{
+    struct rows rows = {.out = out, .series = series, .x = x};
+    if (!(rows.x.most > rows.x.least))
+        rows.x = (struct gt_chart_range){0, 1};
+    put_titles(&rows);
+    if (gt_node_flag_bits(series) & GT_LANES)
+        put_lanes(&rows);
+    for (size_t line = 0; gt_node_flag_bits(series) & GT_STRIPS && line < gt_series_lines(series); line++)
+        put_strip(&rows, line);
+    gt_chart_x_axis(out, rows.x, gt_chart_rows_height(series));
+}

@@ -1,0 +1,375 @@
+/* The data of a page's charts. A line is numbers of 12 bits between its least and its greatest value, 4095 where nothing is known. Numbers
+ * are stored as differences, low bytes before high ones, deflated, in base64. A course gives least, mean and greatest value of
+ * its spans one behind the other; the samples follow for as many lines as fit, those of the first charts first. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "report/page/base64.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "report/page/page.h"
+
+enum { MISSING = 4095, GREATEST = 4094, COURSES = 64 };
+
+struct data {
+    struct gt_json json;
+    size_t size; /* most bytes of all of it, while there are samples to leave out */
+    const struct gt_course *course[COURSES];
+    size_t courses;
+};
+
+struct scale {
+    double least, step;
+};
+
+/* Differences of words become small when they change sign in their lowest bit. */
+static uint32_t folded(uint32_t word, uint32_t before)
+{
+    uint32_t difference = word - before;
+    return difference << 1 ^ (difference >> 31 ? UINT32_MAX : 0);
+}
+
+/* Differences of `count` words, byte by byte: all lowest bytes, then all next ones. NULL without memory. */
+static uint8_t *planes_of(const uint32_t *word, size_t count, size_t bytes)
+{
+    uint8_t *plane = malloc(count * bytes + 1);
+    for (size_t i = 0; plane && i < count; i++) {
+        uint32_t difference = folded(word[i], i ? word[i - 1] : 0);
+        for (size_t k = 0; k < bytes; k++)
+            plane[k * count + i] = (uint8_t)(difference >> 8 * k);
+    }
+    return plane;
+}
+
+/* Append words as text of `most` letters at most, or nothing when it would be longer: then the rest is not packed in vain. Fails `out`
+ * without memory. */
+static void pack_within(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes, size_t most)
+{
+    uLongf length = compressBound(count * bytes), room = most / 4 * 3;
+    length = length < room ? length : room;
+    uint8_t *plane = planes_of(word, count, bytes), *packed = malloc(length + 1);
+    int status = plane && packed ? compress2(packed, &length, plane, count * bytes, 6) : Z_MEM_ERROR;
+    if (status == Z_OK)
+        gt_base64_append(out, packed, length);
+    else if (status != Z_BUF_ERROR)
+        out->failed = -ENOMEM;
+    free(plane);
+    free(packed);
+}
+
+static void pack(struct gt_buffer *out, const uint32_t *word, size_t count, size_t bytes)
+{
+    pack_within(out, word, count, bytes, SIZE_MAX);
+}
+
+/* Names as people see them: without anything that acts. */
+static void put_name(struct data *data, const char *name)
+{
+    struct gt_buffer shown = {0};
+    gt_utf8_show(&shown, name);
+    gt_json_text(&data->json, shown.data ? shown.data : "");
+    gt_buffer_release(&shown);
+}
+
+static void put_packed(struct data *data, const char *key, const struct gt_buffer *text)
+{
+    gt_json_key(&data->json, key);
+    gt_json_text(&data->json, text->data ? text->data : "");
+}
+
+/* ---- lines ---- */
+
+static uint32_t number_of(const struct scale *scale, double value)
+{
+    if (!isfinite(value))
+        return MISSING;
+    double number = scale->step > 0 ? (value - scale->least) / scale->step : 0;
+    return (uint32_t)lround(fmin(fmax(number, 0), GREATEST));
+}
+
+static struct scale scale_of(const struct gt_course_line *line, size_t spans)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; i < spans; i++)
+        if (line->span[i].count) {
+            least = fmin(least, line->span[i].least);
+            most = fmax(most, line->span[i].most);
+        }
+    return (struct scale){isfinite(least) ? least : 0, most > least ? (most - least) / GREATEST : 0};
+}
+
+static void put_scale(struct data *data, const struct scale *scale, double unit)
+{
+    gt_json_key(&data->json, "least");
+    gt_json_double(&data->json, scale->least / unit);
+    gt_json_key(&data->json, "step");
+    gt_json_double(&data->json, scale->step / unit);
+}
+
+static void put_spans(struct data *data, const struct gt_course *course, const struct gt_course_line *line,
+                      const struct scale *scale)
+{
+    struct gt_buffer text = {0};
+    size_t count = course->spans;
+    uint32_t *word = malloc((3 * count + 1) * sizeof *word);
+    for (size_t i = 0; word && i < count; i++) {
+        const struct gt_course_span *span = &line->span[i];
+        word[i] = number_of(scale, span->count ? span->least : NAN);
+        word[count + i] = number_of(scale, span->count ? span->sum / (double)span->count : NAN);
+        word[2 * count + i] = number_of(scale, span->count ? span->most : NAN);
+    }
+    if (word)
+        pack(&text, word, 3 * count, 2);
+    put_packed(data, "spans", &text);
+    gt_buffer_release(&text);
+    free(word);
+}
+
+static void pack_samples(struct gt_buffer *text, const struct gt_course *course, const struct gt_course_line *line,
+                         size_t most)
+{
+    struct scale scale = scale_of(line, course->spans);
+    uint32_t *word = malloc((course->samples + 1) * sizeof *word);
+    for (size_t i = 0; word && i < course->samples; i++)
+        word[i] = number_of(&scale, i < line->values ? line->value[i] : NAN);
+    if (word)
+        pack_within(text, word, course->samples, 2, most);
+    free(word);
+}
+
+static bool has_few(const struct gt_course *course)
+{
+    return course->is_whole && course->samples <= GT_COURSE_FINE_SPANS;
+}
+
+static void put_few_samples(struct data *data, const struct gt_course *course, const struct gt_course_line *line)
+{
+    struct gt_buffer text = {0};
+    pack_samples(&text, course, line, SIZE_MAX);
+    put_packed(data, "samples", &text);
+    gt_buffer_release(&text);
+}
+
+/* The samples of as many lines as fit into what is left. */
+static void put_samples(struct data *data, const struct gt_node *series, size_t chart, size_t number)
+{
+    size_t of;
+    double unit;
+    const struct gt_course *course = gt_series_course_of(series, number, &of, &unit);
+    struct gt_buffer text = {0};
+    if (!course || !course->is_whole || has_few(course) || data->json.out->length > data->size)
+        return;
+    pack_samples(&text, course, &course->line[of], data->size - data->json.out->length);
+    if (text.length) {
+        gt_json_array_begin(&data->json);
+        gt_json_integer(&data->json, (int64_t)chart);
+        gt_json_integer(&data->json, (int64_t)number);
+        gt_json_text(&data->json, text.data ? text.data : "");
+        gt_json_array_end(&data->json);
+    }
+    gt_buffer_release(&text);
+}
+
+/* A line without a course has its points as they are. */
+static void put_points(struct data *data, const struct gt_node *series, size_t line)
+{
+    const struct gt_point *point;
+    size_t count = gt_series_points(series, line, &point), step = count / GT_COURSE_FINE_SPANS + 1;
+    gt_json_key(&data->json, "x");
+    gt_json_array_begin(&data->json);
+    for (size_t i = 0; i < count; i += step)
+        gt_json_double(&data->json, point[i].x);
+    gt_json_array_end(&data->json);
+    gt_json_key(&data->json, "y");
+    gt_json_array_begin(&data->json);
+    for (size_t i = 0; i < count; i += step) {
+        double most = point[i].y;
+        for (size_t k = i + 1; k < i + step && k < count; k++)
+            most = fmax(most, point[k].y);
+        gt_json_double(&data->json, most);
+    }
+    gt_json_array_end(&data->json);
+}
+
+static size_t number_of_course(struct data *data, const struct gt_course *course)
+{
+    for (size_t i = 0; i < data->courses; i++)
+        if (data->course[i] == course)
+            return i;
+    if (data->courses < COURSES)
+        data->course[data->courses] = course;
+    return data->courses < COURSES ? data->courses++ : COURSES;
+}
+
+static void put_line(struct data *data, const struct gt_node *series, size_t number)
+{
+    size_t of;
+    double unit;
+    const struct gt_course *course = gt_series_course_of(series, number, &of, &unit);
+    size_t course_number = course ? number_of_course(data, course) : COURSES;
+    gt_json_object_begin(&data->json);
+    gt_json_key(&data->json, "name");
+    put_name(data, gt_series_line_title(series, number));
+    if (course_number == COURSES) {
+        put_points(data, series, number);
+    } else {
+        const struct gt_course_line *line = &course->line[of];
+        struct scale scale = scale_of(line, course->spans);
+        gt_json_key(&data->json, "course");
+        gt_json_integer(&data->json, (int64_t)course_number);
+        put_scale(data, &scale, unit);
+        if (has_few(course))
+            put_few_samples(data, course, line);
+        else
+            put_spans(data, course, line, &scale);
+    }
+    gt_json_object_end(&data->json);
+}
+
+/* ---- charts ---- */
+
+static void put_bands(struct data *data, const struct gt_node *series)
+{
+    const struct gt_band *band;
+    size_t count = gt_series_bands(series, &band);
+    gt_json_key(&data->json, "bands");
+    gt_json_array_begin(&data->json);
+    for (size_t i = 0; i < count; i++) {
+        gt_json_array_begin(&data->json);
+        put_name(data, band[i].title);
+        gt_json_double(&data->json, band[i].from);
+        gt_json_double(&data->json, band[i].to);
+        gt_json_integer(&data->json, band[i].lane);
+        gt_json_array_end(&data->json);
+    }
+    gt_json_array_end(&data->json);
+}
+
+static void put_limit(struct data *data, const struct gt_node *series)
+{
+    struct gt_mark limit = gt_series_limit_of(series);
+    if (!limit.title)
+        return;
+    gt_json_key(&data->json, "limit");
+    gt_json_object_begin(&data->json);
+    gt_json_key(&data->json, "name");
+    put_name(data, limit.title);
+    gt_json_key(&data->json, "value");
+    gt_json_double(&data->json, limit.value);
+    gt_json_object_end(&data->json);
+}
+
+static void put_text(struct data *data, const char *key, const char *text)
+{
+    gt_json_key(&data->json, key);
+    put_name(data, text);
+}
+
+static void put_chart(struct data *data, const struct gt_node *series)
+{
+    unsigned flags = gt_node_flag_bits(series);
+    gt_json_object_begin(&data->json);
+    put_text(data, "key", gt_node_key(series));
+    put_text(data, "title", gt_node_title(series));
+    put_text(data, "unit", gt_node_unit(series));
+    put_text(data, "x_unit", gt_series_x_unit(series));
+    put_text(data, "kind",
+             flags & GT_FOREST   ? "still"
+             : flags & GT_LANES  ? "lanes"
+             : flags & GT_STRIPS ? "strips"
+                                 : "lines");
+    gt_json_key(&data->json, "peaks");
+    gt_json_bool(&data->json, flags & GT_PEAKS);
+    gt_json_key(&data->json, "alike");
+    gt_json_bool(&data->json, flags & GT_ALIKE);
+    gt_json_key(&data->json, "peak");
+    gt_json_double(&data->json, gt_series_peak_of(series));
+    put_limit(data, series);
+    put_bands(data, series);
+    gt_json_key(&data->json, "lines");
+    gt_json_array_begin(&data->json);
+    for (size_t i = 0; i < gt_series_lines(series); i++)
+        put_line(data, series, i);
+    gt_json_array_end(&data->json);
+    gt_json_object_end(&data->json);
+}
+
+/* ---- the time of the samples ---- */
+
+static void put_course(struct data *data, const struct gt_course *course)
+{
+    double quantum = course->samples > 1 ? course->last / (double)course->samples / 16 : 1;
+    struct gt_buffer text = {0};
+    uint32_t *word = malloc((course->samples + 1) * sizeof *word);
+    quantum = fmax(quantum, course->last / 0x1p31);
+    quantum = quantum > 0 ? quantum : 1;
+    for (size_t i = 0; word && i < course->samples; i++)
+        word[i] = (uint32_t)llround(course->time[i] / quantum);
+    /* Differences of differences: samples come at equal distances. */
+    for (size_t i = course->samples; word && i-- > 1;)
+        word[i] -= word[i - 1];
+    if (word)
+        pack(&text, word, course->samples, 4);
+    gt_json_object_begin(&data->json);
+    gt_json_key(&data->json, "spans");
+    gt_json_integer(&data->json, (int64_t)course->spans);
+    gt_json_key(&data->json, "span");
+    gt_json_double(&data->json, gt_course_span_length(course));
+    gt_json_key(&data->json, "seen");
+    gt_json_integer(&data->json, (int64_t)course->seen);
+    gt_json_key(&data->json, "last");
+    gt_json_double(&data->json, course->last);
+    gt_json_key(&data->json, "samples");
+    gt_json_integer(&data->json, (int64_t)course->samples);
+    gt_json_key(&data->json, "quantum");
+    gt_json_double(&data->json, quantum);
+    put_packed(data, "time", &text);
+    gt_json_object_end(&data->json);
+    gt_buffer_release(&text);
+    free(word);
+}
+
+/* "<" ends a script element, or begins a comment in it. */
+static void escape(struct gt_buffer *out, const struct gt_buffer *json)
+{
+    const char *text = json->data ? json->data : "", *end = text + json->length;
+    while (text < end) {
+        const char *next = memchr(text, '<', (size_t)(end - text));
+        size_t length = (size_t)((next ? next : end) - text);
+        gt_buffer_append(out, text, length);
+        if (next)
+            gt_buffer_text(out, "\\u003c");
+        text += length + (next != NULL);
+    }
+}
+
+void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, size_t size)
+{
+    struct gt_buffer json = {0};
+    struct data data = {.size = size ? size : GT_PAGE_SIZE};
+    gt_json_init(&data.json, &json, 0);
+    gt_json_object_begin(&data.json);
+    gt_json_key(&data.json, "charts");
+    gt_json_array_begin(&data.json);
+    for (size_t i = 0; i < charts->count; i++)
+        put_chart(&data, charts->series[i]);
+    gt_json_array_end(&data.json);
+    gt_json_key(&data.json, "courses");
+    gt_json_array_begin(&data.json);
+    for (size_t i = 0; i < data.courses; i++)
+        put_course(&data, data.course[i]);
+    gt_json_array_end(&data.json);
+    gt_json_key(&data.json, "samples");
+    gt_json_array_begin(&data.json);
+    for (size_t i = 0; i < charts->count; i++)
+        for (size_t line = 0; line < gt_series_lines(charts->series[i]); line++)
+            put_samples(&data, charts->series[i], i, line);
+    gt_json_array_end(&data.json);
+    gt_json_object_end(&data.json);
+    escape(out, &json);
+    out->failed = out->failed ? out->failed : json.failed;
+    gt_buffer_release(&json);
+}

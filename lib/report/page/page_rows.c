@@ -1,0 +1,464 @@
+#include "report/page/page_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/page/chart.h"
+
+enum { WIDTH = 1200, HEIGHT = 100, TICKS = 6, SHADES = 8, LEAST_NAMED = 7 };
+
+struct rows {
+    struct gt_buffer *out;
+    const struct gt_node *series;
+    const struct gt_band *column;
+    size_t columns;
+    struct gt_chart_range x, y; /* of stacks y is the sum of their parts, of cells what colours tell apart */
+    struct gt_chart_range seen; /* of cells: all values */
+    struct gt_mark limit;
+};
+
+/* ---- numbers ---- */
+
+/* Three digits; counts are whole. */
+static void put_number(struct gt_buffer *out, double value)
+{
+    double digits = value != 0 ? floor(log10(fabs(value))) : 0;
+    bool is_whole = value >= floor(value) && value <= floor(value);
+    gt_chart_number(out, value, is_whole ? 0 : (int)fmin(fmax(2 - digits, 0), 9));
+}
+
+static void put_value(const struct rows *rows, double value)
+{
+    const char *unit = gt_node_unit(rows->series);
+    put_number(rows->out, value);
+    gt_buffer_text(rows->out, *unit ? " " : "");
+    gt_html_escape(rows->out, unit);
+}
+
+static void put_place(const struct rows *rows, double x)
+{
+    gt_chart_number(rows->out, (x - rows->x.least) / (rows->x.most - rows->x.least) * WIDTH, 1);
+}
+
+/* ---- cells ---- */
+
+static void widen(struct gt_chart_range *range, double value)
+{
+    range->least = fmin(range->least, value);
+    range->most = fmax(range->most, value);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A few far outliers would leave one colour for everything else: the scale ends where most values do. */
+static void cut_scale(struct rows *rows)
+{
+    struct gt_buffer all = {0};
+    for (size_t line = 0; line < gt_series_lines(rows->series); line++) {
+        const struct gt_point *point;
+        size_t count = gt_series_points(rows->series, line, &point);
+        for (size_t i = 0; i < count; i++)
+            gt_buffer_append(&all, (const char *)&point[i].y, sizeof point[i].y);
+    }
+    size_t count = all.length / sizeof(double);
+    if (count && !all.failed) {
+        double *value = (double *)all.data;
+        qsort(value, count, sizeof *value, by_value);
+        double low = value[count * 5 / 100], middle = value[count / 2], high = value[count * 95 / 100];
+        if (high > middle)
+            rows->y.most = fmin(rows->y.most, middle + 3 * (high - middle));
+        if (low < middle)
+            rows->y.least = fmax(rows->y.least, middle - 3 * (middle - low));
+    }
+    gt_buffer_release(&all);
+}
+
+/* What differs by less than a twentieth is of nearly one colour. Where all is one value there is no scale. */
+static void stretch_scale(struct gt_chart_range *range)
+{
+    double missing = 0.05 * fmax(fabs(range->least), fabs(range->most)) - (range->most - range->least);
+    if (missing <= 0 || range->most <= range->least)
+        return;
+    range->least -= missing / 2;
+    range->most += missing / 2;
+}
+
+static void find_scale(struct rows *rows)
+{
+    rows->y = (struct gt_chart_range){INFINITY, -INFINITY};
+    for (size_t line = 0; line < gt_series_lines(rows->series); line++) {
+        const struct gt_point *point;
+        size_t count = gt_series_points(rows->series, line, &point);
+        for (size_t i = 0; i < count; i++)
+            widen(&rows->y, point[i].y);
+    }
+    rows->seen = rows->y;
+    cut_scale(rows);
+    stretch_scale(&rows->y);
+}
+
+static double shade_of(const struct rows *rows, double value)
+{
+    double range = rows->y.most - rows->y.least;
+    return range > 0 ? fmin(fmax((value - rows->y.least) / range, 0), 1) : 0.3;
+}
+
+static bool is_marked(const struct rows *rows, double value)
+{
+    return rows->limit.title && value > rows->limit.value;
+}
+
+/* A mark is drawn inside its cell, so that cells beside it do not hide it. */
+static void put_mark(const struct rows *rows, const struct gt_band *column)
+{
+    double width = (column->to - column->from) / (rows->x.most - rows->x.least) * WIDTH;
+    gt_buffer_text(rows->out, "<rect class=\"mark\" x=\"");
+    put_place(rows, column->from);
+    gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
+    gt_chart_number(rows->out, fmax(width, 3), 1);
+    gt_buffer_text(rows->out, "\"/>");
+}
+
+static void put_cell(const struct rows *rows, const char *row, const struct gt_point *point)
+{
+    const struct gt_band *column = &rows->column[(size_t)point->x];
+    double width = (column->to - column->from) / (rows->x.most - rows->x.least) * WIDTH;
+    gt_buffer_text(rows->out, "<g><title>");
+    gt_html_escape(rows->out, row);
+    gt_buffer_text(rows->out, ", ");
+    gt_html_escape(rows->out, column->title);
+    gt_buffer_text(rows->out, ": ");
+    put_value(rows, point->y);
+    gt_buffer_text(rows->out, "</title><rect x=\"");
+    put_place(rows, column->from);
+    gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
+    gt_chart_number(rows->out, width, 1);
+    gt_buffer_text(rows->out, "\" opacity=\"");
+    gt_chart_number(rows->out, 0.05 + 0.95 * shade_of(rows, point->y), 2);
+    gt_buffer_text(rows->out, "\"/>");
+    if (is_marked(rows, point->y))
+        put_mark(rows, column);
+    gt_buffer_text(rows->out, "</g>\n");
+}
+
+static bool is_shown(const struct rows *rows, const struct gt_point *point)
+{
+    return isfinite(point->y) && point->x >= 0 && (size_t)point->x < rows->columns;
+}
+
+static void put_cells(const struct rows *rows, size_t line)
+{
+    const struct gt_point *point;
+    size_t count = gt_series_points(rows->series, line, &point);
+    for (size_t i = 0; i < count; i++)
+        if (is_shown(rows, &point[i]))
+            put_cell(rows, gt_series_line_title(rows->series, line), &point[i]);
+}
+
+/* ---- stacks ---- */
+
+/* Lines from..end are the parts of one row. */
+static size_t end_of_row(const struct gt_node *series, size_t from)
+{
+    size_t end = from + 1;
+    if (!(gt_node_flag_bits(series) & GT_STACKS))
+        return end;
+    while (end < gt_series_lines(series) && !strcmp(gt_series_line_key(series, end), gt_series_line_key(series, from)))
+        end++;
+    return end;
+}
+
+static double value_at(const struct rows *rows, size_t line, size_t column)
+{
+    const struct gt_point *point;
+    size_t count = gt_series_points(rows->series, line, &point);
+    bool is_there = column < count && (size_t)point[column].x == column && isfinite(point[column].y);
+    return is_there ? fmax(point[column].y, 0) : 0;
+}
+
+static double sum_to(const struct rows *rows, size_t from, size_t to, size_t column)
+{
+    double sum = 0;
+    for (size_t line = from; line < to; line++)
+        sum += value_at(rows, line, column);
+    return sum;
+}
+
+static void find_sums(struct rows *rows)
+{
+    rows->y = (struct gt_chart_range){0, 0};
+    for (size_t from = 0, to; from < gt_series_lines(rows->series); from = to) {
+        to = end_of_row(rows->series, from);
+        for (size_t column = 0; column < rows->columns; column++)
+            widen(&rows->y, sum_to(rows, from, to, column));
+    }
+    if (rows->y.most <= 0)
+        rows->y.most = 1;
+}
+
+static void put_parts_title(const struct rows *rows, size_t from, size_t to, size_t column)
+{
+    const char *row = gt_series_line_key(rows->series, from), *name = rows->column[column].title;
+    bool begun = false;
+    gt_buffer_text(rows->out, "<title>");
+    gt_html_escape(rows->out, row);
+    gt_buffer_text(rows->out, *row && *name ? ", " : "");
+    gt_html_escape(rows->out, name);
+    for (size_t line = from; line < to; line++) {
+        double value = value_at(rows, line, column);
+        if (value <= 0)
+            continue;
+        gt_buffer_text(rows->out, begun ? ", " : ": ");
+        begun = true;
+        gt_html_escape(rows->out, gt_series_line_title(rows->series, line));
+        gt_buffer_char(rows->out, ' ');
+        put_value(rows, value);
+    }
+    gt_buffer_text(rows->out, "</title>");
+}
+
+/* One column: its parts lie beside one another. */
+static void put_bar(const struct rows *rows, size_t from, size_t to)
+{
+    gt_buffer_text(rows->out, "<g>");
+    put_parts_title(rows, from, to, 0);
+    for (size_t line = from; line < to; line++) {
+        double begin = sum_to(rows, from, line, 0), end = begin + value_at(rows, line, 0);
+        if (end <= begin)
+            continue;
+        gt_buffer_printf(rows->out, "<rect class=\"part%zu\" x=\"", (line - from) % GT_CHART_COLOURS);
+        gt_chart_number(rows->out, begin / rows->y.most * WIDTH, 1);
+        gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
+        gt_chart_number(rows->out, (end - begin) / rows->y.most * WIDTH, 1);
+        gt_buffer_text(rows->out, "\"/>");
+    }
+    gt_buffer_text(rows->out, "</g>\n");
+}
+
+/* Figures in the bar, where they have room. */
+static void put_bar_figures(const struct rows *rows, size_t from, size_t to)
+{
+    for (size_t line = from; line < to; line++) {
+        double value = value_at(rows, line, 0), begin = sum_to(rows, from, line, 0);
+        if (value / rows->y.most * 100 < LEAST_NAMED)
+            continue;
+        gt_buffer_text(rows->out, line == from ? "<b class=\"first\" style" : "<b style=\"left:");
+        gt_chart_number(rows->out, begin / rows->y.most * 100, 2);
+        gt_buffer_text(rows->out, "%\">");
+        put_number(rows->out, value);
+        gt_buffer_text(rows->out, "</b>");
+    }
+}
+
+/* Many columns: their parts lie upon one another. Each area reaches to the ground, and those of lower parts lie before it. */
+static void put_area(const struct rows *rows, size_t from, size_t to)
+{
+    double last = NAN;
+    gt_buffer_printf(rows->out, "<path class=\"part%zu\" d=\"M0 %d", (to - from - 1) % GT_CHART_COLOURS, HEIGHT);
+    for (size_t column = 0; column < rows->columns; column++) {
+        double top = HEIGHT - sum_to(rows, from, to, column) / rows->y.most * HEIGHT;
+        if (!(top >= last && top <= last)) {
+            gt_buffer_char(rows->out, 'H');
+            put_place(rows, rows->column[column].from);
+            gt_buffer_char(rows->out, 'V');
+            gt_chart_number(rows->out, top, 1);
+        }
+        last = top;
+    }
+    gt_buffer_printf(rows->out, "H%dV%dZ\"/>\n", WIDTH, HEIGHT);
+}
+
+static void put_hover(const struct rows *rows, size_t from, size_t to, size_t column)
+{
+    const struct gt_band *band = &rows->column[column];
+    if (sum_to(rows, from, to, column) <= 0)
+        return;
+    gt_buffer_text(rows->out, "<rect class=\"hover\" x=\"");
+    put_place(rows, band->from);
+    gt_buffer_printf(rows->out, "\" height=\"%d\" width=\"", HEIGHT);
+    gt_chart_number(rows->out, (band->to - band->from) / (rows->x.most - rows->x.least) * WIDTH, 1);
+    gt_buffer_text(rows->out, "\">");
+    put_parts_title(rows, from, to, column);
+    gt_buffer_text(rows->out, "</rect>\n");
+}
+
+static void put_areas(const struct rows *rows, size_t from, size_t to)
+{
+    for (size_t end = to; end > from; end--)
+        put_area(rows, from, end);
+    for (size_t column = 0; column < rows->columns; column++)
+        put_hover(rows, from, to, column);
+}
+
+/* One row with many columns is higher, and tells its greatest value. */
+static bool is_alone(const struct gt_node *series)
+{
+    const struct gt_band *band;
+    return gt_node_flag_bits(series) & GT_STACKS && gt_series_bands(series, &band) > 1 &&
+           end_of_row(series, 0) == gt_series_lines(series);
+}
+
+/* ---- axis and legend ---- */
+
+static void put_axis(const struct rows *rows, struct gt_chart_range range, const char *unit)
+{
+    double step = gt_chart_tick_step(range, TICKS), last = 0, end = range.most + step * 1e-6;
+    bool is_word = strlen(unit) > 2, begun = false; /* "step 10" and "10 ms" */
+    if (strstr(unit, "step")) {                     /* they are whole, and the last one begins one before the end */
+        step = fmax(step, 1);
+        end = range.most - 1 + step * 1e-6;
+    }
+    gt_buffer_text(rows->out, "<div class=\"row axis\"><span></span><div>");
+    for (double at = ceil(range.least / step) * step; at <= end; at += step)
+        last = at;
+    for (double at = ceil(range.least / step) * step; at <= end; at += step) {
+        gt_buffer_text(rows->out, "<i style=\"left:");
+        gt_chart_number(rows->out, (at - range.least) / (range.most - range.least) * 100, 2);
+        gt_buffer_text(rows->out, "%\">");
+        if (is_word && !begun)
+            gt_buffer_printf(rows->out, "%s ", unit);
+        begun = true;
+        gt_chart_number(rows->out, at, gt_chart_tick_decimals(step));
+        if (at >= last && *unit && !is_word) {
+            gt_buffer_char(rows->out, ' ');
+            gt_html_escape(rows->out, unit);
+        }
+        gt_buffer_text(rows->out, "</i>");
+    }
+    gt_buffer_text(rows->out, "</div></div>\n");
+}
+
+static void put_shades(const struct rows *rows)
+{
+    put_value(rows, rows->y.least);
+    gt_buffer_text(rows->out, rows->seen.least < rows->y.least ? " and less" : "");
+    gt_buffer_text(rows->out, " <svg class=\"scale heat\" viewBox=\"0 0 80 12\" aria-hidden=\"true\">");
+    for (int i = 0; i < SHADES; i++)
+        gt_buffer_printf(rows->out, "<rect x=\"%d\" width=\"10\" height=\"12\" opacity=\"%.2f\"/>", i * 10,
+                         0.05 + 0.95 * i / (SHADES - 1));
+    gt_buffer_text(rows->out, "</svg> ");
+    put_value(rows, rows->y.most);
+    gt_buffer_text(rows->out, rows->seen.most > rows->y.most ? " and more</li>" : "</li>");
+}
+
+/* The colours of cells from the least to the greatest value. */
+static void put_scale(const struct rows *rows)
+{
+    gt_buffer_text(rows->out, "<ul class=\"legend\"><li>");
+    if (rows->y.most > rows->y.least) {
+        put_shades(rows);
+    } else {
+        gt_buffer_text(rows->out, "all ");
+        put_value(rows, rows->y.most);
+        gt_buffer_text(rows->out, "</li>");
+    }
+    if (rows->limit.title) {
+        gt_buffer_text(rows->out, "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
+                                  "<rect class=\"mark\" x=\"1\" y=\"1\" width=\"26\" height=\"10\"/></svg> ");
+        gt_html_escape(rows->out, rows->limit.title);
+        gt_buffer_text(rows->out, ": above ");
+        put_value(rows, rows->limit.value);
+        gt_buffer_text(rows->out, "</li>");
+    }
+    gt_buffer_text(rows->out, "</ul>\n");
+}
+
+static void put_part_names(const struct rows *rows)
+{
+    size_t to = gt_series_lines(rows->series) ? end_of_row(rows->series, 0) : 0;
+    if (to < 2)
+        return;
+    gt_buffer_text(rows->out, "<ul class=\"legend\">\n");
+    for (size_t line = 0; line < to; line++) {
+        gt_buffer_printf(rows->out,
+                         "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
+                         "<rect class=\"part%zu\" width=\"28\" height=\"12\"/></svg> ",
+                         line % GT_CHART_COLOURS);
+        gt_html_escape(rows->out, gt_series_line_title(rows->series, line));
+        gt_buffer_text(rows->out, "</li>\n");
+    }
+    gt_buffer_text(rows->out, "</ul>\n");
+}
+
+/* ---- the whole ---- */
+
+static void put_row(const struct rows *rows, size_t from, size_t to)
+{
+    bool is_heat = gt_node_flag_bits(rows->series) & GT_HEAT, is_bar = !is_heat && rows->columns == 1;
+    const char *name = is_heat ? gt_series_line_title(rows->series, from) : gt_series_line_key(rows->series, from);
+    gt_buffer_text(rows->out, "<div class=\"row\"><span>");
+    gt_html_escape(rows->out, name);
+    gt_buffer_printf(rows->out, "</span><div><svg%s viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">\n",
+                     is_heat ? " class=\"heat\"" : "", WIDTH, HEIGHT);
+    if (is_heat)
+        put_cells(rows, from);
+    else if (is_bar)
+        put_bar(rows, from, to);
+    else
+        put_areas(rows, from, to);
+    gt_buffer_text(rows->out, "</svg>");
+    if (is_bar)
+        put_bar_figures(rows, from, to);
+    if (is_alone(rows->series)) {
+        gt_buffer_text(rows->out, "<em>");
+        put_value(rows, rows->y.most);
+        gt_buffer_text(rows->out, "</em>");
+    }
+    gt_buffer_text(rows->out, "</div></div>\n");
+}
+
+static void put_caption(const struct rows *rows)
+{
+    const char *note = gt_series_note_of(rows->series), *unit = gt_node_unit(rows->series);
+    if (!note && !*unit)
+        return;
+    gt_buffer_text(rows->out, "<figcaption>");
+    gt_html_escape(rows->out, note ? note : unit);
+    gt_buffer_text(rows->out, "</figcaption>\n");
+}
+
+static bool prepare(struct rows *rows)
+{
+    bool is_heat = gt_node_flag_bits(rows->series) & GT_HEAT;
+    rows->columns = gt_series_bands(rows->series, &rows->column);
+    rows->limit = gt_series_limit_of(rows->series);
+    if (!rows->columns || !gt_series_lines(rows->series))
+        return false;
+    rows->x = (struct gt_chart_range){INFINITY, -INFINITY};
+    for (size_t i = 0; i < rows->columns; i++) {
+        widen(&rows->x, rows->column[i].from);
+        widen(&rows->x, rows->column[i].to);
+    }
+    if (is_heat)
+        find_scale(rows);
+    else
+        find_sums(rows);
+    return rows->x.most > rows->x.least && rows->y.least <= rows->y.most;
+}
+
+void gt_page_rows(struct gt_buffer *out, const struct gt_node *series)
+{
+    struct rows rows = {.out = out, .series = series};
+    if (!prepare(&rows))
+        return;
+    bool is_heat = gt_node_flag_bits(series) & GT_HEAT, is_bar = !is_heat && rows.columns == 1;
+    size_t lines = gt_series_lines(series);
+    gt_buffer_text(out, is_alone(series) ? "<figure class=\"rows alone\">\n" : "<figure class=\"rows\">\n");
+    put_caption(&rows);
+    for (size_t from = 0, to; from < lines; from = to) {
+        to = end_of_row(series, from);
+        put_row(&rows, from, to);
+    }
+    put_axis(&rows, is_bar ? (struct gt_chart_range){0, rows.y.most} : rows.x,
+             is_bar ? gt_node_unit(series) : gt_series_x_unit(series));
+    if (is_heat)
+        put_scale(&rows);
+    else
+        put_part_names(&rows);
+    gt_buffer_text(out, "</figure>\n");
+}

@@ -1,0 +1,213 @@
+#include "report/page/picture.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/brief.h"
+#include "report/page/chart.h"
+
+enum { MOST = 64, TITLE = 30, HEADING = 24, LEGEND = 24, MARGIN = 12, KEY = 34, LETTER = 7 };
+
+static const char SUFFIX[] = "_over_time";
+
+/* A picture stands on paper or on any page: light, with all that it needs. */
+static const char style[] =
+    "text{font-family:sans-serif;font-size:12px;fill:#59636e}.head{font-size:15px;font-weight:bold;fill:#1b1f24}.caption{font-size:13px;fill:#1b1f24}"
+    "text.in{fill:#1b1f24}.grid{stroke:#d1d9e0}.limit{stroke:#59636e;stroke-dasharray:6 4}.strip{fill:#0060a8}"
+    "path{fill:none}.line0,.line1,.line2,.line3,.line4,.line5{stroke-width:2;stroke-linejoin:round}"
+    ".line0{stroke:#0060a8}.line1{stroke:#b84300;stroke-dasharray:6 3}.line2{stroke:#00735a;stroke-dasharray:2 3}"
+    ".line3{stroke:#8a3fa0;stroke-dasharray:10 3 2 3}.line4{stroke:#6f5a00;stroke-dasharray:12 4}"
+    ".line5{stroke:#a3123f;stroke-dasharray:4 2 1 2}"
+    "rect.fill0,rect.fill1,rect.fill2,rect.fill3,rect.fill4,rect.fill5{opacity:.38}.fill0{fill:#0060a8}.fill1{fill:#b84300}"
+    ".fill2{fill:#00735a}.fill3{fill:#8a3fa0}.fill4{fill:#6f5a00}.fill5{fill:#a3123f}";
+
+struct chosen {
+    const struct gt_node *series[MOST];
+    size_t count;
+    struct gt_chart_range x;
+};
+
+/* ---- which charts ---- */
+
+static bool is_series(const struct gt_node *node)
+{
+    size_t length = strlen(gt_node_key(node)), end = sizeof SUFFIX - 1;
+    return gt_node_kind(node) == GT_NODE_SERIES && length > end && !strcmp(gt_node_key(node) + length - end, SUFFIX);
+}
+
+static int name_length(const struct gt_node *series)
+{
+    return (int)(strlen(gt_node_key(series)) - (sizeof SUFFIX - 1));
+}
+
+/* "gpu-memory" is "gpu_memory". */
+static bool is_named(const struct gt_node *series, const char *name, size_t length)
+{
+    const char *key = gt_node_key(series);
+    size_t i = 0;
+    while (i < length && (key[i] == name[i] || (key[i] == '_' && name[i] == '-')))
+        i++;
+    return i == length && length == (size_t)name_length(series);
+}
+
+/* What is drawn of every recording that holds enough samples. */
+static bool has_samples(const struct gt_report *report)
+{
+    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
+    while (node && !(is_series(node) && (is_named(node, "memory", 6) || is_named(node, "cpu", 3))))
+        node = gt_node_next(node);
+    return node;
+}
+
+#define TOO_SHORT \
+    "it holds fewer than two samples: the run was too short for them, a shorter --sleep-time (--st) takes more"
+
+static int unknown_chart(const struct gt_report *report, const char *name, int length, struct gt_error *error)
+{
+    struct gt_buffer known = {0};
+    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
+    for (; node; node = gt_node_next(node))
+        if (is_series(node))
+            gt_buffer_printf(&known, "%s%.*s", known.length ? ", " : "", name_length(node), gt_node_key(node));
+    int status = gt_error_set(error, EINVAL, "there is no chart \"%.*s\" of this recording%s%s%s", length, name,
+                              has_samples(report) ? "" : ": " TOO_SHORT, known.data ? "; there are " : "",
+                              known.data ? known.data : "");
+    gt_buffer_release(&known);
+    return status;
+}
+
+/* Charts come in the order in which they are named. */
+static int choose_one(struct chosen *chosen, const struct gt_report *report, const char *name, size_t length,
+                      struct gt_error *error)
+{
+    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
+    for (; node; node = gt_node_next(node))
+        if (is_series(node) && is_named(node, name, length))
+            break;
+    if (!node)
+        return unknown_chart(report, name, (int)length, error);
+    if (chosen->count < MOST)
+        chosen->series[chosen->count++] = node;
+    return 0;
+}
+
+static int choose(struct chosen *chosen, const struct gt_report *report, const char *names, struct gt_error *error)
+{
+    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
+    int status = 0;
+    for (; !names && node && chosen->count < MOST; node = gt_node_next(node))
+        if (is_series(node))
+            chosen->series[chosen->count++] = node;
+    while (names && status == 0) {
+        size_t length = strcspn(names, ",");
+        status = choose_one(chosen, report, names, length, error);
+        names = names[length] ? names + length + 1 : NULL;
+    }
+    if (status == 0 && !chosen->count)
+        status = gt_error_set(error, EINVAL, "this recording has no charts: " TOO_SHORT);
+    chosen->x = (struct gt_chart_range){INFINITY, -INFINITY};
+    for (size_t i = 0; i < chosen->count; i++)
+        gt_chart_widen(&chosen->x, chosen->series[i]);
+    return status;
+}
+
+/* ---- the picture ---- */
+
+static bool has_legend(const struct gt_node *series)
+{
+    return !(gt_node_flag_bits(series) & (GT_STRIPS | GT_LANES));
+}
+
+static int height_of(const struct gt_node *series)
+{
+    return HEADING + gt_chart_height(series) + (has_legend(series) ? LEGEND : 0) + MARGIN;
+}
+
+static void put_text(struct gt_buffer *out, const char *class, int x, int y, const char *text)
+{
+    gt_buffer_printf(out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class, x, y);
+    gt_html_escape(out, text);
+    gt_buffer_text(out, "</text>\n");
+}
+
+static void put_legend(struct gt_buffer *out, const struct gt_node *series, int y)
+{
+    int x = GT_CHART_LEFT;
+    for (size_t line = 0; line < gt_series_lines(series); line++) {
+        const char *title = gt_series_line_title(series, line);
+        gt_buffer_printf(out, "<path class=\"line%zu\" d=\"M%d %dh28\"/>\n", line % GT_CHART_COLOURS, x, y - 4);
+        put_text(out, "key", x + KEY, y, title);
+        x += KEY + LETTER * (int)strlen(title) + 20;
+    }
+}
+
+static void put_caption(struct gt_buffer *out, const struct gt_node *series, int y)
+{
+    gt_buffer_printf(out, "<text class=\"caption\" x=\"0\" y=\"%d\">", y);
+    gt_html_escape(out, gt_node_title(series));
+    if (*gt_node_unit(series)) {
+        gt_buffer_text(out, ", ");
+        gt_html_escape(out, gt_node_unit(series));
+    }
+    gt_buffer_text(out, ", over time in ");
+    gt_html_escape(out, gt_series_x_unit(series));
+    gt_buffer_text(out, "</text>\n");
+}
+
+static void put_chart(struct gt_buffer *out, const struct chosen *chosen, size_t number, int y)
+{
+    const struct gt_node *series = chosen->series[number];
+    int height = gt_chart_height(series);
+    put_caption(out, series, y + 16);
+    gt_buffer_printf(out, "<g transform=\"translate(0 %d)\">\n", y + HEADING);
+    gt_chart_shapes(out, series, chosen->x);
+    gt_buffer_text(out, "</g>\n");
+    if (has_legend(series))
+        put_legend(out, series, y + HEADING + height + 16);
+}
+
+static void put_picture(struct gt_buffer *out, const struct gt_report *report, const struct chosen *chosen)
+{
+    const struct gt_node *brief = gt_brief_of(gt_report_top(report));
+    int height = brief ? TITLE : 0, y = height;
+    for (size_t i = 0; i < chosen->count; i++)
+        height += height_of(chosen->series[i]);
+    gt_buffer_printf(
+        out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"-%d 0 %d %d\">\n<style>",
+        GT_CHART_WIDTH + 2 * MARGIN, height, MARGIN, GT_CHART_WIDTH + 2 * MARGIN, height);
+    gt_buffer_text(out, style);
+    gt_buffer_printf(out, "</style>\n<rect x=\"-%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", MARGIN,
+                     GT_CHART_WIDTH + 2 * MARGIN, height);
+    if (brief)
+        put_text(out, "head", 0, TITLE - 10, gt_brief_title(brief));
+    for (size_t i = 0; i < chosen->count; i++) {
+        put_chart(out, chosen, i, y);
+        y += height_of(chosen->series[i]);
+    }
+    gt_buffer_text(out, "</svg>\n");
+}
+
+static bool is_kind(const char *kind)
+{
+    return !strcmp(kind, "svg") || !strcmp(kind, "png") || !strcmp(kind, "pdf");
+}
+
+int gt_picture_write(const struct gt_report *report, const char *charts, const char *kind, struct gt_buffer *out,
+                     struct gt_error *error)
+{
+    struct chosen chosen = {.count = 0};
+    struct gt_buffer svg = {0};
+    if (!is_kind(kind))
+        return gt_error_set(error, EINVAL, "\"%s\" is no kind of picture; choose svg, png or pdf", kind);
+    int status = choose(&chosen, report, charts, error);
+    if (status < 0)
+        return status;
+    bool is_svg = !strcmp(kind, "svg");
+    put_picture(is_svg ? out : &svg, report, &chosen);
+    if (!is_svg && !svg.failed)
+        status = gt_picture_convert(&svg, kind, out, error);
+    int failed = is_svg ? out->failed : svg.failed;
+    gt_buffer_release(&svg);
+    return failed ? gt_error_system(error, -failed, "picture") : status;
+}

@@ -1,0 +1,31 @@
+/* An input reads the bytes of a file, and inflates them when they are gzip, zstd, xz or bzip2, several members in a row.
+ * The path "archive.zip/member" is that of a member of an archive. Its memory is constant. */
+#ifndef GT_TRACE_INPUT_INPUT_H
+#define GT_TRACE_INPUT_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct gt_input;
+
+/* Opens a file that may inflate to `ceiling` bytes, 0 for 1 TiB. -EINVAL: it is no regular file, or a member that cannot be
+ * read; -ENOSYS: the library that inflates it is not installed. */
+int gt_input_open(struct gt_input **ret, const char *path, uint64_t ceiling, struct gt_error *error);
+/* Fills `buffer`, and returns how many bytes it got: fewer than `size` only at the end. -EFBIG: the file passes the
+ * ceiling, or inflates to 1000 times its size, as only made-up ones do. Damaged data are the end: see
+ * gt_input_trouble. */
+ssize_t gt_input_read(struct gt_input *input, char *buffer, size_t size, struct gt_error *error);
+/* Returns why the end came early, NULL where it did not. */
+const char *gt_input_trouble(const struct gt_input *input);
+uint64_t gt_input_size(const struct gt_input *input); /* of the file as it lies on the disk */
+void gt_input_close(struct gt_input *input);
+/* Reads a whole file, of `most` bytes at most (-EFBIG), with a NUL behind it. The caller frees *ret. `trouble` gets why
+ * the end came early, or "". */
+int gt_input_whole(const char *path, uint64_t ceiling, size_t most, char **ret, size_t *length, char *trouble,
+                   size_t trouble_size, struct gt_error *error);
+
+#endif

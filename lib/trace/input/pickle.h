@@ -1,0 +1,61 @@
+/* Python's pickles, protocols 2 to 5, read as a tree of what they say. Nothing is called and no module is looked for: a
+ * class or function stays a name, and an object is its name with the arguments and the state that were written. The opcodes
+ * are described in CPython's Lib/pickletools.py. */
+#ifndef GT_TRACE_INPUT_PICKLE_H
+#define GT_TRACE_INPUT_PICKLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum gt_pickle_kind {
+    GT_PICKLE_NONE,
+    GT_PICKLE_BOOL,
+    GT_PICKLE_INTEGER,
+    GT_PICKLE_FLOAT,
+    GT_PICKLE_TEXT,
+    GT_PICKLE_BYTES,
+    GT_PICKLE_TUPLE,
+    GT_PICKLE_LIST,
+    GT_PICKLE_DICT,
+    GT_PICKLE_NAME,
+    GT_PICKLE_OBJECT
+};
+
+/* Values may be shared, and a list or dict may hold itself: who walks through them counts depth and steps. */
+struct gt_pickle_value {
+    enum gt_pickle_kind kind;
+    uint32_t count, capacity; /* items; of a dict keys and values: two for each entry */
+    union {
+        int64_t integer; /* also of BOOL; of NAME what `known` said */
+        double number;
+        struct {
+            const char *text; /* TEXT is UTF-8, not NUL-terminated; BYTES */
+            size_t length;
+        };
+        struct gt_pickle_value **item;
+        struct {
+            struct gt_pickle_value *callable, *arguments, *state; /* NAME; TUPLE; NULL without */
+        };
+    };
+};
+
+struct gt_pickle;
+
+/* `known` answers a number above 0 for the names that may occur; any other name ends the reading. The bytes stay the caller's
+ * and are borrowed. -EBADMSG for what is no such pickle, with a sentence that begins with `file`. */
+int gt_pickle_read(struct gt_pickle **ret, const void *bytes, size_t length,
+                   int (*known)(const char *module, size_t module_length, const char *name, size_t name_length),
+                   const char *file, struct gt_error *error);
+struct gt_pickle_value *gt_pickle_root(const struct gt_pickle *pickle);
+void gt_pickle_free(struct gt_pickle *pickle);
+
+/* Returns the value of a key of text; NULL when there is none, or `dict` is no dict. */
+const struct gt_pickle_value *gt_pickle_get(const struct gt_pickle_value *dict, const char *key);
+/* Returns item `index` of a tuple or list; NULL beyond its end, or when `list` is neither. */
+const struct gt_pickle_value *gt_pickle_item(const struct gt_pickle_value *list, size_t index);
+/* Returns the number that `known` gave to the name that an object was made with; 0 when `value` is NULL or no object. */
+int gt_pickle_made_by(const struct gt_pickle_value *value);
+
+#endif
