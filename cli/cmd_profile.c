@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/program.h"
+#include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -157,13 +158,13 @@ static int run(const struct options *options, int count, char **operands)
     if ((status = check_words(analysis, count, operands)))
         return status;
     bool is_job = count == 1 && gt_folder_has_analysis(analysis) && !is_of_traces(options) &&
-                  gt_folder_is_job(operands[0]);
+                  (gt_folder_is_job(operands[0]) || (is_of_jobs_alone(analysis) && gt_is_folder(operands[0])));
     if (!is_job && is_of_jobs_alone(analysis) && count == 1 && access(operands[0], F_OK) < 0) {
         say("%s: %s", operands[0], strerror(errno));
         return EXIT_TRACKER;
     }
     if (!is_job && is_of_jobs_alone(analysis))
-        return say_usage("%s looks at a folder with a recording of each rank, and nothing else in it", analysis);
+        return say_usage("%s looks at a folder with a recording of each rank", analysis);
     if (!is_job && options->metric)
         return say_usage("--metric is for a folder with a recording of each rank, without options of traces");
     name_input(count, operands);

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/program.h"
+#include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -71,8 +71,7 @@ static int add_path(void *context, const char *path, struct gt_error *error)
 /* A folder stands for the recordings in it. */
 static int add_operand(struct paths *paths, const char *path, struct gt_error *error)
 {
-    struct stat found;
-    if (stat(path, &found) < 0 || !S_ISDIR(found.st_mode))
+    if (!gt_is_folder(path))
         return add_path(paths, path, error);
     int count = gt_folder_recordings(path, add_path, paths, error);
     if (!count) {

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "api/program.h"
+#include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -16,17 +16,11 @@
 
 enum { JOBS = 20 }; /* of a server that are listed */
 
-static bool is_folder(const char *path)
-{
-    struct stat found;
-    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
-}
-
 /* Jobs lie in folders, or on servers. */
 static bool is_job(const char *path)
 {
     int has_job;
-    return gt_server_is_address(path, &has_job) || is_folder(path);
+    return gt_server_is_address(path, &has_job) || gt_is_folder(path);
 }
 
 static int report_of_job(const struct options *options, const char *path, bool page, struct gt_report **ret,
@@ -205,7 +199,7 @@ static int run(const struct options *options, int count, char **operands)
         if (is_of_recordings(options) && is_job(operands[i]))
             return say_usage(
                 "%s is a %s: units, costs, --at, --by, --plot, --fail-if and --power-meter are for its files",
-                operands[i], is_folder(operands[i]) ? "folder" : "job on a server");
+                operands[i], gt_is_folder(operands[i]) ? "folder" : "job on a server");
     for (int i = 0; i < count; i++)
         if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]) &&
             access(operands[i], F_OK) == 0)

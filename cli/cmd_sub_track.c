@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/program.h"
+#include "base/file.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -60,7 +61,8 @@ static int analyze(const struct options *options, int count, char **operands)
     if (status)
         return status;
     const char *path = count ? operands[0] : options->recording;
-    if (gt_folder_is_job(path))
+    int has_job;
+    if (gt_server_is_address(path, &has_job) || gt_is_folder(path))
         return analyze_job(options, &output, path);
     struct gt_blocks_options settings = GT_INIT(struct gt_blocks_options);
     settings.tracking_file = path;

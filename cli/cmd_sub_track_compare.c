@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/json.h"
 #include "config.h"
@@ -72,24 +73,23 @@ struct session {
     const char *name;
 };
 
-static int add_rank(void *context, const char *path, struct gt_error *error)
+/* `trouble`: why a file of the folder does not count; NULL: it does. */
+static int add_rank(void *context, const char *path, const char *trouble)
 {
     const struct session *session = context;
-    (void)error;
-    return add_pair(session->sessions, session->name, path) ? -ENOMEM : 0;
+    if (trouble)
+        say("compare: %s is left out: %s", path, trouble);
+    return trouble || !add_pair(session->sessions, session->name, path) ? 0 : -ENOMEM;
 }
 
 /* The recordings of a job's ranks are the runs of one session. */
 static int add_files(struct sessions *sessions, const char *name, const char *path)
 {
     struct gt_error error = {0};
-    struct stat found;
-    if (stat(path, &found) < 0 || !S_ISDIR(found.st_mode))
+    if (!gt_is_folder(path))
         return add_pair(sessions, name, path);
-    int count = gt_folder_recordings(path, add_rank, &(struct session){sessions, name}, &error);
-    if (count == 0)
-        return say_usage("compare: there is no recording in the folder %s", path);
-    return count < 0 ? say_failure(count, &error) : 0;
+    int status = gt_folder_runs(path, add_rank, &(struct session){sessions, name}, &error);
+    return status < 0 ? say_failure(status, &error) : 0;
 }
 
 /* NAME=FILE, with NAME=FOLDER as each of its recordings. */
@@ -97,8 +97,7 @@ static int add_mapping(struct sessions *sessions, const char *mapping)
 {
     const char *sign = strchr(mapping, '=');
     char name[NAME_MAX + 1];
-    struct stat found;
-    if (!sign || sign == mapping || sign - mapping > NAME_MAX || stat(sign + 1, &found) < 0 || !S_ISDIR(found.st_mode))
+    if (!sign || sign == mapping || sign - mapping > NAME_MAX || !gt_is_folder(sign + 1))
         return add(sessions, mapping);
     snprintf(name, sizeof name, "%.*s", (int)(sign - mapping), mapping);
     return add_files(sessions, name, sign + 1);

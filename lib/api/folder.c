@@ -79,6 +79,26 @@ int gt_folder_recordings(const char *folder, int (*use)(void *context, const cha
     return gt_job_each_file(folder, use, context, error);
 }
 
+int gt_folder_runs(const char *folder, int (*use)(void *context, const char *path, const char *trouble), void *context,
+                   struct gt_error *error)
+{
+    struct gt_job_source source;
+    struct gt_job job;
+    int status = gt_job_folder_open(&source, folder, error);
+    if (status < 0)
+        return status;
+    status = gt_job_read_runs(&job, &source, error);
+    if (status >= 0) {
+        for (size_t i = 0; i < job.left_out_count && status >= 0; i++)
+            status = use(context, job.left_out[i].path, job.left_out[i].why);
+        for (size_t i = 0; i < job.count && status >= 0; i++)
+            status = use(context, job.rank[i].path, NULL);
+        gt_job_release(&job);
+    }
+    source.close(source.state);
+    return final_status(status);
+}
+
 int gt_folder_is_job(const char *path)
 {
     return gt_is_address(path) || gt_job_is_folder(path);

@@ -24,6 +24,10 @@ const char *gt_statistic_name(size_t index);
 /* Get the path of another file that a recording in CSV consists of, number `index` of "run.gpus.csv" and so on, whether it is there or
  * not. -ENOENT: past the end, or `path` is no CSV file. */
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size);
+/* Use each recording of a folder, a copy of another but once. What cannot be read is told with its `trouble`, which is NULL for the rest.
+ * Returns 0, what `use` returned where that is negative, or -EINVAL: there is no recording. */
+int gt_folder_runs(const char *folder, int (*use)(void *context, const char *path, const char *trouble), void *context,
+                   struct gt_error *error);
 /* A folder with a recording of each rank of a job, and nothing that could be a trace: 1, else 0. */
 int gt_folder_is_job(const char *path);
 /* 1: the analysis of this name looks at such a folder; else 0. */

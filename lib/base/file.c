@@ -283,6 +283,12 @@ int gt_given_file_check(const char *path, struct gt_error *error)
     return S_ISREG(facts.st_mode) ? 0 : refuse(path, facts.st_mode, "and no regular file", error);
 }
 
+bool gt_is_folder(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 const char *gt_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -81,6 +81,8 @@ static inline size_t gt_file_page_rest(off_t end, size_t next)
     return left < next && next <= GT_PAGE ? left : 0;
 }
 
+/* Returns true for a folder, or a link to one. */
+bool gt_is_folder(const char *path);
 /* Returns what stands behind the last slash of a path. */
 const char *gt_file_name(const char *path);
 

@@ -220,11 +220,42 @@ static bool is_task(const struct environment *environment)
     return find(environment, "SLURM_STEP_ID") || !(number_of(environment, "SLURM_NTASKS") > 1);
 }
 
-/* "4(x2),1" are two nodes with four tasks each, and one with one. */
+/* "4(x2),1" are two nodes with four tasks each, and one with one. Returns 0 for a node that the list does not have. */
+static double tasks_of_node(const char *list, double node)
+{
+    char *end;
+    for (double first = 0; *list; list = *end == ',' ? end + 1 : end) {
+        double tasks = strtod(list, &end), nodes = 1;
+        if (end == list)
+            return 0;
+        if (!strncmp(end, "(x", 2)) {
+            nodes = strtod(end + 2, &end);
+            end += *end == ')';
+        }
+        first += nodes;
+        if (node < first)
+            return tasks;
+        if (*end && *end != ',')
+            return 0;
+    }
+    return 0;
+}
+
+/* srun without -c: the cores of the step on this node are divided among its tasks there. */
+static double cores_of_task(const struct environment *environment)
+{
+    double own = number_of(environment, "SLURM_CPUS_PER_TASK");
+    const char *list = find(environment, "SLURM_STEP_TASKS_PER_NODE"), *node = find(environment, "SLURM_NODEID");
+    double tasks = list ? tasks_of_node(list, node ? strtod(node, NULL) : 0) : 0;
+    return own > 0 || !find(environment, "SLURM_STEP_ID") || tasks < 1
+               ? own
+               : number_of(environment, "SLURM_CPUS_ON_NODE") / tasks;
+}
+
 static void read_tasks(struct gt_machine *machine, const struct environment *environment)
 {
     const char *here = find(environment, "SLURM_TASKS_PER_NODE");
-    double all = number_of(environment, "SLURM_NTASKS"), on_node = here ? strtod(here, NULL) : all;
+    double all = number_of(environment, "SLURM_NTASKS"), on_node = here ? tasks_of_node(here, 0) : all;
     machine->tasks = is_task(environment) ? 1 : on_node >= 1 ? (int)fmin(on_node, all) : (int)all;
     machine->asks_by_core = all > 1 || find(environment, "SLURM_ARRAY_JOB_ID") ||
                             find(environment, "SLURM_MEM_PER_CPU");
@@ -240,7 +271,8 @@ static void read_environment(struct gt_machine *machine, const struct environmen
     if (find(environment, "SLURM_JOB_ID"))
         read_tasks(machine, environment);
     if (is_task(environment))
-        set(&machine->limit[GT_LIMIT_CORES], number_of(environment, "SLURM_CPUS_PER_TASK"), "SLURM_CPUS_PER_TASK");
+        set(&machine->limit[GT_LIMIT_CORES], cores_of_task(environment),
+            find(environment, "SLURM_CPUS_PER_TASK") ? "SLURM_CPUS_PER_TASK" : "SLURM_CPUS_ON_NODE");
     for (size_t i = 0; i < sizeof allocations / sizeof *allocations; i++)
         set(&machine->limit[allocations[i].kind], value_of(environment, &allocations[i], machine),
             allocations[i].variable);

@@ -242,7 +242,28 @@ def test_ranks_of_folders_are_runs_of_sessions(rank, gpu_tracker, tmp_path):
     ram = json.loads(by_folder.stdout)["overall_resource_usage"]["main_ram"]
     assert set(ram) >= {"small", "large"} and ram["large"] > ram["small"]
     (tmp_path / "empty").mkdir()
-    assert "no recording in the folder empty" in compare("small", "empty").stderr
+    assert "empty: there is no recording" in compare("small", "empty").stderr
+    shutil.copy(tmp_path / "large" / "1.sqlite", tmp_path / "large" / "0-copy.sqlite")
+    (tmp_path / "large" / "2.sqlite").write_bytes(b"")
+    again = compare("small", "large")
+    assert again.returncode == 0 and again.stdout == by_folder.stdout
+    assert "2.sqlite is left out" in again.stderr and again.stderr.count("the same run as") == 1
+
+
+def test_files_of_other_kinds_make_no_folder_of_traces(rank, report, gpu_tracker, tmp_path):
+    finish(rank(0, 2), rank(1, 2))
+    (tmp_path / "job" / "config.json").write_text('{"lr": 0.1}')
+    (tmp_path / "job" / "checkpoints").mkdir()
+    (tmp_path / "job" / "checkpoints" / "index.json").write_text('{"weight_map": {}}')
+    (tmp_path / "job" / "report.json").write_text(json.dumps(report()))
+
+    def first_line(*words):
+        run = subprocess.run([gpu_tracker, *words, "job"], cwd=tmp_path, text=True, capture_output=True, check=False)
+        return (run.stdout or run.stderr).splitlines()[0]
+    assert {first_line("profile", name) for name in ("health", "stragglers", "utilization")} == {"Job:"}
+    assert "no recording holds code blocks" in first_line("analyze")
+    (tmp_path / "job" / "trace.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]}')
+    assert first_line("profile", "stragglers") != "Job:" and first_line("profile", "health") == "Job:"
 
 
 def test_clocks_differ_by_the_sum_of_the_two_worst(rank, report, tmp_path):

@@ -168,6 +168,25 @@ static void test_slurm(void **state)
     end(&machine);
 }
 
+/* Of eight tasks on two nodes of eight and four cores each has what its node gives it. */
+static void test_cores_of_a_task_of_srun(void **state)
+{
+    (void)state;
+    struct machine machine;
+    begin_v2(&machine);
+    struct gt_machine job = ALLOCATION(
+        &machine,
+        "SLURM_JOB_ID=7\0SLURM_STEP_ID=0\0SLURM_NTASKS=8\0SLURM_STEP_TASKS_PER_NODE=4(x2)\0SLURM_CPUS_ON_NODE=4");
+    assert_true(job.limit[GT_LIMIT_CORES].value == 1);
+    job = ALLOCATION(&machine, "SLURM_JOB_ID=7\0SLURM_STEP_ID=0\0SLURM_NTASKS=9\0SLURM_NODEID=2\0"
+                               "SLURM_STEP_TASKS_PER_NODE=4(x2),1\0SLURM_CPUS_ON_NODE=4");
+    assert_true(job.limit[GT_LIMIT_CORES].value == 4);
+    job = ALLOCATION(&machine, "SLURM_JOB_ID=7\0SLURM_STEP_ID=0\0SLURM_NTASKS=8\0SLURM_CPUS_PER_TASK=2\0"
+                               "SLURM_STEP_TASKS_PER_NODE=4(x2)\0SLURM_CPUS_ON_NODE=8");
+    assert_true(job.limit[GT_LIMIT_CORES].value == 2);
+    end(&machine);
+}
+
 /* A batch script holds the tasks of its node, a step one; a job of an array is one. */
 static void test_tasks_of_slurm(void **state)
 {
@@ -211,9 +230,13 @@ static void test_other_schedulers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version_2),      cmocka_unit_test(test_version_1),
-        cmocka_unit_test(test_without),        cmocka_unit_test(test_slurm),
-        cmocka_unit_test(test_tasks_of_slurm), cmocka_unit_test(test_other_schedulers),
+        cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_version_1),
+        cmocka_unit_test(test_without),
+        cmocka_unit_test(test_slurm),
+        cmocka_unit_test(test_cores_of_a_task_of_srun),
+        cmocka_unit_test(test_tasks_of_slurm),
+        cmocka_unit_test(test_other_schedulers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

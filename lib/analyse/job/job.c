@@ -288,17 +288,27 @@ static int check_one_job(const struct gt_job *job, struct gt_error *error)
     return 0;
 }
 
-int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)
+static int read_ranks(struct gt_job *ret, const struct gt_job_source *source, bool is_one_job, struct gt_error *error)
 {
     *ret = (struct gt_job){.source = source};
     int status = source->ranks(source->state, ret, error);
-    if (status >= 0)
+    if (status >= 0 && is_one_job)
         status = check_one_job(ret, error);
     if (status >= 0)
         status = gt_job_sort(ret, error);
     if (status < 0)
         gt_job_release(ret);
     return status;
+}
+
+int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)
+{
+    return read_ranks(ret, source, true, error);
+}
+
+int gt_job_read_runs(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)
+{
+    return read_ranks(ret, source, false, error);
 }
 
 int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error)

@@ -92,6 +92,8 @@ struct gt_job {
 int gt_job_read(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
 /* The same without totals: its ranks and nodes alone, with the figures that trackers wrote at the end. */
 int gt_job_read_ranks(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
+/* The same, also of several jobs: runs of any kind. */
+int gt_job_read_runs(struct gt_job *ret, const struct gt_job_source *source, struct gt_error *error);
 void gt_job_release(struct gt_job *job);
 
 /* For sources. What is given is copied. */

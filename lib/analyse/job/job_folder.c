@@ -1,6 +1,7 @@
 /* A folder as the source of a job. Recordings are read one at a time. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "store/minutes_read.h"
 #include "store/store.h"
 #include "store/type.h"
+#include "trace/source.h"
 
 /* ---- The files --------------------------------------------------------------------------------------------------- */
 
@@ -66,31 +68,52 @@ int gt_job_each_file(const char *folder, int (*use)(void *context, const char *p
     return status < 0 ? status : count;
 }
 
-/* Traces come as these, or in folders. */
-static bool may_be_trace(const struct dirent *entry)
+/* Traces come as these. Files of settings and reports have such names, too: what is in them decides. */
+static bool is_trace(const char *path)
 {
     static const char *const suffixes[] = {".json", ".gz", ".pb", ".trace", ".pftrace", ".nsys-rep", ".prof", ".zst"};
-    if (entry->d_type == DT_DIR)
-        return *entry->d_name != '.' && !ends_in(entry->d_name, strlen(entry->d_name), ".blocks");
+    size_t length = strlen(path);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (ends_in(entry->d_name, strlen(entry->d_name), suffixes[i]))
-            return true;
+        if (ends_in(path, length, suffixes[i]))
+            return gt_trace_is_at(path);
     return false;
+}
+
+enum { DEEPEST = 8 };
+
+struct folder_holds {
+    size_t recordings;
+    bool traces; /* and then no more is looked for */
+};
+
+/* Recordings count in the folder itself, traces also in folders below it. */
+static void look_into(const char *path, int depth, struct folder_holds *ret)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder && !ret->traces && (entry = readdir(folder))) {
+        struct stat about;
+        char *child = NULL;
+        if (*entry->d_name == '.' || fstatat(dirfd(folder), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
+            asprintf(&child, "%s/%s", path, entry->d_name) < 0)
+            continue;
+        if (S_ISDIR(about.st_mode) && depth < DEEPEST && !ends_in(child, strlen(child), ".blocks"))
+            look_into(child, depth + 1, ret);
+        else if (is_recording_name(entry->d_name))
+            ret->recordings += depth == 0;
+        else if (!S_ISDIR(about.st_mode))
+            ret->traces = is_trace(child);
+        free(child);
+    }
+    if (folder)
+        closedir(folder);
 }
 
 bool gt_job_is_folder(const char *path)
 {
-    DIR *folder = opendir(path);
-    const struct dirent *entry;
-    size_t recordings = 0, traces = 0;
-    if (!folder)
-        return false;
-    while ((entry = readdir(folder))) {
-        recordings += is_recording_name(entry->d_name);
-        traces += may_be_trace(entry);
-    }
-    closedir(folder);
-    return recordings && !traces;
+    struct folder_holds holds = {0};
+    look_into(path, 0, &holds);
+    return holds.recordings && !holds.traces;
 }
 
 /* ---- Ranks ------------------------------------------------------------------------------------------------------- */
