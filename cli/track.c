@@ -86,6 +86,7 @@ struct track {
     struct gt_block_injection injection;
     struct gt_python_hooks hooks;
     struct gt_group *group;
+    const char *pattern; /* the name of the recording as it was typed, or NULL */
     const char *address; /* to which the recording is sent, or NULL */
     bool is_strict;      /* what could not be recorded or reported makes the exit status */
 };
@@ -96,9 +97,16 @@ static bool is_dispensable(const struct track *track)
     return track->settings.tracking_file && !track->is_strict && gt_rank_has_others();
 }
 
+static void tell_of_rank(const struct track *track)
+{
+    if (track->pattern && gt_rank_has_others() && !strstr(track->pattern, "%r"))
+        say("%%r in the name of the recording gives each rank one of its own");
+}
+
 static void do_without_recording(struct track *track, const struct gt_error *error)
 {
     say("nothing is recorded: %s", error->text);
+    tell_of_rank(track);
     track->settings.tracking_file = NULL;
     if (*track->blocks)
         gt_blocks_cancel(track->blocks);
@@ -120,6 +128,14 @@ static int check_tracker(struct track *track, struct gt_error *error)
         return status; /* something else is wrong as well */
     do_without_recording(track, error);
     return 0;
+}
+
+/* A thousand summaries would say less than one: where figures are kept, rank 0 tells alone. */
+static bool is_told_by_another(const struct track *track)
+{
+    const char *rank = gt_rank();
+    return track->output.is_brief && track->settings.tracking_file && gt_rank_has_others() && rank &&
+           strcmp(rank, "0") != 0;
 }
 
 /* A mistyped one is made, too. Where there are many ranks they are to make it. */
@@ -161,6 +177,7 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     heap_keep_small();
     *track = (struct track){.settings = settings_tracker(options)};
     track->is_strict = options->strict_recording;
+    track->pattern = options->tracking_file;
     track->watch.is_quiet = options->disable_logs;
     track->watch.waits_for_all = options->wait && strcmp(options->wait, "all") == 0;
     track->watch.signals.fd = -1;
@@ -175,6 +192,7 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     status = settings_keep_files(&track->settings, &error);
     if (status >= 0)
         status = check_tracker(track, &error);
+    track->output.is_quiet |= is_told_by_another(track);
     if (status >= 0)
         status = gt_rules_check(options->limits.value, &error);
     if (status >= 0)
@@ -243,6 +261,8 @@ static int conclude(struct track *track, const struct options *options, char **w
     if (finished < 0) {
         if (!strstr(track->watch.told, error.text))
             say("%s", error.text);
+        if (finished == -EEXIST)
+            tell_of_rank(track);
         error = (struct gt_error){0};
     }
     *collected = collect_blocks(track, options);

@@ -115,7 +115,8 @@ static void warn_of_sources(const struct gt_recorder *recorder)
     for (size_t i = 0; i < recorder->sampler.source_count; i++)
         if (gt_sampler_complaint(&recorder->sampler, i, sentence, sizeof sentence))
             warn_caller(recorder, sentence);
-    if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm)
+    bool is_one_of_many = recorder->machine.world > 1; /* of which srun, or another, has started this one */
+    if (recorder->options.tracker->mark && !recorder->sampler.finder.slurm && !is_one_of_many)
         warn_caller(recorder,
                     "Slurm keeps no control groups of this job here: tasks that srun starts would not be found");
     const struct gt_tracker_options *options = recorder->options.tracker;
@@ -198,7 +199,8 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
 static void store_sample(struct gt_recorder *recorder)
 {
     if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
-        warn_caller(recorder, recorder->store_failure.text); /* the job is measured all the same */
+        gt_warn(recorder->options.warn, recorder->options.context, "nothing is recorded: %s",
+                recorder->store_failure.text); /* the job is measured all the same */
     if (!recorder->store)
         return;
     gt_store_write(recorder->store, &recorder->sample);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "store/csv.h"
+#include "store/store.h"
 
 /* Append a number as it stands in a field; NaN appends nothing. */
 static void csv_number(struct gt_buffer *out, double value, bool integer)
@@ -184,13 +185,15 @@ static int open_output(struct output *output, const char *path, bool overwrite, 
     status = write_lines(output, lines, error);
     if (status == 0)
         status = set_appending(file.fd, true);
-    if (status < 0)
+    if (status < 0) {
         gt_new_file_drop(&file);
-    else
-        status = gt_new_file_place(&file, overwrite);
+        gt_error_system(error, -status, "%s", path);
+    } else {
+        status = gt_store_place(&file, path, overwrite, error);
+    }
     if (status < 0)
         output->fd = -1;
-    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+    return status;
 }
 
 static void close_output(struct output *output, bool unwanted)

@@ -233,6 +233,16 @@ int gt_store_make_folder(const char *path, struct gt_error *error)
     return is_there ? 0 : gt_error_system(error, errno, "%s: folder %s", path, folder);
 }
 
+int gt_store_place(struct gt_new_file *file, const char *path, bool replace, struct gt_error *error)
+{
+    int status = gt_new_file_place(file, replace);
+    if (status == -EEXIST)
+        return gt_error_set(error, EEXIST,
+                            "%s: another run has made it meanwhile, and it is left alone",
+                            path);
+    return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
+}
+
 /* The folder, or the nearest around it that is there: it is made when recording begins. */
 static int check_own_folder(const char *path, struct gt_error *error)
 {

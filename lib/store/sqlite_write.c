@@ -11,6 +11,7 @@
 #include "store/file_locks.h"
 #include "store/sqlite.h"
 #include "store/sqlite_minutes.h"
+#include "store/store.h"
 
 /* Make the table for the list of processes. */
 static int create_lives(sqlite3 *database, const char *path, struct gt_error *error)
@@ -351,9 +352,9 @@ static int place(struct sqlite_writer *writer, struct gt_new_file *file, bool re
         gt_new_file_drop(file);
         return status;
     }
-    status = gt_new_file_place(file, replace);
+    status = gt_store_place(file, writer->path, replace, error);
     if (status < 0)
-        return gt_error_system(error, -status, "%s", writer->path);
+        return status;
     close(file->fd);
     status = reopen(writer, error);
     if (status < 0 && gt_sqlite_is_in_place(writer) && gt_sqlite_clear_logs(writer->path, true, NULL) == 0)

@@ -27,6 +27,9 @@ int gt_store_check(const struct gt_store_options *options, struct gt_error *erro
 /* Make the folder that `path` stands in where it is missing; a thousand ranks may do so at once. The folder around it is not made: it
  * would hide a mistyped name. */
 int gt_store_make_folder(const char *path, struct gt_error *error);
+struct gt_new_file;
+/* As gt_new_file_place. -EEXIST: another has made one at `path` since it was checked. */
+int gt_store_place(struct gt_new_file *file, const char *path, bool replace, struct gt_error *error);
 
 /* Create the file with the static data. An older file is replaced only now. */
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,

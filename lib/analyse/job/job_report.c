@@ -196,10 +196,17 @@ static void add_energy(struct gt_node *root, const struct gt_job *job)
 
 /* ---- Nodes and ranks --------------------------------------------------------------------------------------------- */
 
-static void add_nodes(struct gt_node *root, const struct gt_job *job)
+static double node_cpu_time(const struct gt_job *job, const struct gt_job_node *node)
 {
-    struct gt_table *table = gt_report_table(root, "nodes", "Nodes");
-    gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
+    double cpu_time = NAN;
+    for (size_t i = node->first; i < node->first + node->count; i++)
+        cpu_time = add(cpu_time, job->rank[i].own[GT_CPU_TIME]);
+    return cpu_time;
+}
+
+static void add_node_columns(struct gt_table *table, const void *context)
+{
+    (void)context;
     gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
     gt_table_column(table, "id", "Id", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
@@ -214,28 +221,51 @@ static void add_nodes(struct gt_node *root, const struct gt_job *job)
     gt_table_column(table, "gpus", "GPUs", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "energy", "Energy of the job", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "clock_error", "Error of the clock", GT_CELL_NUMBER, "seconds");
-    for (size_t i = 0; i < job->nodes; i++) {
-        const struct gt_job_node *node = &job->node[i];
-        const struct gt_machine *machine = &job->rank[node->first].machine;
-        double cpu_time = NAN, energy = NAN;
-        size_t ranks = 0;
-        for (size_t k = node->first; k < node->first + node->count; k++) {
-            cpu_time = add(cpu_time, job->rank[k].own[GT_CPU_TIME]);
-            ranks += job->rank[k].below_count ? job->rank[k].below_count : 1;
-        }
-        for (int device = 0; device < GT_ENERGY_DEVICES; device++)
-            energy = add(energy, node->energy[device].job);
-        gt_table_text(table, node->name);
-        gt_table_text(table, node->id);
-        gt_table_integer(table, (int64_t)ranks);
-        gt_table_number(table, cpu_time);
-        gt_table_number(table, node->ram.least);
-        gt_table_number(table, node->ram.most);
-        gt_table_number(table, machine->ram_capacity > 0 ? machine->ram_capacity : NAN);
-        gt_table_integer(table, (int64_t)node->gpus);
-        gt_table_number(table, energy);
-        gt_table_number(table, machine->clock_error > 0 ? machine->clock_error : NAN);
-    }
+}
+
+static void add_node(struct gt_table *table, const void *context, size_t number)
+{
+    const struct gt_job *job = context;
+    const struct gt_job_node *node = &job->node[number];
+    const struct gt_machine *machine = &job->rank[node->first].machine;
+    double energy = NAN;
+    size_t ranks = 0;
+    for (size_t i = node->first; i < node->first + node->count; i++)
+        ranks += job->rank[i].below_count ? job->rank[i].below_count : 1;
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+        energy = add(energy, node->energy[device].job);
+    gt_table_text(table, node->name);
+    gt_table_text(table, node->id);
+    gt_table_integer(table, (int64_t)ranks);
+    gt_table_number(table, node_cpu_time(job, node));
+    gt_table_number(table, node->ram.least);
+    gt_table_number(table, node->ram.most);
+    gt_table_number(table, machine->ram_capacity > 0 ? machine->ram_capacity : NAN);
+    gt_table_integer(table, (int64_t)node->gpus);
+    gt_table_number(table, energy);
+    gt_table_number(table, machine->clock_error > 0 ? machine->clock_error : NAN);
+}
+
+static int add_nodes(struct gt_node *root, const struct gt_job *job, bool are_all)
+{
+    double *cpu_time = calloc(job->nodes, sizeof *cpu_time);
+    if (!cpu_time)
+        return -ENOMEM;
+    for (size_t i = 0; i < job->nodes; i++)
+        cpu_time[i] = node_cpu_time(job, &job->node[i]);
+    int status = gt_job_list(
+        root, &(struct gt_job_listing){.job = job,
+                                       .key = "nodes",
+                                       .title = "Nodes",
+                                       .few_title = "Nodes, the ten with the least CPU time and the ten with the most",
+                                       .count = job->nodes,
+                                       .value = cpu_time,
+                                       .top = are_all ? -1 : 0,
+                                       .add_columns = add_node_columns,
+                                       .add_row = add_node,
+                                       .context = job});
+    free(cpu_time);
+    return status;
 }
 
 struct ranks {
@@ -384,7 +414,8 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct
         status = add_heat(root, job, options ? options : &usual, error);
         add_totals(root, job, &outliers);
         add_energy(root, job);
-        add_nodes(root, job);
+        if (status >= 0)
+            status = add_nodes(root, job, options && options->all);
         add_spread(root, &outliers);
         if (status >= 0)
             status = add_ranks(root, job, &outliers, options && options->all);

@@ -432,13 +432,25 @@ static void add_request(const struct gt_usage *usage, struct gt_node *brief)
     gt_buffer_release(&request);
 }
 
+/* Get the folder in which the other ranks of a job have their recordings, too; false where it is not told. */
+static bool folder_of_ranks(const struct gt_usage *usage, char *ret, size_t size)
+{
+    const char *slash = usage->recording && !usage->address ? strrchr(usage->recording, '/') : NULL;
+    if (usage->machine->world < 2 || !slash || slash == usage->recording)
+        return false;
+    return snprintf(ret, size, "%.*s", (int)(slash - usage->recording), usage->recording) < (int)size;
+}
+
 static void add_more(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char path[4096], more[sizeof path + TEXT];
-    const char *place = usage->address ? usage->address : usage->recording;
+    char path[4096], folder[4096], more[sizeof path + TEXT];
+    bool is_of_ranks = folder_of_ranks(usage, folder, sizeof folder);
+    const char *place = is_of_ranks ? folder : usage->address ? usage->address : usage->recording;
     if (place && *place)
         quote(path, sizeof path, place);
-    if (place && *place)
+    if (is_of_ranks)
+        snprintf(more, sizeof more, "all ranks: gpu-tracker report %s", path);
+    else if (place && *place)
         snprintf(more, sizeof more, "all figures: gpu-tracker report %s -o run.html", path);
     else
         snprintf(more, sizeof more, "all figures: with -o run.html or --tracking-file run.sqlite");
