@@ -237,9 +237,7 @@ int gt_store_place(struct gt_new_file *file, const char *path, bool replace, str
 {
     int status = gt_new_file_place(file, replace);
     if (status == -EEXIST)
-        return gt_error_set(error, EEXIST,
-                            "%s: another run has made it meanwhile, and it is left alone",
-                            path);
+        return gt_error_set(error, EEXIST, "%s: another run has made it meanwhile, and it is left alone", path);
     return status < 0 ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
