@@ -529,7 +529,7 @@ static void say_broken(void *context, const char *sentence)
     say("%s", sentence);
 }
 
-/* 0, or the exit status of a command that succeeded and used more than it may. */
+/* Names each rule that is broken. Returns 0, or the exit status for that, which a command that failed keeps from being told. */
 static int judge(const struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
@@ -562,8 +562,8 @@ static int track_prepared(const struct options *options, char **words, bool as_o
         if (watch(&track, options, words) < 0)
             waitpid(track.watch.main, &track.watch.wait_status, 0);
         status = end(&track, options, words, as_original);
-        if (!status)
-            status = judge(&track, options);
+        int judged = judge(&track, options);
+        status = status ? status : judged;
     } else if (*track.blocks) {
         gt_blocks_cancel(track.blocks);
     }

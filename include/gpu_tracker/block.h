@@ -93,7 +93,8 @@ struct gt_compare_options {
     const char *const *rules;    /* "combined_ram.max>+5%", ...; NULL-terminated, may be NULL */
     void (*warn)(void *context, const char *sentence); /* may be NULL; a broken rule is told here, too */
     void *context;
-    int allow_partial; /* energy that was measured for a part of the time counts as it is; else it is missing, and that is told */
+    int allow_partial; /* energy that was measured for a part of the time, and rules on runs that failed, count as they are; else they
+                        * are missing, and that is told */
     int page; /* keep what HTML pages draw: the curves of sessions that are recordings */
 };
 /* Returns how many rules are broken. */

@@ -407,6 +407,10 @@ int gt_block_join_add(struct gt_block_join *join, double time, const double *gau
 
 void gt_block_join_end(struct gt_block_join *join, double time, double *counters)
 {
+    if (!join->samples) {
+        add_rises(join, counters); /* they began at 0 */
+        join->has_ended = true;
+    }
     if (!join->samples || !(time >= join->latest))
         return;
     for (size_t i = 0; i < join->shape.counters; i++)
@@ -437,14 +441,22 @@ static void count_timepoints(struct gt_block_join *join)
     }
 }
 
+/* Without samples only the end is known, which is of all blocks together. */
+static void forget_counters(struct gt_block_join *join)
+{
+    for (size_t i = 0; i < join->blocks; i++) {
+        bool is_known = join->has_ended && &join->block[i] == everything(join);
+        for (size_t j = 0; j < join->shape.counters && !is_known; j++)
+            join->block[i].counter[j] = NAN;
+    }
+}
+
 void gt_block_join_finish(struct gt_block_join *join)
 {
     if (join->samples)
         count_edges_until(join, INFINITY, join->time, join->previous);
     else
-        for (size_t i = 0; i < join->blocks; i++)
-            for (size_t j = 0; j < join->shape.counters; j++)
-                join->block[i].counter[j] = NAN;
+        forget_counters(join);
     everything(join)->counter_samples = join->samples;
     count_timepoints(join);
     for (size_t i = 0; i < join->stretches; i++) {

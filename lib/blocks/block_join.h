@@ -37,7 +37,7 @@ int gt_block_join_open(struct gt_block_join **ret, const struct gt_block_join_sh
 void gt_block_join_begin(struct gt_block_join *join, double time);
 /* Adds a sample: its time in seconds, its gauges and its counters. Samples that go back in time are allowed, and cost more. */
 int gt_block_join_add(struct gt_block_join *join, double time, const double *gauges, const double *counters);
-/* Tells, after the last sample, how the counters stood at the end; NaN: as at the last sample. */
+/* Tells, after the last sample, how the counters stood at the end; NaN: as at the last sample. Without samples they rose from 0. */
 void gt_block_join_end(struct gt_block_join *join, double time, double *counters);
 /* Fills in, after all samples, the counters, and the timepoints of each interval. */
 void gt_block_join_finish(struct gt_block_join *join);

@@ -204,7 +204,8 @@ class TrackingComparison:
 
         Args:
             statistic: 'min', 'max', 'mean' or 'std'; also 'p50', 'p95' and 'p99' when all results have them.
-            allow_partial: Compare energy that was measured for a part of the time as it is; else it counts as not measured.
+            allow_partial: Compare energy that was measured for a part of the time, and judge runs that failed, as they are; else they count
+                as not measured.
 
         Raises:
             ValueError: There is no such statistic.

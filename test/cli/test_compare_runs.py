@@ -218,6 +218,30 @@ def test_cpu_is_exact_where_a_job_was_too_short_for_a_mean(cli, sessions):
     assert "no session has measured its cpu" in cli("compare", *sessions(a=[first], b=[second]), "--fail-if", "cpu>+20%").stderr
 
 
+def test_a_run_that_failed_keeps_no_rule(cli, sessions):
+    whole, early = results(), results(duration=0.1, cpu=0.01, ram=0.001)
+    early["exit_status"], whole["exit_status"] = 4, 0
+    words = sessions(a=[whole, whole], b=[whole, early])
+    done = cli("compare", *words, "--fail-if", "memory>+5%")
+    assert done.returncode == 3 and 'session "b": 1 of 2 runs failed, the first with status 4' in done.stderr, done.stderr
+    assert "rule 'memory>+5%' is broken by session \"b\": a run ended with status 4" in done.stderr
+    assert cli("compare", *words, "--fail-if", "memory>+5%", "--allow-partial").returncode == 0
+    assert json.loads(cli("compare", *words, "-f", "json").stdout)["failed"] == [
+        {"session": "b", "runs": 2, "failed": 1, "exit_status": 4}]
+    assert "Runs That Failed" in cli("compare", *words, "-f", "markdown").stdout
+    both = sessions(a=[early], b=[early])
+    assert cli("compare", *both, "--fail-if", "memory>+5%").returncode == 0
+    assert cli("compare", *sessions(a=[early], b=[whole]), "--fail-if", "memory>+900000%").returncode == 3
+
+
+def test_a_run_without_a_sample_has_its_cpu_time(cli):
+    for number in range(2):
+        assert cli("run", "--tf", f"{number}.sqlite", "--st=60", "--", "sh", "-c", ":").returncode == 0
+    rows = json.loads(cli("compare", "0.sqlite", "1.sqlite", "-f", "json").stdout)["significance"]
+    known = {row["figure"]: row["value"] for row in rows if row["name"] is None}
+    assert known["counters.combined_cpu_time"] > 0 and known["cpu_combined_sum_utilization_percent.mean"] > 0
+
+
 def test_results_without_peaks_have_memory(cli, sessions):
     run = {name: value for name, value in results().items() if name != "peaks"}
     done = cli("sub-track", "compare", *sessions(a=[run], b=[run]), "--fail-if", "memory>100MB")

@@ -21,8 +21,8 @@ def test_a_command_that_keeps_the_rules_ends_as_it_did(cli):
 
 
 def test_the_status_of_a_command_that_failed_is_kept(cli):
-    done = cli("run", "--fail-if", "time<1h", "--", "sh", "-c", "exit 7")
-    assert done.returncode == 7 and "below" not in done.stderr
+    done = cli("run", "--fail-if", "time<1h", "--fail-if", "time>1h", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 7 and "is below 1 h" in done.stderr and "above" not in done.stderr
 
 
 def test_recordings_are_judged(cli):

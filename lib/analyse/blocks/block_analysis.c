@@ -436,6 +436,8 @@ static int add_outcome(struct gt_block_analysis *analysis, double last, double *
     gt_energy_reading_take(&final, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
     gt_energy_reading_update(&analysis->last, &final);
     double after = gt_seconds(machine->start_real_ns) + outcome->elapsed - last;
+    if (isnan(last)) /* it ended before the first sample */
+        end_counters(analysis, outcome, outcome->elapsed, counters);
     if (!(after > 0))
         return 0;
     double end = gt_block_join_last(analysis->join) + after;

@@ -358,6 +358,8 @@ static void add_duration(struct gt_node *root, const struct gt_block_analysis *a
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     double seconds = outcome ? outcome->elapsed : gt_block_join_last(analysis->join) - analysis->first;
     gt_node_flags(gt_report_number(root, "duration", "Duration", seconds, "seconds"), GT_ONLY_DATA);
+    double status = outcome && outcome->exit_status >= 0 ? outcome->exit_status : NAN;
+    gt_node_flags(gt_report_count(root, "exit_status", "Exit status", status, NULL), GT_ONLY_DATA);
 }
 
 /* ---- the summary: one line for each block, the longest first ---- */

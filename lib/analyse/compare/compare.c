@@ -369,6 +369,30 @@ static int add_block_energy(struct gt_node *root, const struct gt_comparison *co
     return status;
 }
 
+/* A run that ended early looks like a saving. */
+static void add_failed(struct gt_node *root, const struct gt_comparison *comparison)
+{
+    struct gt_table *table = NULL;
+    for (size_t i = 0; i < comparison->sessions; i++) {
+        int status;
+        size_t failed = gt_compare_failed_runs(comparison, i, &status);
+        if (!failed)
+            continue;
+        GT_COMPARE_WARN(comparison,
+                        "session \"%s\": %zu of %zu runs failed, the first with status %d: its figures end there",
+                        comparison->session[i].name, failed, comparison->session[i].runs, status);
+        if (!table) {
+            table = gt_report_table(root, "failed", "Runs That Failed");
+            gt_table_flags(table, GT_PAGE_FIRST);
+            gt_display_columns(table, "text:session integer:runs integer:failed integer:exit_status");
+        }
+        gt_table_text(table, comparison->session[i].name);
+        gt_table_integer(table, (int64_t)comparison->session[i].runs);
+        gt_table_integer(table, (int64_t)failed);
+        gt_table_integer(table, status);
+    }
+}
+
 /* Joules of a part of the time look like savings. */
 static void tell_partial(const struct gt_comparison *comparison, const struct gt_figure *figure)
 {
@@ -509,6 +533,7 @@ static int build(struct gt_report *report, const struct gt_comparison *compariso
     add_unmatched(root, "removed_blocks", "Removed Blocks", comparison, true);
     status |= add_differences(root, comparison);
     status |= add_energy(root, comparison);
+    add_failed(root, comparison);
     add_summary(root, comparison, &lines);
     add_significance(root, comparison, &lines);
     *ret_certain = gt_compare_forest(gt_report_page(report), comparison, &lines);

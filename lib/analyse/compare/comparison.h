@@ -61,6 +61,11 @@ double gt_compare_value(const struct gt_comparison *comparison, const struct gt_
 int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_figure *figure, size_t baseline,
                         size_t session, double *ret_low, double *ret_high);
 
+/* Returns the exit status of a run of one session that failed as no run of the other did, or 0. Figures of such a run end where it did. */
+int gt_compare_failure(const struct gt_comparison *comparison, size_t session, size_t other);
+/* Returns how many runs of the session failed, and the exit status of the first of them. */
+size_t gt_compare_failed_runs(const struct gt_comparison *comparison, size_t session, int *ret_status);
+
 /* Return where the joules of the job stand (`device` NULL: all), and of a block ("total": all). */
 struct gt_figure gt_compare_job_energy(const char *device);
 struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device);

@@ -35,7 +35,7 @@ static const struct measure {
     {"Energy", "joules", NULL, false, {"energy", "job"}, "energy.total", {"energy", "total", "energy"}, "energy.total"},
 };
 
-enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0, PEAK_RAM = 3, MAX_RAM };
+enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0, MEAN_CPU = 2, PEAK_RAM, MAX_RAM };
 
 static const char *chosen_unit(const struct gt_comparison *comparison, const struct measure *measure, double *ret_bytes)
 {
@@ -61,6 +61,20 @@ static struct gt_compare_line line_of(const struct gt_comparison *comparison, co
     return line;
 }
 
+/* Short runs have no sample of utilization, and all have their CPU time: the mean of a run is that over its length. */
+static void choose_exact(struct gt_compare_line *line, const struct gt_comparison *comparison,
+                         const struct measure *measure)
+{
+    struct gt_figure exact = {
+        .keys = {"overall_counters", "combined_cpu_time", "total"}, .factor = 100, .is_rate = true};
+    if (line->slot || measure != &measures[MEAN_CPU])
+        return;
+    for (size_t i = 0; i < comparison->runs; i++)
+        if (isnan(gt_compare_run(comparison, &exact, i)))
+            return;
+    line->figure = exact;
+}
+
 /* Results have 0.0 also for GPUs that are not there: a figure that is 0 in every session says nothing. */
 static bool is_worth_a_line(const struct gt_comparison *comparison, const struct gt_figure *figure)
 {
@@ -76,6 +90,7 @@ static void choose(struct gt_compare_lines *lines, const struct gt_comparison *c
                    const struct measure *measure, const struct gt_slot *slot)
 {
     struct gt_compare_line line = line_of(comparison, measure, slot);
+    choose_exact(&line, comparison, measure);
     if (is_worth_a_line(comparison, &line.figure))
         lines->line[lines->count++] = line;
 }

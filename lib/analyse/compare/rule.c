@@ -352,6 +352,13 @@ static double unended_calls(const struct gt_comparison *comparison, const struct
     return sum;
 }
 
+/* The end of a command that failed is the end of its figures: a limit is not known to be kept where only one of the two did. */
+static int failure(const struct gt_comparison *comparison, size_t session)
+{
+    int own = comparison->options->allow_partial ? 0 : gt_compare_failure(comparison, session, 0);
+    return own || comparison->options->allow_partial ? own : gt_compare_failure(comparison, 0, session);
+}
+
 /* As people read it, with as many digits as tell the two apart. */
 static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER_SIZE],
                      char allowed[GT_HUMAN_SIZE + GT_NUMBER_SIZE], double value, double limit)
@@ -391,6 +398,14 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
     char got[GT_NUMBER_SIZE + GT_HUMAN_SIZE], allowed[sizeof got];
     describe(rule, got, allowed, value, limit);
     const char *name = comparison->session[session].name, *word = rule->word ? rule->word : "";
+    int failed = failure(comparison, session);
+    if (isnan(value) && failed) {
+        GT_COMPARE_WARN(comparison,
+                        "rule '%s' is broken by session \"%s\": a run ended with status %d (--allow-partial judges it "
+                        "all the same)",
+                        rule->text, name, failed);
+        return;
+    }
     double covered = fmin(gt_compare_session_covered(comparison, &rule->figure, session),
                           gt_compare_session_covered(comparison, &rule->figure, 0));
     if ((isnan(value) || isnan(limit)) && covered < 100)
@@ -425,7 +440,9 @@ static int judge(const struct gt_comparison *comparison, const struct rule *rule
     int broken = 0;
     for (size_t i = comparison->sessions > 1; i < comparison->sessions; i++) {
         bool is_unended = unended_calls(comparison, rule, i) > 0;
-        double value = is_unended ? NAN : gt_compare_value(comparison, &rule->figure, i, NULL);
+        double value = gt_compare_value(comparison, &rule->figure, i, NULL);
+        if (is_unended || failure(comparison, i))
+            value = NAN;
         double limit = limit_for(rule, baseline);
         bool breaks = is_broken(rule, value, limit);
         broken |= breaks;

@@ -172,6 +172,42 @@ int gt_compare_interval(const struct gt_comparison *comparison, const struct gt_
     return 0;
 }
 
+/* ---- runs that failed ---- */
+
+/* Returns the exit status where it is that of a failure of a run of the session, else 0. */
+static int failure_of(const struct gt_comparison *comparison, size_t run, size_t session)
+{
+    static const char *const keys[] = {"exit_status", NULL};
+    double status = comparison->session_of_run[run] == session
+                        ? gt_results_number(gt_compare_results(comparison, run), keys)
+                        : NAN;
+    return status > 0 ? (int)status : 0;
+}
+
+size_t gt_compare_failed_runs(const struct gt_comparison *comparison, size_t session, int *ret_status)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < comparison->runs; i++) {
+        int status = failure_of(comparison, i, session);
+        if (status && !count++)
+            *ret_status = status;
+    }
+    return count;
+}
+
+int gt_compare_failure(const struct gt_comparison *comparison, size_t session, size_t other)
+{
+    for (size_t i = 0; i < comparison->runs; i++) {
+        int status = failure_of(comparison, i, session);
+        bool is_matched = false;
+        for (size_t k = 0; k < comparison->runs && status; k++)
+            is_matched |= failure_of(comparison, k, other) == status;
+        if (status && !is_matched)
+            return status;
+    }
+    return 0;
+}
+
 /* ---- energy ---- */
 
 struct gt_figure gt_compare_job_energy(const char *device)
