@@ -245,6 +245,40 @@ def test_of_many_nodes_a_terminal_has_the_ends(rank, report, gpu_tracker, tmp_pa
     assert "Nodes, the ten" not in everything.stdout and "m20 " in everything.stdout
 
 
+def test_the_summary_names_the_worst_ranks_first(rank, report, tmp_path):
+    finish(rank(0, 1))
+    copies(tmp_path, 40)
+    for number in range(40):
+        busy = 10 + number % 7 / 1000 + {3: 1, 5: 2, 30: 9, 31: 8}.get(number, 0)
+        change(tmp_path / "job" / f"{number}.sqlite", final("combined", "cpu_time", busy))
+    change(tmp_path / "job" / "35.sqlite", "UPDATE outcome SET value = '3' WHERE key = 'exit_status'")
+    summary = report(style="summary")
+    odd = [line.split("! ")[1] for line in summary.splitlines() if "! rank" in line]
+    assert [line.split(" on ")[0] for line in odd[:3]] == ["rank 35", "rank 30", "rank 31"] and "failed with 3" in odd[0], odd
+    assert len(odd) == 3 and "2 more are in the whole report" in " ".join(summary.split()), summary
+
+
+def test_ranks_that_differ_by_nothing_to_speak_of_are_not_named(rank, report, tmp_path):
+    finish(rank(0, 1))
+    copies(tmp_path, 8)
+    for number in range(8):
+        change(tmp_path / "job" / f"{number}.sqlite",
+               final("combined", "ram_peak", 1_400_000 + number * 100 - (90_000 if number == 1 else 0)))
+    assert "memory" not in "".join(line for line in report(style="summary").splitlines() if "!" in line)
+
+
+def test_steps_of_a_job_have_ranks_of_their_own(rank, report, tmp_path):
+    finish(rank(0, 1))
+    copies(tmp_path, 6)
+    for number in range(6):
+        step, place = divmod(number, 3)
+        change(tmp_path / "job" / f"{number}.sqlite",
+               f"UPDATE static_data SET job = '42.{step}', rank = {place}, world_size = {3 + step}")
+    job = report()["job"]
+    assert (job["name"], job["ranks"], job["missing"], job["missing_ranks"]) == ("42.0, 42.1", 7, 1, "42.1: 3")
+    assert "6 ranks of 2 steps on 1 node" in report(style="summary")
+
+
 def test_ranks_of_folders_are_runs_of_sessions(rank, gpu_tracker, tmp_path):
     finish(*(rank(number, 2, mib=20, folder="small") for number in range(2)),
            *(rank(number, 2, mib=120, folder="large") for number in range(2)))

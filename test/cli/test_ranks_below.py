@@ -151,3 +151,17 @@ def test_ranks_below_trackers_over_time(gpu_tracker, tmp_path):
     assert set(most) == {0, 1, 2, 3} and all(row["node"] for row in heat)
     for rank in (0, 2):
         assert most[rank] > 10e6 and most[rank + 1] > most[rank] + 30e6
+
+
+def test_it_is_not_told_which_rank_made_the_command_fail(gpu_tracker, tmp_path):
+    fails = ("import sys, time; time.sleep(0.5); sys.exit(3)",), {**TORCHRUN, "RANK": "1", "LOCAL_RANK": "1"}
+    done = subprocess.run([gpu_tracker, "run", "--no-history", "-q", "--st", "0.05", "--tf", "job/0.sqlite", "--",
+                           *starter(torchrun(0, 10, 0.1, 0.5), fails)], cwd=tmp_path, timeout=120, check=False)
+    assert done.returncode == 3
+
+    def report(style):
+        return subprocess.run([gpu_tracker, "report", "job", "-f", style], cwd=tmp_path, text=True, capture_output=True, check=False).stdout
+    job = json.loads(report("json"))
+    assert len(job["ranks"]) == 2 and job["job"]["failed"] == 1 and not any("failed" in row["remark"] for row in job["ranks"])
+    summary = report("summary")
+    assert "the command of 2 ranks on" in summary and "failed with 3" in summary and "! rank" not in summary

@@ -240,32 +240,98 @@ const char *gt_job_member_node_name(const struct gt_job *job, size_t member)
 
 /* ---- Which ranks there are ------------------------------------------------------------ */
 
-int gt_job_world(const struct gt_job *job)
+/* Returns the length of the name without its restart: attempts have the same ranks. */
+static size_t step_length(const char *job)
+{
+    return strcspn(job, "+");
+}
+
+static bool is_same_step(const char *one, const char *other)
+{
+    return step_length(one) == step_length(other) && !strncmp(one, other, step_length(one));
+}
+
+/* Of the tracker of this number, no other step of which stands before it. */
+static bool is_first_of_step(const struct gt_job *job, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        if (is_same_step(job->rank[i].machine.job, job->rank[number].machine.job))
+            return false;
+    return true;
+}
+
+size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job)
+{
+    enum { NAMED = 8 };
+    size_t count = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        const char *name = job->rank[i].machine.job;
+        bool is_new = *name != '\0';
+        for (size_t k = 0; k < i && is_new; k++)
+            is_new = strcmp(job->rank[k].machine.job, name) != 0;
+        if (is_new && ++count <= NAMED)
+            gt_buffer_printf(out, "%s%s", out->length ? ", " : "", name);
+    }
+    if (count > NAMED)
+        gt_buffer_printf(out, " and %zu more", count - NAMED);
+    return count;
+}
+
+/* The ranks that a step was to have, as its trackers were told. */
+static int world_of(const struct gt_job *job, const char *step)
 {
     int world = 0;
     for (size_t i = 0; i < job->members; i++) {
         const struct gt_job_member *member = &job->member[i];
-        int size = member->below ? member->below->size : job->rank[member->rank].machine.world;
-        world = size > world ? size : world;
+        const struct gt_machine *machine = &job->rank[member->rank].machine;
+        int size = member->below ? member->below->size : machine->world;
+        if (size > world && is_same_step(machine->job, step))
+            world = size;
     }
     return world;
 }
 
-/* Ranks up to the highest number that is known. */
-size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
+int gt_job_world(const struct gt_job *job)
 {
-    int count = gt_job_world(job);
+    int world = 0;
+    for (size_t i = 0; i < job->count; i++)
+        if (is_first_of_step(job, i))
+            world += world_of(job, job->rank[i].machine.job);
+    return world;
+}
+
+/* Ranks up to the highest number that is known. */
+static size_t missing_of(struct gt_buffer *out, const struct gt_job *job, const char *step, bool is_named)
+{
+    int count = world_of(job, step);
+    struct gt_buffer numbers = {0};
     for (size_t i = 0; i < job->members; i++)
-        if (gt_job_member_number(job, i) >= count)
+        if (gt_job_member_number(job, i) >= count && is_same_step(job->rank[job->member[i].rank].machine.job, step))
             count = gt_job_member_number(job, i) + 1;
     bool *is_there = calloc((size_t)count + 1, 1);
     if (!is_there)
         return 0;
     for (size_t i = 0; i < job->members; i++)
-        if (gt_job_member_number(job, i) >= 0)
+        if (gt_job_member_number(job, i) >= 0 && is_same_step(job->rank[job->member[i].rank].machine.job, step))
             is_there[gt_job_member_number(job, i)] = true;
-    size_t missing = gt_buffer_absent(out, is_there, (size_t)count);
+    size_t missing = gt_buffer_absent(&numbers, is_there, (size_t)count);
     free(is_there);
+    if (missing && is_named)
+        gt_buffer_printf(out, "%s%.*s: ", out->length ? "; " : "", (int)step_length(step), step);
+    if (missing)
+        gt_buffer_text(out, numbers.data);
+    gt_buffer_release(&numbers);
+    return missing;
+}
+
+size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
+{
+    size_t missing = 0, steps = 0;
+    for (size_t i = 0; i < job->count; i++)
+        steps += is_first_of_step(job, i);
+    for (size_t i = 0; i < job->count; i++)
+        if (is_first_of_step(job, i))
+            missing += missing_of(out, job, job->rank[i].machine.job, steps > 1);
     return missing;
 }
 

@@ -115,9 +115,12 @@ int gt_job_member_number(const struct gt_job *job, size_t member);
 size_t gt_job_member_node(const struct gt_job *job, size_t member);
 const char *gt_job_member_node_name(const struct gt_job *job, size_t member);
 
-/* Appends the numbers of the ranks that the job has and of which there is no recording, "3, 5-7"; returns how many. */
+/* Appends which steps and attempts of the job there are, "42.0, 42.1"; returns how many. */
+size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job);
+/* Appends the numbers of the ranks that the job has and of which there is no recording, "3, 5-7", of several steps "42.0: 3; 42.1: 5".
+ * Returns how many. */
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job);
-/* The size of the job as its launcher told it; 0: it did not. */
+/* The size of the job as its launcher told it, of all steps; 0: it did not. */
 int gt_job_world(const struct gt_job *job);
 /* Energy of all machines of one kind of device. */
 void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device);

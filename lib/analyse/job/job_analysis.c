@@ -31,8 +31,10 @@ static int check(const struct gt_job_analysis *analysis, const struct gt_job_opt
 static void add_job(struct gt_node *root, const struct gt_job *job)
 {
     struct gt_node *section = gt_report_section(root, "job", "Job");
-    const char *name = job->count ? job->rank[0].machine.job : "";
-    gt_report_text(section, "name", "Name", *name ? name : NULL);
+    struct gt_buffer names = {0};
+    gt_job_names(&names, job);
+    gt_report_text(section, "name", "Name", names.length ? names.data : NULL);
+    gt_buffer_release(&names);
     gt_report_integer(section, "recordings", "Recordings", (int64_t)job->count, NULL);
     gt_report_integer(section, "nodes", "Nodes", (int64_t)job->nodes, NULL);
     gt_report_number(section, "elapsed", "Time", job->end - job->begin, "seconds");

@@ -6,11 +6,12 @@
 
 static const struct {
     const char *key, *title, *unit, *name;
+    double least; /* a smaller distance from the median is nothing to look after */
 } figures[GT_JOB_FIGURES] = {
-    [GT_JOB_CORES] = {"cores", "Cores busy", NULL, "CPU"},
-    [GT_JOB_MEMORY] = {"memory_peak", "Memory peak", "bytes", "memory"},
-    [GT_JOB_GPU_USE] = {"gpus_busy", "GPUs busy", NULL, "GPU"},
-    [GT_JOB_TIME] = {"elapsed", "Time", "seconds", "time"},
+    [GT_JOB_CORES] = {"cores", "Cores busy", NULL, "CPU", 0.05},
+    [GT_JOB_MEMORY] = {"memory_peak", "Memory peak", "bytes", "memory", 16 << 20},
+    [GT_JOB_GPU_USE] = {"gpus_busy", "GPUs busy", NULL, "GPU", 0.05},
+    [GT_JOB_TIME] = {"elapsed", "Time", "seconds", "time", 1},
 };
 
 const char *gt_job_figure_key(enum gt_job_figure figure)
@@ -72,25 +73,31 @@ int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
     return status;
 }
 
+static const double FURTHEST = 1e9; /* where all others are equal */
+
 static void put_semicolon(struct gt_buffer *out, size_t begin)
 {
     gt_buffer_text(out, out->length > begin ? "; " : "");
 }
 
-static bool remark_figure(struct gt_buffer *out, size_t begin, const struct gt_spread *spread, double value,
-                          const char *name)
+/* Returns how far off it is, in deviations; 0: it is not. */
+static double remark_figure(struct gt_buffer *out, size_t begin, const struct gt_spread *spread, double value,
+                            enum gt_job_figure figure)
 {
-    bool is_end = value <= spread->least || value >= spread->most, is_odd = gt_spread_is_off(spread, value);
+    const char *name = figures[figure].name;
+    bool is_end = value <= spread->least || value >= spread->most,
+         is_odd = gt_spread_is_off(spread, value) && fabs(value - spread->median) >= figures[figure].least;
     if (isnan(value) || !gt_spread_differs(spread, value) || (!is_end && !is_odd))
-        return false;
+        return 0;
     put_semicolon(out, begin);
     gt_buffer_printf(out, "%s%s", is_end ? value > spread->median ? "most " : "least " : "", name);
     if (spread->median > 0)
         gt_buffer_printf(out, ", %.3g times the median", value / spread->median);
-    return is_odd;
+    double deviations = fabs(gt_spread_deviations(spread, value));
+    return !is_odd ? 0 : isnan(deviations) ? FURTHEST : fmin(deviations, FURTHEST);
 }
 
-static bool remark_end(struct gt_buffer *out, const struct gt_job_rank *rank)
+bool gt_job_remark_end(struct gt_buffer *out, const struct gt_job_rank *rank)
 {
     if (!rank->complete)
         gt_buffer_text(out, "recording not finished");
@@ -101,13 +108,13 @@ static bool remark_end(struct gt_buffer *out, const struct gt_job_rank *rank)
     return !rank->complete || rank->exit_status > 0;
 }
 
-bool gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job *job,
-                   size_t member)
+double gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job *job,
+                     size_t member)
 {
     size_t begin = out->length;
-    bool is_bad = remark_end(out, &job->rank[job->member[member].rank]);
-    for (int i = 0; i < GT_JOB_FIGURES; i++)
-        is_bad |= remark_figure(out, begin, &outliers->spread[i], gt_job_figure(job, member, (enum gt_job_figure)i),
-                                figures[i].name);
-    return is_bad;
+    const struct gt_job_member *one = &job->member[member];
+    double worst = !one->below && gt_job_remark_end(out, &job->rank[one->rank]) ? INFINITY : 0;
+    for (enum gt_job_figure i = 0; i < GT_JOB_FIGURES; i++)
+        worst = fmax(worst, remark_figure(out, begin, &outliers->spread[i], gt_job_figure(job, member, i), i));
+    return worst;
 }

@@ -19,8 +19,10 @@ double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure
 /* -ENOMEM. */
 int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job);
 /* Appends what is remarkable about a rank, "failed with 3; least CPU, 0.62 of the median"; nothing where there is nothing. Returns
- * true where it is an outlier, or did not end well. */
-bool gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job *job,
-                   size_t member);
+ * how far it is off, in deviations; infinity where it did not end well, 0 where it is no outlier. */
+double gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job *job,
+                     size_t member);
+/* Appends how the command of a tracker ended, where that was not well, and returns true then. That of ranks below it is not known. */
+bool gt_job_remark_end(struct gt_buffer *out, const struct gt_job_rank *rank);
 
 #endif

@@ -25,24 +25,6 @@ static const char *first_text(const struct gt_job *job, size_t offset)
     return NULL;
 }
 
-/* Which steps and attempts of the job there are: "42.0, 42.1". Returns how many. */
-static size_t put_names(struct gt_buffer *out, const struct gt_job *job)
-{
-    enum { NAMED = 8 };
-    size_t count = 0;
-    for (size_t i = 0; i < job->count; i++) {
-        const char *name = job->rank[i].machine.job;
-        bool is_new = *name != '\0';
-        for (size_t k = 0; k < i && is_new; k++)
-            is_new = strcmp(job->rank[k].machine.job, name) != 0;
-        if (is_new && ++count <= NAMED)
-            gt_buffer_printf(out, "%s%s", out->length ? ", " : "", name);
-    }
-    if (count > NAMED)
-        gt_buffer_printf(out, " and %zu more", count - NAMED);
-    return count;
-}
-
 /* Two clocks differ by the sum of their errors at most. */
 static double worst_clocks(const struct gt_job *job)
 {
@@ -81,7 +63,7 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     struct gt_buffer missing = {0}, names = {0};
     int world = gt_job_world(job);
     size_t count = gt_job_missing(&missing, job);
-    put_names(&names, job);
+    gt_job_names(&names, job);
     gt_report_text(section, "name", "Name", names.length ? names.data : NULL);
     gt_report_text(section, "command", "Command", first_text(job, offsetof(struct gt_machine, command)));
     gt_report_text(section, "launcher", "Launcher",
@@ -318,7 +300,7 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
                      bool are_all)
 {
     struct gt_buffer names = {0};
-    struct ranks ranks = {job, outliers, put_names(&names, job) > 1};
+    struct ranks ranks = {job, outliers, gt_job_names(&names, job) > 1};
     gt_buffer_release(&names);
     double *cores = calloc(job->members, sizeof *cores);
     bool *is_bad = calloc(job->members, sizeof *is_bad);
@@ -326,7 +308,7 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
     for (size_t i = 0; i < job->members && !status; i++) {
         struct gt_buffer remark = {0};
         cores[i] = gt_job_figure(job, i, GT_JOB_CORES);
-        is_bad[i] = gt_job_remark(&remark, outliers, job, i);
+        is_bad[i] = gt_job_remark(&remark, outliers, job, i) > 0;
         gt_buffer_release(&remark);
     }
     if (!status)

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/job/job_request.h"
@@ -25,9 +26,14 @@ static void add_head(struct gt_node **ret, struct gt_node *root, const struct gt
         unfinished += !job->rank[i].complete;
         failed += job->rank[i].complete && job->rank[i].exit_status > 0;
     }
-    const struct gt_machine *machine = &job->rank[0].machine;
-    snprintf(title, sizeof title, "%s%s%.200s", machine->job, *machine->job ? "  " : "", machine->command);
+    struct gt_buffer names = {0};
+    size_t count = gt_job_names(&names, job);
+    snprintf(title, sizeof title, "%.200s%s%.200s", names.length ? names.data : "", names.length ? "  " : "",
+             job->rank[0].machine.command);
+    gt_buffer_release(&names);
     put_count(&outcome, job->members, "rank", "ranks");
+    if (count > 1)
+        gt_buffer_printf(&outcome, " of %zu steps", count);
     gt_buffer_printf(&outcome, " on %zu %s", job->nodes, job->nodes == 1 ? "node" : "nodes");
     if (failed)
         put_count(&outcome, failed, "failed", "failed");
@@ -111,23 +117,71 @@ static void warn_of_missing(struct gt_node *brief, const struct gt_job *job)
     gt_buffer_release(&sentence);
 }
 
-static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
+/* Of several ranks below one tracker it is not known which made it end so. */
+static void warn_of_trackers(struct gt_node *brief, const struct gt_job *job)
 {
     size_t named = 0;
-    for (size_t i = 0; i < job->members && named < NAMED; i++) {
+    for (size_t i = 0; i < job->count && named < NAMED; i++) {
+        const struct gt_job_rank *rank = &job->rank[i];
         struct gt_buffer remark = {0}, sentence = {0};
-        int number = gt_job_member_number(job, i);
-        if (gt_job_remark(&remark, outliers, job, i)) {
-            if (number >= 0)
-                gt_buffer_printf(&sentence, "rank %d on %s: %s", number, gt_job_member_node_name(job, i), remark.data);
-            else
-                gt_buffer_printf(&sentence, "%s: %s", job->rank[job->member[i].rank].path, remark.data);
+        if (rank->below_count && gt_job_remark_end(&remark, rank)) {
+            gt_buffer_printf(&sentence, "the command of %zu ranks on %s: %s", rank->below_count,
+                             job->node[rank->node].name, remark.data);
             gt_brief_finding(brief, sentence.data, NULL, "ranks");
             named++;
         }
         gt_buffer_release(&remark);
         gt_buffer_release(&sentence);
     }
+}
+
+struct odd_rank {
+    double severity;
+    size_t member;
+};
+
+static int compare_odd(const void *left, const void *right)
+{
+    const struct odd_rank *a = left, *b = right;
+    return a->severity != b->severity ? (a->severity < b->severity) - (a->severity > b->severity)
+                                      : (a->member > b->member) - (a->member < b->member);
+}
+
+/* `more`: how many there are that are not named. */
+static void name_odd(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers,
+                     size_t member, size_t more)
+{
+    struct gt_buffer sentence = {0};
+    char detail[TEXT];
+    int number = gt_job_member_number(job, member);
+    if (number >= 0)
+        gt_buffer_printf(&sentence, "rank %d on %s: ", number, gt_job_member_node_name(job, member));
+    else
+        gt_buffer_printf(&sentence, "%s: ", job->rank[job->member[member].rank].path);
+    size_t begin = sentence.length;
+    snprintf(detail, sizeof detail, "%zu more %s in the whole report (-f text)", more, more == 1 ? "is" : "are");
+    gt_job_remark(&sentence, outliers, job, member);
+    if (sentence.length > begin)
+        gt_brief_finding(brief, sentence.data, more ? detail : NULL, "ranks");
+    gt_buffer_release(&sentence);
+}
+
+/* Those that failed, then those that are furthest off. */
+static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
+{
+    struct odd_rank *odd = calloc(job->members + 1, sizeof *odd);
+    size_t count = 0;
+    for (size_t i = 0; i < job->members && odd; i++) {
+        struct gt_buffer remark = {0};
+        odd[count] = (struct odd_rank){gt_job_remark(&remark, outliers, job, i), i};
+        count += odd[count].severity > 0;
+        gt_buffer_release(&remark);
+    }
+    if (odd)
+        qsort(odd, count, sizeof *odd, compare_odd);
+    for (size_t i = 0; i < count && i < NAMED; i++)
+        name_odd(brief, job, outliers, odd[i].member, i + 1 == NAMED ? count - NAMED : 0);
+    free(odd);
 }
 
 static void warn_of_energy(struct gt_node *brief, const struct gt_job *job)
@@ -184,6 +238,7 @@ void gt_job_brief(struct gt_node *root, const struct gt_job *job, const struct g
     add_gpus(brief, job);
     add_energy(brief, job);
     warn_of_missing(brief, job);
+    warn_of_trackers(brief, job);
     warn_of_ranks(brief, job, outliers);
     warn_of_energy(brief, job);
     warn_of_left_out(brief, job);
