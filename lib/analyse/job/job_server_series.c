@@ -1,0 +1,259 @@
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/job/job_server_state.h"
+
+enum { BUCKETS_AT_ONCE = 1 << 19 };
+
+/* Some ranks, each with a stretch of the answer for each of its GPUs, or one. */
+struct answer {
+    const struct gt_job *job;
+    const struct gt_job_question *question;
+    size_t first, count;
+    const struct gt_job_tracker **tracker; /* [count] */
+    size_t *place;                         /* [count + 1]: the first stretch of each rank */
+    bool *is_asked;                        /* [count] */
+    struct gt_job_bucket *bucket;          /* [stretches][subjects][buckets] */
+    bool *is_there;                        /* [stretches] */
+};
+
+static bool is_of_gpus(const struct gt_job_question *question)
+{
+    return question->subject[0].scope == GT_SCOPE_GPU;
+}
+
+static void add_subject(struct gt_buffer *sql, const struct gt_job_server *state, const char *table,
+                        const struct gt_job_subject *subject, size_t number)
+{
+    char column[160];
+    bool is_of_gpu = subject->scope == GT_SCOPE_GPU;
+    snprintf(column, sizeof column, "%s%s%s", is_of_gpu ? "" : gt_scope_name(subject->scope), is_of_gpu ? "" : "_",
+             gt_metrics[subject->metric].name);
+    if (!gt_engine_has(&state->columns, table, column))
+        gt_buffer_printf(sql, ", CAST(NULL AS Nullable(Int64)) AS x%zu", number);
+    else if (subject->bits)
+        gt_buffer_printf(sql, ", bitAnd(%s, %u) != 0 AS x%zu", column, subject->bits, number);
+    else
+        gt_buffer_printf(sql, ", %s AS x%zu", column, number);
+}
+
+static void add_sources(struct gt_buffer *sql, const struct answer *answer)
+{
+    const char *separator = " AND source IN (";
+    for (size_t i = 0; i < answer->count; i++)
+        if (answer->is_asked[i]) {
+            gt_buffer_printf(sql, "%s%u", separator, answer->tracker[i]->source);
+            separator = ", ";
+        }
+    gt_buffer_char(sql, ')');
+}
+
+/* The place of a row among the stretches is worked out by the same steps here and in C. */
+static void add_bucket(struct gt_buffer *sql, const struct gt_job_question *question, const char *time)
+{
+    gt_buffer_printf(sql, "toUInt32(greatest(least((%s - %.17g) / %.17g, %.1f), 0.0)) AS bucket", time, question->begin,
+                     question->width, (double)question->buckets - 1);
+}
+
+static void add_rows(struct gt_buffer *sql, const struct gt_job_server *state, const struct answer *answer,
+                     const char *table)
+{
+    for (size_t i = 0; i < answer->question->subjects; i++)
+        add_subject(sql, state, table, &answer->question->subject[i], i);
+    gt_buffer_printf(sql, " FROM %s WHERE job IN (%s)", table, state->jobs);
+    add_sources(sql, answer);
+}
+
+/* Of a minute with a mean the least and the most are known, else the last stands for all, as in recordings. */
+static void add_figures_of_minutes(struct gt_buffer *sql, const struct gt_job_subject *subject, size_t number)
+{
+    if (gt_metrics[subject->metric].kind == GT_GAUGE)
+        gt_buffer_printf(
+            sql,
+            ", sumIf(weight, statistic = 'mean' AND isNotNull(x%zu)), toFloat64(sumIf(x%zu * weight, statistic = "
+            "'mean')), toFloat64(minIf(x%zu, statistic = 'min')), toFloat64(maxIf(x%zu, statistic = 'max')), "
+            "toFloat64(argMinIf(x%zu, number, statistic = 'min')), toFloat64(argMaxIf(x%zu, number, statistic = "
+            "'last'))",
+            number, number, number, number, number, number);
+    else
+        gt_buffer_printf(sql,
+                         ", sumIf(weight, isNotNull(x%zu)), sum(toFloat64(x%zu) * weight), toFloat64(min(x%zu)), "
+                         "toFloat64(max(x%zu)), toFloat64(argMin(x%zu, number)), toFloat64(argMax(x%zu, number))",
+                         number, number, number, number, number, number);
+}
+
+static void add_question_of_minutes(struct gt_buffer *sql, const struct gt_job_server *state,
+                                    const struct answer *answer)
+{
+    gt_buffer_text(sql, "SELECT job, source, bucket");
+    for (size_t i = 0; i < answer->question->subjects; i++)
+        add_figures_of_minutes(sql, &answer->question->subject[i], i);
+    gt_buffer_text(sql, " FROM (SELECT job, source, number, statistic, weight, ");
+    add_bucket(sql, answer->question, "toFloat64(intDiv(time, 1000000000))");
+    add_rows(sql, state, answer, "minutes");
+    gt_buffer_text(sql, ") GROUP BY job, source, bucket");
+}
+
+static void add_question(struct gt_buffer *sql, const struct gt_job_server *state, const struct answer *answer)
+{
+    const struct gt_job_question *question = answer->question;
+    const char *uuid = is_of_gpus(question) ? ", uuid" : "";
+    gt_buffer_printf(sql, "SELECT job, source%s, bucket", uuid);
+    for (size_t i = 0; i < question->subjects; i++)
+        gt_buffer_printf(sql,
+                         ", count(x%zu), toFloat64(sum(x%zu)), toFloat64(min(x%zu)), toFloat64(max(x%zu)), "
+                         "toFloat64(argMin(x%zu, number)), toFloat64(argMax(x%zu, number))",
+                         i, i, i, i, i, i);
+    gt_buffer_printf(sql, " FROM (SELECT job, source%s, number, ", uuid);
+    add_bucket(sql, question, "toFloat64(intDiv(time, 1000000000)) + toFloat64(time % 1000000000) / 1e9");
+    add_rows(sql, state, answer, is_of_gpus(question) ? "gpu_samples" : "samples");
+    gt_buffer_printf(sql, ") GROUP BY job, source%s, bucket", uuid);
+}
+
+/* The number of the GPU of a tracker that rows call `uuid`. */
+static int find_device(const struct gt_job_tracker *tracker, const char *uuid)
+{
+    const struct gt_machine *machine = &tracker->recorded.machine;
+    const char *colon = strrchr(uuid, ':');
+    for (size_t i = 0; i < machine->gpu_length; i++)
+        if (*machine->gpu[i].uuid && strcmp(machine->gpu[i].uuid, uuid) == 0)
+            return (int)i;
+    int device = colon ? atoi(colon + 1) : -1;
+    return device >= 0 && (size_t)device < machine->gpu_length && !*machine->gpu[device].uuid ? device : -1;
+}
+
+static void take_line(struct answer *answer, const struct gt_job_tracker *tracker, char **field)
+{
+    const struct gt_job_question *question = answer->question;
+    bool of_gpus = is_of_gpus(question);
+    int device = of_gpus && field[2] ? find_device(tracker, field[2]) : 0;
+    char **value = field + 2 + of_gpus;
+    size_t bucket = *value ? strtoul(*value, NULL, 10) : question->buckets;
+    for (size_t i = 0; i < answer->count && device >= 0 && bucket < question->buckets; i++) {
+        if (answer->tracker[i] != tracker || !answer->is_asked[i])
+            continue;
+        size_t stretch = answer->place[i] + (size_t)device;
+        struct gt_job_bucket *ret = answer->bucket + stretch * question->subjects * question->buckets + bucket;
+        answer->is_there[stretch] = true;
+        for (size_t k = 0; k < question->subjects; k++) {
+            char **of = value + 1 + 6 * k;
+            ret[k * question->buckets] = (struct gt_job_bucket){.count = of[0] ? gt_job_server_number(of[0]) : 0,
+                                                                .sum = gt_job_server_number(of[1]),
+                                                                .least = gt_job_server_number(of[2]),
+                                                                .most = gt_job_server_number(of[3]),
+                                                                .first = gt_job_server_number(of[4]),
+                                                                .last = gt_job_server_number(of[5])};
+        }
+    }
+}
+
+static int ask_rows(struct gt_job_server *state, struct answer *answer,
+                    void (*add)(struct gt_buffer *sql, const struct gt_job_server *state, const struct answer *answer),
+                    struct gt_error *error)
+{
+    struct gt_buffer sql = {0}, text = {0};
+    struct gt_answer lines;
+    char *field[4 + 6 * GT_JOB_SUBJECTS];
+    add(&sql, state, answer);
+    int status = sql.failed ? gt_error_system(error, ENOMEM, "%s", state->name)
+                            : gt_server_ask(state->server, sql.data, &text, error);
+    gt_answer_begin(&lines, &text);
+    while (status >= 0 && gt_answer_next(&lines, field, sizeof field / sizeof *field)) {
+        const struct gt_job_tracker *tracker = gt_job_server_tracker(state, field[0], field[1]);
+        if (tracker)
+            take_line(answer, tracker, field);
+    }
+    gt_buffer_release(&sql);
+    gt_buffer_release(&text);
+    return status;
+}
+
+/* Minutes of those that have them, which stay when samples are gone; samples of the others. */
+static int ask_some(struct gt_job_server *state, struct answer *answer, struct gt_error *error)
+{
+    bool is_any = false;
+    int status = 0;
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct gt_job_rank *rank = &answer->job->rank[answer->first + i];
+        answer->is_asked[i] = answer->tracker[i] && gt_job_minutes_answer(answer->question, rank);
+        is_any |= answer->is_asked[i];
+    }
+    if (is_any)
+        status = ask_rows(state, answer, add_question_of_minutes, error);
+    is_any = false;
+    for (size_t i = 0; i < answer->count; i++) {
+        answer->is_asked[i] = answer->tracker[i] && !(answer->is_asked[i] && answer->is_there[answer->place[i]]);
+        is_any |= answer->is_asked[i];
+    }
+    return status >= 0 && is_any ? ask_rows(state, answer, add_question, error) : status;
+}
+
+static int hand_on(const struct answer *answer, int (*take)(void *context, const struct gt_job_series *series),
+                   void *context)
+{
+    const struct gt_job_question *question = answer->question;
+    int status = 0;
+    for (size_t i = 0; i < answer->count; i++)
+        for (size_t at = answer->place[i]; at < answer->place[i + 1] && status >= 0; at++)
+            if (answer->is_there[at] || !is_of_gpus(question))
+                status = take(context, &(struct gt_job_series){
+                                           answer->first + i, is_of_gpus(question) ? (int)(at - answer->place[i]) : -1,
+                                           answer->bucket + at * question->subjects * question->buckets});
+    return status;
+}
+
+static int answer_some(struct gt_job_server *state, struct answer *answer,
+                       int (*take)(void *context, const struct gt_job_series *series), void *context,
+                       struct gt_error *error)
+{
+    const struct gt_job_question *question = answer->question;
+    size_t stretches = answer->place[answer->count];
+    answer->bucket = calloc(stretches * question->subjects * question->buckets + 1, sizeof *answer->bucket);
+    answer->is_there = calloc(stretches + 1, 1);
+    int status = answer->bucket && answer->is_there ? 0 : gt_error_system(error, ENOMEM, "%s", state->name);
+    if (status >= 0 && stretches)
+        status = ask_some(state, answer, error);
+    if (status >= 0)
+        status = hand_on(answer, take, context);
+    free(answer->bucket);
+    free(answer->is_there);
+    return status;
+}
+
+/* As many ranks at once as fit into memory. */
+int gt_job_server_series(void *context, const struct gt_job *job, const struct gt_job_question *question,
+                         int (*take)(void *context, const struct gt_job_series *series), void *taker,
+                         struct gt_error *error)
+{
+    struct gt_job_server *state = context;
+    struct answer answer = {.job = job, .question = question};
+    if (question->subject[0].scope == GT_SCOPE_PROCESS) /* its rows of processes do not tell their ranks */
+        return 0;
+    if (!state->columns.text.length)
+        gt_engine_list(&state->columns, state->server);
+    size_t each = question->subjects * question->buckets;
+    answer.tracker = calloc(job->count + 1, sizeof *answer.tracker);
+    answer.place = calloc(job->count + 2, sizeof *answer.place);
+    answer.is_asked = calloc(job->count + 1, 1);
+    int status = answer.tracker && answer.place && answer.is_asked ? 0
+                                                                   : gt_error_system(error, ENOMEM, "%s", state->name);
+    for (answer.first = 0; status >= 0 && answer.first < job->count; answer.first += answer.count) {
+        answer.count = 0;
+        while (answer.first + answer.count < job->count &&
+               (!answer.count || answer.place[answer.count] * each < BUCKETS_AT_ONCE)) {
+            const struct gt_job_rank *rank = &job->rank[answer.first + answer.count];
+            answer.tracker[answer.count] = gt_job_server_tracker_of(state, rank);
+            answer.place[answer.count + 1] = answer.place[answer.count] +
+                                             (is_of_gpus(question) ? rank->machine.gpu_length : 1);
+            answer.count++;
+        }
+        status = answer_some(state, &answer, take, taker, error);
+    }
+    free(answer.tracker);
+    free(answer.place);
+    free(answer.is_asked);
+    return status;
+}
