@@ -332,6 +332,27 @@ def test_ranks_below_trackers_are_those_of_the_folder(server, gpu_tracker, push,
         assert of_server == of_folder and (words != ["report"] or [row["rank"] for row in of_server["ranks"]] == list(range(8)))
 
 
+def test_calls_of_all_ranks_are_asked_for_at_once(server, gpu_tracker, push, tmp_path):
+    """A question that is too large for one answer is divided; a rank without calls is not asked for."""
+    job = JobFolder(gpu_tracker, tmp_path / "calls", 12, seconds=10, per_node=3)
+    for rank in range(11):
+        job.blocks(rank, [0.01 * (rank + 1)] * 9)
+    push(job.folder, f"{server.url}/calls")
+    columns = "job, source, day, number, name, pid, thread, call, start, stop, self, cpu_time"
+    for words in (["sub-track", "analyze", "--calls", "--tf"], ["profile", "stragglers"]):
+        line = [gpu_tracker, *words, f"{server.url}/calls"]
+        questions = subprocess.run([*line, "--explain"], capture_output=True, text=True, check=True).stdout
+        assert questions.count(" FROM calls ") == (2 if "analyze" in words else 4)
+        assert report_of(gpu_tracker, words, f"{server.url}/calls").replace(f"{server.url}/calls", str(job.folder)).replace(
+            '"calls"', '"c:42.0"') == report_of(gpu_tracker, words, str(job.folder)).replace('"calls"', '"c:42.0"')
+    server.ask(f"INSERT INTO calls SELECT {columns.replace('number', 'number + 10 + n AS number')} FROM (SELECT * FROM calls WHERE job ="
+               " 'calls' AND source IN (3, 7) AND number = 0) CROSS JOIN (SELECT number AS n FROM system.numbers LIMIT 100000)")
+    questions = subprocess.run([*line, "--explain"], capture_output=True, text=True, check=True).stdout
+    assert questions.count(" FROM calls ") == 6
+    blocks = json.loads(report_of(gpu_tracker, ["sub-track", "analyze", "--tf"], f"{server.url}/calls"))["ranks"]
+    assert [row["num_calls"] for row in blocks] == [100009 if row["rank"] in (3, 7) else 9 for row in blocks] and len(blocks) == 11
+
+
 @pytest.mark.parametrize("kind", ["slurm", "k8s"])
 def test_a_request_is_that_of_the_folder(server, job, gpu_tracker, kind):
     def ask(name):

@@ -278,15 +278,31 @@ static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
     return status;
 }
 
-const struct gt_job_tracker *gt_job_server_tracker_of(const struct gt_job_server *state, const struct gt_job_rank *rank)
+static struct gt_job_tracker *tracker_of(const struct gt_job_server *state, const struct gt_job_rank *rank)
 {
     for (size_t i = 0; i < state->count; i++) {
-        const struct gt_job_tracker *tracker = &state->tracker[i];
+        struct gt_job_tracker *tracker = &state->tracker[i];
         if (tracker->pid == rank->machine.pid && tracker->start == rank->machine.start_real_ns &&
             strcmp(tracker->recording, rank->path) == 0)
             return tracker;
     }
     return NULL;
+}
+
+int gt_job_server_place(struct gt_job_server *state, const struct gt_job *job, struct gt_error *error)
+{
+    free(state->of_rank);
+    if (!(state->of_rank = calloc(job->count + 1, sizeof *state->of_rank)))
+        return gt_error_system(error, ENOMEM, "%s", state->name);
+    for (size_t i = 0; i < state->count; i++)
+        state->tracker[i].rank = SIZE_MAX;
+    for (size_t i = 0; i < job->count; i++) {
+        struct gt_job_tracker *tracker = tracker_of(state, &job->rank[i]);
+        state->of_rank[i] = tracker;
+        if (tracker)
+            tracker->rank = i;
+    }
+    return 0;
 }
 
 /* ---- Open and close ---------------------------------------------------------------------------------------------- */
@@ -303,6 +319,7 @@ static void close_server(void *context)
     }
     gt_server_close(state->server);
     gt_buffer_release(&state->columns.text);
+    free(state->of_rank);
     free(state->tracker);
     free(state->jobs);
     free(state->name);

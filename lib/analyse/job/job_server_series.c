@@ -13,11 +13,11 @@ struct answer {
     const struct gt_job *job;
     const struct gt_job_question *question;
     size_t first, count;
-    const struct gt_job_tracker **tracker; /* [count] */
-    size_t *place;                         /* [count + 1]: the first stretch of each rank */
-    bool *is_asked;                        /* [count] */
-    struct gt_job_bucket *bucket;          /* [stretches][subjects][buckets] */
-    bool *is_there;                        /* [stretches] */
+    const struct gt_job_tracker *const *tracker; /* [count] */
+    size_t *place;                               /* [count + 1]: the first stretch of each rank */
+    bool *is_asked;                              /* [count] */
+    struct gt_job_bucket *bucket;                /* [stretches][subjects][buckets] */
+    bool *is_there;                              /* [stretches] */
 };
 
 static bool is_of_gpus(const struct gt_job_question *question)
@@ -132,21 +132,20 @@ static void take_line(struct answer *answer, const struct gt_job_tracker *tracke
     int device = of_gpus && field[2] ? find_device(tracker, field[2]) : 0;
     char **value = field + 2 + of_gpus;
     size_t bucket = *value ? strtoul(*value, NULL, 10) : question->buckets;
-    for (size_t i = 0; i < answer->count && device >= 0 && bucket < question->buckets; i++) {
-        if (answer->tracker[i] != tracker || !answer->is_asked[i])
-            continue;
-        size_t stretch = answer->place[i] + (size_t)device;
-        struct gt_job_bucket *ret = answer->bucket + stretch * question->subjects * question->buckets + bucket;
-        answer->is_there[stretch] = true;
-        for (size_t k = 0; k < question->subjects; k++) {
-            char **of = value + 1 + 6 * k;
-            ret[k * question->buckets] = (struct gt_job_bucket){.count = of[0] ? gt_job_server_number(of[0]) : 0,
-                                                                .sum = gt_job_server_number(of[1]),
-                                                                .least = gt_job_server_number(of[2]),
-                                                                .most = gt_job_server_number(of[3]),
-                                                                .first = gt_job_server_number(of[4]),
-                                                                .last = gt_job_server_number(of[5])};
-        }
+    size_t rank = tracker->rank - answer->first;
+    if (device < 0 || bucket >= question->buckets || rank >= answer->count || !answer->is_asked[rank])
+        return;
+    size_t stretch = answer->place[rank] + (size_t)device;
+    struct gt_job_bucket *ret = answer->bucket + stretch * question->subjects * question->buckets + bucket;
+    answer->is_there[stretch] = true;
+    for (size_t i = 0; i < question->subjects; i++) {
+        char **of = value + 1 + 6 * i;
+        ret[i * question->buckets] = (struct gt_job_bucket){.count = of[0] ? gt_job_server_number(of[0]) : 0,
+                                                            .sum = gt_job_server_number(of[1]),
+                                                            .least = gt_job_server_number(of[2]),
+                                                            .most = gt_job_server_number(of[3]),
+                                                            .first = gt_job_server_number(of[4]),
+                                                            .last = gt_job_server_number(of[5])};
     }
 }
 
@@ -235,24 +234,22 @@ int gt_job_server_series(void *context, const struct gt_job *job, const struct g
     if (!state->columns.text.length)
         gt_engine_list(&state->columns, state->server);
     size_t each = question->subjects * question->buckets;
-    answer.tracker = calloc(job->count + 1, sizeof *answer.tracker);
     answer.place = calloc(job->count + 2, sizeof *answer.place);
     answer.is_asked = calloc(job->count + 1, 1);
-    int status = answer.tracker && answer.place && answer.is_asked ? 0
-                                                                   : gt_error_system(error, ENOMEM, "%s", state->name);
+    int status = answer.place && answer.is_asked ? gt_job_server_place(state, job, error)
+                                                 : gt_error_system(error, ENOMEM, "%s", state->name);
     for (answer.first = 0; status >= 0 && answer.first < job->count; answer.first += answer.count) {
         answer.count = 0;
-        while (answer.first + answer.count < job->count &&
+        answer.tracker = state->of_rank + answer.first;
+        while (answer.first + answer.count < job->count && answer.count < GT_JOB_RANKS_AT_ONCE &&
                (!answer.count || answer.place[answer.count] * each < BUCKETS_AT_ONCE)) {
             const struct gt_job_rank *rank = &job->rank[answer.first + answer.count];
-            answer.tracker[answer.count] = gt_job_server_tracker_of(state, rank);
             answer.place[answer.count + 1] = answer.place[answer.count] +
                                              (is_of_gpus(question) ? rank->machine.gpu_length : 1);
             answer.count++;
         }
         status = answer_some(state, &answer, take, taker, error);
     }
-    free(answer.tracker);
     free(answer.place);
     free(answer.is_asked);
     return status;

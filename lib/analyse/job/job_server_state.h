@@ -7,6 +7,9 @@
 #include "engine/tables.h"
 #include "store/field.h"
 
+/* Servers take questions of 256 kB. */
+enum { GT_JOB_RANKS_AT_ONCE = 10000 };
+
 /* Where the rows of a tracker are. */
 struct gt_job_tracker {
     char *job;
@@ -16,6 +19,7 @@ struct gt_job_tracker {
     struct gt_recorded recorded;
     char *recording;
     struct gt_error trouble; /* why it is no rank of the job; "": it is one */
+    size_t rank;             /* index into gt_job.rank, once they are placed; SIZE_MAX: none was made of it */
 };
 
 struct gt_job_server {
@@ -25,6 +29,7 @@ struct gt_job_server {
     struct gt_engine_listed columns;
     struct gt_job_tracker *tracker; /* by job, then by source */
     size_t count, capacity;
+    const struct gt_job_tracker **of_rank; /* once they are placed; NULL: none */
 };
 
 /* ---- job_server.c ---- */
@@ -35,9 +40,8 @@ int gt_job_server_ask(struct gt_job_server *state, const char *select, const cha
 
 /* The tracker that a row is of, by its first two columns; NULL: none. */
 struct gt_job_tracker *gt_job_server_tracker(const struct gt_job_server *state, const char *job, const char *source);
-/* The tracker that a rank was made of; NULL: none. */
-const struct gt_job_tracker *gt_job_server_tracker_of(const struct gt_job_server *state,
-                                                      const struct gt_job_rank *rank);
+/* Find out which tracker each rank was made of. */
+int gt_job_server_place(struct gt_job_server *state, const struct gt_job *job, struct gt_error *error);
 /* NaN for NULL. */
 double gt_job_server_number(const char *field);
 
