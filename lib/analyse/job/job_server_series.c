@@ -8,7 +8,7 @@
 
 enum { BUCKETS_AT_ONCE = 1 << 19 };
 
-/* Some ranks, each with a stretch of the answer for each of its GPUs, or one. */
+/* Some ranks, each with a stretch of the answer for each of its GPUs or of the ranks below it, or one. */
 struct answer {
     const struct gt_job *job;
     const struct gt_job_question *question;
@@ -20,17 +20,31 @@ struct answer {
     bool *is_there;                              /* [stretches] */
 };
 
-static bool is_of_gpus(const struct gt_job_question *question)
+/* What the parts of a rank are called in rows; NULL: it is not divided. */
+static const char *part_column(const struct gt_job_question *question)
 {
-    return question->subject[0].scope == GT_SCOPE_GPU;
+    switch (question->subject[0].scope) {
+    case GT_SCOPE_GPU: return "uuid";
+    case GT_SCOPE_PROCESS: return "rank";
+    default: return NULL;
+    }
+}
+
+static enum gt_engine_table table_of(const struct gt_job_question *question)
+{
+    switch (question->subject[0].scope) {
+    case GT_SCOPE_GPU: return GT_ENGINE_GPU_SAMPLES;
+    case GT_SCOPE_PROCESS: return GT_ENGINE_PROCESS_SAMPLES;
+    default: return GT_ENGINE_SAMPLES;
+    }
 }
 
 static void add_subject(struct gt_buffer *sql, const struct gt_job_server *state, const char *table,
                         const struct gt_job_subject *subject, size_t number)
 {
     char column[160];
-    bool is_of_gpu = subject->scope == GT_SCOPE_GPU;
-    snprintf(column, sizeof column, "%s%s%s", is_of_gpu ? "" : gt_scope_name(subject->scope), is_of_gpu ? "" : "_",
+    bool is_alone = subject->scope == GT_SCOPE_GPU || subject->scope == GT_SCOPE_PROCESS; /* in its table */
+    snprintf(column, sizeof column, "%s%s%s", is_alone ? "" : gt_scope_name(subject->scope), is_alone ? "" : "_",
              gt_metrics[subject->metric].name);
     if (!gt_engine_has(&state->columns, table, column))
         gt_buffer_printf(sql, ", CAST(NULL AS Nullable(Int64)) AS x%zu", number);
@@ -97,20 +111,49 @@ static void add_question_of_minutes(struct gt_buffer *sql, const struct gt_job_s
     gt_buffer_text(sql, ") GROUP BY job, source, bucket");
 }
 
-static void add_question(struct gt_buffer *sql, const struct gt_job_server *state, const struct answer *answer)
+static const char time_of_sample[] = "toFloat64(intDiv(time, 1000000000)) + toFloat64(time % 1000000000) / 1e9";
+
+static void add_figures(struct gt_buffer *sql, const struct gt_job_question *question)
 {
-    const struct gt_job_question *question = answer->question;
-    const char *uuid = is_of_gpus(question) ? ", uuid" : "";
-    gt_buffer_printf(sql, "SELECT job, source%s, bucket", uuid);
     for (size_t i = 0; i < question->subjects; i++)
         gt_buffer_printf(sql,
                          ", count(x%zu), toFloat64(sum(x%zu)), toFloat64(min(x%zu)), toFloat64(max(x%zu)), "
                          "toFloat64(argMin(x%zu, number)), toFloat64(argMax(x%zu, number))",
                          i, i, i, i, i, i);
-    gt_buffer_printf(sql, " FROM (SELECT job, source%s, number, ", uuid);
-    add_bucket(sql, question, "toFloat64(intDiv(time, 1000000000)) + toFloat64(time % 1000000000) / 1e9");
-    add_rows(sql, state, answer, is_of_gpus(question) ? "gpu_samples" : "samples");
-    gt_buffer_printf(sql, ") GROUP BY job, source%s, bucket", uuid);
+}
+
+static void add_question(struct gt_buffer *sql, const struct gt_job_server *state, const struct answer *answer)
+{
+    const struct gt_job_question *question = answer->question;
+    const char *part = part_column(question);
+    const char *comma = part ? ", " : "";
+    part = part ? part : "";
+    gt_buffer_printf(sql, "SELECT job, source%s%s, bucket", comma, part);
+    add_figures(sql, question);
+    gt_buffer_printf(sql, " FROM (SELECT job, source%s%s, number, ", comma, part);
+    add_bucket(sql, question, time_of_sample);
+    add_rows(sql, state, answer, gt_engine_table_name(table_of(question)));
+    gt_buffer_printf(sql, ") GROUP BY job, source%s%s, bucket", comma, part);
+}
+
+/* The processes of a rank at one moment are added up first. */
+static void add_question_of_processes(struct gt_buffer *sql, const struct gt_job_server *state,
+                                      const struct answer *answer)
+{
+    const struct gt_job_question *question = answer->question;
+    gt_buffer_text(sql, "SELECT job, source, rank, bucket");
+    add_figures(sql, question);
+    gt_buffer_text(sql, " FROM (SELECT job, source, rank, bucket, place AS number");
+    for (size_t i = 0; i < question->subjects; i++)
+        gt_buffer_printf(sql, ", sum%zu AS x%zu", i, i);
+    gt_buffer_text(sql, " FROM (SELECT job, source, rank, bucket, min(number) AS place");
+    for (size_t i = 0; i < question->subjects; i++)
+        gt_buffer_printf(sql, ", sum(x%zu) AS sum%zu", i, i);
+    gt_buffer_text(sql, " FROM (SELECT job, source, rank, number, time, clock, ");
+    add_bucket(sql, question, time_of_sample);
+    add_rows(sql, state, answer, gt_engine_table_name(table_of(question)));
+    gt_buffer_text(sql, " AND isNotNull(rank)) GROUP BY job, source, rank, bucket, time, clock)) GROUP BY job, source, "
+                        "rank, bucket");
 }
 
 /* The number of the GPU of a tracker that rows call `uuid`. */
@@ -125,28 +168,54 @@ static int find_device(const struct gt_job_tracker *tracker, const char *uuid)
     return device >= 0 && (size_t)device < machine->gpu_length && !*machine->gpu[device].uuid ? device : -1;
 }
 
+static int find_below(const struct gt_job_rank *rank, int number)
+{
+    for (size_t i = 0; i < rank->below_count; i++)
+        if (rank->below[i].rank == number)
+            return (int)i;
+    return -1;
+}
+
+/* The number of the part of a rank that a row is of; 0 where ranks are not divided. */
+static int find_part(const struct answer *answer, size_t rank, const char *name)
+{
+    if (!name)
+        return 0;
+    if (answer->question->subject[0].scope == GT_SCOPE_PROCESS)
+        return find_below(&answer->job->rank[answer->first + rank], atoi(name));
+    return find_device(answer->tracker[rank], name);
+}
+
+/* Figures of a subject in an answer. Returns true where it has one. */
+static bool take_figures(struct gt_job_bucket *ret, char **field)
+{
+    *ret = (struct gt_job_bucket){.count = field[0] ? gt_job_server_number(field[0]) : 0,
+                                  .sum = gt_job_server_number(field[1]),
+                                  .least = gt_job_server_number(field[2]),
+                                  .most = gt_job_server_number(field[3]),
+                                  .first = gt_job_server_number(field[4]),
+                                  .last = gt_job_server_number(field[5])};
+    return ret->count > 0;
+}
+
 static void take_line(struct answer *answer, const struct gt_job_tracker *tracker, char **field)
 {
     const struct gt_job_question *question = answer->question;
-    bool of_gpus = is_of_gpus(question);
-    int device = of_gpus && field[2] ? find_device(tracker, field[2]) : 0;
-    char **value = field + 2 + of_gpus;
+    bool is_divided = gt_job_is_divided(question);
+    char **value = field + 2 + is_divided;
     size_t bucket = *value ? strtoul(*value, NULL, 10) : question->buckets;
     size_t rank = tracker->rank - answer->first;
-    if (device < 0 || bucket >= question->buckets || rank >= answer->count || !answer->is_asked[rank])
+    if (bucket >= question->buckets || rank >= answer->count || !answer->is_asked[rank])
         return;
-    size_t stretch = answer->place[rank] + (size_t)device;
+    int part = find_part(answer, rank, is_divided ? field[2] : NULL);
+    if (part < 0)
+        return;
+    size_t stretch = answer->place[rank] + (size_t)part;
     struct gt_job_bucket *ret = answer->bucket + stretch * question->subjects * question->buckets + bucket;
-    answer->is_there[stretch] = true;
-    for (size_t i = 0; i < question->subjects; i++) {
-        char **of = value + 1 + 6 * i;
-        ret[i * question->buckets] = (struct gt_job_bucket){.count = of[0] ? gt_job_server_number(of[0]) : 0,
-                                                            .sum = gt_job_server_number(of[1]),
-                                                            .least = gt_job_server_number(of[2]),
-                                                            .most = gt_job_server_number(of[3]),
-                                                            .first = gt_job_server_number(of[4]),
-                                                            .last = gt_job_server_number(of[5])};
-    }
+    bool has_any = false;
+    for (size_t i = 0; i < question->subjects; i++)
+        has_any |= take_figures(&ret[i * question->buckets], value + 1 + 6 * i);
+    answer->is_there[stretch] |= has_any || question->subject[0].scope != GT_SCOPE_PROCESS;
 }
 
 static int ask_rows(struct gt_job_server *state, struct answer *answer,
@@ -184,23 +253,28 @@ static int ask_some(struct gt_job_server *state, struct answer *answer, struct g
         status = ask_rows(state, answer, add_question_of_minutes, error);
     is_any = false;
     for (size_t i = 0; i < answer->count; i++) {
-        answer->is_asked[i] = answer->tracker[i] && !(answer->is_asked[i] && answer->is_there[answer->place[i]]);
+        answer->is_asked[i] = answer->tracker[i] && answer->place[i] < answer->place[i + 1] &&
+                              !(answer->is_asked[i] && answer->is_there[answer->place[i]]);
         is_any |= answer->is_asked[i];
     }
-    return status >= 0 && is_any ? ask_rows(state, answer, add_question, error) : status;
+    bool is_of_processes = answer->question->subject[0].scope == GT_SCOPE_PROCESS;
+    return status >= 0 && is_any
+               ? ask_rows(state, answer, is_of_processes ? add_question_of_processes : add_question, error)
+               : status;
 }
 
 static int hand_on(const struct answer *answer, int (*take)(void *context, const struct gt_job_series *series),
                    void *context)
 {
     const struct gt_job_question *question = answer->question;
+    bool is_divided = gt_job_is_divided(question);
     int status = 0;
     for (size_t i = 0; i < answer->count; i++)
         for (size_t at = answer->place[i]; at < answer->place[i + 1] && status >= 0; at++)
-            if (answer->is_there[at] || !is_of_gpus(question))
-                status = take(context, &(struct gt_job_series){
-                                           answer->first + i, is_of_gpus(question) ? (int)(at - answer->place[i]) : -1,
-                                           answer->bucket + at * question->subjects * question->buckets});
+            if (answer->is_there[at] || !is_divided)
+                status = take(context,
+                              &(struct gt_job_series){answer->first + i, is_divided ? (int)(at - answer->place[i]) : -1,
+                                                      answer->bucket + at * question->subjects * question->buckets});
     return status;
 }
 
@@ -229,10 +303,11 @@ int gt_job_server_series(void *context, const struct gt_job *job, const struct g
 {
     struct gt_job_server *state = context;
     struct answer answer = {.job = job, .question = question};
-    if (question->subject[0].scope == GT_SCOPE_PROCESS) /* its rows of processes do not tell their ranks */
-        return 0;
     if (!state->columns.text.length)
         gt_engine_list(&state->columns, state->server);
+    if (part_column(question) &&
+        !gt_engine_has(&state->columns, gt_engine_table_name(table_of(question)), part_column(question)))
+        return 0; /* a table of an earlier version does not tell the ranks of processes */
     size_t each = question->subjects * question->buckets;
     answer.place = calloc(job->count + 2, sizeof *answer.place);
     answer.is_asked = calloc(job->count + 1, 1);
@@ -245,7 +320,7 @@ int gt_job_server_series(void *context, const struct gt_job *job, const struct g
                (!answer.count || answer.place[answer.count] * each < BUCKETS_AT_ONCE)) {
             const struct gt_job_rank *rank = &job->rank[answer.first + answer.count];
             answer.place[answer.count + 1] = answer.place[answer.count] +
-                                             (is_of_gpus(question) ? rank->machine.gpu_length : 1);
+                                             (part_column(question) ? gt_job_parts(question, rank) : 1);
             answer.count++;
         }
         status = answer_some(state, &answer, take, taker, error);
