@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 
@@ -41,6 +42,12 @@ struct gt_trace_request request_of(const struct options *options)
     request.node = options->node;
     request.threads = options->threads;
     return request;
+}
+
+bool is_folder(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
 void name_input(int count, char **operands)
