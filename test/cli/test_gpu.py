@@ -149,7 +149,7 @@ def test_errors_of_the_driver_are_recorded(gpu_tracker, nvidia, cli, tmp_path):
 
 
 @pytest.mark.parametrize("library", ["amdsmi", "rocm_smi"])
-def test_errors_of_amds_driver_are_recorded(gpu_tracker, fake, tmp_path, monkeypatch, library):
+def test_errors_of_amds_driver_are_recorded(gpu_tracker, cli, fake, tmp_path, monkeypatch, library):
     """Also those that come when no sample follows."""
     (tmp_path / "amd.txt").write_text("device 0\nerrors 1 7 1\nerrors 0x80 0 0\nreplays 2\nframe when end\ndevice 0\nreplays 5\n"
                                       "errors 1 7 1\nerrors 0x80 0 3\n")
@@ -161,6 +161,10 @@ def test_errors_of_amds_driver_are_recorded(gpu_tracker, fake, tmp_path, monkeyp
         final = dict(database.execute("SELECT metric, value FROM final WHERE scope = 'system'"))
     told = {name: final.get(f"gpu_{name}") for name in ("ecc_corrected", "ecc_uncorrected", "xgmi_errors", "pcie_replays", "nvlink_errors")}
     assert told == {"ecc_corrected": 7, "ecc_uncorrected": 1, "xgmi_errors": 3, "pcie_replays": 5, "nvlink_errors": None}
+    for data, expected in ("errors 1 7 1", "not told: XGMI errors, PCIe replays"), ("vram 1 1", "no GPU counts its errors"):
+        (tmp_path / "amd.txt").write_text(f"device 0\n{data}\n")
+        row, = [line for line in cli("doctor", run[5]).stdout.splitlines() if "amd: health" in line]
+        assert expected in row
 
 
 @pytest.mark.parametrize("choice, percent", [("1", 80), ("GPU-1111", 37), ("GPU-22222222-bbbb,0", 117)])

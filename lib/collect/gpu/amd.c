@@ -10,8 +10,6 @@
 
 /* AMD GPUs: AMD SMI where it is installed, else ROCm SMI. */
 
-extern const struct gt_collector_type gt_collector_amd;
-
 static const struct amd_library *const libraries[] = {&gt_amdsmi_library, &gt_rsmi_library};
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 

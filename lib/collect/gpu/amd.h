@@ -201,6 +201,7 @@ struct amd_library {
     void (*stop)(struct amd *amd);
 };
 
+extern const struct gt_collector_type gt_collector_amd;
 extern const struct amd_library gt_amdsmi_library, gt_rsmi_library;
 
 /* The libraries add cards and rows. Returns a new card, whose device is the last of the frame, or NULL without memory. */
@@ -209,6 +210,8 @@ int gt_amd_add_row(struct amd_rows *rows, struct amd_row row);
 double gt_amd_percent(int result, uint32_t percent);
 /* Read what the driver counts of errors, once a minute and at the end. */
 void gt_amd_read_health(struct amd *amd, bool is_last);
+/* Which of them there are; `state` is the collector's, or NULL. */
+void gt_amd_survey_health(void *state, struct gt_availability *ret);
 /* The reasons for which the chip is held back, or was since they were last asked for, as gpu_throttle has them; NaN: not known. */
 double gt_amd_throttle(const struct amd *amd, struct amd_card *card, const char *pci);
 

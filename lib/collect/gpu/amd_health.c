@@ -61,3 +61,18 @@ void gt_amd_read_health(struct amd *amd, bool is_last)
             card->value[metrics[k]] = card->health[k];
     }
 }
+
+void gt_amd_survey_health(void *state, struct gt_availability *ret)
+{
+    static const char *const names[] = {"ECC errors", "XGMI errors", "PCIe replays"};
+    static const int parts[] = {AMD_ECC_UNCORRECTED, AMD_XGMI_ERRORS, AMD_PCIE_REPLAYS};
+    enum { PARTS = sizeof parts / sizeof *parts };
+    struct amd *amd = state;
+    bool is_told[PARTS] = {false};
+    if (amd && !amd->health_ns)
+        gt_amd_read_health(amd, false);
+    for (int part = 0; part < PARTS; part++)
+        for (size_t i = 0; amd && i < amd->card_count; i++)
+            is_told[part] |= !isnan(amd->card[i].health[parts[part]]);
+    gt_gpu_survey_errors(ret, "counters of errors of the AMD driver", names, is_told, PARTS);
+}
