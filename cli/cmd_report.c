@@ -179,6 +179,19 @@ static bool is_of_recordings(const struct options *options)
            options->carbon_file || options->price;
 }
 
+/* 0, or the exit status where ranks are asked for and there can be none. */
+static int check_ranks(const struct options *options, const char *path)
+{
+    int has_job;
+    if (!options->heat && !options->all && !(options->watch > 0))
+        return 0;
+    if (gt_server_is_address(path, &has_job))
+        return has_job ? 0 : say_usage("%s names no job: --heat, --watch and --all tell of the ranks of one", path);
+    if (!is_job(path) && access(path, F_OK) == 0)
+        return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", path);
+    return 0;
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     struct output output;
@@ -201,9 +214,8 @@ static int run(const struct options *options, int count, char **operands)
                 "%s is a %s: units, costs, --at, --by, --plot, --fail-if and --power-meter are for its files",
                 operands[i], gt_is_folder(operands[i]) ? "folder" : "job on a server");
     for (int i = 0; i < count; i++)
-        if ((options->heat || options->all || options->watch > 0) && !is_job(operands[i]) &&
-            access(operands[i], F_OK) == 0)
-            return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", operands[i]);
+        if (check_ranks(options, operands[i]))
+            return EXIT_USAGE;
     for (int i = 0; i < count; i++)
         if (options->request && count > 1 && is_job(operands[i]))
             return say_usage("--request takes one job, or tracking files");

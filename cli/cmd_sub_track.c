@@ -99,14 +99,14 @@ static int combine(const struct options *options, int count, char **operands)
 
 const struct command command_analyze = {
     .name = "analyze",
-    .synopsis = "FILE|FOLDER",
+    .synopsis = "FILE|FOLDER|URL",
     .summary = "Report what each code block used",
     .description =
         "Joins a tracking file with the starts and stops of code blocks, those of this program or of the original "
         "gpu_tracker, CSV and SQLite in any mixture. A timepoint belongs to a block when it lies between a start and its "
         "stop. Standard deviations are the population's; times are in seconds.\n\n"
-        "Of a folder with the tracking file of each rank of a job it tells the calls of all ranks; --calls lists each block of "
-        "each rank.\n\n"
+        "Of a folder with the tracking file of each rank of a job, or of the job on a server, it tells the calls of all ranks; --calls lists each "
+        "block of each rank.\n\n"
         "Malformed rows are named with file and line and end the analysis with status 1, unless --skip-bad-rows.",
     .operand = OPERAND_FILE,
     .least = 0,
@@ -116,7 +116,7 @@ const struct command command_analyze = {
 
 const struct command command_sub_track_analyze = {
     .name = "sub-track analyze",
-    .synopsis = "--tf=FILE|FOLDER [--stf=FILE...]",
+    .synopsis = "--tf=FILE|FOLDER|URL [--stf=FILE...]",
     .summary = "The same as analyze, as gpu_tracker spells it",
     .description = "See gpu-tracker analyze --help.",
     .operand = OPERAND_FILE,

@@ -22,11 +22,13 @@ CONFIG = """<yandex>
 </yandex>
 """
 USERS = """<yandex>
-  <profiles><default><max_memory_usage>4000000000</max_memory_usage></default><reader><readonly>1</readonly></reader></profiles>
+  <profiles><default><max_memory_usage>4000000000</max_memory_usage></default><reader><readonly>1</readonly></reader>
+    <sender><allow_ddl>0</allow_ddl></sender></profiles>
   <users>
     <default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
     <tracker><password_sha256_hex>{hash}</password_sha256_hex><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
       <quota>default</quota></tracker>
+    <sender><password></password><networks><ip>127.0.0.1</ip></networks><profile>sender</profile><quota>default</quota></sender>
     <looker><password></password><networks><ip>127.0.0.1</ip></networks><profile>reader</profile><quota>default</quota></looker>
   </users>
   <quotas><default><interval><duration>3600</duration><queries>0</queries></interval></default></quotas>

@@ -8,6 +8,7 @@
 #include "api/tracker.h"
 #include "base/buffer.h"
 #include "collect/energy/rapl.h"
+#include "collect/gpu/amd.h"
 #include "collect/gpu/nvml.h"
 #include "collect/process/kernel.h"
 #include "collect/remedy.h"
@@ -28,7 +29,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 6 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
+enum { OTHER_SOURCES = 7 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
 
 struct doctor {
     struct source *source;
@@ -90,6 +91,13 @@ static void add_nvml(struct doctor *doctor, const struct gt_sampler_source *sour
     add_source(doctor, "nvml: health", NULL, 0, &availability);
 }
 
+static void add_amd(struct doctor *doctor, const struct gt_sampler_source *source)
+{
+    struct gt_availability availability;
+    gt_amd_survey_health(source->state, &availability);
+    add_source(doctor, "amd: health", NULL, 0, &availability);
+}
+
 /* What older kernels lack; of a stored machine's nothing is known. */
 static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
 {
@@ -130,6 +138,8 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
             add_rapl(doctor, sampler);
         if (source->type == &gt_collector_nvml)
             add_nvml(doctor, source);
+        if (source->type == &gt_collector_amd)
+            add_amd(doctor, source);
     }
     add_walks(doctor, sampler, options);
     add_events(doctor, sampler);

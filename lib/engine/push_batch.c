@@ -20,12 +20,12 @@ static void name_columns(struct gt_batch *batch, enum gt_engine_table table)
     gt_buffer_text(&batch->sql, ") FORMAT RowBinary\n");
 }
 
-/* Metrics may be left out, and nothing else. */
+/* Metrics may be left out, and what came later. */
 static int check_columns(const struct gt_push *push, const struct gt_batch *batch, enum gt_engine_table table,
                          const struct gt_buffer *left_out, struct gt_error *error)
 {
     for (size_t i = 0; i < batch->columns.count; i++)
-        if (!batch->has[i] && batch->columns.column[i].scope < 0)
+        if (!batch->has[i] && batch->columns.column[i].scope < 0 && !batch->columns.column[i].is_later)
             return gt_error_set(error, EINVAL, "%s: its table %s has no column %s", gt_server_name(push->server),
                                 gt_engine_table_name(table), batch->columns.column[i].name);
     if (left_out->length)

@@ -75,9 +75,13 @@ void gt_rows_detail(struct gt_buffer *out, enum gt_engine_table table, const str
         gt_row_u64(out, row->start);
         gt_row_u32(out, (uint32_t)row->parent);
     }
-    for (size_t i = 0; i < columns->count; i++)
-        if (columns->column[i].scope >= 0 && has[i])
-            gt_row_scaled(out, row->value[columns->column[i].metric], gt_engine_scale(columns->column[i].metric));
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_engine_column *column = &columns->column[i];
+        if (column->scope >= 0 && has[i])
+            gt_row_scaled(out, row->value[column->metric], gt_engine_scale(column->metric));
+        else if (column->is_later && has[i] && gt_row_has(out, row->rank > 0))
+            gt_row_i32(out, row->rank - 1);
+    }
 }
 
 /* ---- Facts: all that a recording knows beside its samples, as JSON ---- */

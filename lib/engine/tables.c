@@ -15,10 +15,12 @@ static const struct {
 } tables[GT_ENGINE_TABLES] = {
 #define TABLE(table, name, version, order, is_kept) [GT_ENGINE_##table] = {#name, version, order, is_kept},
 #define COLUMN(table, name, type, codec)
+#define LATER(table, name, type, codec)
 #define METRICS(table, first, last)
 #include "engine/table.def"
 #undef TABLE
 #undef COLUMN
+#undef LATER
 #undef METRICS
 };
 
@@ -82,12 +84,14 @@ static void append_metrics(struct gt_engine_columns *columns, enum gt_scope firs
         }
 }
 
-static void append_plain(struct gt_engine_columns *columns, const char *name, const char *type, const char *codec)
+static void append_plain(struct gt_engine_columns *columns, const char *name, const char *type, const char *codec,
+                         bool is_later)
 {
     struct gt_engine_column *column = append(columns);
     snprintf(column->name, sizeof column->name, "%s", name);
     column->type = type;
     column->codec = codec;
+    column->is_later = is_later;
 }
 
 /* A plain table. */
@@ -97,13 +101,17 @@ void gt_engine_columns(struct gt_engine_columns *ret, enum gt_engine_table table
 #define TABLE(table, name, version, order, is_kept)
 #define COLUMN(of, name, type, codec) \
     if (table == GT_ENGINE_##of)      \
-        append_plain(ret, #name, type, codec);
+        append_plain(ret, #name, type, codec, false);
+#define LATER(of, name, type, codec) \
+    if (table == GT_ENGINE_##of)     \
+        append_plain(ret, #name, type, codec, true);
 #define METRICS(of, first, last) \
     if (table == GT_ENGINE_##of) \
         append_metrics(ret, first, last);
 #include "engine/table.def"
 #undef TABLE
 #undef COLUMN
+#undef LATER
 #undef METRICS
 }
 

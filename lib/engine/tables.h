@@ -31,6 +31,7 @@ struct gt_engine_column {
     const char *type;
     const char *codec; /* of servers that have codecs; NULL: none */
     int scope;         /* enum gt_scope; -1: it is no metric */
+    bool is_later;     /* it is no metric, and rows can do without it */
     enum gt_metric_id metric;
 };
 

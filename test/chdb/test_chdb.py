@@ -35,7 +35,8 @@ def run(gpu_tracker):
 
 @pytest.fixture(scope="module")
 def folders(front, run, tmp_path_factory):
-    """Three jobs: 73 with processes and blocks; 71 of seconds and 72 of more than an hour, a rank of each killed; on the server too."""
+    """Four jobs: 73 with processes and blocks, 74 with ranks below one tracker; 71 of seconds and 72 of more than an hour, a rank of each
+    killed; on the server too."""
     folder = tmp_path_factory.mktemp("jobs")
     real = folder / "73" / "0.sqlite"
     block = f"{pathlib.Path(__file__).resolve().parents[2] / 'build/gpu-tracker'} block step -- true"
@@ -47,7 +48,10 @@ def folders(front, run, tmp_path_factory):
         paths = make_job(real, folder / job, ranks=3, rows=400, period=period, job=f"alps:{job}.0", ranks_per_node=2, dead=[2],
                          start=time.time() - 5000)  # samples of last month would not stay
         run("push", *paths, front.url)
-    run("push", real, front.url)
+    ranks = " & ".join(f"RANK={i} LOCAL_RANK={i} LOCAL_WORLD_SIZE=2 WORLD_SIZE=2 sh -c 'sleep 0.2 & sleep 0.4; wait'" for i in range(2))
+    run("run", "--no-history", "-q", "--detail", "--sleep-time", "0.02", "--tf", folder / "74" / "0.sqlite", "--", "sh", "-c",
+        f"{ranks} & wait", environment={"GPU_TRACKER_JOB": "alps:74.0"})
+    run("push", real, folder / "74", front.url)
     return folder
 
 
@@ -62,7 +66,7 @@ REPORTS = [["report"], ["report", "--heat", "ram"], ["profile", "utilization"], 
 OF_BLOCKS = [["sub-track", "analyze", "--calls", "--tf"], ["profile", "stragglers"]]
 
 
-@pytest.mark.parametrize(("job", "words"), [*((job, words) for job in ("71", "72", "73") for words in REPORTS),
+@pytest.mark.parametrize(("job", "words"), [*((job, words) for job in ("71", "72", "73", "74") for words in REPORTS),
                                             *(("73", words) for words in OF_BLOCKS)])
 def test_reports_are_those_of_the_folder(front, folders, run, gpu_tracker, job, words):
     def ask(name):

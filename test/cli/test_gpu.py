@@ -148,6 +148,25 @@ def test_errors_of_the_driver_are_recorded(gpu_tracker, nvidia, cli, tmp_path):
     assert len(told) == 1 and "not told: remapped rows, PCIe replays, NVLink errors" in told[0], told
 
 
+@pytest.mark.parametrize("library", ["amdsmi", "rocm_smi"])
+def test_errors_of_amds_driver_are_recorded(gpu_tracker, cli, fake, tmp_path, monkeypatch, library):
+    """Also those that come when no sample follows."""
+    (tmp_path / "amd.txt").write_text("device 0\nerrors 1 7 1\nerrors 0x80 0 0\nreplays 2\nframe when end\ndevice 0\nreplays 5\n"
+                                      "errors 1 7 1\nerrors 0x80 0 3\n")
+    monkeypatch.setenv(f"GT_FAKE_{library.upper()}", str(tmp_path / "amd.txt"))
+    run = [gpu_tracker, "run", "--no-history", "--tf", "run.sqlite", f"--library={library}={fake(library)}", "--st", "0.1", "--",
+           "sh", "-c", "sleep 0.3; touch end"]
+    subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        final = dict(database.execute("SELECT metric, value FROM final WHERE scope = 'system'"))
+    told = {name: final.get(f"gpu_{name}") for name in ("ecc_corrected", "ecc_uncorrected", "xgmi_errors", "pcie_replays", "nvlink_errors")}
+    assert told == {"ecc_corrected": 7, "ecc_uncorrected": 1, "xgmi_errors": 3, "pcie_replays": 5, "nvlink_errors": None}
+    for data, expected in ("errors 1 7 1", "not told: XGMI errors, PCIe replays"), ("vram 1 1", "no GPU counts its errors"):
+        (tmp_path / "amd.txt").write_text(f"device 0\n{data}\n")
+        row, = [line for line in cli("doctor", run[5]).stdout.splitlines() if "amd: health" in line]
+        assert expected in row
+
+
 @pytest.mark.parametrize("choice, percent", [("1", 80), ("GPU-1111", 37), ("GPU-22222222-bbbb,0", 117)])
 def test_chosen_gpus(track, nvidia, choice, percent):
     _, report = track(["sleep", "0.3"], nvidia(NVIDIA), "--st", "0.1", "--guuids", choice)

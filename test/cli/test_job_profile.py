@@ -110,12 +110,14 @@ def test_sick_nodes_and_gpus_are_named(job, profile, cli):
     job.run(33, "UPDATE outcome SET value = 20 WHERE key = 'missed'")
     job.run(33, "UPDATE outcome SET value = 100 WHERE key = 'samples'")
     job.run(2, "UPDATE static_data SET clock_error = 0.5")
-    for rank, metric, value in (24, "gpu_ecc_uncorrected", 7), (16, "gpu_remap_pending", 0), (0, "gpu_remap_pending", 1):
-        job.run(rank, f"UPDATE data SET system_{metric} = {value} + (rowid > 30) * {int(rank == 24)}")
+    for rank, metric, value in ((24, "gpu_ecc_uncorrected", 7), (8, "gpu_xgmi_errors", 0), (16, "gpu_remap_pending", 0),
+                                (0, "gpu_remap_pending", 1)):
+        job.run(rank, f"UPDATE data SET system_{metric} = {value} + (rowid > 30) * {int(rank in (8, 24))}")
     report = profile("health")
     found = {(row["node"], row["gpu"], row["check"]): row for row in report["findings"]}
     assert set(found) == {("n1", 1, "throttled"), ("n2", 0, "clock_under_load"), ("n3", None, "pressure_io"), ("n4", None, "missed"),
-                          ("n0", None, "clock_error"), ("n3", None, "ecc_uncorrected"), ("n0", None, "remap_pending")}
+                          ("n0", None, "clock_error"), ("n3", None, "ecc_uncorrected"), ("n0", None, "remap_pending"),
+                          ("n1", None, "xgmi_errors")}
     assert found["n1", 1, "throttled"]["value"] == pytest.approx(3 / 60) and found["n1", 1, "throttled"]["uuid"] == "GPU-8-1"
     assert found["n2", 0, "clock_under_load"]["value"] == pytest.approx(1.62e9)
     assert found["n2", 0, "clock_under_load"]["peers"] == pytest.approx(1.8e9)

@@ -12,6 +12,7 @@ RUN = ["run", "--no-history", "--disable-logs"]
 def folder(tmp_path, recording):
     (tmp_path / "a.sqlite").write_bytes(recording.read_bytes())
     (tmp_path / "notes.txt").write_text("hi\n")
+    (tmp_path / "empty").mkdir()
     return tmp_path
 
 
@@ -78,7 +79,8 @@ MISTAKES = [
     (["analyze", "a.sqlite", "page.html"], "-o page.html"), (["plot", "a.sqlite", "-o", "x.jpg"], ".svg"),
     (["report", "a.sqlite", "--plot", "memry", "-o", "m.svg"], "memry"), (["report", "a.sqlite", "--plot", "cpu", "-o", "m.gif"], ".svg"),
     (["compare", "-m", "a.sqlite"], "NAME=FILE"), (["analyze", "notes.txt"], ".sqlite"),
-    (["profile", "kernels", "notes.txt"], "notes.txt"),
+    (["profile", "kernels", "notes.txt"], "notes.txt"), (["analyze", "empty"], "empty: there is no recording in this folder"),
+    *((["report", "clickhouse://127.0.0.1:1/jobs", *words], "names no job") for words in (["--heat", "ram"], ["--watch", "1"], ["--all"])),
     (["timeline", "info", "notes.txt"], "notes.txt"), (["top", "--once", "notes.txt"], ".sqlite"),
     ([*RUN, "--tconfig", "none.json", "--", "true"], "none.json"), ([*RUN, "--tconfig", "notes.txt", "--", "true"], "notes.txt"),
 ]

@@ -332,6 +332,70 @@ def test_ranks_below_trackers_are_those_of_the_folder(server, gpu_tracker, push,
         assert of_server == of_folder and (words != ["report"] or [row["rank"] for row in of_server["ranks"]] == list(range(8)))
 
 
+@pytest.fixture(scope="module")
+def ranks_below(gpu_tracker, tmp_path_factory):
+    """Two trackers, each with two ranks of two processes below it, and a process of none; one of them wrote no single processes."""
+    folder = tmp_path_factory.mktemp("ranks") / "below"
+    rank = "sh -c 'sleep 0.4 & sleep 0.5; wait'"
+    for node, words in enumerate((["--detail"], ["--detail"], [])):
+        ranks = " & ".join(f"RANK={2 * node + i} LOCAL_RANK={i} LOCAL_WORLD_SIZE=2 WORLD_SIZE=6 {rank}" for i in range(2))
+        subprocess.run([gpu_tracker, "run", "--no-history", "-q", *words, "--st", "0.05", "--tf", str(folder / f"{node}.sqlite"), "--",
+                        "sh", "-c", f"{ranks} & wait"], check=True, timeout=100, stderr=subprocess.DEVNULL,
+                       env={**os.environ, "GPU_TRACKER_JOB": "below-2"})
+    return folder
+
+
+OVER_TIME = [["report", "--heat", "ram"], ["report", "--heat", "cpu_utilization"], ["profile", "utilization"],
+             ["profile", "utilization", "--metric", "ram"], ["profile", "stragglers"]]
+
+
+def test_processes_tell_their_ranks(server, ranks_below, gpu_tracker, push):
+    push(ranks_below, server.url)
+    assert server.ask("SELECT groupUniqArray(rank) FROM process_samples WHERE job = 'below-2' AND source IN (SELECT source FROM trackers"
+                      " WHERE job = 'below-2' AND rank = -1) AND isNotNull(rank)").count(",") == 3
+    for words in OVER_TIME:
+        of_folder = report_of(gpu_tracker, words, str(ranks_below))
+        assert report_of(gpu_tracker, words, f"{server.url}/below-2").replace(f"{server.url}/below-2", str(ranks_below)) == of_folder, words
+    heat = json.loads(report_of(gpu_tracker, ["report", "--heat", "ram"], f"{server.url}/below-2"))["heat"]
+    assert {row["rank"] for row in heat} == {0, 1, 2, 3, None}
+
+
+def test_tables_of_a_version_without_ranks_of_processes(server, ranks_below, gpu_tracker, push):
+    """They gain the column where the user may; where not, rows go without it, and a tracker stands for its ranks."""
+    for name, user in (("mayalter", ""), ("maynot", "sender@")):
+        server.ask(f"CREATE DATABASE {name}")
+        url = f"clickhouse://127.0.0.1:{server.port}/{name}"
+        subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
+        server.ask(f"ALTER TABLE {name}.process_samples DROP COLUMN rank")
+        said = push(ranks_below, f"clickhouse://{user}127.0.0.1:{server.port}/{name}")
+        heat = json.loads(report_of(gpu_tracker, ["report", "--heat", "ram"], f"{url}/below-2"))["heat"]
+        assert ("process_samples.rank" in said) == bool(user), said
+        assert server.number(f"SELECT count() FROM {name}.process_samples") == sum(rows_of(path, "process_data")
+                                                                                  for path in sorted(ranks_below.glob("*.sqlite"))[:2])
+        assert {row["rank"] for row in heat} == ({None} if user else {0, 1, 2, 3, None})
+
+
+def test_calls_of_all_ranks_are_asked_for_at_once(server, gpu_tracker, push, tmp_path):
+    """A question that is too large for one answer is divided; a rank without calls is not asked for."""
+    job = JobFolder(gpu_tracker, tmp_path / "calls", 12, seconds=10, per_node=3)
+    for rank in range(11):
+        job.blocks(rank, [0.01 * (rank + 1)] * 9)
+    push(job.folder, f"{server.url}/calls")
+    columns = "job, source, day, number, name, pid, thread, call, start, stop, self, cpu_time"
+    for words in (["sub-track", "analyze", "--calls", "--tf"], ["profile", "stragglers"]):
+        line = [gpu_tracker, *words, f"{server.url}/calls"]
+        questions = subprocess.run([*line, "--explain"], capture_output=True, text=True, check=True).stdout
+        assert questions.count(" FROM calls ") == (2 if "analyze" in words else 4)
+        assert report_of(gpu_tracker, words, f"{server.url}/calls").replace(f"{server.url}/calls", str(job.folder)).replace(
+            '"calls"', '"c:42.0"') == report_of(gpu_tracker, words, str(job.folder)).replace('"calls"', '"c:42.0"')
+    server.ask(f"INSERT INTO calls SELECT {columns.replace('number', 'number + 10 + n AS number')} FROM (SELECT * FROM calls WHERE job ="
+               " 'calls' AND source IN (3, 7) AND number = 0) CROSS JOIN (SELECT number AS n FROM system.numbers LIMIT 100000)")
+    questions = subprocess.run([*line, "--explain"], capture_output=True, text=True, check=True).stdout
+    assert questions.count(" FROM calls ") == 6
+    blocks = json.loads(report_of(gpu_tracker, ["sub-track", "analyze", "--tf"], f"{server.url}/calls"))["ranks"]
+    assert [row["num_calls"] for row in blocks] == [100009 if row["rank"] in (3, 7) else 9 for row in blocks] and len(blocks) == 11
+
+
 @pytest.mark.parametrize("kind", ["slurm", "k8s"])
 def test_a_request_is_that_of_the_folder(server, job, gpu_tracker, kind):
     def ask(name):

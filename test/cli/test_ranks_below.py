@@ -156,7 +156,7 @@ def test_ranks_below_trackers_over_time(gpu_tracker, tmp_path):
 def test_it_is_not_told_which_rank_made_the_command_fail(gpu_tracker, tmp_path):
     fails = ("import sys, time; time.sleep(0.5); sys.exit(3)",), {**TORCHRUN, "RANK": "1", "LOCAL_RANK": "1"}
     done = subprocess.run([gpu_tracker, "run", "--no-history", "-q", "--st", "0.05", "--tf", "job/0.sqlite", "--",
-                           *starter(torchrun(0, 10, 0.1, 0.5), fails)], cwd=tmp_path, timeout=120, check=False)
+                           *starter(torchrun(0, "10", "0.1", "0.5"), fails)], cwd=tmp_path, timeout=120, check=False)
     assert done.returncode == 3
 
     def report(style):

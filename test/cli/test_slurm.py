@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -58,25 +59,24 @@ CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller}
-SlurmdPort={daemon}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
 CredType=cred/munge
 StateSaveLocation={folder}
-SlurmdSpoolDir={folder}
+SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-ProctrackType=proctrack/cgroup
-TaskPlugin=task/cgroup
+SlurmdLogFile={folder}/slurmd-%n.log
 SelectType=select/cons_tres
 ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=500 State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=500 State=UNKNOWN\n"
+WITH_GROUPS = "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"
+WITHOUT_GROUPS = "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"  # several nodes of a machine would share theirs
 
 JOB = """#!/bin/bash
 #SBATCH --ntasks=2 --output=out.txt
@@ -97,31 +97,35 @@ def free_port():
 
 
 @pytest.fixture
-def slurm(tmp_path, monkeypatch):
-    """A controller and a node, on this machine."""
+def start_slurm(tmp_path, monkeypatch):
+    """A controller, and nodes of these names, on this machine."""
     if os.geteuid() != 0 or not all(map(shutil.which, PROGRAMS)):
         pytest.skip("no Slurm, or not root: make test-slurm")
     folder = tmp_path / "slurm"
     folder.mkdir(mode=0o755)
     (folder / "key").write_bytes(os.urandom(128))
     (folder / "key").chmod(0o400)
-    host = socket.gethostname().split(".")[0]
     (folder / "cgroup.conf").write_text("CgroupPlugin=autodetect\n")
-    (folder / "slurm.conf").write_text(CONFIGURATION.format(
-        host=host, folder=folder, controller=free_port(), daemon=free_port(), cpus=os.cpu_count()))
     monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
-    servers = [
-        ["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", f"--key-file={folder}/key",
-         f"--pid-file={folder}/munge.pid", f"--log-file={folder}/munge.log", f"--seed-file={folder}/seed"],
-        ["slurmctld", "-D", "-f", str(folder / "slurm.conf")],
-        ["slurmd", "-D", "-f", str(folder / "slurm.conf")],
-    ]
     running = []
-    try:
+
+    def start(nodes, groups):
+        host = socket.gethostname().split(".")[0]
+        lines = [NODE.format(name=name, host=host, port=free_port(), cpus=os.cpu_count()) for name in nodes]
+        (folder / "slurm.conf").write_text(CONFIGURATION.format(host=host, folder=folder, controller=free_port()) + groups +
+                                           "".join(lines))
+        servers = [
+            ["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", f"--key-file={folder}/key",
+             f"--pid-file={folder}/munge.pid", f"--log-file={folder}/munge.log", f"--seed-file={folder}/seed"],
+            ["slurmctld", "-D", "-f", str(folder / "slurm.conf")],
+            *(["slurmd", "-D", "-N", name, "-f", str(folder / "slurm.conf")] for name in nodes)]
         for command in servers:
             running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
             time.sleep(0.5)
-        yield tmp_path
+        return tmp_path
+
+    try:
+        yield start
     finally:
         for process in reversed(running):
             process.terminate()
@@ -135,7 +139,8 @@ def wait_until(condition, seconds):
         time.sleep(0.2)
 
 
-def test_tasks_of_srun_belong_to_the_job(slurm, gpu_tracker):
+def test_tasks_of_srun_belong_to_the_job(start_slurm, gpu_tracker):
+    slurm = start_slurm([socket.gethostname().split(".")[0]], WITH_GROUPS)
     (slurm / "job.sh").write_text(JOB.format(tracker=pathlib.Path(gpu_tracker).resolve()))
 
     def submits():
@@ -148,3 +153,43 @@ def test_tasks_of_srun_belong_to_the_job(slurm, gpu_tracker):
     descendants = report["max_ram"]["descendants"]["private_rss"] * 1e9
     assert 2e8 < descendants < 3e8, "both tasks, and not the other step's"
     assert report["cpu_time"]["combined"] == pytest.approx(4, abs=1)
+
+
+def ask(gpu_tracker, *words):
+    done = subprocess.run([gpu_tracker, *map(str, words), "-f", "json"], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_ranks_of_four_nodes_are_a_job(start_slurm, gpu_tracker):
+    """Eight ranks that srun starts, rank 5 of which fails; then a tracker on each node with two ranks below it."""
+    nodes = ["n0", "n1", "n2", "n3"]
+    slurm = start_slurm(nodes, WITHOUT_GROUPS)
+    tracker = [str(pathlib.Path(gpu_tracker).resolve()), "run", "--no-history", "-q", "--st", "0.1", "--tf", "run-%j/%r.sqlite", "--"]
+    srun = ["srun", "--nodes=4", "--overcommit", "--immediate=10"]
+
+    def runs():
+        return subprocess.run([*srun, "--ntasks=4", "true"], cwd=slurm, capture_output=True, timeout=100, check=False).returncode == 0
+
+    wait_until(runs, 60)
+    line = [*srun, "--ntasks=8", *tracker, "sh", "-c", "sleep 1; test $SLURM_PROCID != 5"]
+    done = subprocess.run(line, cwd=slurm, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 1, done.stderr
+    folder, = slurm.glob("run-*")
+    job = ask(gpu_tracker, "report", folder)
+    assert job["job"]["name"] == f"test:{folder.name.removeprefix('run-')}.0" and job["job"]["launcher"] == "srun"
+    assert [row["rank"] for row in job["ranks"]] == list(range(8)) and job["job"]["missing"] == 0
+    assert [row["rank"] for row in job["ranks"] if row["exit_status"]] == [5]
+    assert {place_of(path) for path in folder.iterdir()} == {(rank, f"n{rank // 2}", 8) for rank in range(8)}
+
+    start = "for i in 0 1; do RANK=$((2 * SLURM_PROCID + i)) LOCAL_RANK=$i LOCAL_WORLD_SIZE=2 WORLD_SIZE=8 sleep 1 & done; wait"
+    subprocess.run([*srun, "--ntasks-per-node=1", *tracker, "sh", "-c", start], cwd=slurm, check=True, timeout=200, capture_output=True)
+    below, = set(slurm.glob("run-*")) - {folder}
+    job = ask(gpu_tracker, "report", below)
+    assert [row["rank"] for row in job["ranks"]] == list(range(8)) and job["job"]["recordings"] == 4
+    assert job["job"]["launcher"] == "torchrun" and job["job"]["missing"] == 0
+
+
+def place_of(path):
+    with sqlite3.connect(path) as database:
+        return database.execute("SELECT rank, node_name, world_size FROM static_data").fetchone()

@@ -2,7 +2,8 @@
  *
  *     version FIRST (word of the version: 24, 25, 26), row NAME TAIL (sizes in the process list), init RESULT
  *     name, uuid, bdf DOMAIN BUS DEVICE FUNCTION, type N, vram TOTAL USED, activity GRAPHICS MEMORY, power CURRENT AVERAGE,
- *     temperature SENSOR CELSIUS, clock TYPE MHZ, energy COUNT UNIT, process PID BYTES GRAPHICS_NS ENCODER_NS
+ *     temperature SENSOR CELSIUS, clock TYPE MHZ, energy COUNT UNIT, process PID BYTES GRAPHICS_NS ENCODER_NS,
+ *     errors BLOCK CORRECTED UNCORRECTED (a list), replays N
  *
  * Each device is a socket of its own. */
 #include <stdint.h>
@@ -194,6 +195,24 @@ int amdsmi_get_energy_count(void *device, uint64_t *count, float *unit, uint64_t
         return NOT_SUPPORTED;
     *count = value;
     *time = 0;
+    return SUCCESS;
+}
+
+/* The third word is that of deferred errors, since ROCm 6.3. */
+int amdsmi_get_gpu_ecc_count(void *device, uint64_t block, uint64_t *counts);
+int amdsmi_get_gpu_ecc_count(void *device, uint64_t block, uint64_t *counts)
+{
+    memset(counts, 0xff, 8 * sizeof *counts);
+    return fake_block(id(device), block, counts) ? SUCCESS : NOT_SUPPORTED;
+}
+
+int amdsmi_get_gpu_pci_replay_counter(void *device, uint64_t *count);
+int amdsmi_get_gpu_pci_replay_counter(void *device, uint64_t *count)
+{
+    unsigned long long value;
+    if (!answer(device, "replays", 0, &value))
+        return NOT_SUPPORTED;
+    *count = value;
     return SUCCESS;
 }
 

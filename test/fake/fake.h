@@ -15,6 +15,7 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,24 @@ static inline bool fake_number_of(const char *text, int word, unsigned long long
 static inline bool fake_number(const char *device, const char *key, int word, unsigned long long *ret)
 {
     return fake_number_of(fake_text(device, key), word, ret);
+}
+
+/* The two counts of the line "errors BLOCK CORRECTED UNCORRECTED". False where there is none. */
+static inline bool fake_block(const char *device, unsigned long long block, uint64_t *counts)
+{
+    const char *text;
+    unsigned long long number;
+    struct fake_list list = fake_list(device, "errors");
+    while ((text = fake_next(&list))) {
+        if (!fake_number_of(text, 0, &number) || number != block)
+            continue;
+        for (int i = 0; i < 2; i++) {
+            fake_number_of(text, i + 1, &number);
+            counts[i] = number;
+        }
+        return true;
+    }
+    return false;
 }
 
 /* What the data says that a function fails with, else 0. */

@@ -2,7 +2,8 @@
  *
  *     flag 1 (frequencies begin with a flag, as since ROCm 6)
  *     name, unique N, bdf DOMAIN BUS DEVICE, vram TOTAL USED, busy N, memory_busy N, temperature SENSOR MILLICELSIUS,
- *     clock TYPE HZ, power MICROWATTS, power_average MICROWATTS, energy COUNT UNIT, process PID BYTES */
+ *     clock TYPE HZ, power MICROWATTS, power_average MICROWATTS, energy COUNT UNIT, process PID BYTES,
+ *     errors BLOCK CORRECTED UNCORRECTED (a list), replays N */
 #include <stdint.h>
 
 #include "fake.h"
@@ -150,6 +151,20 @@ int rsmi_dev_energy_count_get(uint32_t device, uint64_t *count, float *unit, uin
     *count = value;
     *time = 0;
     return SUCCESS;
+}
+
+int rsmi_dev_ecc_count_get(uint32_t device, uint64_t block, uint64_t *counts);
+int rsmi_dev_ecc_count_get(uint32_t device, uint64_t block, uint64_t *counts)
+{
+    if (device >= fake.device_count)
+        return NOT_SUPPORTED;
+    return fake_block(fake.device[device], block, counts) ? SUCCESS : NOT_SUPPORTED;
+}
+
+int rsmi_dev_pci_replay_counter_get(uint32_t device, uint64_t *count);
+int rsmi_dev_pci_replay_counter_get(uint32_t device, uint64_t *count)
+{
+    return answer(device, "replays", 0, count);
 }
 
 int rsmi_compute_process_info_by_device_get(uint32_t pid, uint32_t device, unsigned char *row);

@@ -73,6 +73,136 @@ static void reads_every_state(void **state)
     assert_true(fabs(value(0, GT_GPU_ENERGY) - 15.3) < 1e-4); /* a million counts of 15.3 uJ */
 }
 
+#define ERRORS "errors 1 7 1\nerrors 4 2 0\nerrors 0x20 100 100\nerrors 0x80 3 1\nreplays 12\n"
+
+/* Once a minute and at the end, by either library: links apart from memory, and PCI Express only by its own counter. */
+static void tells_errors(void **state)
+{
+    enum gt_source_state (*const open[])(const char *data) = {open_amdsmi, open_rocm_smi};
+    static const char *const library[] = {"amdsmi", "rocm_smi"};
+    for (int i = 0; i < 2; i++) {
+        gpu_machine_teardown(state);
+        setup(state);
+        assert_int_equal(open[i]("device 0\nbdf 0 195 0 0\n" ERRORS "frame\ndevice 0\nerrors 1 8 1\nreplays 13\n"),
+                         GT_READY);
+        gpu_machine_collect(&machine, 1);
+        assert_true(value(0, GT_GPU_ECC_CORRECTED) == 9 && value(0, GT_GPU_ECC_UNCORRECTED) == 1);
+        assert_true(value(0, GT_GPU_XGMI_ERRORS) == 4 && value(0, GT_GPU_PCIE_REPLAYS) == 12);
+        assert_true(isnan(value(0, GT_GPU_ECC_CORRECTED_TOTAL)) && isnan(value(0, GT_GPU_NVLINK_ERRORS)));
+        gpu_machine_step(&machine, library[i], 1);
+        gpu_machine_collect(&machine, 50);
+        assert_true(value(0, GT_GPU_ECC_CORRECTED) == 9);
+        gpu_machine_collect(&machine, 20);
+        assert_true(value(0, GT_GPU_ECC_CORRECTED) == 8 && value(0, GT_GPU_PCIE_REPLAYS) == 13);
+        assert_true(isnan(value(0, GT_GPU_XGMI_ERRORS))); /* the driver does not tell it any more */
+    }
+}
+
+static void tells_errors_at_the_end(void **state)
+{
+    (void)state;
+    open_amdsmi(CARD "replays 1\nframe\ndevice 0\nreplays 2\n");
+    gpu_machine_collect(&machine, 1);
+    gpu_machine_step(&machine, "amdsmi", 1);
+    machine.frame.is_last = true;
+    gpu_machine_collect(&machine, 1);
+    assert_true(value(0, GT_GPU_PCIE_REPLAYS) == 2);
+    assert_true(isnan(value(0, GT_GPU_ECC_CORRECTED)));
+}
+
+/* A structure of the kernel, with words of 32 bits in it. */
+struct kernel_metrics {
+    unsigned size, format, content;
+    struct {
+        size_t offset;
+        uint32_t word;
+    } at[8];
+};
+
+static double throttle_after(const struct kernel_metrics *metrics)
+{
+    static unsigned char file[4096];
+    char path[512];
+    uint16_t size = (uint16_t)metrics->size;
+    memset(file, 0, sizeof file);
+    memcpy(file, &size, sizeof size);
+    file[2] = (unsigned char)metrics->format;
+    file[3] = (unsigned char)metrics->content;
+    for (int i = 0; i < 8; i++)
+        if (metrics->at[i].offset)
+            memcpy(file + metrics->at[i].offset, &metrics->at[i].word, 4);
+    gpu_machine_file(&machine, "sys/bus/pci/devices/0000:c3:00.0/gpu_metrics", "%s", "");
+    snprintf(path, sizeof path, "%s/sys/bus/pci/devices/0000:c3:00.0/gpu_metrics", machine.path);
+    FILE *stream = fopen(path, "we");
+    assert_int_equal(fwrite(file, 1, size, stream), size);
+    fclose(stream);
+    gpu_machine_collect(&machine, 10);
+    return value(0, GT_GPU_THROTTLE);
+}
+
+static void tells_why_it_is_held_back(void **state)
+{
+    static const struct {
+        double expected;
+        uint32_t low, high;
+    } bits[] = {{0, 0, 0},       {1, 1, 0},        {1, 1u << 16, 0}, {2, 0, 1u << 2},  {8, 0, 1u << 4},
+                {2, 0, 1u << 6}, {4, 0, 1u << 12}, {4, 0, 1u << 15}, {8, 0, 1u << 24}, {15, 1, 1 | 1u << 14 | 1u << 25},
+                {NAN, ~0u, ~0u}};
+    (void)state;
+    open_amdsmi(CARD);
+    gpu_machine_collect(&machine, 1);
+    assert_true(isnan(value(0, GT_GPU_THROTTLE))); /* there is no such file */
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        double found = throttle_after(&(struct kernel_metrics){120, 1, 3, {{112, bits[i].low}, {116, bits[i].high}}});
+        assert_true(isnan(bits[i].expected) ? isnan(found) : found == bits[i].expected);
+    }
+}
+
+static void tells_for_what_it_was_held_back(void **state)
+{
+    static const struct {
+        unsigned size, content;
+        size_t first;
+    } revisions[] = {{1664, 6, 36}, {2208, 7, 44}};
+    static const double reasons[] = {4, 1, 2, 2, 2};
+    for (int i = 0; i < 2; i++) {
+        gpu_machine_teardown(state);
+        setup(state);
+        open_amdsmi(CARD);
+        struct kernel_metrics metrics = {revisions[i].size, 1, revisions[i].content, {{revisions[i].first - 4, 5}}};
+        for (size_t cause = 0; cause < 5; cause++) {
+            metrics.at[1 + cause].offset = revisions[i].first + 4 * cause;
+            metrics.at[1 + cause].word = 100;
+        }
+        assert_true(isnan(throttle_after(&metrics)));
+        metrics.at[0].word = 1000; /* the time in which they are counted */
+        assert_true(throttle_after(&metrics) == 0);
+        for (int cause = 0; cause < 5; cause++) {
+            metrics.at[1 + cause].word++;
+            assert_true(throttle_after(&metrics) == reasons[cause]);
+        }
+        metrics.at[1].word++;
+        metrics.at[2].word++;
+        assert_true(throttle_after(&metrics) == 5);
+        for (int cause = 0; cause < 5; cause++)
+            metrics.at[1 + cause].word = UINT32_MAX;
+        assert_true(isnan(throttle_after(&metrics)));
+    }
+}
+
+static void does_not_guess_what_an_unknown_structure_holds(void **state)
+{
+    static const struct kernel_metrics unknown[] = {{120, 1, 4, {{112, 1}}},
+                                                    {128, 1, 3, {{112, 1}}},
+                                                    {120, 2, 3, {{112, 1}}},
+                                                    {3000, 1, 8, {{112, 1}}},
+                                                    {4, 1, 3, {{0, 0}}}};
+    (void)state;
+    open_amdsmi(CARD);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        assert_true(isnan(throttle_after(&unknown[i])));
+}
+
 static void finds_power_in_each_release(void **state)
 {
     static const char *const data[] = {"version 23\ndevice 0\npower 95 11\n", "version 24\ndevice 0\npower 95 n/a\n",
@@ -324,6 +454,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(reads_every_state),
+        TEST(tells_errors),
+        TEST(tells_errors_at_the_end),
+        TEST(tells_why_it_is_held_back),
+        TEST(tells_for_what_it_was_held_back),
+        TEST(does_not_guess_what_an_unknown_structure_holds),
         TEST(finds_power_in_each_release),
         TEST(figures_that_are_not_available),
         TEST(the_second_die_has_no_power),

@@ -338,9 +338,9 @@ void gt_job_course_release(struct gt_job_course *course)
 
 static const char *word_of(const char *word)
 {
-    static const char *const words[][2] = {{"cpu", "CPU"},   {"gpu", "GPU"},  {"ram", "memory"}, {"io", "I/O"},
-                                           {"rss", "RSS"},   {"ecc", "ECC"},  {"pcie", "PCIe"},  {"nvlink", "NVLink"},
-                                           {"xids", "XIDs"}, {"dram", "DRAM"}};
+    static const char *const words[][2] = {{"cpu", "CPU"},   {"gpu", "GPU"},   {"ram", "memory"}, {"io", "I/O"},
+                                           {"rss", "RSS"},   {"ecc", "ECC"},   {"pcie", "PCIe"},  {"nvlink", "NVLink"},
+                                           {"xids", "XIDs"}, {"xgmi", "XGMI"}, {"dram", "DRAM"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], word))
             return words[i][1];

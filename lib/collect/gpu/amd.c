@@ -10,15 +10,14 @@
 
 /* AMD GPUs: AMD SMI where it is installed, else ROCm SMI. */
 
-extern const struct gt_collector_type gt_collector_amd;
-
 static const struct amd_library *const libraries[] = {&gt_amdsmi_library, &gt_rsmi_library};
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
 static const enum gt_metric_id metrics[] = {
-    GT_GPU_RAM,          GT_GPU_UTILIZATION, GT_GPU_MEMORY_UTILIZATION,
-    GT_GPU_ENCODER,      GT_GPU_TEMPERATURE, GT_GPU_CLOCK,
-    GT_GPU_MEMORY_CLOCK, GT_GPU_POWER,       GT_GPU_ENERGY,
+    GT_GPU_RAM,         GT_GPU_UTILIZATION,  GT_GPU_MEMORY_UTILIZATION, GT_GPU_ENCODER,
+    GT_GPU_TEMPERATURE, GT_GPU_CLOCK,        GT_GPU_MEMORY_CLOCK,       GT_GPU_POWER,
+    GT_GPU_ENERGY,      GT_GPU_THROTTLE,     GT_GPU_ECC_CORRECTED,      GT_GPU_ECC_UNCORRECTED,
+    GT_GPU_XGMI_ERRORS, GT_GPU_PCIE_REPLAYS,
 };
 
 double gt_amd_percent(int result, uint32_t percent)
@@ -35,6 +34,7 @@ struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame)
     *card = (struct amd_card){
         .device = (int)frame->device_count - 1, .energy.last = NAN, .check.joules = NAN, .integral.watts = NAN};
     gt_values_clear(card->value);
+    memset(card->residency, 0xff, sizeof card->residency);
     snprintf(device->brand, sizeof device->brand, "amd");
     snprintf(device->name, sizeof device->name, "AMD GPU");
     device->index = (int)amd->card_count++;
@@ -229,7 +229,7 @@ static void see_who_sleeps(struct amd *amd, const struct gt_frame *frame)
     }
 }
 
-static bool read_values(struct amd *amd)
+static bool read_values(struct amd *amd, const struct gt_frame *frame)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
     if (!gt_pace_due(&amd->values, begin_ns))
@@ -241,6 +241,8 @@ static bool read_values(struct amd *amd)
         int64_t now_ns = gt_clock_monotonic(amd->clock);
         amd->kind->read(amd, &amd->card[i], &reading);
         keep(&amd->card[i], &reading, now_ns);
+        amd->card[i].value[GT_GPU_THROTTLE] = gt_amd_throttle(amd, &amd->card[i],
+                                                              frame->device[amd->card[i].device].pci);
         amd->card[i].read_ns = gt_clock_monotonic(amd->clock);
     }
     gt_pace_spent(&amd->values, begin_ns, gt_clock_monotonic(amd->clock));
@@ -336,7 +338,8 @@ static int amd_collect(void *state, struct gt_frame *frame, struct gt_error *err
     struct amd *amd = state;
     int warning = 0;
     see_who_sleeps(amd, frame);
-    bool is_new = read_values(amd);
+    bool is_new = read_values(amd, frame);
+    gt_amd_read_health(amd, frame->is_last);
     int status = read_lists(amd, frame);
     for (size_t i = 0; i < amd->card_count && status == 0; i++) {
         struct amd_card *card = &amd->card[i];

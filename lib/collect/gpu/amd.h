@@ -54,6 +54,12 @@ struct amdsmi_version {
     uint32_t reserved[31];
 };
 
+/* Both libraries begin like this; releases add fields behind. */
+struct amd_errors {
+    uint64_t corrected, uncorrected;
+    uint64_t reserved[14];
+};
+
 struct amdsmi_functions {
     int (*init)(uint64_t flags);
     int (*shutdown)(void);
@@ -72,6 +78,8 @@ struct amdsmi_functions {
     int (*power)(void *processor, void *info);
     int (*energy)(void *processor, uint64_t *count, float *microjoules_per_count, uint64_t *time_ns);
     int (*processes)(void *processor, uint32_t *count, void *rows);
+    int (*errors)(void *processor, uint64_t block, struct amd_errors *);
+    int (*replays)(void *processor, uint64_t *count);
 };
 
 /* ---- ROCm SMI ---- */
@@ -110,6 +118,8 @@ struct rsmi_functions {
     int (*power_average)(uint32_t device, uint32_t sensor, uint64_t *microwatts);
     int (*energy)(uint32_t device, uint64_t *count, float *microjoules_per_count, uint64_t *time_ns);
     int (*process)(uint32_t pid, uint32_t device, struct rsmi_process *);
+    int (*errors)(uint32_t device, uint64_t block, struct amd_errors *);
+    int (*replays)(uint32_t device, uint64_t *count);
 };
 
 /* A library tells this of a card at one moment; what it does not tell is NaN. */
@@ -134,6 +144,9 @@ struct amd_rows {
     size_t count, capacity;
 };
 
+enum { AMD_ECC_CORRECTED, AMD_ECC_UNCORRECTED, AMD_XGMI_ERRORS, AMD_PCIE_REPLAYS, AMD_HEALTH };
+enum { AMD_RESIDENCIES = 5 };
+
 struct amd_card {
     void *handle;    /* AMD SMI */
     uint32_t number; /* ROCm SMI */
@@ -148,6 +161,9 @@ struct amd_card {
     struct amd_rows rows;
     int64_t rows_ns; /* when they were read */
     int64_t read_ns; /* the same of the values */
+    double health[AMD_HEALTH];
+    uint64_t uncounted;                  /* blocks of the chip whose errors nobody counts */
+    uint32_t residency[AMD_RESIDENCIES]; /* as read last; UINT32_MAX: not known */
 };
 
 struct amd {
@@ -161,6 +177,7 @@ struct amd {
     struct amd_card *card;
     size_t card_count;
     struct gt_pace values, lists;
+    int64_t health_ns; /* when health is read next; 0: it has not been */
     struct gt_gpu_pids pids;
     unsigned char *buffer;
     size_t buffer_size;
@@ -178,14 +195,24 @@ struct amd_library {
     int (*list)(struct amd *amd, struct gt_frame *frame); /* add the cards: 0, -ENOMEM */
     void (*read)(struct amd *amd, struct amd_card *card, struct amd_reading *reading);
     int (*read_rows)(struct amd *amd, struct amd_card *card, const struct gt_frame *frame, struct amd_rows *rows);
+    /* These give the library's result. */
+    int (*errors)(struct amd *amd, const struct amd_card *card, uint64_t block, struct amd_errors *ret);
+    int (*replays)(struct amd *amd, const struct amd_card *card, uint64_t *ret);
     void (*stop)(struct amd *amd);
 };
 
+extern const struct gt_collector_type gt_collector_amd;
 extern const struct amd_library gt_amdsmi_library, gt_rsmi_library;
 
 /* The libraries add cards and rows. Returns a new card, whose device is the last of the frame, or NULL without memory. */
 struct amd_card *gt_amd_add_card(struct amd *amd, struct gt_frame *frame);
 int gt_amd_add_row(struct amd_rows *rows, struct amd_row row);
 double gt_amd_percent(int result, uint32_t percent);
+/* Read what the driver counts of errors, once a minute and at the end. */
+void gt_amd_read_health(struct amd *amd, bool is_last);
+/* Which of them there are; `state` is the collector's, or NULL. */
+void gt_amd_survey_health(void *state, struct gt_availability *ret);
+/* The reasons for which the chip is held back, or was since they were last asked for, as gpu_throttle has them; NaN: not known. */
+double gt_amd_throttle(const struct amd *amd, struct amd_card *card, const char *pci);
 
 #endif

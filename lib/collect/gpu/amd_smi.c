@@ -31,6 +31,8 @@ static const struct gt_symbol symbols[] = {
     OPTIONAL(power, "amdsmi_get_power_info"),
     OPTIONAL(energy, "amdsmi_get_energy_count"),
     OPTIONAL(processes, "amdsmi_get_gpu_process_list"),
+    OPTIONAL(errors, "amdsmi_get_gpu_ecc_count"),
+    OPTIONAL(replays, "amdsmi_get_gpu_pci_replay_counter"),
 };
 
 static const char *const files[] = {
@@ -217,6 +219,16 @@ static int read_rows(struct amd *amd, struct amd_card *card, const struct gt_fra
     return layout ? add_rows(amd, count, layout, rows) : 0;
 }
 
+static int read_errors(struct amd *amd, const struct amd_card *card, uint64_t block, struct amd_errors *ret)
+{
+    return amd->amdsmi.errors ? amd->amdsmi.errors(card->handle, block, ret) : -1;
+}
+
+static int read_replays(struct amd *amd, const struct amd_card *card, uint64_t *ret)
+{
+    return amd->amdsmi.replays ? amd->amdsmi.replays(card->handle, ret) : -1;
+}
+
 const struct amd_library gt_amdsmi_library = {
     .name = "amdsmi",
     .title = "AMD SMI",
@@ -229,5 +241,7 @@ const struct amd_library gt_amdsmi_library = {
     .list = list,
     .read = read_card,
     .read_rows = read_rows,
+    .errors = read_errors,
+    .replays = read_replays,
     .stop = stop,
 };

@@ -353,3 +353,22 @@ const struct gt_remedy gt_gpu_remedies[] = {
      "the user can take GPU time and memory from others", GT_NO_CAPABILITY},
     {0},
 };
+
+void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const char *const *names,
+                          const bool *is_told, size_t count)
+{
+    int length = 0;
+    bool is_any = false;
+    *ret = (struct gt_availability){.state = GT_ABSENT, .refresh = NAN};
+    snprintf(ret->source, sizeof ret->source, "%s", source);
+    for (size_t i = 0; i < count; i++) {
+        is_any |= is_told[i];
+        if (!is_told[i] && (size_t)length < sizeof ret->reason)
+            length += snprintf(ret->reason + length, sizeof ret->reason - (size_t)length, "%s%s",
+                               length ? ", " : "not told: ", names[i]);
+    }
+    if (is_any)
+        ret->state = GT_READY;
+    else
+        snprintf(ret->reason, sizeof ret->reason, "no GPU counts its errors");
+}

@@ -88,4 +88,8 @@ int gt_device_select(struct gt_frame *frame, const char *text, struct gt_error *
 /* Find the first 64 devices that such a list names, as bits. Returns 0, -EINVAL or -ENOMEM. */
 int gt_devices_named(const struct gt_frame *frame, const char *text, uint64_t *ret);
 
+/* Tell which kinds of errors no GPU counts. */
+void gt_gpu_survey_errors(struct gt_availability *ret, const char *source, const char *const *names,
+                          const bool *is_told, size_t count);
+
 #endif

@@ -173,24 +173,16 @@ static const struct {
 
 void gt_nvml_survey_health(void *state, struct gt_availability *ret)
 {
+    enum { PARTS = sizeof parts / sizeof *parts };
     struct nvml *nvml = state;
-    int length = 0, told = 0;
-    *ret = (struct gt_availability){
-        .state = GT_ABSENT, .refresh = NAN, .source = "counters of errors of the NVIDIA driver"};
-    snprintf(ret->reason, sizeof ret->reason, "no GPU counts its errors");
+    const char *names[PARTS];
+    bool is_told[PARTS] = {false};
     if (nvml && !nvml->health_ns)
         gt_nvml_read_health(nvml, false);
-    for (size_t part = 0; nvml && part < sizeof parts / sizeof *parts; part++) {
-        size_t has = 0;
-        for (size_t i = 0; i < nvml->gpu_count; i++)
-            has += !isnan(nvml->gpu[i].health[parts[part].metric - GT_GPU_ECC_CORRECTED]);
-        told += has > 0;
-        if (!has && (size_t)length < sizeof ret->reason)
-            length += snprintf(ret->reason + length, sizeof ret->reason - (size_t)length, "%s%s",
-                               length ? ", " : "not told: ", parts[part].name);
+    for (size_t part = 0; part < PARTS; part++) {
+        names[part] = parts[part].name;
+        for (size_t i = 0; nvml && i < nvml->gpu_count; i++)
+            is_told[part] |= !isnan(nvml->gpu[i].health[parts[part].metric - GT_GPU_ECC_CORRECTED]);
     }
-    if (!told)
-        return;
-    ret->state = GT_READY;
-    ret->reason[length] = '\0';
+    gt_gpu_survey_errors(ret, "counters of errors of the NVIDIA driver", names, is_told, PARTS);
 }

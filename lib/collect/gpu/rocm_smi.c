@@ -26,6 +26,8 @@ static const struct gt_symbol symbols[] = {
     OPTIONAL(power_average, "rsmi_dev_power_ave_get"),
     OPTIONAL(energy, "rsmi_dev_energy_count_get"),
     OPTIONAL(process, "rsmi_compute_process_info_by_device_get"),
+    OPTIONAL(errors, "rsmi_dev_ecc_count_get"),
+    OPTIONAL(replays, "rsmi_dev_pci_replay_counter_get"),
 };
 
 static const char *const files[] = {"librocm_smi64.so",
@@ -148,6 +150,16 @@ static int read_rows(struct amd *amd, struct amd_card *card, const struct gt_fra
     return status;
 }
 
+static int read_errors(struct amd *amd, const struct amd_card *card, uint64_t block, struct amd_errors *ret)
+{
+    return amd->rsmi.errors ? amd->rsmi.errors(card->number, block, ret) : -1;
+}
+
+static int read_replays(struct amd *amd, const struct amd_card *card, uint64_t *ret)
+{
+    return amd->rsmi.replays ? amd->rsmi.replays(card->number, ret) : -1;
+}
+
 const struct amd_library gt_rsmi_library = {
     .name = "rocm_smi",
     .title = "ROCm SMI",
@@ -160,5 +172,7 @@ const struct amd_library gt_rsmi_library = {
     .list = list,
     .read = read_card,
     .read_rows = read_rows,
+    .errors = read_errors,
+    .replays = read_replays,
     .stop = stop,
 };
