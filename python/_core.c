@@ -152,9 +152,8 @@ int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyO
     return 0;
 }
 
-static PyObject *check(PyObject *module, PyObject *keywords)
+static PyObject *check(PyObject *Py_UNUSED(module), PyObject *keywords)
 {
-    (void)module;
     struct gt_tracker_options options;
     struct gt_error error = {0};
     PyObject *keep;
@@ -201,9 +200,8 @@ static int append_words(PyObject *words, size_t i, PyObject *value)
     return 0;
 }
 
-static PyObject *command_line(PyObject *module, PyObject *keywords)
+static PyObject *command_line(PyObject *Py_UNUSED(module), PyObject *keywords)
 {
-    (void)module;
     PyObject *words = PyList_New(0);
     for (size_t i = 0; words && i < SETTINGS; i++) {
         PyObject *value = PyDict_GetItemString(keywords, settings[i].name);
@@ -221,10 +219,8 @@ static PyObject *fallback_of(size_t i)
                                            : PyUnicode_FromString(settings[i].fallback);
 }
 
-static PyObject *tracker_options(PyObject *module, PyObject *unused)
+static PyObject *tracker_options(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     PyObject *ret = PyDict_New();
     for (size_t i = 0; ret && i < SETTINGS; i++) {
         PyObject *fallback = fallback_of(i);
@@ -237,18 +233,14 @@ static PyObject *tracker_options(PyObject *module, PyObject *unused)
 
 /* ---- the module ---- */
 
-static PyObject *version(PyObject *module, PyObject *unused)
+static PyObject *version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     return PyUnicode_FromString(gt_version());
 }
 
 /* Ratios and counts have none. */
-static PyObject *metric_units(PyObject *module, PyObject *unused)
+static PyObject *metric_units(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     PyObject *ret = PyDict_New();
     for (int id = 0; ret && id < GT_METRIC_COUNT; id++) {
         bool has_unit = gt_metrics[id].unit != GT_RATIO && gt_metrics[id].unit != GT_COUNT;

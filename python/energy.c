@@ -48,9 +48,8 @@ static PyObject *since(PyObject *self, PyObject *earlier)
     return status < 0 ? core_raise(status, &error) : wrapped(Py_TYPE(self), difference);
 }
 
-static PyObject *zones(PyObject *self, PyObject *unused)
+static PyObject *zones(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     struct gt_energy_zone zone;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && gt_energy_sample_zone(sample_of(self), i, &zone) == 0; i++) {
@@ -115,9 +114,8 @@ static PyObject *watts(PyObject *self, PyObject *name)
     return PyFloat_FromDouble(value);
 }
 
-static PyObject *get_times(PyObject *self, PyObject *unused)
+static PyObject *get_times(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     double seconds, time = gt_energy_sample_time(sample_of(self), &seconds);
     return Py_BuildValue("(dd)", time, seconds);
 }

@@ -161,9 +161,8 @@ static PyObject *recording_new(PyTypeObject *type, PyObject *arguments, PyObject
     return self;
 }
 
-static PyObject *curves(PyObject *self, PyObject *unused)
+static PyObject *curves(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *list = PyList_New(0);
     struct gt_experiment_curve curve;
     for (size_t i = 0; list && gt_experiment_curve(experiment_of(self), i, &curve) == 0; i++) {
@@ -298,9 +297,8 @@ static PyObject *total_power(PyObject *self, PyObject *arguments)
     return PyFloat_FromDouble(gt_experiment_total_power(experiment_of(self), start, end));
 }
 
-static PyObject *listing(PyObject *self, PyObject *unused)
+static PyObject *listing(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     struct gt_error error = {0};
     char *text;
     int status = gt_experiment_listing(experiment_of(self), &text, &error);
@@ -409,9 +407,8 @@ static int measure(struct gt_tracker *tracker, const pid_t *pids, int count, dou
     return status < 0 ? status : gt_tracker_finish(tracker, error);
 }
 
-static PyObject *measure_power(PyObject *module, PyObject *arguments)
+static PyObject *measure_power(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     struct gt_tracker *tracker = NULL;
     struct gt_error error = {0};
@@ -445,9 +442,8 @@ static PyObject *measure_power(PyObject *module, PyObject *arguments)
     return ret;
 }
 
-static PyObject *power_source(PyObject *module, PyObject *arguments)
+static PyObject *power_source(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     struct gt_error error = {0};
     const char *device, *root;
     char *text = NULL;

@@ -95,9 +95,8 @@ static PyObject *take_report(int status, struct gt_report *report, struct warnin
     return NULL;
 }
 
-static PyObject *analyze(PyObject *module, PyObject *arguments)
+static PyObject *analyze(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     PyObject *path = NULL, *list;
     struct warnings warnings = {0};
     struct gt_error error = {0};
@@ -122,9 +121,8 @@ static PyObject *analyze(PyObject *module, PyObject *arguments)
     return take_report(status, report, &warnings, &error);
 }
 
-static PyObject *compare(PyObject *module, PyObject *arguments)
+static PyObject *compare(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     PyObject *list;
     struct warnings warnings = {0};
     struct gt_error error = {0};
@@ -156,9 +154,8 @@ static PyObject *open_page(PyObject *path, struct gt_report **ret)
     Py_END_ALLOW_THREADS return status < 0 ? core_raise(status, &error) : path;
 }
 
-static PyObject *recording_page(PyObject *module, PyObject *object)
+static PyObject *recording_page(PyObject *Py_UNUSED(module), PyObject *object)
 {
-    (void)module;
     PyObject *path = NULL;
     struct gt_report *report = NULL;
     if (!PyUnicode_FSConverter(object, &path))
@@ -169,9 +166,8 @@ static PyObject *recording_page(PyObject *module, PyObject *object)
     return text;
 }
 
-static PyObject *recording_picture(PyObject *module, PyObject *arguments)
+static PyObject *recording_picture(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     PyObject *path = NULL, *ret = NULL;
     const char *charts, *kind;
     char *data = NULL;
@@ -190,9 +186,8 @@ static PyObject *recording_picture(PyObject *module, PyObject *arguments)
     return ret;
 }
 
-static PyObject *results_text(PyObject *module, PyObject *arguments)
+static PyObject *results_text(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     const char *type, *json, *format;
     struct gt_error error = {0};
     struct gt_report *report = NULL;
@@ -204,9 +199,8 @@ static PyObject *results_text(PyObject *module, PyObject *arguments)
     return text;
 }
 
-static PyObject *results_read(PyObject *module, PyObject *object)
+static PyObject *results_read(PyObject *Py_UNUSED(module), PyObject *object)
 {
-    (void)module;
     PyObject *path = NULL;
     char *json = NULL;
     struct gt_error error = {0};
@@ -219,9 +213,8 @@ static PyObject *results_read(PyObject *module, PyObject *object)
     return text;
 }
 
-static PyObject *combine(PyObject *module, PyObject *arguments)
+static PyObject *combine(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     PyObject *path = NULL, *list;
     struct gt_error error = {0};
     int status;

@@ -298,9 +298,8 @@ static PyObject *request(PyObject *self, char request)
     Py_RETURN_NONE;
 }
 
-static PyObject *sampler_stop(PyObject *self, PyObject *unused)
+static PyObject *sampler_stop(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return request(self, AGENT_STOP);
 }
 
@@ -317,15 +316,13 @@ static PyObject *sampler_own_peak(PyObject *self, PyObject *number)
     Py_RETURN_NONE;
 }
 
-static PyObject *sampler_next_window(PyObject *self, PyObject *unused)
+static PyObject *sampler_next_window(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return request(self, AGENT_NEXT_WINDOW);
 }
 
-static PyObject *sampler_now(PyObject *self, PyObject *unused)
+static PyObject *sampler_now(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return request(self, AGENT_NOW);
 }
 
@@ -336,10 +333,9 @@ static bool is_there(const struct sampler *sampler)
     return sampler->pid > 0 && sampler->control >= 0 && poll(&source, 1, 0) == 0;
 }
 
-static PyObject *sampler_kill(PyObject *self, PyObject *unused)
+static PyObject *sampler_kill(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     const struct sampler *sampler = sampler_of(self);
-    (void)unused;
     if (sampler->process >= 0)
         syscall(SYS_pidfd_send_signal, sampler->process, SIGKILL, NULL, 0);
     else if (is_there(sampler))
@@ -356,9 +352,8 @@ static void close_both(struct sampler *sampler)
     sampler->control = sampler->process = -1;
 }
 
-static PyObject *sampler_close(PyObject *self, PyObject *unused)
+static PyObject *sampler_close(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     close_both(sampler_of(self));
     Py_RETURN_NONE;
 }

@@ -333,9 +333,8 @@ static Py_ssize_t table_length(PyObject *self)
     return (Py_ssize_t)gt_table_rows(table_of(self));
 }
 
-static PyObject *table_names(PyObject *self, void *unused)
+static PyObject *table_names(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const struct gt_table *table = table_of(self);
     PyObject *names = PyList_New(0);
     for (size_t i = 0; names && i < table->columns; i++) {
@@ -362,9 +361,8 @@ static PyObject *time_text(int64_t nanoseconds)
     return PyUnicode_FromString(text);
 }
 
-PyObject *core_time_text(PyObject *module, PyObject *nanoseconds)
+PyObject *core_time_text(PyObject *Py_UNUSED(module), PyObject *nanoseconds)
 {
-    (void)module;
     int64_t time = PyLong_AsLongLong(nanoseconds);
     return time == -1 && PyErr_Occurred() ? NULL : time_text(time);
 }
@@ -506,21 +504,18 @@ static PyObject *hand_over(PyObject *self, const char *module, const char *funct
     return ret;
 }
 
-static PyObject *table_to_pandas(PyObject *self, PyObject *unused)
+static PyObject *table_to_pandas(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return hand_over(self, "gpu_tracker._frames", "frame");
 }
 
-static PyObject *table_to_polars(PyObject *self, PyObject *unused)
+static PyObject *table_to_polars(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return hand_over(self, "polars", "DataFrame");
 }
 
-static PyObject *table_to_arrow(PyObject *self, PyObject *unused)
+static PyObject *table_to_arrow(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return hand_over(self, "pyarrow", "table");
 }
 
@@ -529,9 +524,8 @@ static PyObject *table_repr(PyObject *self)
     return hand_over(self, "gpu_tracker._shown", "text");
 }
 
-static PyObject *table_html(PyObject *self, PyObject *unused)
+static PyObject *table_html(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return hand_over(self, "gpu_tracker._shown", "page");
 }
 
@@ -544,9 +538,8 @@ static PyObject *table_stream(PyObject *self, PyObject *arguments, PyObject *key
     return arrow_stream(table_of(self));
 }
 
-static PyObject *table_schema(PyObject *self, PyObject *unused)
+static PyObject *table_schema(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return arrow_schema(table_of(self));
 }
 

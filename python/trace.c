@@ -175,9 +175,8 @@ static PyObject *report_render(PyObject *self, PyObject *format)
     return ret;
 }
 
-static PyObject *report_tables(PyObject *self, PyObject *unused)
+static PyObject *report_tables(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *module = PyType_GetModule(Py_TYPE(self)), *tables = module ? PyDict_New() : NULL;
     for (size_t i = 0; tables; i++) {
         struct gt_error error = {0};
@@ -216,11 +215,9 @@ PyType_Spec core_trace_report_spec = {
 
 /* ---- functions ---- */
 
-static PyObject *analyses(PyObject *module, PyObject *unused)
+static PyObject *analyses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     const char *name, *help;
-    (void)module;
-    (void)unused;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && gt_analysis_info(i, &name, &help) == 0; i++) {
         PyObject *pair = Py_BuildValue("(ss)", name, help);
@@ -421,7 +418,7 @@ static int read_files(struct gt_trace **ret, const char *const *paths, size_t co
     return status < 0 ? status : gt_trace_load(ret, paths, count, &options, error);
 }
 
-static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
 {
     PyObject *list, *reading, *keep = PyList_New(0);
     const char *const *paths;
@@ -430,7 +427,6 @@ static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *
     struct gt_error error = {0};
     size_t count = 0;
     int status, good = keep && PyArg_ParseTuple(arguments, "OO!:Profile", &list, &PyDict_Type, &reading);
-    (void)keywords;
     good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
     if (good) {
         while (paths[count])
@@ -567,11 +563,10 @@ static PyObject *loader_outliers(PyObject *self, PyObject *part)
     return take(self, status, table, &error);
 }
 
-static PyObject *dumps(PyObject *self, PyObject *unused)
+static PyObject *dumps(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     struct gt_error error = {0};
     struct gt_table *table = NULL;
-    (void)unused;
     int status = gt_dumps_table(trace_of(self), &table, &error);
     return take(self, status, table, &error);
 }
@@ -675,9 +670,8 @@ static PyObject *window(PyObject *self, PyObject *arguments)
     return good ? report_object_of(module, status, report, &error) : NULL;
 }
 
-static PyObject *origin(PyObject *self, void *unused)
+static PyObject *origin(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromLongLong(gt_trace_origin(trace_of(self)));
 }
 
