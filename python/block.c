@@ -397,15 +397,13 @@ static PyObject *sub_tracker_new(PyTypeObject *type, PyObject *arguments, PyObje
 static void sub_tracker_free(PyObject *object)
 {
     struct sub_tracker *self = sub_tracker_of(object);
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
     Py_XDECREF(self->name);
     Py_XDECREF(self->bytes);
     Py_XDECREF(self->former);
     Py_XDECREF(self->path);
     entries_release(&self->open);
-    release(object);
-    Py_DECREF(type);
+    core_object_free(object);
 }
 
 static PyMethodDef methods[] = {
