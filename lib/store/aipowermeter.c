@@ -1,5 +1,8 @@
-/* Names and nesting are AIPowerMeter's, of its newer versions and of its older ones, which have other names for some figures. */
-#include "store/aipowermeter.h"
+/* Folders as AIPowerMeter records into; their paths end in "/". A line of power_metrics.json tells of a window of time,
+ * more than samples do, so that the store looks at the tracker's readings themselves, on the tracker's thread.
+ *
+ * Names and nesting are AIPowerMeter's, of its newer versions and of its older ones, which have other names for some figures. */
+#include "store/aipowermeter_window.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "store/type.h"
 
 static void number(struct gt_json *json, const char *key, double value)
