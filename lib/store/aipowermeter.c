@@ -28,14 +28,11 @@ static void number(struct gt_json *json, const char *key, double value)
     gt_json_double(json, value);
 }
 
-static void numbered(struct gt_json *json, int64_t number, double value)
+static void numbered(struct gt_json *json, int64_t index, double value)
 {
     char key[24];
-    if (isnan(value))
-        return;
-    snprintf(key, sizeof key, "%lld", (long long)number);
-    gt_json_key(json, key);
-    gt_json_double(json, value);
+    snprintf(key, sizeof key, "%lld", (long long)index);
+    number(json, key, value);
 }
 
 static void begin(struct gt_json *json, const char *key)
