@@ -11,14 +11,20 @@
 #include "store/sqlite.h"
 #include "store/minute.h"
 
+static void bind_field(sqlite3_stmt *insert, int position, const struct gt_field *field, const void *object)
+{
+    if (field->kind == GT_FIELD_TEXT)
+        gt_sqlite_bind_text(insert, position, gt_field_text(field, object));
+    else
+        gt_sqlite_bind_number(insert, position, gt_field_number(field, object), field->kind == GT_FIELD_INTEGER);
+}
+
 static void bind_life(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
 {
-    if (field->kind != GT_FIELD_TEXT)
-        gt_sqlite_bind_number(insert, position, gt_life_number(field, life), field->kind == GT_FIELD_INTEGER);
-    else if (*gt_field_text(field, life))
-        gt_sqlite_bind_text(insert, position, gt_field_text(field, life));
-    else
+    if (field->kind == GT_FIELD_TEXT && !*gt_field_text(field, life))
         sqlite3_bind_null(insert, position);
+    else
+        bind_field(insert, position, field, life);
 }
 
 /* A row replaces an earlier one of the same number. */
@@ -128,14 +134,6 @@ static int create_fields(struct sqlite_writer *writer, const char *table, const 
         gt_buffer_printf(&sql, "%s%s %s%s", i ? ", " : "", fields[i].name, types[fields[i].kind], i ? "" : key);
     gt_buffer_char(&sql, ')');
     return gt_sqlite_run_text(writer->database, writer->path, &sql, error);
-}
-
-static void bind_field(sqlite3_stmt *insert, int position, const struct gt_field *field, const void *object)
-{
-    if (field->kind == GT_FIELD_TEXT)
-        gt_sqlite_bind_text(insert, position, gt_field_text(field, object));
-    else
-        gt_sqlite_bind_number(insert, position, gt_field_number(field, object), field->kind == GT_FIELD_INTEGER);
 }
 
 static void bind_fields(sqlite3_stmt *insert, const struct gt_field *fields, size_t count, const void *object)
