@@ -260,7 +260,7 @@ const char *gt_hook_function(const char *module, const char *qualified_name)
 /* ---- calls ---- */
 
 /* --blocks-most counts these with the ranges of other sources. */
-static struct gt_block begin(const char *name)
+struct gt_block gt_hook_begin(const char *name)
 {
     struct gt_range_process *process = gt_range_process();
     return !process || gt_range_admit_call(process) ? gt_block_begin(name) : (struct gt_block){0};
@@ -268,7 +268,7 @@ static struct gt_block begin(const char *name)
 
 void *gt_hook_enter(const char *name)
 {
-    struct gt_block block = begin(name), *call = block.file ? malloc(sizeof block) : NULL;
+    struct gt_block block = gt_hook_begin(name), *call = block.file ? malloc(sizeof block) : NULL;
     if (call)
         *call = block;
     else
@@ -282,11 +282,6 @@ void gt_hook_leave(void *call)
         return;
     gt_block_end(call);
     free(call);
-}
-
-struct gt_block gt_hook_begin(const char *name)
-{
-    return begin(name);
 }
 
 void gt_hook_end(struct gt_block *block)

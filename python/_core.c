@@ -2,6 +2,7 @@
 #include "core.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,30 +26,85 @@ PyObject *core_shown(const char *text)
     return ret;
 }
 
-static PyObject *raise_value(const char *text)
-{
-    PyObject *shown = core_shown(text);
-    if (shown)
-        PyErr_SetObject(PyExc_ValueError, shown);
-    Py_XDECREF(shown);
-    return NULL;
-}
-
 PyObject *core_raise(int status, const struct gt_error *error)
 {
     const char *text = error && error->text[0] ? error->text : strerror(-status);
-    if (status == -EINVAL || status == -ERANGE || status == -ENODEV || status == -E2BIG || status == -EBADMSG)
-        return raise_value(text);
+    bool is_value = status == -EINVAL || status == -ERANGE || status == -ENODEV || status == -E2BIG ||
+                    status == -EBADMSG;
     if (status == -ENOMEM)
         return PyErr_NoMemory();
-    PyObject *arguments = os_error_arguments(status, text, error ? error->path_length : 0);
-    PyObject *exception = arguments ? PyObject_CallObject(PyExc_OSError, arguments)
+    PyObject *arguments = is_value ? Py_BuildValue("(N)", core_shown(text))
+                                   : os_error_arguments(status, text, error ? error->path_length : 0);
+    PyObject *exception = arguments ? PyObject_CallObject(is_value ? PyExc_ValueError : PyExc_OSError, arguments)
                                     : NULL; /* of the subclass for the code */
     if (exception)
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(exception);
     Py_XDECREF(arguments);
     return NULL;
+}
+
+/* ---- objects and lists ---- */
+
+PyObject *core_object(PyTypeObject *type)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    return allocate(type, 0);
+}
+
+void core_object_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+PyObject *core_hold(PyTypeObject *type, void *held)
+{
+    PyObject *self = core_object(type);
+    if (self)
+        ((struct core_holder *)self)->held = held;
+    return self;
+}
+
+bool core_arguments(PyObject *arguments, PyObject *keywords, const char *format, ...)
+{
+    va_list places;
+    if (keywords && PyDict_Size(keywords)) {
+        PyErr_Format(PyExc_TypeError, "%s takes no keywords", strchr(format, ':') + 1);
+        return false;
+    }
+    va_start(places, format);
+    int is_parsed = PyArg_VaParse(arguments, format, places);
+    va_end(places);
+    return is_parsed;
+}
+
+void core_append(PyObject **list, PyObject *item)
+{
+    if (*list && (!item || PyList_Append(*list, item) < 0))
+        Py_CLEAR(*list);
+    Py_XDECREF(item);
+}
+
+void core_put(PyObject **dict, const char *key, PyObject *item)
+{
+    if (*dict && (!item || PyDict_SetItemString(*dict, key, item) < 0))
+        Py_CLEAR(*dict);
+    Py_XDECREF(item);
+}
+
+PyObject *core_render(const struct gt_report *report, const char *format)
+{
+    struct gt_error error = {0};
+    char *text = NULL;
+    size_t length = 0;
+    int status = gt_report_render(report, format, &text, &length, &error);
+    PyObject *ret = status < 0 ? core_raise(status, &error)
+                               : PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "surrogateescape");
+    free(text);
+    return ret;
 }
 
 /* ---- options ---- */
@@ -110,6 +166,22 @@ int core_texts(PyObject *value, const char *const **place, PyObject *keep)
     return 0;
 }
 
+int core_paths(PyObject *list, void *ret)
+{
+    struct core_paths *paths = ret;
+    if (!list) {
+        Py_CLEAR(paths->keep);
+        return 0;
+    }
+    paths->keep = PyList_New(0);
+    if (!paths->keep || core_texts(list, &paths->path, paths->keep) < 0) {
+        Py_CLEAR(paths->keep);
+        return 0;
+    }
+    paths->count = (size_t)PySequence_Size(list);
+    return Py_CLEANUP_SUPPORTED;
+}
+
 /* In the library 0 stands for the default; who says 0 here means it, and is told that it is wrong. */
 static int store_number(enum kind kind, PyObject *value, void *place)
 {
@@ -152,9 +224,8 @@ int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyO
     return 0;
 }
 
-static PyObject *check(PyObject *module, PyObject *keywords)
+static PyObject *check(PyObject *Py_UNUSED(module), PyObject *keywords)
 {
-    (void)module;
     struct gt_tracker_options options;
     struct gt_error error = {0};
     PyObject *keep;
@@ -201,9 +272,8 @@ static int append_words(PyObject *words, size_t i, PyObject *value)
     return 0;
 }
 
-static PyObject *command_line(PyObject *module, PyObject *keywords)
+static PyObject *command_line(PyObject *Py_UNUSED(module), PyObject *keywords)
 {
-    (void)module;
     PyObject *words = PyList_New(0);
     for (size_t i = 0; words && i < SETTINGS; i++) {
         PyObject *value = PyDict_GetItemString(keywords, settings[i].name);
@@ -221,41 +291,29 @@ static PyObject *fallback_of(size_t i)
                                            : PyUnicode_FromString(settings[i].fallback);
 }
 
-static PyObject *tracker_options(PyObject *module, PyObject *unused)
+static PyObject *tracker_options(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     PyObject *ret = PyDict_New();
-    for (size_t i = 0; ret && i < SETTINGS; i++) {
-        PyObject *fallback = fallback_of(i);
-        if (!fallback || PyDict_SetItemString(ret, settings[i].name, fallback) < 0)
-            Py_CLEAR(ret);
-        Py_XDECREF(fallback);
-    }
+    for (size_t i = 0; ret && i < SETTINGS; i++)
+        core_put(&ret, settings[i].name, fallback_of(i));
     return ret;
 }
 
 /* ---- the module ---- */
 
-static PyObject *version(PyObject *module, PyObject *unused)
+static PyObject *version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     return PyUnicode_FromString(gt_version());
 }
 
 /* Ratios and counts have none. */
-static PyObject *metric_units(PyObject *module, PyObject *unused)
+static PyObject *metric_units(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     PyObject *ret = PyDict_New();
     for (int id = 0; ret && id < GT_METRIC_COUNT; id++) {
         bool has_unit = gt_metrics[id].unit != GT_RATIO && gt_metrics[id].unit != GT_COUNT;
-        PyObject *unit = PyUnicode_FromString(has_unit ? gt_unit_name(gt_metrics[id].unit) : "");
-        if (!unit || PyDict_SetItemString(ret, gt_metrics[id].name, unit) < 0)
-            Py_CLEAR(ret);
-        Py_XDECREF(unit);
+        const char *unit = has_unit ? gt_unit_name(gt_metrics[id].unit) : "";
+        core_put(&ret, gt_metrics[id].name, PyUnicode_FromString(unit));
     }
     return ret;
 }
@@ -286,14 +344,14 @@ static int fill(PyObject *module)
     static PyType_Spec *const types[] = {&core_sampler_spec,      &core_sub_tracker_spec, &core_table_spec,
                                          &core_experiment_spec,   &core_profile_spec,     &core_trace_report_spec,
                                          &core_energy_sample_spec};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (add_type(module, types[i]) < 0)
-            return -1;
-    if (PyModule_AddFunctions(module, core_memory_methods) < 0 || PyModule_AddFunctions(module, core_trace_methods) < 0)
-        return -1;
-    if (PyModule_AddFunctions(module, core_power_methods) < 0)
-        return -1;
-    return PyModule_AddFunctions(module, core_report_methods);
+    static PyMethodDef *const functions[] = {core_memory_methods, core_trace_methods, core_power_methods,
+                                             core_report_methods};
+    int status = 0;
+    for (size_t i = 0; !status && i < sizeof types / sizeof *types; i++)
+        status = add_type(module, types[i]);
+    for (size_t i = 0; !status && i < sizeof functions / sizeof *functions; i++)
+        status = PyModule_AddFunctions(module, functions[i]);
+    return status;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -174,9 +174,8 @@ static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *key
     return set_total(self, total) < 0 ? -1 : set_name(self, name, attribute) < 0 ? -1 : set_file(self, path, overwrite);
 }
 
-static PyObject *sub_tracker_file(PyObject *object, void *unused)
+static PyObject *sub_tracker_file(PyObject *object, void *Py_UNUSED(unused))
 {
-    (void)unused;
     struct sub_tracker *self = sub_tracker_of(object);
     const char *path = self->path ? NULL : gt_block_file_path(self->file);
     if (self->path)
@@ -186,16 +185,14 @@ static PyObject *sub_tracker_file(PyObject *object, void *unused)
     return PyUnicode_DecodeFSDefault(path);
 }
 
-static PyObject *sub_tracker_name(PyObject *object, void *unused)
+static PyObject *sub_tracker_name(PyObject *object, void *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *name = sub_tracker_of(object)->name;
     return Py_NewRef(name ? name : Py_None);
 }
 
-static int sub_tracker_set_name(PyObject *object, PyObject *name, void *unused)
+static int sub_tracker_set_name(PyObject *object, PyObject *name, void *Py_UNUSED(unused))
 {
-    (void)unused;
     if (!name) {
         PyErr_SetString(PyExc_AttributeError, "a block cannot be without a name");
         return -1;
@@ -203,9 +200,8 @@ static int sub_tracker_set_name(PyObject *object, PyObject *name, void *unused)
     return take_name(sub_tracker_of(object), Py_NewRef(name));
 }
 
-static PyObject *sub_tracker_process(PyObject *object, void *unused)
+static PyObject *sub_tracker_process(PyObject *object, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromLong(sub_tracker_of(object)->process);
 }
 
@@ -224,9 +220,8 @@ static PyObject *new_state(PyObject *object)
     return state;
 }
 
-static PyObject *sub_tracker_getstate(PyObject *object, PyObject *unused)
+static PyObject *sub_tracker_getstate(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     struct sub_tracker *self = sub_tracker_of(object);
     if (!self->name)
         return PyErr_Format(PyExc_RuntimeError, "SubTracker.__init__ has not been called");
@@ -240,9 +235,8 @@ static PyObject *sub_tracker_getstate(PyObject *object, PyObject *unused)
     return state;
 }
 
-static PyObject *sub_tracker_reduce(PyObject *object, PyObject *unused)
+static PyObject *sub_tracker_reduce(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *module = PyImport_ImportModule("copyreg");
     PyObject *make = module ? PyObject_GetAttrString(module, "__newobj__") : NULL;
     PyObject *state = make ? PyObject_CallMethod(object, "__getstate__", NULL) : NULL;
@@ -356,9 +350,8 @@ static bool raise_trouble(struct sub_tracker *self)
     return PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "code blocks are no longer recorded: %s", error.text) < 0;
 }
 
-static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
+static PyObject *sub_tracker_enter(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     struct sub_tracker *self = sub_tracker_of(object);
     if (!self->bytes) {
         PyErr_SetString(PyExc_RuntimeError, "SubTracker.__init__ has not been called");
@@ -376,9 +369,8 @@ static PyObject *sub_tracker_enter(PyObject *object, PyObject *unused)
     return Py_NewRef(object);
 }
 
-static PyObject *sub_tracker_exit(PyObject *object, PyObject *arguments)
+static PyObject *sub_tracker_exit(PyObject *object, PyObject *Py_UNUSED(arguments))
 {
-    (void)arguments;
     struct sub_tracker *self = sub_tracker_of(object);
     if (!self->open.count) {
         PyErr_SetString(PyExc_RuntimeError, "the block has not been entered");
@@ -405,15 +397,13 @@ static PyObject *sub_tracker_new(PyTypeObject *type, PyObject *arguments, PyObje
 static void sub_tracker_free(PyObject *object)
 {
     struct sub_tracker *self = sub_tracker_of(object);
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
     Py_XDECREF(self->name);
     Py_XDECREF(self->bytes);
     Py_XDECREF(self->former);
     Py_XDECREF(self->path);
     entries_release(&self->open);
-    release(object);
-    Py_DECREF(type);
+    core_object_free(object);
 }
 
 static PyMethodDef methods[] = {

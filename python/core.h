@@ -19,6 +19,23 @@ PyObject *core_raise(int status, const struct gt_error *error);
 /* A sentence as a text that does nothing to a terminal. */
 PyObject *core_shown(const char *text);
 
+/* A new object of a type of the module's, zero behind its head; and its end, behind that of what it holds. */
+PyObject *core_object(PyTypeObject *type);
+void core_object_free(PyObject *self);
+/* An object that holds one thing of the library, which the caller keeps where NULL is returned. */
+struct core_holder {
+    PyObject_HEAD void *held;
+};
+PyObject *core_hold(PyTypeObject *type, void *held);
+/* PyArg_ParseTuple for the constructor of a type that takes no keywords; the format ends in ":NAME". */
+bool core_arguments(PyObject *arguments, PyObject *keywords, const char *format, ...);
+/* Append an item to *list, and give it up. Without the item, or memory, *list becomes NULL, with the exception. */
+void core_append(PyObject **list, PyObject *item);
+/* The same for a member of a dict. */
+void core_put(PyObject **dict, const char *key, PyObject *item);
+
+PyObject *core_render(const struct gt_report *report, const char *format);
+
 /* Options of gt_tracker_open from a dict of keywords; the strings live in *keep, which the caller drops afterwards. */
 int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyObject **keep);
 
@@ -26,6 +43,13 @@ int core_tracker_options(PyObject *keywords, struct gt_tracker_options *ret, PyO
  * exception. */
 const char *core_text(PyObject *value, PyObject *keep);
 int core_texts(PyObject *value, const char *const **ret, PyObject *keep);
+/* A list of them, for "O&" of PyArg_ParseTuple; PyArg_ParseTuple drops `keep` where a later argument is wrong, else the caller does. */
+struct core_paths {
+    PyObject *keep;
+    const char *const *path;
+    size_t count;
+};
+int core_paths(PyObject *list, void *ret);
 
 /* "2020-09-13T12:26:40:000000" of nanoseconds since the epoch, UTC. */
 PyObject *core_time_text(PyObject *module, PyObject *nanoseconds);

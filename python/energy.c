@@ -5,22 +5,15 @@
 #include "core.h"
 #include "api/python.h"
 
-struct sample {
-    PyObject_HEAD struct gt_energy_sample *sample;
-};
-
 static struct gt_energy_sample *sample_of(PyObject *self)
 {
-    return ((struct sample *)self)->sample;
+    return ((struct core_holder *)self)->held;
 }
 
 static PyObject *wrapped(PyTypeObject *type, struct gt_energy_sample *sample)
 {
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *self = allocate(type, 0);
-    if (self)
-        ((struct sample *)self)->sample = sample;
-    else
+    PyObject *self = core_hold(type, sample);
+    if (!self)
         gt_energy_sample_free(sample);
     return self;
 }
@@ -30,9 +23,7 @@ static PyObject *sample_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     struct gt_error error = {0};
     struct gt_energy_sample *sample;
     const char *root;
-    if (keywords && PyDict_Size(keywords))
-        return PyErr_Format(PyExc_TypeError, "EnergySample takes no keywords");
-    if (!PyArg_ParseTuple(arguments, "z:EnergySample", &root))
+    if (!core_arguments(arguments, keywords, "z:EnergySample", &root))
         return NULL;
     int status = gt_energy_sample_take(&sample, root, &error);
     return status < 0 ? core_raise(status, &error) : wrapped(type, sample);
@@ -48,61 +39,42 @@ static PyObject *since(PyObject *self, PyObject *earlier)
     return status < 0 ? core_raise(status, &error) : wrapped(Py_TYPE(self), difference);
 }
 
-static PyObject *zones(PyObject *self, PyObject *unused)
+static PyObject *zones(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     struct gt_energy_zone zone;
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && gt_energy_sample_zone(sample_of(self), i, &zone) == 0; i++) {
-        PyObject *name = PyUnicode_FromString(zone.name);
-        if (!name || PyList_Append(list, name) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(name);
-    }
+    for (size_t i = 0; list && gt_energy_sample_zone(sample_of(self), i, &zone) == 0; i++)
+        core_append(&list, PyUnicode_FromString(zone.name));
     return list;
 }
 
-/* AIPowerMeter's numbers of units. */
-static int joules_per(int unit, double *ret)
+/* Joules of the zone that the arguments name, in the unit they name, over a number of seconds. */
+static PyObject *energy_over(PyObject *self, PyObject *arguments, double seconds)
 {
-    static const double factors[] = {1e-6, 1, 3600}; /* microjoules, joules, watt-hours */
-    if (unit < 1 || unit > 3) {
-        PyErr_SetString(PyExc_ValueError, "the unit must be UJOULES, JOULES or WATT_HOURS");
-        return -1;
-    }
-    *ret = factors[unit - 1];
-    return 0;
-}
-
-/* Joules of the zone that the arguments name, in the unit they name; -1 with an exception. */
-static int energy_of(PyObject *self, PyObject *arguments, double *ret)
-{
+    static const double joules[] = {1e-6, 1, 3600}; /* AIPowerMeter's units: microjoules, joules, watt-hours */
     struct gt_energy_zone zone;
     const char *name;
-    double unit;
-    int number;
-    if (!PyArg_ParseTuple(arguments, "si:energy", &name, &number) || joules_per(number, &unit) < 0)
-        return -1;
+    int unit;
+    if (!PyArg_ParseTuple(arguments, "si:energy", &name, &unit))
+        return NULL;
+    if (unit < 1 || unit > 3)
+        return PyErr_Format(PyExc_ValueError, "the unit must be UJOULES, JOULES or WATT_HOURS");
     for (size_t i = 0; gt_energy_sample_zone(sample_of(self), i, &zone) == 0; i++)
-        if (!strcmp(zone.name, name)) {
-            *ret = zone.joules / unit;
-            return 0;
-        }
-    PyErr_Format(PyExc_KeyError, "%s", name);
-    return -1;
+        if (!strcmp(zone.name, name))
+            return PyFloat_FromDouble(zone.joules / joules[unit - 1] / seconds);
+    return PyErr_Format(PyExc_KeyError, "%s", name);
 }
 
 static PyObject *energy(PyObject *self, PyObject *arguments)
 {
-    double value;
-    return energy_of(self, arguments, &value) < 0 ? NULL : PyFloat_FromDouble(value);
+    return energy_over(self, arguments, 1);
 }
 
 static PyObject *average_power(PyObject *self, PyObject *arguments)
 {
-    double value, seconds;
+    double seconds;
     gt_energy_sample_time(sample_of(self), &seconds);
-    return energy_of(self, arguments, &value) < 0 ? NULL : PyFloat_FromDouble(value / seconds);
+    return energy_over(self, arguments, seconds);
 }
 
 static PyObject *watts(PyObject *self, PyObject *name)
@@ -115,20 +87,16 @@ static PyObject *watts(PyObject *self, PyObject *name)
     return PyFloat_FromDouble(value);
 }
 
-static PyObject *get_times(PyObject *self, PyObject *unused)
+static PyObject *get_times(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     double seconds, time = gt_energy_sample_time(sample_of(self), &seconds);
     return Py_BuildValue("(dd)", time, seconds);
 }
 
 static void sample_free(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     gt_energy_sample_free(sample_of(self));
-    release(self);
-    Py_DECREF(type);
+    core_object_free(self);
 }
 
 static PyMethodDef sample_methods[] = {
@@ -153,7 +121,7 @@ static PyType_Slot sample_slots[] = {
 
 PyType_Spec core_energy_sample_spec = {
     .name = "gpu_tracker._core.EnergySample",
-    .basicsize = sizeof(struct sample),
+    .basicsize = sizeof(struct core_holder),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = sample_slots,
 };

@@ -5,10 +5,8 @@
 
 #include "collect/process/own_peak.h"
 
-static PyObject *own_memory(PyObject *module, PyObject *unused)
+static PyObject *own_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     double resident, mark;
     int status = gt_own_memory(&resident, &mark);
     if (status < 0) {
@@ -18,17 +16,14 @@ static PyObject *own_memory(PyObject *module, PyObject *unused)
     return Py_BuildValue("(dd)", resident, mark);
 }
 
-static PyObject *own_peak_begin(PyObject *module, PyObject *unused)
+static PyObject *own_peak_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    (void)unused;
     int window = gt_own_peak_begin();
     return PyLong_FromLong(window < 0 ? 0 : window);
 }
 
-static PyObject *own_peak_end(PyObject *module, PyObject *window)
+static PyObject *own_peak_end(PyObject *Py_UNUSED(module), PyObject *window)
 {
-    (void)module;
     long number = PyLong_AsLong(window);
     if (number == -1 && PyErr_Occurred())
         return NULL;

@@ -54,24 +54,18 @@ static PyObject *number_or_none(double value)
 
 static PyObject *point_list(const struct gt_experiment_point *points, size_t count)
 {
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *item = Py_BuildValue("{s:d,s:N}", "date", points[i].date, "value", number_or_none(points[i].value));
-        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
-            Py_CLEAR(list);
-    }
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < count; i++)
+        core_append(&list,
+                    Py_BuildValue("{s:d,s:N}", "date", points[i].date, "value", number_or_none(points[i].value)));
     return list;
 }
 
 /* ---- recordings ---- */
 
-struct recording {
-    PyObject_HEAD struct gt_experiment *experiment;
-};
-
 static struct gt_experiment *experiment_of(PyObject *self)
 {
-    return ((struct recording *)self)->experiment;
+    return ((struct core_holder *)self)->held;
 }
 
 static int open_path(PyObject *argument, struct gt_experiment **ret)
@@ -146,32 +140,22 @@ static PyObject *recording_new(PyTypeObject *type, PyObject *arguments, PyObject
 {
     PyObject *from;
     struct gt_experiment *experiment = NULL;
-    if (keywords && PyDict_Size(keywords))
-        return PyErr_Format(PyExc_TypeError, "Experiment takes no keywords");
-    if (!PyArg_ParseTuple(arguments, "O:Experiment", &from))
+    if (!core_arguments(arguments, keywords, "O:Experiment", &from))
         return NULL;
     if ((PyList_Check(from) ? put_together(from, &experiment) : open_path(from, &experiment)) < 0)
         return NULL;
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *self = allocate(type, 0);
-    if (self)
-        ((struct recording *)self)->experiment = experiment;
-    else
+    PyObject *self = core_hold(type, experiment);
+    if (!self)
         gt_experiment_free(experiment);
     return self;
 }
 
-static PyObject *curves(PyObject *self, PyObject *unused)
+static PyObject *curves(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *list = PyList_New(0);
     struct gt_experiment_curve curve;
-    for (size_t i = 0; list && gt_experiment_curve(experiment_of(self), i, &curve) == 0; i++) {
-        PyObject *item = Py_BuildValue("(ssz)", curve.group, curve.name, curve.device);
-        if (!item || PyList_Append(list, item) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(item);
-    }
+    for (size_t i = 0; list && gt_experiment_curve(experiment_of(self), i, &curve) == 0; i++)
+        core_append(&list, Py_BuildValue("(ssz)", curve.group, curve.name, curve.device));
     return list;
 }
 
@@ -198,12 +182,8 @@ static PyObject *points(PyObject *self, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "n:points", &index) || curve_of(self, index, &curve) < 0)
         return NULL;
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < curve.segments; i++) {
-        PyObject *segment = segment_of(self, (size_t)index, i);
-        if (!segment || PyList_Append(list, segment) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(segment);
-    }
+    for (size_t i = 0; list && i < curve.segments; i++)
+        core_append(&list, segment_of(self, (size_t)index, i));
     return list;
 }
 
@@ -261,17 +241,6 @@ static PyObject *interpolate(PyObject *self, PyObject *arguments)
     return ret;
 }
 
-static PyObject *rendered(const struct gt_report *report, const char *format)
-{
-    struct gt_error error = {0};
-    char *text = NULL;
-    size_t length = 0;
-    int status = gt_report_render(report, format, &text, &length, &error);
-    PyObject *ret = status < 0 ? core_raise(status, &error) : PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
-    free(text);
-    return ret;
-}
-
 static PyObject *summary(PyObject *self, PyObject *arguments)
 {
     struct gt_error error = {0};
@@ -282,12 +251,9 @@ static PyObject *summary(PyObject *self, PyObject *arguments)
     int status = gt_experiment_summary(experiment_of(self), start, end, &report, &error);
     if (status < 0)
         return core_raise(status, &error);
-    PyObject *json = rendered(report, "json"), *text = json ? rendered(report, "text") : NULL;
+    PyObject *json = core_render(report, "json"), *text = json ? core_render(report, "text") : NULL;
     gt_report_free(report);
-    if (text)
-        return Py_BuildValue("(NN)", json, text);
-    Py_XDECREF(json);
-    return NULL;
+    return Py_BuildValue("(NN)", json, text);
 }
 
 static PyObject *total_power(PyObject *self, PyObject *arguments)
@@ -298,9 +264,8 @@ static PyObject *total_power(PyObject *self, PyObject *arguments)
     return PyFloat_FromDouble(gt_experiment_total_power(experiment_of(self), start, end));
 }
 
-static PyObject *listing(PyObject *self, PyObject *unused)
+static PyObject *listing(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     struct gt_error error = {0};
     char *text;
     int status = gt_experiment_listing(experiment_of(self), &text, &error);
@@ -325,11 +290,8 @@ static PyObject *set_model(PyObject *self, PyObject *arguments)
 
 static void recording_free(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     gt_experiment_free(experiment_of(self));
-    release(self);
-    Py_DECREF(type);
+    core_object_free(self);
 }
 
 static PyMethodDef recording_methods[] = {
@@ -358,7 +320,7 @@ static PyType_Slot recording_slots[] = {
 
 PyType_Spec core_experiment_spec = {
     .name = "gpu_tracker._core.Experiment",
-    .basicsize = sizeof(struct recording),
+    .basicsize = sizeof(struct core_holder),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = recording_slots,
 };
@@ -409,9 +371,8 @@ static int measure(struct gt_tracker *tracker, const pid_t *pids, int count, dou
     return status < 0 ? status : gt_tracker_finish(tracker, error);
 }
 
-static PyObject *measure_power(PyObject *module, PyObject *arguments)
+static PyObject *measure_power(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     struct gt_tracker *tracker = NULL;
     struct gt_error error = {0};
@@ -445,9 +406,8 @@ static PyObject *measure_power(PyObject *module, PyObject *arguments)
     return ret;
 }
 
-static PyObject *power_source(PyObject *module, PyObject *arguments)
+static PyObject *power_source(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     struct gt_error error = {0};
     const char *device, *root;
     char *text = NULL;

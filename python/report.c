@@ -27,121 +27,64 @@ static PyObject *take_warnings(struct warnings *warnings)
 {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; i < warnings->count; i++) {
-        PyObject *text = core_shown(warnings->text[i]);
-        if (list && (!text || PyList_Append(list, text) < 0))
-            Py_CLEAR(list);
-        Py_XDECREF(text);
+        core_append(&list, core_shown(warnings->text[i]));
         free(warnings->text[i]);
     }
     free(warnings->text);
     return list;
 }
 
-/* ---- lists of paths ---- */
-
-static void free_texts(char **texts)
-{
-    for (size_t i = 0; texts && texts[i]; i++)
-        free(texts[i]);
-    free(texts);
-}
-
-/* A list of str or paths as a NULL-terminated array; NULL with an exception. */
-static char **texts_of(PyObject *list)
-{
-    Py_ssize_t count = PyList_Size(list);
-    char **texts = count < 0 ? NULL : calloc((size_t)count + 1, sizeof *texts);
-    for (Py_ssize_t i = 0; texts && i < count; i++) {
-        PyObject *bytes = NULL;
-        if (PyUnicode_FSConverter(PyList_GetItem(list, i), &bytes))
-            texts[i] = strdup(PyBytes_AsString(bytes));
-        Py_XDECREF(bytes);
-        if (!texts[i]) {
-            free_texts(texts);
-            texts = NULL;
-        }
-    }
-    if (!texts && !PyErr_Occurred())
-        PyErr_NoMemory();
-    return texts;
-}
-
 /* ---- reports ---- */
-
-static PyObject *render(const struct gt_report *report, const char *format)
-{
-    struct gt_error error = {0};
-    char *text = NULL;
-    size_t length = 0;
-    int status = gt_report_render(report, format, &text, &length, &error);
-    PyObject *ret = status < 0 ? core_raise(status, &error)
-                               : PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "surrogateescape");
-    free(text);
-    return ret;
-}
 
 /* (JSON, text, warnings) of a report, which is freed. */
 static PyObject *take_report(int status, struct gt_report *report, struct warnings *warnings,
                              const struct gt_error *error)
 {
     PyObject *list = take_warnings(warnings);
-    PyObject *json = status < 0 ? core_raise(status, error) : render(report, "json");
-    PyObject *text = json ? render(report, "text") : NULL;
+    PyObject *json = status < 0 ? core_raise(status, error) : core_render(report, "json");
+    PyObject *text = json ? core_render(report, "text") : NULL;
     gt_report_free(report);
-    if (list && text)
-        return Py_BuildValue("(NNN)", json, text, list);
-    Py_XDECREF(list);
-    Py_XDECREF(json);
-    return NULL;
+    return Py_BuildValue("(NNN)", json, text, list);
 }
 
-static PyObject *analyze(PyObject *module, PyObject *arguments)
+static PyObject *analyze(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
-    PyObject *path = NULL, *list;
+    PyObject *path = NULL;
+    struct core_paths files = {0};
     struct warnings warnings = {0};
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     struct gt_blocks_options options = GT_INIT(struct gt_blocks_options);
     int status;
-    if (!PyArg_ParseTuple(arguments, "O&O!p:analyze", PyUnicode_FSConverter, &path, &PyList_Type, &list,
+    if (!PyArg_ParseTuple(arguments, "O&O&p:analyze", PyUnicode_FSConverter, &path, core_paths, &files,
                           &options.blocks_optional))
         return NULL;
-    char **files = texts_of(list);
-    if (!files) {
-        Py_DECREF(path);
-        return NULL;
-    }
     options.tracking_file = PyBytes_AsString(path);
-    options.sub_tracking_files = (const char *const *)files;
+    options.sub_tracking_files = files.path;
     options.warn = keep_warning;
     options.context = &warnings;
     Py_BEGIN_ALLOW_THREADS status = gt_blocks_analyze(&options, &report, &error);
-    Py_END_ALLOW_THREADS free_texts(files);
+    Py_END_ALLOW_THREADS Py_DECREF(files.keep);
     Py_DECREF(path);
     return take_report(status, report, &warnings, &error);
 }
 
-static PyObject *compare(PyObject *module, PyObject *arguments)
+static PyObject *compare(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
-    PyObject *list;
+    struct core_paths sessions = {0};
     struct warnings warnings = {0};
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     struct gt_compare_options options = GT_INIT(struct gt_compare_options);
     int status;
-    if (!PyArg_ParseTuple(arguments, "O!spp:compare", &PyList_Type, &list, &options.statistic, &options.strict,
+    if (!PyArg_ParseTuple(arguments, "O&spp:compare", core_paths, &sessions, &options.statistic, &options.strict,
                           &options.allow_partial))
         return NULL;
-    char **sessions = texts_of(list);
-    if (!sessions)
-        return NULL;
-    options.sessions = (const char *const *)sessions;
+    options.sessions = sessions.path;
     options.warn = keep_warning;
     options.context = &warnings;
     Py_BEGIN_ALLOW_THREADS status = gt_blocks_compare(&options, &report, &error);
-    Py_END_ALLOW_THREADS free_texts(sessions);
+    Py_END_ALLOW_THREADS Py_DECREF(sessions.keep);
     return take_report(status, report, &warnings, &error);
 }
 
@@ -156,22 +99,20 @@ static PyObject *open_page(PyObject *path, struct gt_report **ret)
     Py_END_ALLOW_THREADS return status < 0 ? core_raise(status, &error) : path;
 }
 
-static PyObject *recording_page(PyObject *module, PyObject *object)
+static PyObject *recording_page(PyObject *Py_UNUSED(module), PyObject *object)
 {
-    (void)module;
     PyObject *path = NULL;
     struct gt_report *report = NULL;
     if (!PyUnicode_FSConverter(object, &path))
         return NULL;
-    PyObject *text = open_page(path, &report) ? render(report, "html") : NULL;
+    PyObject *text = open_page(path, &report) ? core_render(report, "html") : NULL;
     gt_report_free(report);
     Py_DECREF(path);
     return text;
 }
 
-static PyObject *recording_picture(PyObject *module, PyObject *arguments)
+static PyObject *recording_picture(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     PyObject *path = NULL, *ret = NULL;
     const char *charts, *kind;
     char *data = NULL;
@@ -190,23 +131,21 @@ static PyObject *recording_picture(PyObject *module, PyObject *arguments)
     return ret;
 }
 
-static PyObject *results_text(PyObject *module, PyObject *arguments)
+static PyObject *results_text(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
     const char *type, *json, *format;
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     if (!PyArg_ParseTuple(arguments, "sss:results_text", &type, &json, &format))
         return NULL;
     int status = gt_results_report(&report, type, json, &error);
-    PyObject *text = status < 0 ? core_raise(status, &error) : render(report, format);
+    PyObject *text = status < 0 ? core_raise(status, &error) : core_render(report, format);
     gt_report_free(report);
     return text;
 }
 
-static PyObject *results_read(PyObject *module, PyObject *object)
+static PyObject *results_read(PyObject *Py_UNUSED(module), PyObject *object)
 {
-    (void)module;
     PyObject *path = NULL;
     char *json = NULL;
     struct gt_error error = {0};
@@ -219,24 +158,17 @@ static PyObject *results_read(PyObject *module, PyObject *object)
     return text;
 }
 
-static PyObject *combine(PyObject *module, PyObject *arguments)
+static PyObject *combine(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    (void)module;
-    PyObject *path = NULL, *list;
+    PyObject *path = NULL;
+    struct core_paths files = {0};
     struct gt_error error = {0};
     int status;
-    if (!PyArg_ParseTuple(arguments, "O&O!:combine", PyUnicode_FSConverter, &path, &PyList_Type, &list))
+    if (!PyArg_ParseTuple(arguments, "O&O&:combine", PyUnicode_FSConverter, &path, core_paths, &files))
         return NULL;
-    char **files = texts_of(list);
-    if (files) {
-        Py_BEGIN_ALLOW_THREADS status = gt_blocks_combine(PyBytes_AsString(path), (const char *const *)files, 0, 0,
-                                                          &error);
-        Py_END_ALLOW_THREADS
-    }
-    Py_DECREF(path);
-    free_texts(files);
-    if (!files)
-        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_combine(PyBytes_AsString(path), files.path, 0, 0, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_DECREF(files.keep);
     return status < 0 ? core_raise(status, &error) : Py_NewRef(Py_None);
 }
 
@@ -295,31 +227,28 @@ static PyObject *timepoints(PyObject *module, PyObject *arguments)
 
 static PyObject *calls(PyObject *module, PyObject *list)
 {
+    struct core_paths files = {0};
     struct gt_error error = {0};
     struct gt_table *table = NULL;
     int status;
-    char **files = PyList_Check(list) ? texts_of(list) : NULL;
-    if (!files)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "a list of files is wanted");
-    Py_BEGIN_ALLOW_THREADS status = gt_blocks_calls((const char *const *)files, &table, &error);
-    Py_END_ALLOW_THREADS free_texts(files);
+    if (!core_paths(list, &files))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_calls(files.path, &table, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(files.keep);
     return core_take_table(module, status, table, &error);
 }
 
 static PyObject *pairs(PyObject *module, PyObject *arguments)
 {
+    struct core_paths files = {0};
     struct gt_error error = {0};
     struct gt_table *table = NULL;
-    PyObject *list;
     const char *name;
     int status;
-    if (!PyArg_ParseTuple(arguments, "O!s:pairs", &PyList_Type, &list, &name))
+    if (!PyArg_ParseTuple(arguments, "O&s:pairs", core_paths, &files, &name))
         return NULL;
-    char **files = texts_of(list);
-    if (!files)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS status = gt_blocks_pairs((const char *const *)files, name, &table, &error);
-    Py_END_ALLOW_THREADS free_texts(files);
+    Py_BEGIN_ALLOW_THREADS status = gt_blocks_pairs(files.path, name, &table, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(files.keep);
     return core_take_table(module, status, table, &error);
 }
 

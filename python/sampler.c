@@ -39,7 +39,7 @@ static struct sampler *sampler_of(PyObject *self)
 
 /* The program gets its socket, no signal mask and no ignored signals, and closes what else the caller left open.
  * 0 or negative errno. */
-static int spawn(const char *program, char *const *words, int socket)
+static int spawn(const char *const *words, int socket)
 {
     extern char **environ;
     posix_spawn_file_actions_t actions;
@@ -56,7 +56,7 @@ static int spawn(const char *program, char *const *words, int socket)
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-    int code = posix_spawn(&pid, program, &actions, &attributes, words, environ);
+    int code = posix_spawn(&pid, words[0], &actions, &attributes, (char *const *)(uintptr_t)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     /* It forks at once and ends; a handler of the program may have waited for it already. */
@@ -65,72 +65,40 @@ static int spawn(const char *program, char *const *words, int socket)
     return -code;
 }
 
-/* `items` as a NULL-terminated array of strings: program, "agent", AGENT_VERSION, the items. Free with free_words. */
-static void free_words(char **words)
-{
-    for (size_t i = 0; words && words[i]; i++)
-        free(words[i]);
-    free(words);
-}
-
-static char **words_of(const char *program, PyObject *items)
-{
-    Py_ssize_t count = PyList_Size(items);
-    char **words = count < 0 ? NULL : calloc((size_t)count + 4, sizeof *words);
-    if (!words)
-        return NULL;
-    words[0] = strdup(program);
-    words[1] = strdup("agent");
-    words[2] = strdup(AGENT_VERSION);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *bytes = NULL;
-        if (!PyUnicode_FSConverter(PyList_GetItem(items, i), &bytes)) {
-            free_words(words);
-            return NULL;
-        }
-        words[i + 3] = strdup(PyBytes_AsString(bytes));
-        Py_DECREF(bytes);
-    }
-    return words;
-}
-
-static int start(struct sampler *sampler, const char *program, PyObject *items)
+/* `words`: program, "agent", AGENT_VERSION, the items of the caller. */
+static int start(struct sampler *sampler, const char *const *words)
 {
     int pair[2];
-    char **words = words_of(program, items);
-    if (!words)
-        return -1;
     int status = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ? -errno : 0;
     if (status == 0) {
-        Py_BEGIN_ALLOW_THREADS status = spawn(program, words, pair[1]);
+        Py_BEGIN_ALLOW_THREADS status = spawn(words, pair[1]);
         Py_END_ALLOW_THREADS close(pair[1]);
         sampler->control = pair[0];
     }
-    free_words(words);
     if (status == 0)
         return 0;
     errno = -status;
-    PyErr_SetFromErrnoWithFilename(PyExc_OSError, program);
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, words[0]);
     return -1;
 }
 
 static PyObject *sampler_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    PyObject *program = NULL, *items;
-    if (keywords && PyDict_Size(keywords)) {
-        PyErr_SetString(PyExc_TypeError, "Sampler takes no keywords");
+    PyObject *program, *items;
+    struct core_paths words = {0};
+    if (!core_arguments(arguments, keywords, "OO!:Sampler", &program, &PyList_Type, &items))
         return NULL;
-    }
-    if (!PyArg_ParseTuple(arguments, "O&O!:Sampler", PyUnicode_FSConverter, &program, &PyList_Type, &items))
-        return NULL;
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *self = allocate(type, 0);
+    PyObject *list = Py_BuildValue("[Oss]", program, "agent", AGENT_VERSION);
+    PyObject *all = list ? PySequence_Concat(list, items) : NULL;
+    PyObject *self = all && core_paths(all, &words) ? core_object(type) : NULL;
     if (self) {
         sampler_of(self)->control = sampler_of(self)->process = -1;
-        if (start(sampler_of(self), PyBytes_AsString(program), items) < 0)
+        if (start(sampler_of(self), words.path) < 0)
             Py_CLEAR(self);
     }
-    Py_DECREF(program);
+    Py_XDECREF(words.keep);
+    Py_XDECREF(all);
+    Py_XDECREF(list);
     return self;
 }
 
@@ -211,27 +179,25 @@ static PyObject *sentence_of(const char *data, size_t length)
     return ret;
 }
 
+static PyObject *text_of(const char *name, const char *data, size_t length)
+{
+    return Py_BuildValue("(sN)", name, PyUnicode_DecodeUTF8(data, (Py_ssize_t)length, "surrogateescape"));
+}
+
 static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *data, size_t length)
 {
-    const char *name = kind == AGENT_WARNING  ? "warning"
-                       : kind == AGENT_JSON   ? "json"
-                       : kind == AGENT_RECORD ? "record"
-                                              : "text";
     switch (kind) {
     case AGENT_REFUSAL: return refusal_of(data, length);
     case AGENT_READY: return ready_of(sampler, data, length);
     case AGENT_WINDOW: return window_of(data, length);
     case AGENT_STATE: return state_of(data, length);
     case AGENT_ERROR: return error_of(data, length);
-    case AGENT_WARNING:
-    case AGENT_RECORD:
-    case AGENT_JSON:
-    case AGENT_TEXT: break;
+    case AGENT_WARNING: return Py_BuildValue("(sN)", "warning", sentence_of(data, length));
+    case AGENT_RECORD: return text_of("record", data, length);
+    case AGENT_JSON: return text_of("json", data, length);
+    case AGENT_TEXT: return text_of("text", data, length);
     default: return PyErr_Format(PyExc_RuntimeError, "the sampler sent a message of the unknown kind %u", kind);
     }
-    PyObject *text = kind == AGENT_WARNING ? sentence_of(data, length)
-                                           : PyUnicode_DecodeUTF8(data, (Py_ssize_t)length, "surrogateescape");
-    return text ? Py_BuildValue("(sN)", name, text) : NULL;
 }
 
 static PyObject *gone(void)
@@ -290,42 +256,41 @@ static PyObject *sampler_receive(PyObject *self, PyObject *arguments)
     return ret;
 }
 
-static PyObject *request(PyObject *self, char request)
+static PyObject *say(PyObject *self, const char *message, size_t length)
 {
     struct sampler *sampler = sampler_of(self);
-    if (sampler->control < 0 || send(sampler->control, &request, 1, MSG_NOSIGNAL) != 1)
+    if (sampler->control < 0 || send(sampler->control, message, length, MSG_NOSIGNAL) != (ssize_t)length)
         return gone();
     Py_RETURN_NONE;
 }
 
-static PyObject *sampler_stop(PyObject *self, PyObject *unused)
+static PyObject *request(PyObject *self, char request)
 {
-    (void)unused;
+    return say(self, &request, 1);
+}
+
+static PyObject *sampler_stop(PyObject *self, PyObject *Py_UNUSED(unused))
+{
     return request(self, AGENT_STOP);
 }
 
 static PyObject *sampler_own_peak(PyObject *self, PyObject *number)
 {
-    struct sampler *sampler = sampler_of(self);
     char message[1 + sizeof(double)] = {AGENT_OWN_PEAK};
     double bytes = PyFloat_AsDouble(number);
     if (bytes == -1 && PyErr_Occurred())
         return NULL;
     memcpy(message + 1, &bytes, sizeof bytes);
-    if (sampler->control < 0 || send(sampler->control, message, sizeof message, MSG_NOSIGNAL) != sizeof message)
-        return gone();
-    Py_RETURN_NONE;
+    return say(self, message, sizeof message);
 }
 
-static PyObject *sampler_next_window(PyObject *self, PyObject *unused)
+static PyObject *sampler_next_window(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return request(self, AGENT_NEXT_WINDOW);
 }
 
-static PyObject *sampler_now(PyObject *self, PyObject *unused)
+static PyObject *sampler_now(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return request(self, AGENT_NOW);
 }
 
@@ -336,10 +301,9 @@ static bool is_there(const struct sampler *sampler)
     return sampler->pid > 0 && sampler->control >= 0 && poll(&source, 1, 0) == 0;
 }
 
-static PyObject *sampler_kill(PyObject *self, PyObject *unused)
+static PyObject *sampler_kill(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     const struct sampler *sampler = sampler_of(self);
-    (void)unused;
     if (sampler->process >= 0)
         syscall(SYS_pidfd_send_signal, sampler->process, SIGKILL, NULL, 0);
     else if (is_there(sampler))
@@ -356,21 +320,17 @@ static void close_both(struct sampler *sampler)
     sampler->control = sampler->process = -1;
 }
 
-static PyObject *sampler_close(PyObject *self, PyObject *unused)
+static PyObject *sampler_close(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     close_both(sampler_of(self));
     Py_RETURN_NONE;
 }
 
 static void sampler_free(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     close_both(sampler_of(self));
     free(sampler_of(self)->data);
-    release(self);
-    Py_DECREF(type);
+    core_object_free(self);
 }
 
 static PyMethodDef methods[] = {

@@ -262,22 +262,15 @@ static PyObject *arrow_schema(const struct gt_table *table)
 
 /* ---- the type ---- */
 
-struct table_object {
-    PyObject_HEAD struct gt_table *table;
-};
-
 static struct gt_table *table_of(PyObject *self)
 {
-    return ((struct table_object *)self)->table;
+    return ((struct core_holder *)self)->held;
 }
 
-static PyObject *allocate(PyTypeObject *type, struct gt_table *table)
+static PyObject *wrapped(PyTypeObject *type, struct gt_table *table)
 {
-    allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *self = table ? make(type, 0) : NULL;
-    if (self)
-        ((struct table_object *)self)->table = table;
-    else
+    PyObject *self = table ? core_hold(type, table) : NULL;
+    if (!self)
         gt_table_free(table);
     return self;
 }
@@ -295,7 +288,7 @@ struct gt_table *core_table_of(PyObject *module, PyObject *object)
 PyObject *core_table_object(PyObject *module, struct gt_table *table)
 {
     PyObject *type = PyObject_GetAttrString(module, "Table");
-    PyObject *self = type ? allocate((PyTypeObject *)type, table) : NULL;
+    PyObject *self = type ? wrapped((PyTypeObject *)type, table) : NULL;
     if (!type)
         gt_table_free(table);
     Py_XDECREF(type);
@@ -310,22 +303,15 @@ PyObject *core_take_table(PyObject *module, int status, struct gt_table *table, 
 static PyObject *table_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     PyObject *columns;
-    if (keywords && PyDict_Size(keywords)) {
-        PyErr_SetString(PyExc_TypeError, "Table takes no keywords");
+    if (!core_arguments(arguments, keywords, "O!:Table", &PyDict_Type, &columns))
         return NULL;
-    }
-    if (!PyArg_ParseTuple(arguments, "O!:Table", &PyDict_Type, &columns))
-        return NULL;
-    return allocate(type, table_of_dict(columns));
+    return wrapped(type, table_of_dict(columns));
 }
 
 static void table_free(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     gt_table_free(table_of(self));
-    release(self);
-    Py_DECREF(type);
+    core_object_free(self);
 }
 
 static Py_ssize_t table_length(PyObject *self)
@@ -333,17 +319,12 @@ static Py_ssize_t table_length(PyObject *self)
     return (Py_ssize_t)gt_table_rows(table_of(self));
 }
 
-static PyObject *table_names(PyObject *self, void *unused)
+static PyObject *table_names(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     const struct gt_table *table = table_of(self);
     PyObject *names = PyList_New(0);
-    for (size_t i = 0; names && i < table->columns; i++) {
-        PyObject *name = PyUnicode_FromString(table->column[i].key);
-        if (!name || PyList_Append(names, name) < 0)
-            Py_CLEAR(names);
-        Py_XDECREF(name);
-    }
+    for (size_t i = 0; names && i < table->columns; i++)
+        core_append(&names, PyUnicode_FromString(table->column[i].key));
     return names;
 }
 
@@ -362,9 +343,8 @@ static PyObject *time_text(int64_t nanoseconds)
     return PyUnicode_FromString(text);
 }
 
-PyObject *core_time_text(PyObject *module, PyObject *nanoseconds)
+PyObject *core_time_text(PyObject *Py_UNUSED(module), PyObject *nanoseconds)
 {
-    (void)module;
     int64_t time = PyLong_AsLongLong(nanoseconds);
     return time == -1 && PyErr_Occurred() ? NULL : time_text(time);
 }
@@ -441,12 +421,8 @@ static PyObject *table_choices(PyObject *self, PyObject *name)
     const struct gt_table_column *column = find_column(table_of(self), name);
     size_t texts = column && column->kind == GT_CELL_TEXT ? column->texts : 0;
     PyObject *list = column ? PyList_New(0) : NULL;
-    for (size_t i = 0; list && i < texts; i++) {
-        PyObject *text = decode(column->text + column->begin[i], (size_t)(column->begin[i + 1] - column->begin[i]));
-        if (!text || PyList_Append(list, text) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(text);
-    }
+    for (size_t i = 0; list && i < texts; i++)
+        core_append(&list, decode(column->text + column->begin[i], (size_t)(column->begin[i + 1] - column->begin[i])));
     return list;
 }
 
@@ -487,12 +463,8 @@ static PyObject *table_rows(PyObject *self, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "nn:_rows", &from, &to))
         return NULL;
     PyObject *list = PyList_New(0);
-    for (Py_ssize_t i = from < 0 ? 0 : from; list && i < to && i < (Py_ssize_t)gt_table_rows(table); i++) {
-        PyObject *row = row_of(table, (size_t)i);
-        if (!row || PyList_Append(list, row) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
+    for (Py_ssize_t i = from < 0 ? 0 : from; list && i < to && i < (Py_ssize_t)gt_table_rows(table); i++)
+        core_append(&list, row_of(table, (size_t)i));
     return list;
 }
 
@@ -506,21 +478,18 @@ static PyObject *hand_over(PyObject *self, const char *module, const char *funct
     return ret;
 }
 
-static PyObject *table_to_pandas(PyObject *self, PyObject *unused)
+static PyObject *table_to_pandas(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return hand_over(self, "gpu_tracker._frames", "frame");
 }
 
-static PyObject *table_to_polars(PyObject *self, PyObject *unused)
+static PyObject *table_to_polars(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return hand_over(self, "polars", "DataFrame");
 }
 
-static PyObject *table_to_arrow(PyObject *self, PyObject *unused)
+static PyObject *table_to_arrow(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return hand_over(self, "pyarrow", "table");
 }
 
@@ -529,9 +498,8 @@ static PyObject *table_repr(PyObject *self)
     return hand_over(self, "gpu_tracker._shown", "text");
 }
 
-static PyObject *table_html(PyObject *self, PyObject *unused)
+static PyObject *table_html(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return hand_over(self, "gpu_tracker._shown", "page");
 }
 
@@ -544,9 +512,8 @@ static PyObject *table_stream(PyObject *self, PyObject *arguments, PyObject *key
     return arrow_stream(table_of(self));
 }
 
-static PyObject *table_schema(PyObject *self, PyObject *unused)
+static PyObject *table_schema(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return arrow_schema(table_of(self));
 }
 
@@ -598,7 +565,7 @@ static PyType_Slot slots[] = {
 
 PyType_Spec core_table_spec = {
     .name = "gpu_tracker.Table",
-    .basicsize = sizeof(struct table_object),
+    .basicsize = sizeof(struct core_holder),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = slots,
 };

@@ -51,20 +51,33 @@ static const struct option *find(const struct option *option, size_t count, PyOb
     return NULL;
 }
 
-/* None leaves the default. */
+/* What functions of files are called with. `keep` of the files has the texts of all options. */
+struct call {
+    struct core_paths files;
+    struct gt_trace_request request;
+    struct gt_profile_options profile;
+    struct gt_merge_request merge;
+    struct gt_export_request export;
+};
+
+/* The functions below are for "O&" of PyArg_ParseTuple, behind the files. None leaves the default. */
 static int fill(const struct option *option, size_t count, PyObject *keywords, void *options, PyObject *keep)
 {
     PyObject *name, *value;
     Py_ssize_t position = 0;
+    if (!PyDict_Check(keywords)) {
+        PyErr_Format(PyExc_TypeError, "options are a dict, not %R", keywords);
+        return 0;
+    }
     while (PyDict_Next(keywords, &position, &name, &value)) {
         const struct option *found = find(option, count, name);
         if (!found || (value != Py_None && store(found, value, options, keep) < 0))
-            return -1;
+            return 0;
     }
-    return 0;
+    return 1;
 }
 
-static int read_trace_request(PyObject *keywords, struct gt_trace_request *ret, PyObject *keep)
+static int take_request(PyObject *keywords, void *ret)
 {
     static const struct option options[] = {
         {"start", TEXT, offsetof(struct gt_trace_request, start)},
@@ -75,11 +88,12 @@ static int read_trace_request(PyObject *keywords, struct gt_trace_request *ret, 
         {"node", TEXT, offsetof(struct gt_trace_request, node)},
         {"threads", COUNT, offsetof(struct gt_trace_request, threads)},
     };
-    *ret = GT_INIT(struct gt_trace_request);
-    return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
+    struct call *call = ret;
+    call->request = GT_INIT(struct gt_trace_request);
+    return fill(options, sizeof options / sizeof *options, keywords, &call->request, call->files.keep);
 }
 
-static int read_profile_options(PyObject *keywords, struct gt_profile_options *ret, PyObject *keep)
+static int take_profile(PyObject *keywords, void *ret)
 {
     static const struct option options[] = {
         {"by", TEXT, offsetof(struct gt_profile_options, by)},
@@ -95,11 +109,12 @@ static int read_profile_options(PyObject *keywords, struct gt_profile_options *r
         {"operator", TEXT, offsetof(struct gt_profile_options, operator_name)},
         {"length", COUNT, offsetof(struct gt_profile_options, length)},
     };
-    *ret = GT_INIT(struct gt_profile_options);
-    return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
+    struct call *call = ret;
+    call->profile = GT_INIT(struct gt_profile_options);
+    return fill(options, sizeof options / sizeof *options, keywords, &call->profile, call->files.keep);
 }
 
-static int read_merge_request(PyObject *keywords, struct gt_merge_request *ret, PyObject *keep)
+static int take_merge(PyObject *keywords, void *ret)
 {
     static const struct option options[] = {
         {"low_gpu", NUMBER, offsetof(struct gt_merge_request, low_gpu)},
@@ -109,29 +124,27 @@ static int read_merge_request(PyObject *keywords, struct gt_merge_request *ret, 
         {"overwrite", FLAG, offsetof(struct gt_merge_request, overwrite)},
         {"critical_path", FLAG, offsetof(struct gt_merge_request, critical_path)},
     };
-    *ret = GT_INIT(struct gt_merge_request);
-    return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
+    struct call *call = ret;
+    call->merge = GT_INIT(struct gt_merge_request);
+    return fill(options, sizeof options / sizeof *options, keywords, &call->merge, call->files.keep);
 }
 
-static int read_export_request(PyObject *keywords, struct gt_export_request *ret, PyObject *keep)
+static int take_export(PyObject *keywords, void *ret)
 {
     static const struct option options[] = {
         {"output", TEXT, offsetof(struct gt_export_request, output)},
         {"overwrite", FLAG, offsetof(struct gt_export_request, overwrite)},
     };
-    *ret = GT_INIT(struct gt_export_request);
-    return fill(options, sizeof options / sizeof *options, keywords, ret, keep);
+    struct call *call = ret;
+    call->export = GT_INIT(struct gt_export_request);
+    return fill(options, sizeof options / sizeof *options, keywords, &call->export, call->files.keep);
 }
 
 /* ---- reports as objects, and the functions that make them of files ---- */
 
-struct report_object {
-    PyObject_HEAD struct gt_report *report;
-};
-
 static const struct gt_report *report_of(PyObject *self)
 {
-    return ((struct report_object *)self)->report;
+    return ((struct core_holder *)self)->held;
 }
 
 /* Makes an object of a report of the library, which it takes over; raises the exception of a failed call. */
@@ -140,11 +153,8 @@ static PyObject *report_object_of(PyObject *module, int status, struct gt_report
     if (status < 0)
         return core_raise(status, error);
     PyObject *type = PyObject_GetAttrString(module, "Report");
-    allocfunc make = type ? (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc) : NULL;
-    PyObject *self = make ? make((PyTypeObject *)type, 0) : NULL;
-    if (self)
-        ((struct report_object *)self)->report = report;
-    else
+    PyObject *self = type ? core_hold((PyTypeObject *)type, report) : NULL;
+    if (!self)
         gt_report_free(report);
     Py_XDECREF(type);
     return self;
@@ -152,32 +162,20 @@ static PyObject *report_object_of(PyObject *module, int status, struct gt_report
 
 static void report_free(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    gt_report_free(((struct report_object *)self)->report);
-    release(self);
-    Py_DECREF(type);
+    gt_report_free(((struct core_holder *)self)->held);
+    core_object_free(self);
 }
 
 static PyObject *report_render(PyObject *self, PyObject *format)
 {
-    struct gt_error error = {0};
-    char *text = NULL;
-    size_t length = 0;
     PyObject *bytes = PyUnicode_AsUTF8String(format);
-    if (!bytes)
-        return NULL;
-    int status = gt_report_render(report_of(self), PyBytes_AsString(bytes), &text, &length, &error);
-    Py_DECREF(bytes);
-    PyObject *ret = status < 0 ? core_raise(status, &error)
-                               : PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "surrogateescape");
-    free(text);
+    PyObject *ret = bytes ? core_render(report_of(self), PyBytes_AsString(bytes)) : NULL;
+    Py_XDECREF(bytes);
     return ret;
 }
 
-static PyObject *report_tables(PyObject *self, PyObject *unused)
+static PyObject *report_tables(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     PyObject *module = PyType_GetModule(Py_TYPE(self)), *tables = module ? PyDict_New() : NULL;
     for (size_t i = 0; tables; i++) {
         struct gt_error error = {0};
@@ -186,10 +184,7 @@ static PyObject *report_tables(PyObject *self, PyObject *unused)
         int status = gt_report_table_data(report_of(self), i, &key, &found, &error);
         if (status == -ENOENT)
             break;
-        PyObject *table = core_take_table(module, status, found, &error);
-        if (!table || PyDict_SetItemString(tables, key, table) < 0)
-            Py_CLEAR(tables);
-        Py_XDECREF(table);
+        core_put(&tables, key, core_take_table(module, status, found, &error));
     }
     return tables;
 }
@@ -209,142 +204,116 @@ static PyType_Slot report_slots[] = {
 
 PyType_Spec core_trace_report_spec = {
     .name = "gpu_tracker._core.Report",
-    .basicsize = sizeof(struct report_object),
+    .basicsize = sizeof(struct core_holder),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = report_slots,
 };
 
 /* ---- functions ---- */
 
-static PyObject *analyses(PyObject *module, PyObject *unused)
+static PyObject *analyses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     const char *name, *help;
-    (void)module;
-    (void)unused;
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && gt_analysis_info(i, &name, &help) == 0; i++) {
-        PyObject *pair = Py_BuildValue("(ss)", name, help);
-        if (!pair || PyList_Append(list, pair) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(pair);
-    }
+    for (size_t i = 0; list && gt_analysis_info(i, &name, &help) == 0; i++)
+        core_append(&list, Py_BuildValue("(ss)", name, help));
     return list;
-}
-
-static size_t count_of(const char *const *texts)
-{
-    size_t count = 0;
-    while (texts[count])
-        count++;
-    return count;
 }
 
 static PyObject *profile_report(PyObject *module, PyObject *arguments)
 {
-    PyObject *list, *reading, *analysing, *keep = PyList_New(0);
-    const char *analysis, *const *paths;
-    struct gt_trace_request request;
-    struct gt_profile_options options;
+    const char *analysis;
+    struct call call = {0};
     struct gt_report *report = NULL;
     struct gt_error error = {0};
-    int status, good = keep && PyArg_ParseTuple(arguments, "sOO!O!:profile_report", &analysis, &list, &PyDict_Type,
-                                                &reading, &PyDict_Type, &analysing);
-    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0 &&
-           read_profile_options(analysing, &options, keep) == 0;
-    if (good) {
-        Py_BEGIN_ALLOW_THREADS status = gt_profile_report(analysis, paths, count_of(paths), &request, &options, &report,
-                                                          &error);
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(keep);
-    return good ? report_object_of(module, status, report, &error) : NULL;
+    int status;
+    if (!PyArg_ParseTuple(arguments, "sO&O&O&:profile_report", &analysis, core_paths, &call.files, take_request, &call,
+                          take_profile, &call))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_profile_report(analysis, call.files.path, call.files.count, &call.request,
+                                                      &call.profile, &report, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(call.files.keep);
+    return report_object_of(module, status, report, &error);
 }
 
 static PyObject *timeline_info(PyObject *module, PyObject *arguments)
 {
-    PyObject *list, *reading, *keep = PyList_New(0);
-    const char *const *paths;
-    struct gt_trace_request request;
+    struct call call = {0};
     struct gt_report *report = NULL;
     struct gt_error error = {0};
-    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:timeline_info", &list, &PyDict_Type, &reading);
-    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
-    if (good) {
-        Py_BEGIN_ALLOW_THREADS status = gt_timeline_info(paths, count_of(paths), &request, &report, &error);
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(keep);
-    return good ? report_object_of(module, status, report, &error) : NULL;
+    int status;
+    if (!PyArg_ParseTuple(arguments, "O&O&:timeline_info", core_paths, &call.files, take_request, &call))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_timeline_info(call.files.path, call.files.count, &call.request, &report, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(call.files.keep);
+    return report_object_of(module, status, report, &error);
 }
 
 static PyObject *timeline_merge(PyObject *module, PyObject *arguments)
 {
-    PyObject *list, *reading, *merging, *keep = PyList_New(0);
-    const char *const *paths;
-    struct gt_trace_request request;
-    struct gt_merge_request merge;
+    struct call call = {0};
     struct gt_report *report = NULL;
     struct gt_error error = {0};
-    int status, good = keep && PyArg_ParseTuple(arguments, "OO!O!:timeline_merge", &list, &PyDict_Type, &reading,
-                                                &PyDict_Type, &merging);
-    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0 &&
-           read_merge_request(merging, &merge, keep) == 0;
-    if (good) {
-        Py_BEGIN_ALLOW_THREADS status = gt_timeline_merge(paths, count_of(paths), &request, &merge, &report, &error);
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(keep);
-    return good ? report_object_of(module, status, report, &error) : NULL;
+    int status;
+    if (!PyArg_ParseTuple(arguments, "O&O&O&:timeline_merge", core_paths, &call.files, take_request, &call, take_merge,
+                          &call))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_timeline_merge(call.files.path, call.files.count, &call.request, &call.merge,
+                                                      &report, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(call.files.keep);
+    return report_object_of(module, status, report, &error);
 }
 
 static PyObject *timeline_export(PyObject *module, PyObject *arguments)
 {
-    PyObject *list, *reading, *wanted, *keep = PyList_New(0);
-    const char *const *paths;
-    struct gt_trace_request request;
-    struct gt_export_request what;
+    struct call call = {0};
     struct gt_report *report = NULL;
     struct gt_error error = {0};
-    int status, good = keep && PyArg_ParseTuple(arguments, "OO!O!:timeline_export", &list, &PyDict_Type, &reading,
-                                                &PyDict_Type, &wanted);
-    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0 &&
-           read_export_request(wanted, &what, keep) == 0;
-    if (good) {
-        Py_BEGIN_ALLOW_THREADS status = gt_timeline_export(paths, count_of(paths), &request, &what, &report, &error);
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(keep);
-    return good ? report_object_of(module, status, report, &error) : NULL;
+    int status;
+    if (!PyArg_ParseTuple(arguments, "O&O&O&:timeline_export", core_paths, &call.files, take_request, &call,
+                          take_export, &call))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_timeline_export(call.files.path, call.files.count, &call.request, &call.export,
+                                                       &report, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(call.files.keep);
+    return report_object_of(module, status, report, &error);
+}
+
+typedef int table_function(const struct call *call, const struct gt_trace_options *options, struct gt_table **ret,
+                           struct gt_error *error);
+
+static PyObject *table_of_files(PyObject *module, PyObject *arguments, const char *format, table_function *read)
+{
+    struct call call = {0};
+    struct gt_trace_options options;
+    struct gt_table *table = NULL;
+    struct gt_error error = {0};
+    int status;
+    if (!PyArg_ParseTuple(arguments, format, core_paths, &call.files, take_request, &call))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = gt_trace_request_read(&call.request, &options, &error);
+    if (status >= 0)
+        status = read(&call, &options, &table, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(call.files.keep);
+    return core_take_table(module, status, table, &error);
+}
+
+static int read_raw(const struct call *call, const struct gt_trace_options *options, struct gt_table **ret,
+                    struct gt_error *error)
+{
+    return gt_trace_raw_table(call->files.path, call->files.count, options, ret, error);
 }
 
 static PyObject *raw_events(PyObject *module, PyObject *arguments)
 {
-    PyObject *list, *reading, *keep = PyList_New(0);
-    const char *const *paths;
-    struct gt_trace_request request;
-    struct gt_trace_options options;
-    struct gt_table *table = NULL;
-    struct gt_error error = {0};
-    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:raw_events", &list, &PyDict_Type, &reading);
-    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
-    if (good) {
-        Py_BEGIN_ALLOW_THREADS status = gt_trace_request_read(&request, &options, &error);
-        if (status >= 0)
-            status = gt_trace_raw_table(paths, count_of(paths), &options, &table, &error);
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(keep);
-    return good ? core_take_table(module, status, table, &error) : NULL;
+    return table_of_files(module, arguments, "O&O&:raw_events", read_raw);
 }
 
-static int read_events(const char *const *paths, size_t count, const struct gt_trace_request *request,
-                       struct gt_table **ret, struct gt_error *error)
+static int read_events(const struct call *call, const struct gt_trace_options *options, struct gt_table **ret,
+                       struct gt_error *error)
 {
-    struct gt_trace_options options;
     struct gt_trace_source *source = NULL;
-    int status = gt_trace_request_read(request, &options, error);
-    if (status >= 0)
-        status = gt_trace_source_open(&source, paths, count, &options, error);
+    int status = gt_trace_source_open(&source, call->files.path, call->files.count, options, error);
     if (status >= 0)
         status = gt_export_table(source, ret, error);
     gt_trace_source_close(source);
@@ -353,19 +322,7 @@ static int read_events(const char *const *paths, size_t count, const struct gt_t
 
 static PyObject *events_table(PyObject *module, PyObject *arguments)
 {
-    PyObject *list, *reading, *keep = PyList_New(0);
-    const char *const *paths;
-    struct gt_trace_request request;
-    struct gt_table *table = NULL;
-    struct gt_error error = {0};
-    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:events_table", &list, &PyDict_Type, &reading);
-    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
-    if (good) {
-        Py_BEGIN_ALLOW_THREADS status = read_events(paths, count_of(paths), &request, &table, &error);
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(keep);
-    return good ? core_take_table(module, status, table, &error) : NULL;
+    return table_of_files(module, arguments, "O&O&:events_table", read_events);
 }
 
 PyMethodDef core_trace_methods[] = {
@@ -389,66 +346,47 @@ PyMethodDef core_trace_methods[] = {
 /* ---- traces that were read ----
  * Profile: a trace kept in memory, and its tables. */
 
-struct profile_object {
-    PyObject_HEAD struct gt_trace *trace;
-};
-
 static const struct gt_trace *trace_of(PyObject *self)
 {
-    return ((struct profile_object *)self)->trace;
+    return ((struct core_holder *)self)->held;
 }
 
 static PyObject *make(PyTypeObject *type, int status, struct gt_trace *trace, const struct gt_error *error)
 {
     if (status < 0)
         return core_raise(status, error);
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *self = allocate(type, 0);
-    if (self)
-        ((struct profile_object *)self)->trace = trace;
-    else
+    PyObject *self = core_hold(type, trace);
+    if (!self)
         gt_trace_close(trace);
     return self;
 }
 
-static int read_files(struct gt_trace **ret, const char *const *paths, size_t count,
-                      const struct gt_trace_request *request, struct gt_error *error)
+static int read_files(struct gt_trace **ret, const struct call *call, struct gt_error *error)
 {
     static const char *const arguments[] = {GT_TABLE_ARGUMENTS, NULL};
     struct gt_trace_options options;
-    int status = gt_trace_request_read(request, &options, error);
+    int status = gt_trace_request_read(&call->request, &options, error);
     options.arguments = arguments;
-    return status < 0 ? status : gt_trace_load(ret, paths, count, &options, error);
+    return status < 0 ? status : gt_trace_load(ret, call->files.path, call->files.count, &options, error);
 }
 
-static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+static PyObject *profile_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
 {
-    PyObject *list, *reading, *keep = PyList_New(0);
-    const char *const *paths;
-    struct gt_trace_request request;
+    struct call call = {0};
     struct gt_trace *trace = NULL;
     struct gt_error error = {0};
-    size_t count = 0;
-    int status, good = keep && PyArg_ParseTuple(arguments, "OO!:Profile", &list, &PyDict_Type, &reading);
-    (void)keywords;
-    good = good && core_texts(list, &paths, keep) == 0 && read_trace_request(reading, &request, keep) == 0;
-    if (good) {
-        while (paths[count])
-            count++;
-        Py_BEGIN_ALLOW_THREADS status = read_files(&trace, paths, count, &request, &error);
-        Py_END_ALLOW_THREADS
-    }
-    Py_XDECREF(keep);
-    return good ? make(type, status, trace, &error) : NULL;
+    int status;
+    if (!PyArg_ParseTuple(arguments, "O&O&:Profile", core_paths, &call.files, take_request, &call))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = read_files(&trace, &call, &error);
+    Py_END_ALLOW_THREADS Py_DECREF(call.files.keep);
+    return make(type, status, trace, &error);
 }
 
 static void profile_free(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    gt_trace_close(((struct profile_object *)self)->trace);
-    release(self);
-    Py_DECREF(type);
+    gt_trace_close(((struct core_holder *)self)->held);
+    core_object_free(self);
 }
 
 /* ---- of tables ---- */
@@ -567,11 +505,10 @@ static PyObject *loader_outliers(PyObject *self, PyObject *part)
     return take(self, status, table, &error);
 }
 
-static PyObject *dumps(PyObject *self, PyObject *unused)
+static PyObject *dumps(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     struct gt_error error = {0};
     struct gt_table *table = NULL;
-    (void)unused;
     int status = gt_dumps_table(trace_of(self), &table, &error);
     return take(self, status, table, &error);
 }
@@ -645,18 +582,18 @@ static PyObject *overlaps(PyObject *self, PyObject *arguments)
 
 static PyObject *analyse(PyObject *self, PyObject *arguments)
 {
-    PyObject *analysing, *module = PyType_GetModule(Py_TYPE(self)), *keep = PyList_New(0);
-    struct gt_profile_options options;
+    PyObject *module = PyType_GetModule(Py_TYPE(self));
+    struct call call = {.files.keep = PyList_New(0)};
     struct gt_report *report = NULL;
     struct gt_error error = {0};
     const char *name;
-    int status, good = module && keep && PyArg_ParseTuple(arguments, "sO!:analyse", &name, &PyDict_Type, &analysing) &&
-                       read_profile_options(analysing, &options, keep) == 0;
+    int status,
+        good = module && call.files.keep && PyArg_ParseTuple(arguments, "sO&:analyse", &name, take_profile, &call);
     if (good) {
-        Py_BEGIN_ALLOW_THREADS status = gt_analysis_of_trace(trace_of(self), name, &options, &report, &error);
+        Py_BEGIN_ALLOW_THREADS status = gt_analysis_of_trace(trace_of(self), name, &call.profile, &report, &error);
         Py_END_ALLOW_THREADS
     }
-    Py_XDECREF(keep);
+    Py_XDECREF(call.files.keep);
     return good ? report_object_of(module, status, report, &error) : NULL;
 }
 
@@ -675,9 +612,8 @@ static PyObject *window(PyObject *self, PyObject *arguments)
     return good ? report_object_of(module, status, report, &error) : NULL;
 }
 
-static PyObject *origin(PyObject *self, void *unused)
+static PyObject *origin(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromLongLong(gt_trace_origin(trace_of(self)));
 }
 
@@ -719,7 +655,7 @@ static PyType_Slot slots[] = {
 
 PyType_Spec core_profile_spec = {
     .name = "gpu_tracker._core.Profile",
-    .basicsize = sizeof(struct profile_object),
+    .basicsize = sizeof(struct core_holder),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = slots,
 };

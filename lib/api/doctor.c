@@ -395,11 +395,5 @@ int gt_doctor_fix(const char *machine_root, char **ret, size_t *length, struct g
     gt_root_close(&root);
     if (status >= 0 && out.failed)
         status = gt_error_system(error, -out.failed, "doctor");
-    if (status < 0) {
-        gt_buffer_release(&out);
-        return status;
-    }
-    *ret = out.data;
-    *length = out.length;
-    return status;
+    return gt_buffer_give(&out, status, ret, length);
 }

@@ -31,10 +31,7 @@ int gt_engine_schema(const char *address, const struct gt_login_files *files, bo
     if (status >= 0 && sql.failed)
         status = gt_error_system(error, ENOMEM, "schema");
     gt_server_close(server);
-    if (status < 0)
-        gt_buffer_release(&sql);
-    *ret = sql.data;
-    return status;
+    return gt_buffer_give(&sql, status, ret, NULL);
 }
 
 int gt_engine_push(const char *const *paths, size_t count, const char *address, const struct gt_push_request *request,

@@ -188,12 +188,7 @@ int gt_folder_request(const char *folder, const char *kind, const struct gt_fold
         gt_job_release(&job);
     }
     source.close(source.state);
-    if (status < 0) {
-        gt_buffer_release(&request);
-        gt_buffer_release(&sentence);
-        return final_status(status);
-    }
-    *ret = request.data;
-    *doubt = sentence.data;
-    return 0;
+    gt_buffer_give(&request, status, ret, NULL);
+    gt_buffer_give(&sentence, status, doubt, NULL);
+    return final_status(status);
 }

@@ -142,11 +142,6 @@ int gt_live_state(struct gt_live *live, char **ret, size_t *length, struct gt_er
     if (!live->report)
         return gt_error_set(error, EINVAL, "%s: it was not read yet", live->path);
     int status = gt_page_state(live->report, &text);
-    if (status < 0) {
-        gt_buffer_release(&text);
-        return gt_error_system(error, -status, "%s", live->path);
-    }
-    *ret = text.data;
-    *length = text.length;
-    return 0;
+    gt_buffer_give(&text, status, ret, length);
+    return status < 0 ? gt_error_system(error, -status, "%s", live->path) : 0;
 }

@@ -75,11 +75,7 @@ static int find_change(char **ret, const struct gt_past_run *run, const char *pa
     if (!status && gt_past_runs_change(&text, run, &earlier) < 0)
         status = gt_error_system(error, ENOMEM, "list of runs");
     gt_past_runs_release(&earlier);
-    if (status < 0)
-        gt_buffer_release(&text);
-    else
-        *ret = text.data;
-    return status;
+    return gt_buffer_give(&text, status, ret, NULL);
 }
 
 int gt_run_keep(const struct gt_tracker *tracker, char *const words[], char **change, struct gt_error *error)

@@ -39,10 +39,7 @@ int gt_power_source(const char *device, const char *machine_root, char **ret, st
         return status;
     status = describe(&sampler, is_cpu ? GT_CPU_ENERGY : GT_GPU_POWER, &text);
     gt_sampler_close(&sampler);
-    if (text.failed || !text.data) {
-        gt_buffer_release(&text);
-        return gt_error_system(error, ENOMEM, "power source");
-    }
-    *ret = text.data;
-    return status;
+    if (text.failed || !text.data)
+        status = gt_error_system(error, ENOMEM, "power source");
+    return gt_buffer_give(&text, status, ret, NULL);
 }

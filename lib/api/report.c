@@ -45,12 +45,10 @@ struct gt_meter_join {
 char *gt_text_show(const char *text)
 {
     struct gt_buffer out = {0};
+    char *ret = NULL;
     gt_buffer_text(&out, "");
-    if (gt_utf8_show(&out, text) < 0) {
-        gt_buffer_release(&out);
-        return NULL;
-    }
-    return out.data;
+    gt_buffer_give(&out, gt_utf8_show(&out, text), &ret, NULL);
+    return ret;
 }
 
 int gt_report_note(struct gt_report *report, const char *title, const char *text)
@@ -77,13 +75,7 @@ int gt_report_render(const struct gt_report *report, const char *format, char **
 {
     struct gt_buffer text = {0};
     int status = gt_report_write(report, format, &text, error);
-    if (status < 0) {
-        gt_buffer_release(&text);
-        return status;
-    }
-    *ret = text.data;
-    *length = text.length;
-    return 0;
+    return gt_buffer_give(&text, status, ret, length);
 }
 
 int gt_report_picture(const struct gt_report *report, const char *charts, const char *kind, char **ret, size_t *length,
@@ -91,13 +83,7 @@ int gt_report_picture(const struct gt_report *report, const char *charts, const 
 {
     struct gt_buffer picture = {0};
     int status = gt_picture_write(report, charts, kind, &picture, error);
-    if (status < 0) {
-        gt_buffer_release(&picture);
-        return status;
-    }
-    *ret = picture.data;
-    *length = picture.length;
-    return 0;
+    return gt_buffer_give(&picture, status, ret, length);
 }
 
 /* Join nothing where `name` is NULL: samples and outcomes stay as they are. */
@@ -361,14 +347,9 @@ int gt_recording_request(const char *const paths[], size_t count, const char *ki
         gt_error_set(error, EINVAL, "\"%s\" is no kind of request", kind);
     else if (request.failed || sentence.failed)
         status = gt_error_system(error, ENOMEM, "request");
-    if (status < 0) {
-        gt_buffer_release(&request);
-        gt_buffer_release(&sentence);
-        return status == -ENOENT ? -EINVAL : status;
-    }
-    *ret = request.data;
-    *doubt = sentence.data;
-    return 0;
+    gt_buffer_give(&request, status, ret, NULL);
+    gt_buffer_give(&sentence, status, doubt, NULL);
+    return status == -ENOENT ? -EINVAL : status;
 }
 
 int gt_blocks_analyze(const struct gt_blocks_options *options, struct gt_report **ret, struct gt_error *error)

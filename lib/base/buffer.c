@@ -76,6 +76,18 @@ void gt_buffer_release(struct gt_buffer *buffer)
     *buffer = (struct gt_buffer){.ceiling = buffer->ceiling};
 }
 
+int gt_buffer_give(struct gt_buffer *buffer, int status, char **ret, size_t *length)
+{
+    if (status < 0) {
+        gt_buffer_release(buffer);
+        return status;
+    }
+    *ret = buffer->data;
+    if (length)
+        *length = buffer->length;
+    return status;
+}
+
 size_t gt_buffer_absent(struct gt_buffer *buffer, const bool *is_there, size_t count)
 {
     size_t absent = 0, begin = buffer->length;

@@ -43,15 +43,6 @@ int64_t gt_clock_thread_cpu(const struct gt_clock *clock)
     return clock->thread_cpu ? clock->thread_cpu(clock->context) : gt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static int64_t days_since_epoch(int64_t year, int month, int day)
-{
-    /* Of the proleptic Gregorian calendar, years from March on. */
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400;
-    int64_t of_era = year - era * 400, of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
 /* ":30.25"; the seconds may be missing. */
 static bool read_seconds(const char **text, double *ret)
 {
@@ -76,11 +67,11 @@ static bool read_zone(const char *text, double *ret)
     return true;
 }
 
-static double local_time(int year, int month, int day, int hour, int minute)
+static double whole_minutes(int year, int month, int day, int hour, int minute, bool is_local)
 {
-    struct tm local = {
+    struct tm parts = {
         .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = minute, .tm_isdst = -1};
-    time_t whole = mktime(&local);
+    time_t whole = is_local ? mktime(&parts) : timegm(&parts);
     return whole == (time_t)-1 ? NAN : (double)whole;
 }
 
@@ -95,10 +86,10 @@ double gt_date_read(const char *text)
     const char *rest = text + used;
     if (!read_seconds(&rest, &second))
         return NAN;
+    double moment = whole_minutes(year, month, day, hour, minute, !*rest) + second;
     if (!*rest)
-        return local_time(year, month, day, hour, minute) + second;
-    double utc = (double)(days_since_epoch(year, month, day) * 86400 + hour * 3600 + minute * 60) + second;
-    return read_zone(rest, &zone) ? utc - zone : NAN;
+        return moment;
+    return read_zone(rest, &zone) ? moment - zone : NAN;
 }
 
 bool gt_time_read(const char *text, int64_t *ret_ns)

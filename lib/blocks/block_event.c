@@ -142,22 +142,31 @@ static void close_csv(void *state)
 static const struct source csv_source = {next_csv_row,     read_csv_integer, read_csv_double,
                                          bad_csv_position, torn_csv_rows,    close_csv};
 
-static int start_csv(struct gt_block_event_reader *reader, int fd, const char *name, struct gt_error *error)
+/* The reader takes over the state, which `status` tells whether it is whole. */
+static int make_reader(struct gt_block_event_reader **ret, const struct source *source, void *state, int status,
+                       const char *name, struct gt_error *error)
+{
+    struct gt_block_event_reader *reader = status < 0 ? NULL : malloc(sizeof *reader);
+    if (!reader) {
+        source->close(state);
+        return status < 0 ? status : gt_error_system(error, ENOMEM, "%s", name);
+    }
+    *reader = (struct gt_block_event_reader){source, state, -1};
+    *ret = reader;
+    return 0;
+}
+
+int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const char *name, struct gt_error *error)
 {
     struct csv_file *file = calloc(1, sizeof *file);
-    if (!file)
+    if (!file || !(file->path = strdup(name))) {
+        free(file);
         return gt_error_system(error, ENOMEM, "%s", name);
-    file->path = strdup(name);
-    int status = file->path ? gt_csv_open(&file->csv, fd, name, error) : gt_error_system(error, ENOMEM, "%s", name);
+    }
+    int status = gt_csv_open(&file->csv, fd, name, error);
     if (status == 0)
         status = read_csv_header(file, error);
-    if (status < 0) {
-        close_csv(file);
-        return status;
-    }
-    reader->source = &csv_source;
-    reader->state = file;
-    return 0;
+    return make_reader(ret, &csv_source, file, status, name, error);
 }
 
 /* ---- SQLite ---- */
@@ -283,7 +292,7 @@ static void close_sqlite(void *state)
 static const struct source sqlite_source = {next_sqlite_row,     read_sqlite_integer, read_sqlite_double,
                                             bad_sqlite_position, torn_sqlite_rows,    close_sqlite};
 
-static int start_sqlite(struct gt_block_event_reader *reader, const char *path, struct gt_error *error)
+static int open_sqlite_file(struct gt_block_event_reader **ret, const char *path, struct gt_error *error)
 {
     const char *table = NULL;
     struct sqlite_file *file = calloc(1, sizeof *file);
@@ -296,31 +305,10 @@ static int start_sqlite(struct gt_block_event_reader *reader, const char *path, 
         status = find_columns(file, &table, error);
     if (status >= 0)
         status = select_rows(file, table, error);
-    if (status < 0) {
-        close_sqlite(file);
-        return status;
-    }
-    reader->source = &sqlite_source;
-    reader->state = file;
-    return 0;
+    return make_reader(ret, &sqlite_source, file, status, path, error);
 }
 
 /* ---- either ---- */
-
-int gt_block_event_open_csv(struct gt_block_event_reader **ret, int fd, const char *name, struct gt_error *error)
-{
-    struct gt_block_event_reader *reader = calloc(1, sizeof *reader);
-    if (!reader)
-        return gt_error_system(error, ENOMEM, "%s", name);
-    reader->fd = -1;
-    int status = start_csv(reader, fd, name, error);
-    if (status < 0) {
-        free(reader);
-        return status;
-    }
-    *ret = reader;
-    return 0;
-}
 
 static int open_csv_file(struct gt_block_event_reader **ret, const char *path, struct gt_error *error)
 {
@@ -332,20 +320,6 @@ static int open_csv_file(struct gt_block_event_reader **ret, const char *path, s
         close(fd);
     else
         (*ret)->fd = fd;
-    return status;
-}
-
-static int open_sqlite_file(struct gt_block_event_reader **ret, const char *path, struct gt_error *error)
-{
-    struct gt_block_event_reader *reader = calloc(1, sizeof *reader);
-    if (!reader)
-        return gt_error_system(error, ENOMEM, "%s", path);
-    reader->fd = -1;
-    int status = start_sqlite(reader, path, error);
-    if (status < 0)
-        free(reader);
-    else
-        *ret = reader;
     return status;
 }
 

@@ -266,14 +266,6 @@ static int write_csv(const struct gt_block_event_list *list, int fd, const char 
 
 /* ---- writing SQLite ---- */
 
-static void bind_number(sqlite3_stmt *insert, int column, double value)
-{
-    if (isnan(value))
-        sqlite3_bind_null(insert, 1 + column);
-    else
-        sqlite3_bind_double(insert, 1 + column, value);
-}
-
 static void bind_optional(sqlite3_stmt *insert, int column, int64_t value)
 {
     if (value < 0)
@@ -297,8 +289,8 @@ static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list
         bind_optional(insert, GT_BLOCK_EVENT_THREAD, event->thread);
         bind_optional(insert, GT_BLOCK_EVENT_CALL, event->call < 0 ? -1 : call_number(list, event));
         bind_optional(insert, GT_BLOCK_EVENT_TOTAL, event->total);
-        bind_number(insert, GT_BLOCK_EVENT_MONOTONIC, event->monotonic);
-        bind_number(insert, GT_BLOCK_EVENT_CPU_TIME, event->cpu_time);
+        gt_sqlite_bind_number(insert, 1 + GT_BLOCK_EVENT_MONOTONIC, event->monotonic, false);
+        gt_sqlite_bind_number(insert, 1 + GT_BLOCK_EVENT_CPU_TIME, event->cpu_time, false);
         sqlite3_step(insert);
         status = sqlite3_reset(insert);
     }

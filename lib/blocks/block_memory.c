@@ -16,7 +16,6 @@
 static const char create[] = "DROP TABLE IF EXISTS block_memory; CREATE TABLE block_memory (code_block_name VARCHAR, "
                              "allocated INTEGER, reserved INTEGER, peak_at_least INTEGER, peak_at_most INTEGER)";
 static const char insert[] = "INSERT INTO block_memory VALUES (?, ?, ?, ?, nullif(?, -1))";
-static const char find[] = "SELECT 1 FROM sqlite_master WHERE name = 'block_memory'";
 static const char query[] = "SELECT code_block_name, allocated, reserved, peak_at_least, ifnull(peak_at_most, -1) "
                             "FROM block_memory ORDER BY 1";
 
@@ -139,16 +138,6 @@ static int read_rows(struct gt_block_memories *ret, sqlite3 *database, const cha
     return status;
 }
 
-static bool has_table(sqlite3 *database)
-{
-    sqlite3_stmt *statement;
-    if (sqlite3_prepare_v2(database, find, -1, &statement, NULL) != SQLITE_OK)
-        return false;
-    bool has = sqlite3_step(statement) == SQLITE_ROW;
-    sqlite3_finalize(statement);
-    return has;
-}
-
 int gt_block_memory_load(struct gt_block_memories *ret, const char *tracking_file, struct gt_error *error)
 {
     sqlite3 *database;
@@ -156,7 +145,7 @@ int gt_block_memory_load(struct gt_block_memories *ret, const char *tracking_fil
     if (gt_block_writer_of(tracking_file) != &gt_block_sqlite)
         return 0;
     int status = sqlite3_open_v2(tracking_file, &database, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-                         has_table(database)
+                         gt_sqlite_has_table(database, "block_memory")
                      ? read_rows(ret, database, tracking_file, error)
                      : 0;
     sqlite3_close(database);

@@ -35,11 +35,11 @@ static bool is_named_so(const char *name)
     return digits && (is_part ? further && !strcmp(end, ".part") : !strcmp(end, gt_block_csv.suffix));
 }
 
-/* PID.notes: see block_notes.h. */
-static bool is_named_as_notes(const char *name)
+/* PID.notes or PID.hooks: see block_notes.h and hook_notes.h. */
+static bool is_of_process(const char *name, const char *suffix)
 {
     size_t digits = strspn(name, DIGITS);
-    return digits && !strcmp(name + digits, GT_BLOCK_NOTE_SUFFIX);
+    return digits && !strcmp(name + digits, suffix);
 }
 
 static bool holds_notes(int fd)
@@ -48,13 +48,6 @@ static bool holds_notes(int fd)
     unsigned long long program;
     ssize_t length = pread(fd, text, sizeof text - 1, 0);
     return length == 0 || (length > 0 && sscanf(text, "%llu %31s", &program, source) == 2);
-}
-
-/* PID.hooks: see hook_notes.h. */
-static bool is_named_as_hooks(const char *name)
-{
-    size_t digits = strspn(name, DIGITS);
-    return digits && !strcmp(name + digits, GT_HOOK_NOTES_SUFFIX);
 }
 
 /* One that was being made may be empty. */
@@ -73,7 +66,7 @@ static bool begins_so(int fd, bool may_be_empty)
 static bool is_written_by_us(int folder, const char *name)
 {
     struct stat facts;
-    bool is_notes = is_named_as_notes(name), is_hooks = is_named_as_hooks(name);
+    bool is_notes = is_of_process(name, GT_BLOCK_NOTE_SUFFIX), is_hooks = is_of_process(name, GT_HOOK_NOTES_SUFFIX);
     if (!is_notes && !is_hooks && !is_named_so(name))
         return false;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

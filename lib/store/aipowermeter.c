@@ -1,5 +1,8 @@
-/* Names and nesting are AIPowerMeter's, of its newer versions and of its older ones, which have other names for some figures. */
-#include "store/aipowermeter.h"
+/* Folders as AIPowerMeter records into; their paths end in "/". A line of power_metrics.json tells of a window of time,
+ * more than samples do, so that the store looks at the tracker's readings themselves, on the tracker's thread.
+ *
+ * Names and nesting are AIPowerMeter's, of its newer versions and of its older ones, which have other names for some figures. */
+#include "store/aipowermeter_window.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "store/type.h"
 
 static void number(struct gt_json *json, const char *key, double value)
@@ -24,14 +28,11 @@ static void number(struct gt_json *json, const char *key, double value)
     gt_json_double(json, value);
 }
 
-static void numbered(struct gt_json *json, int64_t number, double value)
+static void numbered(struct gt_json *json, int64_t index, double value)
 {
     char key[24];
-    if (isnan(value))
-        return;
-    snprintf(key, sizeof key, "%lld", (long long)number);
-    gt_json_key(json, key);
-    gt_json_double(json, value);
+    snprintf(key, sizeof key, "%lld", (long long)index);
+    number(json, key, value);
 }
 
 static void begin(struct gt_json *json, const char *key)

@@ -207,9 +207,8 @@ static double ratio_by_use(const struct gt_experiment_window *window, size_t dev
 double gt_experiment_gpu_job_watts(const struct gt_experiment_window *window, size_t device)
 {
     const struct gt_experiment_gpu *gpu = &window->gpu[device];
-    if (isnan(gpu->joules) || window->all_gpu_users)
-        return gt_experiment_gpu_watts(window, device) * ratio_by_use(window, device);
-    double watts = gpu->job_joules / seconds_of(window, &gpu->counter);
+    bool is_counted = !isnan(gpu->joules) && !window->all_gpu_users;
+    double watts = is_counted ? gpu->job_joules / seconds_of(window, &gpu->counter) : NAN;
     return isnan(watts) ? gt_experiment_gpu_watts(window, device) * ratio_by_use(window, device) : watts;
 }
 

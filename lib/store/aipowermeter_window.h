@@ -105,5 +105,7 @@ bool gt_experiment_is_board(const struct gt_experiment_window *window, size_t de
 double gt_experiment_gpu_watts(const struct gt_experiment_window *window, size_t device);
 /* The processes' part of that. */
 double gt_experiment_gpu_job_watts(const struct gt_experiment_window *window, size_t device);
+/* "2026-03-04 05:06:07.123456+01:00": local time, and its zone. */
+void gt_experiment_date_text(char *text, size_t size, int64_t real_ns, bool has_zone);
 
 #endif

@@ -53,11 +53,16 @@ static int open_table(struct table *table, const char *path, struct gt_error *er
     return gt_csv_open(&table->csv, table->fd, path, error);
 }
 
+static void free_line(char **line, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(line[i]);
+    free(line);
+}
+
 static void close_table(struct table *table)
 {
-    for (size_t i = 0; i < table->header_count; i++)
-        free(table->header[i]);
-    free(table->header);
+    free_line(table->header, table->header_count);
     gt_csv_close(table->csv);
     if (table->fd >= 0)
         close(table->fd);
@@ -287,8 +292,6 @@ static int read_rows(struct gt_csv_reader *csv, const char *path, struct gt_live
     return status < 0 && status != -EBADMSG ? gt_error_system(error, -status, "%s", path) : 0;
 }
 
-/* Append the list of processes as text, and read the list beside the recording, if there is one. The last of several rows of a
- * process counts. */
 /* Read the list beside the recording, if there is one. The last of several rows of a process counts. */
 static int csv_lives_read(struct gt_lives *ret, const char *recording, struct gt_error *error)
 {
@@ -310,13 +313,6 @@ static int csv_lives_read(struct gt_lives *ret, const char *recording, struct gt
 }
 
 /* ---- The recording -------------------------------------------------------------------------------------------- */
-
-static void free_line(char **line, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(line[i]);
-    free(line);
-}
 
 static int read_head(struct table *table, struct gt_recorded *recorded, struct gt_error *error)
 {

@@ -26,33 +26,6 @@ static void csv_number(struct gt_buffer *out, double value, bool integer)
     gt_buffer_append(out, text, length);
 }
 
-/* The list of processes: rows are appended while it is written; a finished one has each process once. */
-static void append(struct gt_buffer *out, const struct gt_field *field, const struct gt_life *life)
-{
-    if (field->kind == GT_FIELD_TEXT)
-        gt_csv_field(out, gt_field_text(field, life));
-    else
-        csv_number(out, gt_life_number(field, life), field->kind == GT_FIELD_INTEGER);
-}
-
-static void csv_lives_header(struct gt_buffer *out)
-{
-    for (size_t i = 0; i < gt_life_field_count; i++)
-        gt_buffer_printf(out, "%s%s", i ? "," : "", gt_life_fields[i].name);
-    gt_buffer_text(out, "\r\n");
-}
-
-static void csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, size_t count)
-{
-    for (size_t k = 0; k < count; k++) {
-        for (size_t i = 0; i < gt_life_field_count; i++) {
-            gt_buffer_text(out, i ? "," : "");
-            append(out, &gt_life_fields[i], &life[k]);
-        }
-        gt_buffer_text(out, "\r\n");
-    }
-}
-
 struct output {
     int fd;
     char *path;
@@ -87,6 +60,38 @@ static void append_name(struct gt_buffer *out, const char *name)
     gt_buffer_char(out, ',');
 }
 
+static void append_field_names(struct gt_buffer *out, const struct gt_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        append_name(out, fields[i].name);
+}
+
+static void append_fields(struct gt_buffer *out, const struct gt_field *fields, size_t count, const void *object)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].kind == GT_FIELD_TEXT)
+            gt_csv_field(out, gt_field_text(&fields[i], object));
+        else
+            csv_number(out, gt_field_number(&fields[i], object), fields[i].kind == GT_FIELD_INTEGER);
+        gt_buffer_char(out, ',');
+    }
+}
+
+/* The list of processes: rows are appended while it is written; a finished one has each process once. */
+static void csv_lives_header(struct gt_buffer *out)
+{
+    append_field_names(out, gt_life_fields, gt_life_field_count);
+    end_line(out);
+}
+
+static void csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        append_fields(out, gt_life_fields, gt_life_field_count, &life[i]);
+        end_line(out);
+    }
+}
+
 static void append_column_names(struct gt_buffer *out, const struct gt_columns *columns)
 {
     for (size_t i = 0; i < columns->count; i++)
@@ -96,12 +101,10 @@ static void append_column_names(struct gt_buffer *out, const struct gt_columns *
 
 static void append_static_names(struct gt_buffer *out)
 {
-    for (size_t i = 0; i < gt_machine_field_count; i++)
-        append_name(out, gt_machine_fields[i].name);
+    append_field_names(out, gt_machine_fields, gt_machine_field_count);
     append_name(out, GT_CSV_GPUS_FIELD);
     append_name(out, GT_CSV_VERSION_FIELD);
-    for (size_t i = 0; i < gt_outcome_field_count; i++)
-        append_name(out, gt_outcome_fields[i].name);
+    append_field_names(out, gt_outcome_fields, gt_outcome_field_count);
     char name[GT_CSV_FINAL_SIZE];
     for (struct gt_csv_final final = {0}; gt_csv_final_next(&final);) {
         gt_csv_final_name(&final, name);
@@ -112,14 +115,7 @@ static void append_static_names(struct gt_buffer *out)
 
 static void append_static_values(struct gt_buffer *out, const struct gt_machine *machine)
 {
-    for (size_t i = 0; i < gt_machine_field_count; i++) {
-        const struct gt_field *field = &gt_machine_fields[i];
-        if (field->kind == GT_FIELD_TEXT)
-            gt_csv_field(out, gt_field_text(field, machine));
-        else
-            csv_number(out, gt_field_number(field, machine), field->kind == GT_FIELD_INTEGER);
-        gt_buffer_char(out, ',');
-    }
+    append_fields(out, gt_machine_fields, gt_machine_field_count, machine);
     struct gt_buffer gpus = {0};
     gt_machine_gpus_write(machine, &gpus);
     append_name(out, gpus.data ? gpus.data : "");
@@ -172,6 +168,17 @@ static int set_appending(int fd, bool appending)
     return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
 }
 
+/* The file appears, and is appended to from now on, unless `status` is an error. */
+static int put_in_place(struct gt_new_file *file, const char *path, int status, bool overwrite, struct gt_error *error)
+{
+    if (status == 0)
+        status = set_appending(file->fd, true);
+    if (status == 0)
+        return gt_store_place(file, path, overwrite, error);
+    gt_new_file_drop(file);
+    return gt_error_system(error, -status, "%s", path);
+}
+
 /* The file appears with these lines in it. */
 static int open_output(struct output *output, const char *path, bool overwrite, const struct gt_buffer *lines,
                        struct gt_error *error)
@@ -182,15 +189,7 @@ static int open_output(struct output *output, const char *path, bool overwrite, 
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     output->fd = file.fd;
-    status = write_lines(output, lines, error);
-    if (status == 0)
-        status = set_appending(file.fd, true);
-    if (status < 0) {
-        gt_new_file_drop(&file);
-        gt_error_system(error, -status, "%s", path);
-    } else {
-        status = gt_store_place(&file, path, overwrite, error);
-    }
+    status = put_in_place(&file, path, write_lines(output, lines, error), overwrite, error);
     if (status < 0)
         output->fd = -1;
     return status;
@@ -428,10 +427,10 @@ static bool csv_is_in_place(const void *state)
     return is_whole;
 }
 
-static int refuse_to_restore(const struct output *output, enum place place, struct gt_error *error)
+static int refuse_to_restore(const struct output *output, enum place found, struct gt_error *error)
 {
     const char *name = gt_file_name(output->path);
-    if (place == REPLACED)
+    if (found == REPLACED)
         return gt_error_set(error, EEXIST, "another file is there now as %s", name);
     return gt_error_set(error, ENODATA, "what was in %s has been cut off", name);
 }
@@ -439,23 +438,17 @@ static int refuse_to_restore(const struct output *output, enum place place, stru
 static int restore_output(struct output *output, struct gt_error *error)
 {
     struct gt_new_file file;
-    enum place place = look_for(output);
-    if (place == IN_PLACE)
+    enum place found = look_for(output);
+    if (found == IN_PLACE)
         return 0;
-    if (place != MISSING)
-        return refuse_to_restore(output, place, error);
+    if (found != MISSING)
+        return refuse_to_restore(output, found, error);
     int status = gt_new_file_begin(&file, output->path);
     if (status < 0)
         return gt_error_system(error, -status, "%s", output->path);
-    status = copy_lines(output->fd, file.fd, output->size);
-    if (status == 0)
-        status = set_appending(file.fd, true);
+    status = put_in_place(&file, output->path, copy_lines(output->fd, file.fd, output->size), false, error);
     if (status < 0)
-        gt_new_file_drop(&file);
-    else
-        status = gt_new_file_place(&file, false);
-    if (status < 0)
-        return gt_error_system(error, -status, "%s", output->path);
+        return status;
     close(output->fd);
     output->fd = file.fd;
     return 0;

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "schema/unit.h"
 
-enum storage { TEXT, INT, FROM_ONE, POSITIVE, PID, BOOL, UINT64, DOUBLE, KNOWN, NANOSECONDS, RAM, GPU_RAM };
+enum storage { TEXT, INT, FROM_ONE, POSITIVE, PID, KNOWN_PID, BOOL, UINT64, TICKS, DOUBLE, KNOWN, NS, RAM, GPU_RAM };
 
 #define FIELD(type, name, member, kind, storage)                                                          \
     {                                                                                                     \
@@ -32,7 +32,7 @@ const struct gt_field gt_machine_fields[] = {
     FIELD(gt_machine, "command", command, TEXT, TEXT),
     FIELD(gt_machine, "pid", pid, INTEGER, PID),
     FIELD(gt_machine, "period", period, NUMBER, DOUBLE),
-    FIELD(gt_machine, "start", start_real_ns, NUMBER, NANOSECONDS),
+    FIELD(gt_machine, "start", start_real_ns, NUMBER, NS),
     FIELD(gt_machine, "ram_method", ram_method, TEXT, TEXT),
     FIELD(gt_machine, "idle_policy", idle_policy, TEXT, TEXT),
     FIELD(gt_machine, "cpu_energy_source", energy_source[GT_ENERGY_CPU].name, TEXT, TEXT),
@@ -122,9 +122,9 @@ const size_t gt_outcome_field_count = sizeof gt_outcome_fields / sizeof *gt_outc
 
 const struct gt_field gt_life_fields[] = {
     FIELD(gt_life, "number", number, INTEGER, UINT64),
-    FIELD(gt_life, "pid", pid, INTEGER, PID),
-    FIELD(gt_life, "parent", parent, INTEGER, PID),
-    FIELD(gt_life, "start", start, INTEGER, UINT64),
+    FIELD(gt_life, "pid", pid, INTEGER, KNOWN_PID),
+    FIELD(gt_life, "parent", parent, INTEGER, KNOWN_PID),
+    FIELD(gt_life, "start", start, INTEGER, TICKS),
     FIELD(gt_life, "name", name, TEXT, TEXT),
     FIELD(gt_life, "command", command, TEXT, TEXT),
     FIELD(gt_life, "began", begin, NUMBER, DOUBLE),
@@ -178,7 +178,9 @@ double gt_field_number(const struct gt_field *field, const void *object)
     case UINT64: return (double)*(const uint64_t *)at;
     case DOUBLE: return *(const double *)at;
     case KNOWN: return *(const double *)at > 0 ? *(const double *)at : NAN;
-    case NANOSECONDS: return (double)(*(const int64_t *)at / 1000) / 1e6;
+    case KNOWN_PID: return *(const pid_t *)at ? *(const pid_t *)at : NAN;
+    case TICKS: return *(const uint64_t *)at ? (double)*(const uint64_t *)at : NAN;
+    case NS: return (double)(*(const int64_t *)at / 1000) / 1e6;
     case RAM:
     case GPU_RAM: return *(const double *)at / bytes_per_unit(field, object);
     case TEXT: break;
@@ -205,12 +207,14 @@ void gt_field_set_number(const struct gt_field *field, void *object, double valu
     case FROM_ONE: *(int *)at = (int)between(value + 1, 0, INT32_MAX); break;
     case INT:
     case POSITIVE: *(int *)at = (int)between(value, INT32_MIN, INT32_MAX); break;
-    case PID: *(pid_t *)at = (pid_t)between(value, 0, INT32_MAX); break;
+    case PID:
+    case KNOWN_PID: *(pid_t *)at = (pid_t)between(value, 0, INT32_MAX); break;
     case BOOL: *(bool *)at = value != 0; break;
-    case UINT64: *(uint64_t *)at = (uint64_t)between(value, 0, 0x1p53); break;
+    case UINT64:
+    case TICKS: *(uint64_t *)at = (uint64_t)between(value, 0, 0x1p53); break;
     case DOUBLE: *(double *)at = value; break;
     case KNOWN: *(double *)at = value > 0 ? value : 0; break;
-    case NANOSECONDS: *(int64_t *)at = isnan(value) ? 0 : (int64_t)(between(value, 0, 9e9) * 1e6) * 1000; break;
+    case NS: *(int64_t *)at = isnan(value) ? 0 : (int64_t)(between(value, 0, 9e9) * 1e6) * 1000; break;
     case RAM:
     case GPU_RAM: *(double *)at = nearbyint(value * bytes_per_unit(field, object)); break;
     case TEXT: break;
@@ -242,14 +246,6 @@ int gt_machine_field_read(struct gt_machine *machine, const struct gt_field *fie
 void gt_life_init(struct gt_life *life)
 {
     *life = (struct gt_life){.begin = NAN, .end = NAN, .ram_peak = NAN, .cpu_time = NAN};
-}
-
-double gt_life_number(const struct gt_field *field, const struct gt_life *life)
-{
-    bool may_be_zero = field->kind == GT_FIELD_NUMBER || field->storage == FROM_ONE ||
-                       field->offset == offsetof(struct gt_life, number);
-    double value = gt_field_number(field, life);
-    return value == 0 && !may_be_zero ? NAN : value;
 }
 
 void gt_outcome_init(struct gt_outcome *outcome)

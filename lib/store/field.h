@@ -29,8 +29,6 @@ extern const struct gt_field gt_life_fields[];
 extern const size_t gt_life_field_count;
 /* Clear it: nothing is known. */
 void gt_life_init(struct gt_life *life);
-/* Returns a number of it, NaN for a parent or start that is not known. */
-double gt_life_number(const struct gt_field *field, const struct gt_life *life);
 
 /* Fields of a struct gt_local_rank: the columns of the table "ranks" in SQLite, which is there when there are ranks below the tracker. */
 #define GT_RANKS_TABLE "ranks"

@@ -9,6 +9,8 @@
 
 #include "store/column.h"
 
+#define GT_MINUTES_TABLE "minutes" /* in SQLite */
+
 enum gt_minute_statistic { GT_MINUTE_MEAN, GT_MINUTE_MIN, GT_MINUTE_MAX, GT_MINUTE_LAST, GT_MINUTE_STATISTICS };
 extern const char *const gt_minute_statistic_names[GT_MINUTE_STATISTICS];
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "store/sqlite.h"
-#include "store/sqlite_minutes.h"
 #include "store/type.h"
 
 enum { OWN_COLUMNS = 3 };
@@ -35,10 +34,7 @@ static int prepare(struct reader *reader, const char *path, const struct gt_minu
         reader->wanted[reader->count++] = column;
     }
     gt_buffer_text(&sql, " FROM " GT_MINUTES_TABLE " ORDER BY rowid");
-    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", path)
-                            : gt_sqlite_prepare(&reader->select, reader->database, path, sql.data, error);
-    gt_buffer_release(&sql);
-    return status;
+    return gt_sqlite_prepare_text(&reader->select, reader->database, path, &sql, error);
 }
 
 static int find_statistic(const char *name)

@@ -98,10 +98,7 @@ static int set_up(sqlite3 *database, const char *path, struct gt_error *error)
     for (size_t i = 0; i < COLUMNS; i++)
         gt_buffer_printf(&sql, ", %s %s", columns[i].name, types[columns[i].kind]);
     gt_buffer_printf(&sql, "); PRAGMA user_version=%d", LAYOUT);
-    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", path)
-                            : gt_sqlite_run(database, path, sql.data, error);
-    gt_buffer_release(&sql);
-    return status;
+    return gt_sqlite_run_text(database, path, &sql, error);
 }
 
 static int open_to_write(sqlite3 **ret, const char *path, struct gt_error *error)
@@ -143,14 +140,12 @@ static int insert_row(sqlite3 *database, const char *path, const struct gt_past_
     for (size_t i = 0; i < COLUMNS; i++)
         gt_buffer_text(&sql, i ? ",?" : "?");
     gt_buffer_char(&sql, ')');
-    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", path)
-                            : gt_sqlite_prepare(&insert, database, path, sql.data, error);
+    int status = gt_sqlite_prepare_text(&insert, database, path, &sql, error);
     for (size_t i = 0; !status && i < COLUMNS; i++)
         bind_run(insert, (int)i + 1, &columns[i], run);
     if (!status)
         status = gt_sqlite_step(insert, database, path, error);
     sqlite3_finalize(insert);
-    gt_buffer_release(&sql);
     return status;
 }
 
@@ -227,9 +222,7 @@ static int read_rows(struct gt_past_runs *ret, sqlite3 *database, const char *pa
     struct gt_buffer sql = {0};
     sqlite3_stmt *select = NULL;
     write_query(&sql, filter);
-    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", path)
-                            : gt_sqlite_prepare(&select, database, path, sql.data, error);
-    gt_buffer_release(&sql);
+    int status = gt_sqlite_prepare_text(&select, database, path, &sql, error);
     if (status < 0)
         return status;
     bind_filter(select, filter);

@@ -103,15 +103,18 @@ static void put_value(struct gt_buffer *out, const char *value, size_t length)
     }
 }
 
-/* What stands between "Authorization:" and what it hands over. */
-static bool is_scheme(const char *piece, size_t length)
+static bool is_one_of(const char *const *words, const char *piece, size_t length)
 {
-    static const char *const schemes[] = {"bearer", "basic", "digest", "token", "negotiate"};
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (strlen(schemes[i]) == length && strncasecmp(piece, schemes[i], length) == 0)
+    for (; *words; words++)
+        if (strlen(*words) == length && strncasecmp(piece, *words, length) == 0)
             return true;
     return false;
 }
+
+/* What stands between "Authorization:" and what it hands over. */
+static const char *const schemes[] = {"bearer", "basic", "digest", "token", "negotiate", NULL};
+/* "password VALUE", as in a request or a dialogue. */
+static const char *const names_of_passwords[] = {"password", "passwd", "passphrase", NULL};
 
 /* A program whose -p takes a password without a blank: "mysql -pPASSWORD". */
 static bool is_database(const char *word, size_t length)
@@ -129,16 +132,6 @@ static bool holds_password(const char *piece, size_t length)
     return length > 2 && strncmp(piece, "-p", 2) == 0;
 }
 
-/* "password VALUE", as in a request or a dialogue. */
-static bool is_name_of_password(const char *piece, size_t length)
-{
-    static const char *const names[] = {"password", "passwd", "passphrase"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == length && strncasecmp(piece, names[i], length) == 0)
-            return true;
-    return false;
-}
-
 /* "pass:VALUE", behind -passin of openssl. */
 static const char passed[] = "pass:";
 
@@ -153,7 +146,7 @@ static void put_piece(struct gt_buffer *out, struct state *state, const char *pi
         gt_buffer_text(out, "-p" GT_SECRET_HIDDEN);
         return;
     }
-    if (state->next_is_secret && is_scheme(piece, length)) {
+    if (state->next_is_secret && is_one_of(schemes, piece, length)) {
         gt_buffer_append(out, piece, length);
         return;
     }
@@ -168,9 +161,9 @@ static void put_piece(struct gt_buffer *out, struct state *state, const char *pi
         return;
     }
     bool tells = names_secret(piece, name);
-    bool is_bearer = length == strlen("bearer") && strncasecmp(piece, "bearer", length) == 0;
-    bool is_heading = tells && (ends_in_colon || is_bearer);
-    state->next_is_secret = is_heading || (tells && !equals && *piece == '-') || is_name_of_password(piece, length);
+    bool is_heading = tells && (ends_in_colon || is_one_of((const char *const[]){"bearer", NULL}, piece, length));
+    state->next_is_secret = is_heading || (tells && !equals && *piece == '-') ||
+                            is_one_of(names_of_passwords, piece, length);
     state->rest_is_secret = is_heading;
     if (!equals) {
         put_value(out, piece, length);
@@ -194,10 +187,11 @@ static bool may_be_password(const char *word)
 
 #define QUOTES "\"'"
 
+static const char blanks[] = " \t\r\n";
+
 /* {"password": "VALUE"} -> where the value begins and ends. */
 static bool find_json_secret(const char *text, const char **from, const char **to)
 {
-    static const char blanks[] = " \t\r\n";
     for (const char *quote = strpbrk(text, QUOTES); quote; quote = strpbrk(quote + 1, QUOTES)) {
         const char *end = strchr(quote + 1, *quote), *value = end ? end + 1 + strspn(end + 1, blanks) : "";
         if (*value != ':' || !names_secret(quote + 1, (size_t)(end - quote - 1)))
@@ -219,7 +213,6 @@ static bool is_user_option(const char *word)
 
 static void put_word(struct gt_buffer *out, struct state *state, const char *word, const char *before)
 {
-    static const char blanks[] = " \t\r\n";
     const char *colon = before && is_user_option(before) ? strchr(word, ':') : NULL;
     state->rest_is_secret = false;
     state->next_is_secret |= before && strcmp(before, "-p") == 0 && may_be_password(word);

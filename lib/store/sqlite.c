@@ -75,6 +75,34 @@ int gt_sqlite_prepare(sqlite3_stmt **ret, sqlite3 *database, const char *path, c
     return gt_sqlite_error(database, path, error);
 }
 
+int gt_sqlite_run_text(sqlite3 *database, const char *path, struct gt_buffer *sql, struct gt_error *error)
+{
+    int status = sql->failed ? gt_error_system(error, -sql->failed, "%s", path)
+                             : gt_sqlite_run(database, path, sql->data, error);
+    gt_buffer_release(sql);
+    return status;
+}
+
+int gt_sqlite_prepare_text(sqlite3_stmt **ret, sqlite3 *database, const char *path, struct gt_buffer *sql,
+                           struct gt_error *error)
+{
+    int status = sql->failed ? gt_error_system(error, -sql->failed, "%s", path)
+                             : gt_sqlite_prepare(ret, database, path, sql->data, error);
+    gt_buffer_release(sql);
+    return status;
+}
+
+int gt_sqlite_prepare_row(sqlite3_stmt **ret, sqlite3 *database, const char *path, const char *verb, const char *table,
+                          size_t columns, struct gt_error *error)
+{
+    struct gt_buffer sql = {0};
+    gt_buffer_printf(&sql, "%s INTO %s VALUES (", verb, table);
+    for (size_t i = 0; i < columns; i++)
+        gt_buffer_text(&sql, i ? ",?" : "?");
+    gt_buffer_char(&sql, ')');
+    return gt_sqlite_prepare_text(ret, database, path, &sql, error);
+}
+
 void gt_sqlite_name(struct gt_buffer *sql, const char *name)
 {
     gt_buffer_char(sql, '"');

@@ -21,6 +21,13 @@
 int gt_sqlite_error(sqlite3 *database, const char *path, struct gt_error *error);
 int gt_sqlite_run(sqlite3 *database, const char *path, const char *sql, struct gt_error *error);
 int gt_sqlite_prepare(sqlite3_stmt **ret, sqlite3 *database, const char *path, const char *sql, struct gt_error *error);
+/* The same of what was put together in `sql`, which is released. */
+int gt_sqlite_run_text(sqlite3 *database, const char *path, struct gt_buffer *sql, struct gt_error *error);
+int gt_sqlite_prepare_text(sqlite3_stmt **ret, sqlite3 *database, const char *path, struct gt_buffer *sql,
+                           struct gt_error *error);
+/* Prepare "INSERT INTO table VALUES (?,?,...)"; `verb` may be REPLACE as well. */
+int gt_sqlite_prepare_row(sqlite3_stmt **ret, sqlite3 *database, const char *path, const char *verb, const char *table,
+                          size_t columns, struct gt_error *error);
 /* Append `"name"`, with the quotes in it doubled. */
 void gt_sqlite_name(struct gt_buffer *sql, const char *name);
 
@@ -46,6 +53,11 @@ int gt_sqlite_clear_logs(const char *path, bool may_remove, struct gt_error *err
 /* Remove the index of its log, of which nobody knows. */
 void gt_sqlite_clear_index(const char *path);
 
+/* SQLite relies on locks and on memory that processes share, which file systems of a network have in part or not at all. Returns true
+ * where other machines see the file as well: NFS, Lustre, GPFS, BeeGFS, CephFS, SMB. */
+bool gt_file_is_on_network(int fd);
+/* Returns 1 where another process has a lock on the file as SQLite takes it, 0 where none has, or negative errno: there are no locks. */
+int gt_file_is_locked(int fd);
 /* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
 /* Open one whose writer is dead, or a copy; `name` is what errors call it. */

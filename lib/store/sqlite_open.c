@@ -4,15 +4,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "store/file_locks.h"
 #include "store/sqlite.h"
 
 /* One thread at a time uses a connection. */
 enum { READ_FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX };
+
+bool gt_file_is_on_network(int fd)
+{
+    /* As statfs(2) tells them. What a FUSE file system lies on is not known. */
+    static const unsigned networks[] = {
+        0x6969 /* NFS */,        0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */,
+        0x00c36400 /* CephFS */, 0xff534d42 /* CIFS */,   0xfe534d42 /* SMB2 */, 0x517b /* SMB */,
+    };
+    struct statfs facts;
+    if (fstatfs(fd, &facts) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        if ((unsigned)facts.f_type == networks[i])
+            return true;
+    return false;
+}
+
+/* Bytes 2^30 to 2^30 + 511, https://www.sqlite.org/fileformat2.html#the_lock_byte_page. */
+int gt_file_is_locked(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1 << 30, .l_len = 512};
+    if (fcntl(fd, F_GETLK, &lock) < 0)
+        return -errno;
+    return lock.l_type != F_UNLCK;
+}
 
 enum mode { MODE_ROLLBACK, MODE_WAL };
 

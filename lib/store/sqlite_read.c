@@ -318,10 +318,7 @@ static int choose_columns(struct sqlite_recording *recording, struct table *tabl
         gt_buffer_printf(&sql, " WHERE rowid > %lld", (long long)table->number);
     gt_buffer_text(&sql, " ORDER BY rowid");
     table->name = name;
-    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", recording->path)
-                            : gt_sqlite_prepare(&table->select, recording->database, recording->path, sql.data, error);
-    gt_buffer_release(&sql);
-    return status;
+    return gt_sqlite_prepare_text(&table->select, recording->database, recording->path, &sql, error);
 }
 
 /* 1 a row, 0 the end. */

@@ -8,36 +8,24 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "store/file_locks.h"
+#include "store/minute.h"
 #include "store/sqlite.h"
-#include "store/sqlite_minutes.h"
 #include "store/store.h"
 
-/* Make the table for the list of processes. */
-static int create_lives(sqlite3 *database, const char *path, struct gt_error *error)
+static void bind_field(sqlite3_stmt *insert, int position, const struct gt_field *field, const void *object)
 {
-    static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
-    struct gt_buffer sql = {0};
-    gt_buffer_text(&sql, "CREATE TABLE " GT_LIFE_TABLE " (");
-    for (size_t i = 0; i < gt_life_field_count; i++) {
-        const struct gt_field *field = &gt_life_fields[i];
-        gt_buffer_printf(&sql, "%s%s %s%s", i ? ", " : "", field->name, types[field->kind], i ? "" : " PRIMARY KEY");
-    }
-    gt_buffer_char(&sql, ')');
-    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", path)
-                            : gt_sqlite_run(database, path, sql.data, error);
-    gt_buffer_release(&sql);
-    return status;
+    if (field->kind == GT_FIELD_TEXT)
+        gt_sqlite_bind_text(insert, position, gt_field_text(field, object));
+    else
+        gt_sqlite_bind_number(insert, position, gt_field_number(field, object), field->kind == GT_FIELD_INTEGER);
 }
 
 static void bind_life(sqlite3_stmt *insert, int position, const struct gt_field *field, const struct gt_life *life)
 {
-    if (field->kind != GT_FIELD_TEXT)
-        gt_sqlite_bind_number(insert, position, gt_life_number(field, life), field->kind == GT_FIELD_INTEGER);
-    else if (*gt_field_text(field, life))
-        gt_sqlite_bind_text(insert, position, gt_field_text(field, life));
-    else
+    if (field->kind == GT_FIELD_TEXT && !*gt_field_text(field, life))
         sqlite3_bind_null(insert, position);
+    else
+        bind_field(insert, position, field, life);
 }
 
 /* A row replaces an earlier one of the same number. */
@@ -52,6 +40,10 @@ static int sqlite_lives_write(sqlite3_stmt *insert, const char *path, const stru
     }
     return status;
 }
+
+/* What a row of minutes has before the columns of samples. */
+static const char minute_columns[] = "time INTEGER, number INTEGER, statistic VARCHAR, weight INTEGER, ";
+enum { MINUTE_COLUMNS = 4 };
 
 /* A table that rows of numbers go into. */
 struct output {
@@ -95,32 +87,10 @@ static int step(struct sqlite_writer *writer, sqlite3_stmt *statement, struct gt
     return gt_sqlite_step(statement, writer->database, writer->path, error);
 }
 
-static int run_text(struct sqlite_writer *writer, const struct gt_buffer *sql, struct gt_error *error)
-{
-    if (sql->failed)
-        return gt_error_system(error, -sql->failed, "%s", writer->path);
-    return gt_sqlite_run(writer->database, writer->path, sql->data, error);
-}
-
-/* "INSERT INTO table VALUES (?,?,...)"; `verb` may be REPLACE as well. */
-static int prepare_row(struct sqlite_writer *writer, sqlite3_stmt **ret, const char *verb, const char *table,
-                       size_t columns, struct gt_error *error)
-{
-    struct gt_buffer sql = {0};
-    gt_buffer_printf(&sql, "%s INTO %s VALUES (", verb, table);
-    for (size_t i = 0; i < columns; i++)
-        gt_buffer_text(&sql, i ? ",?" : "?");
-    gt_buffer_char(&sql, ')');
-    int status = sql.failed ? gt_error_system(error, -sql.failed, "%s", writer->path)
-                            : gt_sqlite_prepare(ret, writer->database, writer->path, sql.data, error);
-    gt_buffer_release(&sql);
-    return status;
-}
-
 static int prepare_insert(struct sqlite_writer *writer, sqlite3_stmt **ret, const char *table, size_t columns,
                           struct gt_error *error)
 {
-    return prepare_row(writer, ret, "INSERT", table, columns, error);
+    return gt_sqlite_prepare_row(ret, writer->database, writer->path, "INSERT", table, columns, error);
 }
 
 /* ---- Creating ------------------------------------------------------------------------------------------------ */
@@ -135,62 +105,48 @@ static void list_columns(struct gt_buffer *sql, const struct gt_columns *columns
     }
 }
 
-static int create_output(struct sqlite_writer *writer, struct output *output, const char *table, struct gt_error *error)
+/* `first`: columns before those of the output. */
+static int create_output(struct sqlite_writer *writer, const struct output *output, const char *table,
+                         const char *first, struct gt_error *error)
 {
     struct gt_buffer sql = {0};
-    gt_buffer_printf(&sql, "CREATE TABLE %s (", table);
+    gt_buffer_printf(&sql, "CREATE TABLE %s (%s", table, first);
     list_columns(&sql, &output->columns);
     gt_buffer_char(&sql, ')');
-    int status = run_text(writer, &sql, error);
-    gt_buffer_release(&sql);
-    return status;
+    return gt_sqlite_run_text(writer->database, writer->path, &sql, error);
 }
 
-/* A minute has the columns of samples. */
 static int create_minutes(struct sqlite_writer *writer, struct gt_error *error)
 {
-    struct gt_buffer columns = {0}, sql = {0};
-    list_columns(&columns, &writer->data.columns);
-    gt_sqlite_minutes_schema(&sql, columns.failed ? "" : columns.data);
-    if (!sql.failed)
-        sql.failed = columns.failed;
-    int status = run_text(writer, &sql, error);
-    gt_buffer_release(&columns);
-    gt_buffer_release(&sql);
+    int status = create_output(writer, &writer->data, GT_MINUTES_TABLE, minute_columns, error);
     if (!status && gt_minute_init(&writer->minute, writer->data.columns.count) < 0)
         status = gt_error_system(error, ENOMEM, "%s", writer->path);
     return status;
 }
 
-/* A table of fields, one column each. */
+/* A table of fields, one column each. `key` follows the first. */
 static int create_fields(struct sqlite_writer *writer, const char *table, const struct gt_field *fields, size_t count,
-                         struct gt_error *error)
+                         const char *key, struct gt_error *error)
 {
     static const char *const types[] = {"VARCHAR", "INTEGER", "FLOAT"};
     struct gt_buffer sql = {0};
     gt_buffer_printf(&sql, "CREATE TABLE %s (", table);
     for (size_t i = 0; i < count; i++)
-        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", fields[i].name, types[fields[i].kind]);
+        gt_buffer_printf(&sql, "%s%s %s%s", i ? ", " : "", fields[i].name, types[fields[i].kind], i ? "" : key);
     gt_buffer_char(&sql, ')');
-    int status = run_text(writer, &sql, error);
-    gt_buffer_release(&sql);
-    return status;
+    return gt_sqlite_run_text(writer->database, writer->path, &sql, error);
 }
 
 static void bind_fields(sqlite3_stmt *insert, const struct gt_field *fields, size_t count, const void *object)
 {
     for (size_t i = 0; i < count; i++)
-        if (fields[i].kind == GT_FIELD_TEXT)
-            gt_sqlite_bind_text(insert, (int)i + 1, gt_field_text(&fields[i], object));
-        else
-            gt_sqlite_bind_number(insert, (int)i + 1, gt_field_number(&fields[i], object),
-                                  fields[i].kind == GT_FIELD_INTEGER);
+        bind_field(insert, (int)i + 1, &fields[i], object);
 }
 
 static int create_static(struct sqlite_writer *writer, const struct gt_machine *machine, struct gt_error *error)
 {
     sqlite3_stmt *insert = NULL;
-    int status = create_fields(writer, "static_data", gt_machine_fields, gt_machine_field_count, error);
+    int status = create_fields(writer, "static_data", gt_machine_fields, gt_machine_field_count, "", error);
     if (!status)
         status = prepare_insert(writer, &insert, "static_data", gt_machine_field_count, error);
     if (!status) {
@@ -226,15 +182,15 @@ static int create_tables(struct sqlite_writer *writer, const struct gt_machine *
         status = create_static(writer, machine, error);
     gt_store_columns(&writer->data.columns, machine);
     if (!status)
-        status = create_output(writer, &writer->data, "data", error);
+        status = create_output(writer, &writer->data, "data", "", error);
     if (!status)
         status = create_minutes(writer, error);
     for (size_t i = 0; !status && writer->has_detail && i < GT_DETAIL_COUNT; i++) {
         gt_detail_columns(&writer->detail[i].columns, gt_details[i].scope);
-        status = create_output(writer, &writer->detail[i], gt_details[i].table, error);
+        status = create_output(writer, &writer->detail[i], gt_details[i].table, "", error);
     }
     if (!status && writer->has_names)
-        status = create_lives(writer->database, writer->path, error);
+        status = create_fields(writer, GT_LIFE_TABLE, gt_life_fields, gt_life_field_count, " PRIMARY KEY", error);
     if (!status)
         status = gt_sqlite_run(writer->database, writer->path, schema, error);
     if (!status)
@@ -328,7 +284,8 @@ static int reopen(struct sqlite_writer *writer, struct gt_error *error)
         status = prepare_insert(writer, &writer->detail[i].insert, gt_details[i].table, writer->detail[i].columns.count,
                                 error);
     if (!status && writer->has_names)
-        status = prepare_row(writer, &writer->lives, "REPLACE", GT_LIFE_TABLE, gt_life_field_count, error);
+        status = gt_sqlite_prepare_row(&writer->lives, writer->database, writer->path, "REPLACE", GT_LIFE_TABLE,
+                                       gt_life_field_count, error);
     return status;
 }
 
@@ -438,10 +395,27 @@ static int write_detail(struct sqlite_writer *writer, size_t index, const struct
     return status;
 }
 
+/* The rows of the minute; the next one begins. */
 static int write_minute(struct sqlite_writer *writer, struct gt_error *error)
 {
-    return gt_sqlite_minutes_write(writer->database, writer->path, &writer->minutes, &writer->minute,
-                                   &writer->data.columns, error);
+    struct gt_minute *minute = &writer->minute;
+    const struct gt_columns *columns = &writer->data.columns;
+    int status = 0;
+    if (minute->weight && !writer->minutes)
+        status = prepare_insert(writer, &writer->minutes, GT_MINUTES_TABLE, MINUTE_COLUMNS + columns->count, error);
+    for (int statistic = 0; !status && minute->weight && statistic < GT_MINUTE_STATISTICS; statistic++) {
+        sqlite3_bind_int64(writer->minutes, 1, minute->begin_s);
+        sqlite3_bind_int64(writer->minutes, 2, (sqlite3_int64)minute->number);
+        sqlite3_bind_text(writer->minutes, 3, gt_minute_statistic_names[statistic], -1, SQLITE_STATIC);
+        sqlite3_bind_int64(writer->minutes, MINUTE_COLUMNS, minute->weight);
+        for (size_t i = 0; i < columns->count; i++)
+            gt_sqlite_bind_number(writer->minutes, (int)i + MINUTE_COLUMNS + 1,
+                                  gt_minute_value(minute, columns, i, statistic), columns->column[i].is_integer);
+        status = step(writer, writer->minutes, error);
+    }
+    if (!status)
+        gt_minute_next(minute);
+    return status;
 }
 
 static int write_data(struct sqlite_writer *writer, const struct gt_sample *sample, struct gt_error *error)
@@ -535,11 +509,7 @@ static int insert_outcome(struct sqlite_writer *writer, const struct gt_outcome 
     int status = prepare_insert(writer, &insert, "outcome", 2, error);
     for (size_t i = 0; !status && i < gt_outcome_field_count; i++) {
         gt_sqlite_bind_text(insert, 1, gt_outcome_fields[i].name);
-        if (gt_outcome_fields[i].kind == GT_FIELD_TEXT)
-            gt_sqlite_bind_text(insert, 2, gt_field_text(&gt_outcome_fields[i], outcome));
-        else
-            gt_sqlite_bind_number(insert, 2, gt_field_number(&gt_outcome_fields[i], outcome),
-                                  gt_outcome_fields[i].kind == GT_FIELD_INTEGER);
+        bind_field(insert, 2, &gt_outcome_fields[i], outcome);
         status = step(writer, insert, error);
     }
     sqlite3_finalize(insert);
@@ -581,7 +551,7 @@ static int insert_packages(struct sqlite_writer *writer, const struct gt_outcome
 static int insert_ranks(struct sqlite_writer *writer, const struct gt_outcome *outcome, struct gt_error *error)
 {
     sqlite3_stmt *insert = NULL;
-    int status = create_fields(writer, GT_RANKS_TABLE, gt_local_rank_fields, gt_local_rank_field_count, error);
+    int status = create_fields(writer, GT_RANKS_TABLE, gt_local_rank_fields, gt_local_rank_field_count, "", error);
     if (!status)
         status = prepare_insert(writer, &insert, GT_RANKS_TABLE, gt_local_rank_field_count, error);
     for (size_t i = 0; !status && i < outcome->rank_count; i++) {

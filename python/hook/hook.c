@@ -336,9 +336,8 @@ static PyObject *disable(void)
 }
 
 /* PY_START: (code, offset). For a function that is a block its ends are told from now on. */
-static PyObject *on_start(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)self;
     if (hook.is_off || count < 1)
         return disable();
     PyObject *code = arguments[0];
@@ -474,9 +473,8 @@ static void profile(PyObject *frame, bool is_call, bool is_step)
 }
 
 /* It takes no frame of Python's, so it works at the recursion limit as well, and leaves that where it was. */
-static int on_event(PyObject *self, struct _frame *frame, int event, PyObject *value)
+static int on_event(PyObject *Py_UNUSED(self), struct _frame *frame, int event, PyObject *value)
 {
-    (void)self;
     bool is_call = event == EVENT_CALL;
     if (!hook.is_off && (is_call || (event == EVENT_RETURN && hook.open.count)))
         profile((PyObject *)frame, is_call, is_call || value); /* no value: an exception leaves it */
@@ -484,9 +482,8 @@ static int on_event(PyObject *self, struct _frame *frame, int event, PyObject *v
 }
 
 /* (frame, event, argument): what sys.setprofile and threading.setprofile are given. The first event of each thread brings the other. */
-static PyObject *on_profile(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *on_profile(PyObject *Py_UNUSED(self), PyObject *const *arguments, Py_ssize_t count)
 {
-    (void)self;
     if (set_profile)
         set_profile(on_event, hook.callback);
     bool is_call = count == 3 && PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0;
@@ -498,11 +495,10 @@ static PyObject *on_profile(PyObject *self, PyObject *const *arguments, Py_ssize
 /* ---- the module ---- */
 
 /* start(patterns): returns None, or what sys.setprofile and threading.setprofile are to be given. */
-static PyObject *start(PyObject *self, PyObject *patterns)
+static PyObject *start(PyObject *Py_UNUSED(self), PyObject *patterns)
 {
     const char *text = PyUnicode_AsUTF8AndSize(patterns, NULL);
     int minor;
-    (void)self;
     if (!text)
         return NULL;
     if (hook.has_begun ||
@@ -525,10 +521,9 @@ static PyObject *start(PyObject *self, PyObject *patterns)
     Py_RETURN_NONE;
 }
 
-static PyObject *note(PyObject *self, PyObject *line)
+static PyObject *note(PyObject *Py_UNUSED(self), PyObject *line)
 {
     const char *text = PyUnicode_AsUTF8AndSize(line, NULL);
-    (void)self;
     if (!text)
         return NULL;
     gt_hook_note(text);
@@ -536,20 +531,18 @@ static PyObject *note(PyObject *self, PyObject *line)
 }
 
 /* memory(reader): what allocators hold is read at borders from now on. */
-static PyObject *memory(PyObject *self, PyObject *reader)
+static PyObject *memory(PyObject *Py_UNUSED(self), PyObject *reader)
 {
-    (void)self;
     if (!hook.reader && !hook.has_begun)
         hook.reader = new_reference(reader);
     Py_RETURN_NONE;
 }
 
 /* enter(name): what leave takes. */
-static PyObject *enter(PyObject *self, PyObject *name)
+static PyObject *enter(PyObject *Py_UNUSED(self), PyObject *name)
 {
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     const char *kept = text ? gt_hook_name(text) : NULL;
-    (void)self;
     if (!kept) {
         PyErr_Clear();
         Py_RETURN_NONE;
@@ -560,9 +553,8 @@ static PyObject *enter(PyObject *self, PyObject *name)
     return Py_BuildValue("(NN)", PyLong_FromVoidPtr(gt_hook_enter(kept)), PyLong_FromVoidPtr(memory));
 }
 
-static PyObject *leave(PyObject *self, PyObject *call)
+static PyObject *leave(PyObject *Py_UNUSED(self), PyObject *call)
 {
-    (void)self;
     bool has_memory = PyTuple_Check(call);
     if (call != Py_None)
         gt_hook_leave(PyLong_AsVoidPtr(has_memory ? PyTuple_GetItem(call, 0) : call));

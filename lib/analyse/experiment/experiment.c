@@ -15,7 +15,7 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "report/report.h"
-#include "store/aipowermeter.h"
+#include "store/aipowermeter_window.h"
 
 static const char *const group_names[GT_EXPERIMENT_GROUPS] = {"CPU", "GPU", "Experiment", "wattmeter"};
 

@@ -13,7 +13,7 @@ def _pairs(points: Points) -> list[tuple[float, float]]:
     return [(float(point["date"]), math.nan if (value := point["value"]) is None else float(value)) for point in points]
 
 
-def _known(value: float) -> float | None:
+def known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
@@ -47,7 +47,7 @@ def align(first: Points, second: Points) -> tuple[Points, Points]:
     aligned = []
     for pairs in curves:
         dates = [date for date, _ in pairs]
-        aligned.append([{"date": moment, "value": _known(_at(pairs, dates, moment))} for moment in moments])
+        aligned.append([{"date": moment, "value": known(_at(pairs, dates, moment))} for moment in moments])
     return aligned[0], aligned[1]
 
 
@@ -57,7 +57,7 @@ def running_sums(points: Points) -> list[Any]:
     sums = []
     for _, value in _pairs(points):
         total += value
-        sums.append(_known(total))
+        sums.append(known(total))
     return sums
 
 

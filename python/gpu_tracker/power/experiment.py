@@ -1,7 +1,6 @@
 """Recording an experiment, and reading what was recorded."""
 import datetime
 import logging
-import math
 import os
 import time
 from collections.abc import Iterable
@@ -46,7 +45,7 @@ def total(metric: Any, start: float | None = None, end: float | None = None) -> 
         return _curves.Cards((device, total(segments, start, end)) for device, segments in metric.items())
     if not metric or not any(metric):
         return None
-    return _known(_core.Experiment([("CPU", "", None, metric)]).figures(0, start, end)[3])
+    return _points.known(_core.Experiment([("CPU", "", None, metric)]).figures(0, start, end)[3])
 
 
 def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
@@ -80,10 +79,6 @@ def joules_to_kwh(n: Any) -> Any:
 def time_to_sec(t: datetime.datetime) -> float:
     """Seconds since the epoch."""
     return _curves.seconds_of(t)
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _is_overridden(driver: Any, method: str) -> bool:
@@ -241,7 +236,7 @@ class ExpResults:
         return found[None] if None in found else found
 
     def _figure(self, name: str, number: int, start: float | None, end: float | None) -> Any:
-        return self._by_device(name, lambda curve: _known(self._experiment.figures(curve, start, end)[number]))
+        return self._by_device(name, lambda curve: _points.known(self._experiment.figures(curve, start, end)[number]))
 
     def list_metrics(self) -> dict[str, list[str]]:
         """The names of the curves by group: CPU, GPU, Experiment, wattmeter."""
@@ -273,7 +268,7 @@ class ExpResults:
 
     def total_power_draw(self, start: float | None = None, end: float | None = None) -> float | None:
         """Joules of the processors and the GPUs of the machine, those that were measured; None without any."""
-        return _known(self._experiment.total_power(start, end))
+        return _points.known(self._experiment.total_power(start, end))
 
     def get_duration_metric(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
         """(seconds, start, end) of a curve; by card for figures of GPUs."""

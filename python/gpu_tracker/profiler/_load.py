@@ -1,13 +1,12 @@
 """Traces as objects whose methods are the library's analyses."""
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _core, _frames
+from .. import _core, _frames, _views
 from .._core import Table
 
 if TYPE_CHECKING:
@@ -66,8 +65,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, so that its style stays inside."""
-        return (f'<iframe srcdoc="{html.escape(self.render("html"))}" width="100%" height="480" '
-                'style="border:0"></iframe>')
+        return _views.frame(self.render("html"), 480)
 
 
 class Trace:

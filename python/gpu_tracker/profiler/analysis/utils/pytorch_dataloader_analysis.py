@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import datetime
-import html
 import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .... import _core, _frames
+from .... import _core, _frames, _views
 from .profiler_data_to_pandas import PandasFrame, microseconds
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ class WindowChart:
         return page
 
     def _repr_html_(self) -> str:
-        return (f'<iframe srcdoc="{html.escape(self.to_html())}" width="100%" height="600" '
-                'style="border:0"></iframe>')
+        return _views.frame(self.to_html())
 
     def figure(self) -> Figure:
         """A figure of matplotlib: a panel for each dimension, and one with a lane for each event."""
