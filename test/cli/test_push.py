@@ -250,6 +250,18 @@ def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
     assert "gpu-tracker: clickhouse://127.0.0.1:" in said.splitlines()[-1]
 
 
+@pytest.mark.parametrize(("database", "said"), [
+    ("bare", "Table bare.trackers doesn't exist; who may make tables does it with gpu-tracker schema --sql --create URL"),
+    ("gone", "Database gone doesn't exist; who may make it runs CREATE DATABASE gone there, then gpu-tracker schema --sql --create URL"),
+    ("not-there", "runs CREATE DATABASE `not-there` there, then gpu-tracker schema --sql --create URL")])
+def test_what_a_server_lacks_is_named_with_the_remedy(server, gpu_tracker, database, said):
+    url = f"clickhouse://127.0.0.1:{server.port}/{database}"
+    server.ask("CREATE DATABASE IF NOT EXISTS bare")
+    for words in (["report"], ["schema", "--sql", "--create"])[: 1 if database == "bare" else 2]:
+        done = subprocess.run([gpu_tracker, *words, url], capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 125 and said.replace("URL", url) in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 def test_a_folder_is_pushed(server, real, push, tmp_path):
     make_job(real, tmp_path / "run", ranks=2, rows=5, job="folder")
     assert "2 of 2 recordings are at" in push(tmp_path / "run", server.url)
