@@ -8,12 +8,12 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "engine/http.h"
 
 struct gt_server {
     struct gt_http *http;
     struct gt_address address;
     char name[800];
+    struct gt_http_limits limits;
     struct gt_dialect dialect; /* major 0: not asked yet */
     struct gt_buffer body, answer;
     unsigned long long requests, bytes;
@@ -156,6 +156,11 @@ void gt_server_close(struct gt_server *server)
     free(server);
 }
 
+void gt_server_limit(struct gt_server *server, const struct gt_http_limits *limits)
+{
+    server->limits = *limits;
+}
+
 const char *gt_server_name(const struct gt_server *server)
 {
     return server->name;
@@ -174,10 +179,11 @@ void gt_server_traffic(const struct gt_server *server, unsigned long long *reque
 
 /* ---- Requests ---- */
 
-static int post(struct gt_server *server, const struct gt_http_request *request, struct gt_buffer *ret,
+static int post(struct gt_server *server, struct gt_http_request *request, struct gt_buffer *ret,
                 struct gt_error *error)
 {
     server->requests++;
+    request->limits = server->limits;
     server->bytes += request->body->length;
     int status = gt_http_post(server->http, request, ret, error);
     return status < 0 ? status : status != 200 ? judge_answer(server, status, ret, error) : 0;
