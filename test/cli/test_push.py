@@ -177,6 +177,19 @@ def test_an_insert_without_an_answer_is_not_repeated_unasked(server, real, push,
     assert len(set(server.ask("SELECT count(), uniqExact(scope, metric) FROM finals WHERE job = 'once'").split())) == 1
 
 
+def test_half_an_answer_about_rows_is_none(server, real, push, tmp_path):
+    """Of what a server has: to take it as nothing would send all once more."""
+    paths = make_job(real, tmp_path, ranks=2, rows=20, job="halves")
+    push(*paths, server.url)
+    with BadNetwork(server.port, lambda number, body: "pass") as network:
+        push(*paths, network.url)
+    for bad in range(network.requests):
+        with BadNetwork(server.port, lambda number, body, bad=bad: "behead" if number == bad else "pass") as network:
+            push(*paths, network.url, "--patience", "300")
+        for table in ("samples", "minutes", "process_samples", "calls"):
+            assert len(set(counts(server, "halves", table))) == 1, (bad, table)
+
+
 def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
     """It has acknowledged them, as before a power cut: here they never reach it."""
     paths = make_job(real, tmp_path, ranks=2, rows=ROWS, job="lost")
@@ -369,6 +382,24 @@ def report_of(gpu_tracker, words, name):
     done = subprocess.run([gpu_tracker, *words, name, "-f", "json"], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize("how", ["behead", "halve"])
+def test_half_an_answer_is_none(server, job, gpu_tracker, how):
+    """A report that could be made of less than all is none."""
+    assert job
+    for words in (["report"], ["sub-track", "analyze", "--tf"]):
+        with BadNetwork(server.port, lambda number, body: "pass") as network:
+            whole = report_of(gpu_tracker, words, f"{network.url}/77")
+            count = network.requests
+        failed = 0
+        for bad in range(count):
+            with BadNetwork(server.port, lambda number, body, bad=bad: how if number == bad else "pass") as network:
+                done = subprocess.run([gpu_tracker, *words, f"{network.url}/77", "-f", "json"], capture_output=True, text=True,
+                                      timeout=100, check=False)
+            failed += done.returncode != 0
+            assert ("its answer ended early" in done.stderr) if done.returncode else done.stdout == whole, (words, bad, done.stderr)
+        assert failed >= count - 1  # which columns there are may be unknown
 
 
 HEAT = ["report", "--heat", "ram"]
