@@ -357,6 +357,17 @@ def test_ranks_below_trackers_are_those_of_the_folder(server, gpu_tracker, push,
         assert of_server == of_folder and (words != ["report"] or [row["rank"] for row in of_server["ranks"]] == list(range(8)))
 
 
+def test_lost_samples_are_told_as_of_the_folder(server, gpu_tracker, push, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "lossy", 2)
+    job.run(1, "DELETE FROM data WHERE rowid > 20")
+    job.run(1, "UPDATE outcome SET value = 40 WHERE key = 'dropped'")
+    push(job.folder, f"{server.url}/c:42.0")
+    for words in (["report"], ["profile", "utilization"]):
+        report = report_of(gpu_tracker, words, f"{server.url}/c:42.0")
+        assert json.loads(report)["job"]["dropped"] == 40 and report == report_of(gpu_tracker, words, str(job.folder))
+    assert server.ask("SELECT countIf(heard >= ended), count() FROM trackers WHERE job = 'c:42.0' AND complete = 1") == "2\t2\n"
+
+
 @pytest.mark.parametrize("kind", ["slurm", "k8s"])
 def test_a_request_is_that_of_the_folder(server, job, gpu_tracker, kind):
     def ask(name):
