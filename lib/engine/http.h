@@ -29,7 +29,8 @@ struct gt_http_request {
 int gt_http_open(struct gt_http **ret, const struct gt_address *address, const struct gt_login *login,
                  struct gt_error *error);
 /* Post a request. The answer is put into `ret`, which is emptied before. Returns the status of HTTP, or negative errno: -ENOTCONN when
- * nobody answered, -EIO when the answer ended early, -ECANCELED when it was in vain. Whether the server did what was asked is not known then. */
+ * nobody answered, -EIO when the answer ended early, -ECANCELED when it was in vain. Whether the server did what was asked is not known
+ * then. */
 int gt_http_post(struct gt_http *http, const struct gt_http_request *request, struct gt_buffer *ret,
                  struct gt_error *error);
 /* Append text as a part of an address: "%20" for a blank. */

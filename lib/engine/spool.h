@@ -31,8 +31,8 @@ int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct g
 
 /* ---- For those who send from it ---- */
 
-/* Call `use` for each recording in a folder, as long as it returns 0; returns what it did. `*is_written` tells whether a tracker is at work:
- * it may have locked its file, and not made the recording yet. */
+/* Call `use` for each recording in a folder, as long as it returns 0; returns what it did. `*is_written` tells whether a tracker is at
+ * work: it may have locked its file, and not made the recording yet. */
 int gt_spool_each(const char *folder, int (*use)(void *context, const char *path), void *context, bool *is_written);
 /* Returns true where nothing is to be sent, now or later. */
 bool gt_spool_is_empty(const char *folder);
