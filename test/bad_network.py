@@ -7,7 +7,8 @@ import threading
 
 class BadNetwork:
     """`plan(number, body)` says what becomes of request `number`: "pass"; a status, which is answered; ("cut", n), the server gets n
-    bytes of the body; "swallow", the server gets it and the answer is lost; "hang", nobody gets anything, until `close`."""
+    bytes of the body; "swallow", the server gets it and the answer is lost; "behead", the answer ends in its headers; "halve", it
+    ends in its body, whose length nothing tells; "hang", nobody gets anything, until `close`."""
 
     def __init__(self, port, plan):
         self.requests, self.lock, self.closing = 0, threading.Lock(), threading.Event()
@@ -45,7 +46,9 @@ class BadNetwork:
                 upstream.send(body)
                 answer = upstream.getresponse()
                 text = answer.read()
-                if what == "swallow":
+                parts = {"swallow": b"", "behead": b"HTTP/1.1 200 OK\r\n", "halve": b"HTTP/1.1 200 OK\r\n\r\n" + text[: len(text) // 2]}
+                if what in parts:
+                    self.wfile.write(parts[what])
                     self.close_connection = True
                 else:
                     self.answer(answer.status, text)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +15,8 @@
 #include "engine/server.h"
 #include "engine/spool.h"
 
-static const double LOOK = 0.1, STAY = 60; /* seconds between looks; how long it tries when all trackers have ended */
+/* Seconds between looks; how long it tries when all trackers have ended; from when on nobody is kept waiting for what is to be told. */
+static const double LOOK = 0.1, STAY = 60, LATE = 10;
 
 struct followed {
     char *path;
@@ -32,8 +32,8 @@ struct follower {
     struct followed *followed;
     size_t followed_count, followed_capacity;
     struct gt_pause pause;
-    double next, alone_since; /* of the monotonic clock */
-    double known_bytes;       /* in the folder when the server last had all that there was */
+    double began, next, next_asked, alone_since; /* of the monotonic clock */
+    double known_bytes;                          /* in the folder when the server last had all that there was */
     double next_weighed;
     bool has_written, has_new_end, is_told, is_settled, is_full;
 };
@@ -43,16 +43,11 @@ static double now(void)
     return gt_seconds(gt_clock_monotonic(&gt_clock_system));
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t length = strlen(name), size = strlen(end);
-    return length > size && strcmp(name + length - size, end) == 0;
-}
-
 /* ---- What is in the folder ---- */
 
-static int add(struct follower *follower, const char *path)
+static int add(void *context, const char *path)
 {
+    struct follower *follower = context;
     for (size_t i = 0; i < follower->followed_count; i++)
         if (strcmp(follower->followed[i].path, path) == 0) {
             follower->followed[i].is_there = true;
@@ -63,28 +58,6 @@ static int add(struct follower *follower, const char *path)
         return -ENOMEM;
     *place = (struct followed){.path = strdup(path), .is_there = true};
     return place->path ? 0 : -ENOMEM;
-}
-
-/* A tracker may have locked its file, and not made the recording yet. */
-static int list(struct follower *follower)
-{
-    DIR *folder = opendir(follower->folder);
-    const struct dirent *entry;
-    char path[PATH_MAX];
-    int status = 0;
-    follower->has_written = false;
-    while (folder && status >= 0 && (entry = readdir(folder))) {
-        snprintf(path, sizeof path, "%.3800s/%s", follower->folder, entry->d_name);
-        if (ends_in(entry->d_name, ".sqlite"))
-            status = add(follower, path);
-        else if (ends_in(entry->d_name, ".sqlite" GT_SPOOL_LOCK)) {
-            path[strlen(path) - strlen(GT_SPOOL_LOCK)] = '\0';
-            follower->has_written = follower->has_written || gt_spool_is_written(path);
-        }
-    }
-    if (folder)
-        closedir(folder);
-    return status;
 }
 
 static void forget(struct follower *follower, size_t index)
@@ -100,7 +73,7 @@ static int look(struct follower *follower)
 {
     for (size_t i = 0; i < follower->followed_count; i++)
         follower->followed[i].is_there = false;
-    int status = list(follower);
+    int status = gt_spool_each(follower->folder, add, follower, &follower->has_written);
     for (size_t i = follower->followed_count; i-- > 0;) {
         struct followed *one = &follower->followed[i];
         if (!one->is_there) {
@@ -129,10 +102,10 @@ static void remove_sent(struct follower *follower)
     }
 }
 
-static void tell(struct follower *follower, const struct gt_error *problem)
+static void tell(struct follower *follower, const char *problem)
 {
     if (!follower->is_told)
-        gt_warn(follower->options->warn, follower->options->context, "%s; recordings wait in %s", problem->text,
+        gt_warn(follower->options->warn, follower->options->context, "%s; recordings wait in %s", problem,
                 follower->folder);
     follower->is_told = true;
 }
@@ -155,6 +128,30 @@ static void settle(const struct gt_push_options *options, bool *is_settled)
     if (options->settled && !*is_settled)
         options->settled(options->context);
     *is_settled = true;
+}
+
+static bool is_late(const struct follower *follower)
+{
+    return follower->began > 0 && now() - follower->began > LATE;
+}
+
+/* Nobody waits for a server that is silent. What is left of a job whose trackers took their recordings with them is nothing. */
+static bool is_vain(void *context)
+{
+    struct follower *follower = context;
+    char sentence[1000], name[800];
+    if (now() < follower->next_asked)
+        return false;
+    follower->next_asked = now() + LOOK;
+    bool is_over = gt_spool_is_empty(follower->folder);
+    if (is_late(follower) && !is_over && !follower->is_settled) {
+        gt_address_name(name, sizeof name, &follower->address);
+        snprintf(sentence, sizeof sentence, "%s has not taken what there is within %.0f s", name, LATE);
+        tell(follower, sentence);
+    }
+    if (is_over || is_late(follower))
+        settle(follower->options, &follower->is_settled);
+    return is_over;
 }
 
 /* Bytes of all recordings in the folder. */
@@ -195,10 +192,9 @@ static void send_round(struct follower *follower)
     int status = gt_push_round(follower->push, &problem);
     follower->has_new_end = false;
     mark(follower->folder, GT_SPOOL_REFUSED, status < 0 && gt_server_refused(status));
-    if (status < 0)
-        tell(follower, &problem);
-    if (!follower->is_settled && (status < 0 || follower->followed_count))
-        settle(follower->options, &follower->is_settled);
+    if (status < 0 && status != -ECANCELED)
+        tell(follower, problem.text);
+    settle(follower->options, &follower->is_settled);
     if (status < 0) {
         follower->next = now() + gt_pause_next(&follower->pause);
         return;
@@ -207,6 +203,15 @@ static void send_round(struct follower *follower)
     make_room(follower);
     follower->pause.seconds = 0;
     follower->next = now() + follower->address.flush;
+}
+
+/* Recordings that are being made cannot be read yet. */
+static bool has_shipments(const struct follower *follower)
+{
+    for (size_t i = 0; i < follower->followed_count; i++)
+        if (follower->followed[i].shipment)
+            return true;
+    return false;
 }
 
 static bool is_over(struct follower *follower)
@@ -227,8 +232,13 @@ static void work(struct follower *follower, const volatile sig_atomic_t *stop)
         is_last = *stop;
         if (look(follower) < 0 || (!is_last && is_over(follower)))
             return;
-        if (is_last || now() >= follower->next || (follower->has_new_end && !follower->pause.seconds))
+        if (follower->followed_count && !follower->began)
+            follower->began = now();
+        bool is_due = is_last || now() >= follower->next || (follower->has_new_end && !follower->pause.seconds);
+        if (is_due && has_shipments(follower))
             send_round(follower);
+        if (is_late(follower))
+            settle(follower->options, &follower->is_settled);
         limit_spool(follower);
         if (!is_last)
             gt_sleep(LOOK);
@@ -237,48 +247,21 @@ static void work(struct follower *follower, const volatile sig_atomic_t *stop)
 
 /* ---- One of several ---- */
 
-static bool is_empty(const char *folder)
-{
-    struct follower probe = {.folder = folder};
-    list(&probe);
-    bool empty = !probe.followed_count && !probe.has_written;
-    for (size_t i = 0; i < probe.followed_count; i++)
-        free(probe.followed[i].path);
-    free(probe.followed);
-    return empty;
-}
-
 /* Returns the descriptor of the lock, or -ENOENT when nothing is left to be done. */
 static int wait_for_turn(const char *folder, const struct gt_push_options *options, const volatile sig_atomic_t *stop,
                          struct gt_error *error)
 {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.3900s/.shipper", folder);
-    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return gt_error_system(error, errno, "%s", path);
     struct gt_pause pause = {.seed = (unsigned)getpid()};
     bool is_settled = false;
-    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+    int lock;
+    while ((lock = gt_spool_take(folder, error)) == -EWOULDBLOCK) {
         settle(options, &is_settled); /* the other one tells */
-        if (*stop || is_empty(folder)) {
-            close(fd);
+        if (*stop || gt_spool_is_empty(folder))
             return -ENOENT;
-        }
         pause.seconds = 0.5;
         gt_sleep(gt_pause_next(&pause));
     }
-    return fd;
-}
-
-static void clear(const char *folder)
-{
-    char path[PATH_MAX];
-    if (!is_empty(folder))
-        return;
-    snprintf(path, sizeof path, "%.3900s/.shipper", folder);
-    unlink(path);
-    rmdir(folder); /* but for recordings that are kept */
+    return lock;
 }
 
 int gt_push_follow(const char *folder, const char *address, const struct gt_push_options *options,
@@ -291,16 +274,18 @@ int gt_push_follow(const char *folder, const char *address, const struct gt_push
         return lock == -ENOENT ? 0 : lock;
     mark(folder, GT_SPOOL_REFUSED, false); /* by the one before, perhaps */
     mark(folder, GT_SPOOL_FULL, false);
-    status = gt_push_open(&follower.push, &follower.address, options, error);
+    struct gt_push_options own = *options;
+    own.limits = (struct gt_http_limits){.is_vain = is_vain, .context = &follower};
+    status = gt_push_open(&follower.push, &follower.address, &own, error);
     if (status >= 0)
         work(&follower, stop);
     while (follower.followed_count)
         forget(&follower, follower.followed_count - 1);
     free(follower.followed);
     gt_push_close(follower.push);
-    mark(folder, GT_SPOOL_REFUSED, false);
+    mark(folder, GT_SPOOL_REFUSED, status < 0); /* nobody would send it */
     mark(folder, GT_SPOOL_FULL, false);
-    clear(folder);
     close(lock);
+    gt_spool_clear(folder);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/library.h"
 
@@ -23,9 +24,13 @@ enum {
     WRITE = CURL_FUNCTION + 11,
     BODY = CURL_OBJECT + 15,
     HEADERS = CURL_OBJECT + 23,
+    HEADER_TO = CURL_OBJECT + 29,
     POST = CURL_LONG + 47,
+    NO_PROGRESS = CURL_LONG + 43,
     NETRC = CURL_LONG + 51,
+    PROGRESS_TO = CURL_OBJECT + 57,
     CERTIFICATES = CURL_OBJECT + 65,
+    HEADER = CURL_FUNCTION + 79,
     FRESH_CONNECTION = CURL_LONG + 74,
     NO_SIGNALS = CURL_LONG + 99,
     HTTP_AUTHENTICATION = CURL_LONG + 107,
@@ -33,6 +38,7 @@ enum {
     BODY_SIZE = CURL_LARGE + 120,
     PATIENCE_MS = CURL_LONG + 155,
     CONNECT_PATIENCE_MS = CURL_LONG + 156,
+    PROGRESS = CURL_FUNCTION + 219,
     NETRC_OPTIONAL = 1,
     BASIC = 1,
     STATUS_CODE = 0x200000 + 2,
@@ -40,6 +46,7 @@ enum {
     COULD_NOT_RESOLVE = 6,
     COULD_NOT_CONNECT = 7,
     TIMED_OUT = 28,
+    GIVEN_UP = 42,
     CERTIFICATE_TROUBLE = 60,
     CERTIFICATE_FILE_TROUBLE = 77,
     COMPLAINT_SIZE = 256,
@@ -129,6 +136,38 @@ static size_t take(char *bytes, size_t size, size_t count, void *answer)
     return gt_buffer_append(answer, bytes, size * count) < 0 ? 0 : size * count;
 }
 
+/* What the headers of an answer have told. */
+struct framing {
+    bool has_end; /* of the headers */
+    bool
+        is_told; /* how long the body is, or it comes in chunks: by its connection's end alone nobody knows that it is whole */
+};
+
+static bool is_header(const char *line, size_t length, const char *begin)
+{
+    size_t size = strlen(begin);
+    return length >= size && strncasecmp(line, begin, size) == 0;
+}
+
+static size_t take_header(char *line, size_t size, size_t count, void *context)
+{
+    struct framing *framing = context;
+    size_t length = size * count;
+    if (is_header(line, length, "HTTP/")) /* there may be several answers, the first ones without a body */
+        *framing = (struct framing){.is_told = !is_header(line, length, "HTTP/1")};
+    framing->has_end |= length && (*line == '\r' || *line == '\n');
+    framing->is_told |= is_header(line, length, "Content-Length:") || is_header(line, length, "Transfer-Encoding:");
+    return length;
+}
+
+/* What libcurl calls now and then, also while nothing moves. */
+static int go_on(void *context, long long expected, long long received, long long to_send, long long sent)
+{
+    const struct gt_http_limits *limits = context;
+    (void)expected, (void)received, (void)to_send, (void)sent;
+    return limits->is_vain && limits->is_vain(limits->context);
+}
+
 /* NULL without memory. */
 static void *make_headers(struct gt_http *http, bool is_packed)
 {
@@ -153,6 +192,7 @@ static int failure_of(const struct gt_http *http, int code, struct gt_error *err
                         is_refused          ? EACCES
                         : is_unreachable    ? ENOTCONN
                         : code == TIMED_OUT ? ETIMEDOUT
+                        : code == GIVEN_UP  ? ECANCELED
                                             : EIO,
                         "%s: %s", http->name, text);
 }
@@ -175,15 +215,21 @@ int gt_http_post(struct gt_http *http, const struct gt_http_request *request, st
         return gt_error_system(error, ENOMEM, "%s", http->name);
     }
     long status = 0;
-    double patience = request->patience > 0 ? request->patience : 60;
+    struct framing framing = {0};
+    double patience = request->limits.seconds > 0 ? request->limits.seconds : 60;
     int code = curl->easy_setopt(http->handle, ADDRESS, url.data);
     code = code ? code : curl->easy_setopt(http->handle, HEADERS, headers);
     code = code ? code : curl->easy_setopt(http->handle, POST, 1L);
     code = code ? code : curl->easy_setopt(http->handle, BODY, request->body->data ? request->body->data : "");
     code = code ? code : curl->easy_setopt(http->handle, BODY_SIZE, (long long)request->body->length);
+    code = code ? code : curl->easy_setopt(http->handle, HEADER, take_header);
+    code = code ? code : curl->easy_setopt(http->handle, HEADER_TO, &framing);
     code = code ? code : curl->easy_setopt(http->handle, WRITE, take);
     code = code ? code : curl->easy_setopt(http->handle, WRITE_TO, ret);
     code = code ? code : curl->easy_setopt(http->handle, PATIENCE_MS, (long)(patience * 1000));
+    code = code ? code : curl->easy_setopt(http->handle, PROGRESS, go_on);
+    code = code ? code : curl->easy_setopt(http->handle, PROGRESS_TO, &request->limits);
+    code = code ? code : curl->easy_setopt(http->handle, NO_PROGRESS, 0L);
     /* On a connection that was used before, libcurl repeats what got no answer. */
     code = code ? code : curl->easy_setopt(http->handle, FRESH_CONNECTION, (long)request->is_once);
     code = code ? code : curl->easy_perform(http->handle);
@@ -193,6 +239,8 @@ int gt_http_post(struct gt_http *http, const struct gt_http_request *request, st
     gt_buffer_release(&url);
     if (ret->failed)
         return gt_error_set(error, -ret->failed, "%s: its answer is too long", http->name);
+    if (!code && (!framing.has_end || (!framing.is_told && status == 200)))
+        return gt_error_set(error, EIO, "%s: its answer ended early", http->name);
     return code ? failure_of(http, code, error) : (int)status;
 }
 

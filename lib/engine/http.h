@@ -10,19 +10,27 @@
 
 struct gt_http;
 
+/* When a request is given up. */
+struct gt_http_limits {
+    double seconds;                 /* in all; 0: 60 */
+    bool (*is_vain)(void *context); /* asked every second at least: nobody wants the answer any more; may be NULL */
+    void *context;
+};
+
 struct gt_http_request {
     const char *parameters; /* behind the "?", escaped; "" none */
     const struct gt_buffer *body;
-    bool is_packed;  /* the body, by gzip */
-    bool is_once;    /* never sent again by itself */
-    double patience; /* seconds in all; 0: 60 */
+    bool is_packed; /* the body, by gzip */
+    bool is_once;   /* never sent again by itself */
+    struct gt_http_limits limits;
 };
 
 /* -ENOENT: libcurl is not installed. Nothing is connected. */
 int gt_http_open(struct gt_http **ret, const struct gt_address *address, const struct gt_login *login,
                  struct gt_error *error);
 /* Post a request. The answer is put into `ret`, which is emptied before. Returns the status of HTTP, or negative errno: -ENOTCONN when
- * nobody answered, -EIO when the answer ended early. Whether the server did what was asked is not known then. */
+ * nobody answered, -EIO when the answer ended early, -ECANCELED when it was in vain. Whether the server did what was asked is not known
+ * then. */
 int gt_http_post(struct gt_http *http, const struct gt_http_request *request, struct gt_buffer *ret,
                  struct gt_error *error);
 /* Append text as a part of an address: "%20" for a blank. */

@@ -5,6 +5,7 @@
 #ifndef GT_ENGINE_PUSH_H
 #define GT_ENGINE_PUSH_H
 
+#include "engine/http.h"
 #include "engine/login.h"
 #include "engine/shipment.h"
 
@@ -16,6 +17,7 @@ struct gt_push_options {
     void (*warn)(void *context, const char *sentence); /* may be NULL */
     void (*settled)(void *context); /* gt_push_follow: from now on there is nothing to be told; may be NULL */
     void *context;
+    struct gt_http_limits limits;
 };
 
 struct gt_push_figures {

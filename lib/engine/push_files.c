@@ -1,6 +1,7 @@
 #include "engine/push_files.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "engine/server.h"
 
 static const double shortest = 0.2, longest = 60;
+static const double answer_least = 5, answer_most = 60; /* how long a request is waited for */
 
 double gt_pause_next(struct gt_pause *pause)
 {
@@ -65,10 +67,12 @@ int gt_push_files(const char *const *paths, size_t count, const char *address, c
     struct gt_address parts;
     struct gt_push *push = NULL;
     struct gt_shipment *shipment;
+    struct gt_push_options own = *options;
     size_t bad = 0;
+    own.limits.seconds = fmin(answer_most, fmax(answer_least, patience));
     int status = gt_address_read(&parts, address, error);
     if (status >= 0)
-        status = gt_push_open(&push, &parts, options, error);
+        status = gt_push_open(&push, &parts, &own, error);
     for (size_t i = 0; status >= 0 && i < count; i++) {
         struct gt_error problem = {0};
         int added = gt_push_add(push, paths[i], &shipment, &problem);

@@ -26,6 +26,8 @@ int gt_push_open(struct gt_push **ret, const struct gt_address *address, const s
     int status = strchr(address->jobs, ',')
                      ? gt_error_set(error, EINVAL, "%s: recordings are of one job", address->jobs)
                      : gt_server_open(&push->server, address, options->files, error);
+    if (status >= 0)
+        gt_server_limit(push->server, &options->limits);
     if (status < 0)
         gt_push_close(push);
     else

@@ -161,10 +161,11 @@ void gt_rows_tracker(struct gt_buffer *out, const struct gt_shipment *shipment, 
     bool has_ended = outcome->complete && isfinite(outcome->elapsed);
     begin_row(out, shipment);
     gt_row_u64(out, shipment->version);
+    int64_t ended = has_ended ? machine->start_real_ns + (int64_t)(outcome->elapsed * 1e9) : 0;
     gt_row_i64(out, machine->start_real_ns);
     if (gt_row_has(out, has_ended))
-        gt_row_i64(out, machine->start_real_ns + (int64_t)(outcome->elapsed * 1e9));
-    gt_row_i64(out, shipment->heard);
+        gt_row_i64(out, ended);
+    gt_row_i64(out, shipment->heard > ended ? shipment->heard : ended); /* the last samples may have been left out */
     add_identity(out, machine);
     gt_row_known(out, machine->clock_error > 0 ? machine->clock_error : NAN);
     gt_row_known(out, clock_server);

@@ -8,12 +8,12 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "engine/http.h"
 
 struct gt_server {
     struct gt_http *http;
     struct gt_address address;
     char name[800];
+    struct gt_http_limits limits;
     struct gt_dialect dialect; /* major 0: not asked yet */
     struct gt_buffer body, answer;
     unsigned long long requests, bytes;
@@ -81,6 +81,32 @@ static int meaning_of(int code)
     }
 }
 
+#define WORD_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+/* How long the first clause is. In names of tables there are points. */
+static int clause_of(const char *sentence)
+{
+    size_t length = strcspn(sentence, "\n,(.");
+    while (sentence[length] == '.' && sentence[length + 1] && strchr(WORD_LETTERS "`", sentence[length + 1]))
+        length += 1 + strcspn(sentence + length + 1, "\n,(.");
+    return (int)length;
+}
+
+static int judge_missing(const struct gt_server *server, int code, const char *sentence, struct gt_error *error)
+{
+    int length = clause_of(sentence);
+    const char *database = server->address.database, *quote = database[strspn(database, WORD_LETTERS)] ? "`" : "";
+    if (code == UNKNOWN_DATABASE)
+        return gt_error_set(
+            error, ENOENT,
+            "%s: %.*s; who may make it runs CREATE DATABASE %s%s%s there, then gpu-tracker schema --sql "
+            "--create %s",
+            server->name, length, sentence, quote, database, quote, server->name);
+    return gt_error_set(error, ENOENT,
+                        "%s: %.*s; who may make tables does it with gpu-tracker schema --sql --create %s", server->name,
+                        length, sentence, server->name);
+}
+
 /* "Code: 60, e.displayText() = DB::Exception: Table ..." */
 static int judge_answer(const struct gt_server *server, int status, struct gt_buffer *answer, struct gt_error *error)
 {
@@ -97,9 +123,7 @@ static int judge_answer(const struct gt_server *server, int status, struct gt_bu
     const char *what = strstr(sentence, ", e.what()");
     int length = what ? (int)(what - sentence) : (int)strcspn(sentence, "\n");
     if (meaning == ENOENT && number)
-        return gt_error_set(error, ENOENT,
-                            "%s: %.*s; who may make tables does it with gpu-tracker schema --sql --create %s",
-                            server->name, (int)strcspn(sentence, "\n,(."), sentence, server->name);
+        return judge_missing(server, number, sentence, error);
     return gt_error_set(error, meaning, "%s refuses with status %d: %.*s", server->name, status, length, sentence);
 }
 
@@ -132,6 +156,11 @@ void gt_server_close(struct gt_server *server)
     free(server);
 }
 
+void gt_server_limit(struct gt_server *server, const struct gt_http_limits *limits)
+{
+    server->limits = *limits;
+}
+
 const char *gt_server_name(const struct gt_server *server)
 {
     return server->name;
@@ -150,10 +179,11 @@ void gt_server_traffic(const struct gt_server *server, unsigned long long *reque
 
 /* ---- Requests ---- */
 
-static int post(struct gt_server *server, const struct gt_http_request *request, struct gt_buffer *ret,
+static int post(struct gt_server *server, struct gt_http_request *request, struct gt_buffer *ret,
                 struct gt_error *error)
 {
     server->requests++;
+    request->limits = server->limits;
     server->bytes += request->body->length;
     int status = gt_http_post(server->http, request, ret, error);
     return status < 0 ? status : status != 200 ? judge_answer(server, status, ret, error) : 0;

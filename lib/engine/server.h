@@ -3,6 +3,7 @@
 #define GT_ENGINE_SERVER_H
 
 #include "base/buffer.h"
+#include "engine/http.h"
 #include "engine/login.h"
 #include "store/address.h"
 
@@ -16,6 +17,8 @@ bool gt_server_refused(int status);
 int gt_server_open(struct gt_server **ret, const struct gt_address *address, const struct gt_login_files *files,
                    struct gt_error *error);
 void gt_server_close(struct gt_server *server);
+/* When requests are given up, from now on. */
+void gt_server_limit(struct gt_server *server, const struct gt_http_limits *limits);
 const char *gt_server_name(const struct gt_server *server);
 const struct gt_address *gt_server_address(const struct gt_server *server);
 

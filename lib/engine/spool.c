@@ -1,5 +1,6 @@
 #include "engine/spool.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -170,9 +171,93 @@ int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct g
         snprintf(to, sizeof to, "%.4000s%s", ret, parts[i]);
         status = copy(from, to, error);
     }
-    if (status >= 0)
+    if (status >= 0) {
         gt_spool_remove(spool->recording, false);
+        gt_spool_clear(spool->folder);
+    }
     return status;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t length = strlen(name), size = strlen(end);
+    return length > size && strcmp(name + length - size, end) == 0;
+}
+
+int gt_spool_each(const char *name, int (*use)(void *context, const char *path), void *context, bool *is_written)
+{
+    DIR *folder = opendir(name);
+    const struct dirent *entry;
+    char path[PATH_MAX];
+    int status = 0;
+    *is_written = false;
+    while (folder && !status && (entry = readdir(folder))) {
+        snprintf(path, sizeof path, "%.3800s/%s", name, entry->d_name);
+        if (ends_in(entry->d_name, ".sqlite"))
+            status = use(context, path);
+        else if (ends_in(entry->d_name, ".sqlite" GT_SPOOL_LOCK)) {
+            path[strlen(path) - strlen(GT_SPOOL_LOCK)] = '\0';
+            *is_written = *is_written || gt_spool_is_written(path);
+        }
+    }
+    if (folder)
+        closedir(folder);
+    return status;
+}
+
+static int find_one(void *context, const char *path)
+{
+    (void)context, (void)path;
+    return 1;
+}
+
+bool gt_spool_is_empty(const char *folder)
+{
+    bool is_written;
+    return !gt_spool_each(folder, find_one, NULL, &is_written) && !is_written;
+}
+
+static int lock_folder(const char *folder, int flags, struct gt_error *error)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.3900s/.shipper", folder);
+    int fd = open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return gt_error_system(error, errno, "%s", path);
+    struct stat facts;
+    bool is_there = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &facts) == 0 && facts.st_nlink > 0;
+    if (is_there)
+        return fd;
+    close(fd); /* or the one before has removed it meanwhile */
+    return -EWOULDBLOCK;
+}
+
+int gt_spool_take(const char *folder, struct gt_error *error)
+{
+    return lock_folder(folder, O_CREAT, error);
+}
+
+/* Returns true when it may be worth a second try: the last recording went while its folder was ours. */
+static bool clear(const char *folder)
+{
+    static const char *const names[] = {GT_SPOOL_REFUSED, GT_SPOOL_FULL, ".shipper"};
+    char path[PATH_MAX];
+    int lock = lock_folder(folder, 0, NULL);
+    if (lock < 0)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && gt_spool_is_empty(folder); i++) {
+        snprintf(path, sizeof path, "%.3900s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder); /* but for recordings that are kept */
+    close(lock);
+    return gt_spool_is_empty(folder);
+}
+
+void gt_spool_clear(const char *folder)
+{
+    if (clear(folder))
+        clear(folder);
 }
 
 bool gt_spool_is_written(const char *recording)

@@ -29,6 +29,18 @@ bool gt_spool_wait(const struct gt_spool *spool, double seconds);
 /* Move it into the folder gpu-tracker-unsent/JOB of the working folder, with all that belongs to it; `ret` gets its new name. */
 int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct gt_error *error);
 
+/* ---- For those who send from it ---- */
+
+/* Call `use` for each recording in a folder, as long as it returns 0; returns what it did. `*is_written` tells whether a tracker is at
+ * work: it may have locked its file, and not made the recording yet. */
+int gt_spool_each(const char *folder, int (*use)(void *context, const char *path), void *context, bool *is_written);
+/* Returns true where nothing is to be sent, now or later. */
+bool gt_spool_is_empty(const char *folder);
+/* One process at a time sends from a folder. Returns a descriptor, -EWOULDBLOCK when there is another. */
+int gt_spool_take(const char *folder, struct gt_error *error);
+/* Remove a folder that is empty, unless somebody sends from it. */
+void gt_spool_clear(const char *folder);
+
 /* Returns true while a tracker writes the recording. */
 bool gt_spool_is_written(const char *recording);
 /* Remove a recording with all that belongs to it, or with `keep` put it into the folder "sent" beside it. */

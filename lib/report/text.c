@@ -10,6 +10,8 @@
 #include "report/human_text.h"
 #include "report/screen_table.h"
 
+enum { LEAST_ROOM = 8 }; /* columns for a value behind its title */
+
 struct text {
     const struct gt_report *report;
     struct gt_buffer *out;
@@ -194,21 +196,34 @@ static void put_value(struct text *text, struct gt_buffer *out, const struct gt_
         gt_human_text_shown(out, text->report, field);
 }
 
-/* The line stands behind the title. */
-static void put_field(struct text *text, const struct gt_node *field, int level)
+/* A title that leaves no room for its value is broken, too. */
+static void put_field_on_screen(struct text *text, const struct gt_node *field, int level)
 {
-    struct gt_buffer value = {0};
-    if (!text->is_on_screen) {
-        put_value(text, text->out, field);
-        gt_buffer_char(text->out, '\n');
-        return;
+    struct gt_buffer line = {0};
+    size_t indent = (size_t)level * strlen(text->indent), width = gt_report_width(text->report), column = indent;
+    put_indent(text, level);
+    gt_utf8_show(&line, gt_node_title(field));
+    gt_buffer_text(&line, ": ");
+    if (indent + gt_utf8_columns(gt_node_title(field)) + 2 + LEAST_ROOM <= width) {
+        column += gt_utf8_columns(gt_node_title(field)) + 2;
+        gt_buffer_append(text->out, line.data, line.length);
+        gt_buffer_clear(&line);
     }
-    size_t indent = (size_t)level * strlen(text->indent), width = gt_report_width(text->report);
-    put_value(text, &value, field);
-    gt_screen_text(text->out, value.data ? value.data : "", indent + gt_utf8_columns(gt_node_title(field)) + 2,
-                   indent + strlen(text->indent), width);
-    text->out->failed = text->out->failed ? text->out->failed : value.failed;
-    gt_buffer_release(&value);
+    put_value(text, &line, field);
+    gt_screen_text(text->out, line.data ? line.data : "", column, indent + strlen(text->indent), width);
+    text->out->failed = text->out->failed ? text->out->failed : line.failed;
+    gt_buffer_release(&line);
+}
+
+static void put_field(struct text *text, const struct gt_node *field, int level, size_t widest)
+{
+    size_t width = gt_utf8_columns(gt_node_title(field));
+    put_indent(text, level);
+    gt_utf8_show(text->out, gt_node_title(field));
+    gt_buffer_char(text->out, ':');
+    put_spaces(text, 1 + (widest > width ? widest - width : 0));
+    put_value(text, text->out, field);
+    gt_buffer_char(text->out, '\n');
 }
 
 static int put_nodes(struct text *text, const struct gt_node *section, int level)
@@ -219,12 +234,10 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
         if (is_left_out(text, node))
             continue;
         if (gt_node_is_field(node)) {
-            put_indent(text, level);
-            gt_utf8_show(text->out, gt_node_title(node));
-            gt_buffer_char(text->out, ':');
-            size_t width = gt_utf8_columns(gt_node_title(node));
-            put_spaces(text, 1 + (widest > width ? widest - width : 0));
-            put_field(text, node, level);
+            if (text->is_on_screen)
+                put_field_on_screen(text, node, level);
+            else
+                put_field(text, node, level, widest);
         } else {
             put_title(text, node, level);
             status = put_body(text, node, level + 1);

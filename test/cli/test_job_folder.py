@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from job_folder import JobFolder
 from mpi import mpirun
 
 WORK = """
@@ -138,6 +139,23 @@ def test_missing_failed_and_unreadable_are_named(rank, report, tmp_path):
     assert set(reasons) == {"5.sqlite", "notes.csv", "again.sqlite"} and "same run" in reasons["again.sqlite"]
     summary = report(style="summary")
     assert "4 ranks: 2-3, 5-6" in summary and "rank 1 on n0: failed with 3" in summary and "3 files" in summary
+
+
+def test_samples_that_recordings_lost_are_told(gpu_tracker, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "lossy", 4)
+
+    def ask(*words):
+        return subprocess.run([gpu_tracker, *words], capture_output=True, text=True, check=True, timeout=100).stdout
+
+    profiles = [["profile", name, job.folder] for name in ("utilization", "stragglers", "health")]
+    for words in [["report", job.folder], *profiles]:
+        assert json.loads(ask(*words, "-f", "json"))["job"]["dropped"] == 0 and "lost" not in ask(*words, "-f", "text")
+    for rank, lost in ((1, 395), (3, 5)):
+        job.run(rank, f"UPDATE outcome SET value = {lost} WHERE key = 'dropped'")
+    for words in [["report", job.folder], *profiles]:
+        assert json.loads(ask(*words, "-f", "json"))["job"]["dropped"] == 400
+        assert re.search(r"Samples lost in recording:? +400", ask(*words, "-f", "text"))
+    assert "2 recordings lost 400 samples" in ask("report", job.folder, "-f", "summary")
 
 
 def test_a_killed_tracker_counts_with_what_it_saw(rank, report, tmp_path):

@@ -177,6 +177,19 @@ def test_an_insert_without_an_answer_is_not_repeated_unasked(server, real, push,
     assert len(set(server.ask("SELECT count(), uniqExact(scope, metric) FROM finals WHERE job = 'once'").split())) == 1
 
 
+def test_half_an_answer_about_rows_is_none(server, real, push, tmp_path):
+    """Of what a server has: to take it as nothing would send all once more."""
+    paths = make_job(real, tmp_path, ranks=2, rows=20, job="halves")
+    push(*paths, server.url)
+    with BadNetwork(server.port, lambda number, body: "pass") as network:
+        push(*paths, network.url)
+    for bad in range(network.requests):
+        with BadNetwork(server.port, lambda number, body, bad=bad: "behead" if number == bad else "pass") as network:
+            push(*paths, network.url, "--patience", "300")
+        for table in ("samples", "minutes", "process_samples", "calls"):
+            assert len(set(counts(server, "halves", table))) == 1, (bad, table)
+
+
 def test_rows_that_a_server_lost_are_sent_again(server, real, push, tmp_path):
     """It has acknowledged them, as before a power cut: here they never reach it."""
     paths = make_job(real, tmp_path, ranks=2, rows=ROWS, job="lost")
@@ -248,6 +261,18 @@ def test_what_cannot_be_done_is_said_once(server, real, push, tmp_path):
     assert counts(server, "some")[0] == str(rows_of(real, "data"))
     said = push(real, f"clickhouse://127.0.0.1:{free_port()}/default", "--patience", "0.1", expected=125)
     assert "gpu-tracker: clickhouse://127.0.0.1:" in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("database", "said"), [
+    ("bare", "Table bare.trackers doesn't exist; who may make tables does it with gpu-tracker schema --sql --create URL"),
+    ("gone", "Database gone doesn't exist; who may make it runs CREATE DATABASE gone there, then gpu-tracker schema --sql --create URL"),
+    ("not-there", "runs CREATE DATABASE `not-there` there, then gpu-tracker schema --sql --create URL")])
+def test_what_a_server_lacks_is_named_with_the_remedy(server, gpu_tracker, database, said):
+    url = f"clickhouse://127.0.0.1:{server.port}/{database}"
+    server.ask("CREATE DATABASE IF NOT EXISTS bare")
+    for words in (["report"], ["schema", "--sql", "--create"])[: 1 if database == "bare" else 2]:
+        done = subprocess.run([gpu_tracker, *words, url], capture_output=True, text=True, timeout=100, check=False)
+        assert done.returncode == 125 and said.replace("URL", url) in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
 def test_a_folder_is_pushed(server, real, push, tmp_path):
@@ -396,6 +421,17 @@ def test_calls_of_all_ranks_are_asked_for_at_once(server, gpu_tracker, push, tmp
     assert [row["num_calls"] for row in blocks] == [100009 if row["rank"] in (3, 7) else 9 for row in blocks] and len(blocks) == 11
 
 
+def test_lost_samples_are_told_as_of_the_folder(server, gpu_tracker, push, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "lossy", 2)
+    job.run(1, "DELETE FROM data WHERE rowid > 20")
+    job.run(1, "UPDATE outcome SET value = 40 WHERE key = 'dropped'")
+    push(job.folder, f"{server.url}/c:42.0")
+    for words in (["report"], ["profile", "utilization"]):
+        report = report_of(gpu_tracker, words, f"{server.url}/c:42.0")
+        assert json.loads(report)["job"]["dropped"] == 40 and report == report_of(gpu_tracker, words, str(job.folder))
+    assert server.ask("SELECT countIf(heard >= ended), count() FROM trackers WHERE job = 'c:42.0' AND complete = 1") == "2\t2\n"
+
+
 @pytest.mark.parametrize("kind", ["slurm", "k8s"])
 def test_a_request_is_that_of_the_folder(server, job, gpu_tracker, kind):
     def ask(name):
@@ -421,6 +457,24 @@ def report_of(gpu_tracker, words, name):
     done = subprocess.run([gpu_tracker, *words, name, "-f", "json"], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize("how", ["behead", "halve"])
+def test_half_an_answer_is_none(server, job, gpu_tracker, how):
+    """A report that could be made of less than all is none."""
+    assert job
+    for words in (["report"], ["sub-track", "analyze", "--tf"]):
+        with BadNetwork(server.port, lambda number, body: "pass") as network:
+            whole = report_of(gpu_tracker, words, f"{network.url}/77")
+            count = network.requests
+        failed = 0
+        for bad in range(count):
+            with BadNetwork(server.port, lambda number, body, bad=bad: how if number == bad else "pass") as network:
+                done = subprocess.run([gpu_tracker, *words, f"{network.url}/77", "-f", "json"], capture_output=True, text=True,
+                                      timeout=100, check=False)
+            failed += done.returncode != 0
+            assert ("its answer ended early" in done.stderr) if done.returncode else done.stdout == whole, (words, bad, done.stderr)
+        assert failed >= count - 1  # which columns there are may be unknown
 
 
 HEAT = ["report", "--heat", "ram"]

@@ -10,6 +10,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from job_folder import JobFolder
 
 TRACES = Path(__file__).parents[1] / "fixture/traces"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -41,12 +42,13 @@ def width(line):
 
 @pytest.fixture(scope="module")
 def runs(gpu_tracker, tmp_path_factory):
-    """Two recordings with blocks, one named in letters of two columns."""
+    """Two recordings with blocks, one named in letters of two columns, and a job."""
     folder = tmp_path_factory.mktemp("runs")
     for name in "before", "after":
         subprocess.run([gpu_tracker, "run", "--blocks", "--quiet", "--no-history", "--sleep-time", "0.05", "--tracking-file",
                         folder / f"{name}.sqlite", "--", gpu_tracker, "block", "a block of 学習 with a name that is long/and longer",
                         "--", "sleep", "0.3"], check=True)
+    JobFolder(gpu_tracker, folder / "job", 4, per_node=2)
     return folder
 
 
@@ -56,6 +58,8 @@ COMMANDS = {
     "analyze": ["analyze", "{runs}/after.sqlite"], "compare": ["compare", "{runs}/before.sqlite", "{runs}/after.sqlite"],
     "rules": ["compare", "{runs}/before.sqlite", "{runs}/after.sqlite", "--fail-if", "combined_ram_peak>+900%"],
     "text": ["report", "-f", "text", "{runs}/after.sqlite"], "summary": ["report", "{runs}/after.sqlite"],
+    "ranks": ["report", "-f", "text", "{runs}/job"],
+    **{f"{name} of ranks": ["profile", name, "{runs}/job"] for name in ("utilization", "stragglers", "health")},
     "info": ["timeline", "info", "{traces}/torch.json.gz"],
     **{name: ["profile", name, "{traces}/torch.json.gz"]
        for name in ("job", "steps", "phases", "dataloader", "operators", "memory", "advice")},

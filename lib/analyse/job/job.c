@@ -26,6 +26,7 @@ static void take_outcome(struct gt_job_rank *rank, const struct gt_outcome *outc
     rank->ending = outcome->ending;
     rank->samples = (double)outcome->samples;
     rank->missed = (double)outcome->missed;
+    rank->dropped = (double)outcome->dropped;
     rank->begin = gt_seconds(rank->machine.start_real_ns);
     rank->end = rank->begin + known(outcome->elapsed);
     rank->ram.least = outcome->peak[GT_SCOPE_COMBINED].least;
@@ -239,6 +240,17 @@ const char *gt_job_member_node_name(const struct gt_job *job, size_t member)
 }
 
 /* ---- Which ranks there are ------------------------------------------------------------ */
+
+size_t gt_job_dropped(double *ret, const struct gt_job *job)
+{
+    size_t ranks = 0;
+    *ret = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        *ret += job->rank[i].dropped;
+        ranks += job->rank[i].dropped > 0;
+    }
+    return ranks;
+}
 
 /* Returns the length of the name without its restart: attempts have the same ranks. */
 static size_t step_length(const char *job)

@@ -27,6 +27,7 @@ struct gt_job_rank {
     enum gt_ending ending;
     double begin, end;               /* seconds since the epoch */
     double samples, missed;          /* taken; ticks of the schedule that were missed */
+    double dropped;                  /* samples that were taken and not recorded */
     double own[GT_METRIC_COUNT];     /* final values of the rank's tree */
     double system[GT_METRIC_COUNT];  /* final values of its machine, as this tracker saw it */
     struct gt_job_bounds ram;        /* the peak */
@@ -120,6 +121,8 @@ size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job);
 /* Appends the numbers of the ranks that the job has and of which there is no recording, "3, 5-7", of several steps "42.0: 3; 42.1: 5".
  * Returns how many. */
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job);
+/* Samples that were not recorded, and from how many ranks. */
+size_t gt_job_dropped(double *ret, const struct gt_job *job);
 /* The size of the job as its launcher told it, of all steps; 0: it did not. */
 int gt_job_world(const struct gt_job *job);
 /* Energy of all machines of one kind of device. */

@@ -28,6 +28,14 @@ static int check(const struct gt_job_analysis *analysis, const struct gt_job_opt
     return refused ? gt_error_set(error, EINVAL, "%s of a job takes no %s", analysis->name, refused) : 0;
 }
 
+void gt_job_add_dropped(struct gt_node *section, const struct gt_job *job)
+{
+    double samples;
+    size_t ranks = gt_job_dropped(&samples, job);
+    gt_node_flags(gt_report_integer(section, "dropped", "Samples lost in recording", (int64_t)samples, NULL),
+                  ranks ? 0 : GT_ONLY_DATA);
+}
+
 static void add_job(struct gt_node *root, const struct gt_job *job)
 {
     struct gt_node *section = gt_report_section(root, "job", "Job");
@@ -38,6 +46,7 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     gt_report_integer(section, "recordings", "Recordings", (int64_t)job->count, NULL);
     gt_report_integer(section, "nodes", "Nodes", (int64_t)job->nodes, NULL);
     gt_report_number(section, "elapsed", "Time", job->end - job->begin, "seconds");
+    gt_job_add_dropped(section, job);
     gt_node_hide_missing(section);
 }
 

@@ -52,6 +52,8 @@ int gt_job_list(struct gt_node *root, const struct gt_job_listing *listing);
 void gt_job_hide_empty(struct gt_table *table);
 /* Nor of one of findings, but this sentence in its place. */
 void gt_job_verdict(struct gt_node *root, struct gt_table *findings, const char *none);
+/* How many samples recordings lost; people see it where there are some. */
+void gt_job_add_dropped(struct gt_node *section, const struct gt_job *job);
 /* The columns "rank" and "node", and their cells. */
 void gt_job_rank_columns(struct gt_table *table);
 void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t member);

@@ -74,6 +74,7 @@ static void add_job(struct gt_node *root, const struct gt_job *job)
     gt_report_text(section, "missing_ranks", "They are", missing.data);
     gt_report_integer(section, "failed", "Failed", (int64_t)count_failed(job, false), NULL);
     gt_report_integer(section, "unfinished", "Recordings not finished", (int64_t)count_failed(job, true), NULL);
+    gt_job_add_dropped(section, job);
     gt_report_integer(section, "nodes", "Nodes", (int64_t)job->nodes, NULL);
     add_start(section, job);
     gt_report_number(section, "elapsed", "Time", job->end - job->begin, "seconds");

@@ -117,6 +117,18 @@ static void warn_of_missing(struct gt_node *brief, const struct gt_job *job)
     gt_buffer_release(&sentence);
 }
 
+static void warn_of_dropped(struct gt_node *brief, const struct gt_job *job)
+{
+    char sentence[TEXT];
+    double samples;
+    size_t ranks = gt_job_dropped(&samples, job);
+    if (!ranks)
+        return;
+    snprintf(sentence, sizeof sentence, "%zu %s lost %.0f samples: the disk was too slow, or the spool full", ranks,
+             ranks == 1 ? "recording" : "recordings", samples);
+    gt_brief_warning(brief, sentence, "what is told by time lacks them");
+}
+
 /* Of several ranks below one tracker it is not known which made it end so. */
 static void warn_of_trackers(struct gt_node *brief, const struct gt_job *job)
 {
@@ -238,6 +250,7 @@ void gt_job_brief(struct gt_node *root, const struct gt_job *job, const struct g
     add_gpus(brief, job);
     add_energy(brief, job);
     warn_of_missing(brief, job);
+    warn_of_dropped(brief, job);
     warn_of_trackers(brief, job);
     warn_of_ranks(brief, job, outliers);
     warn_of_energy(brief, job);

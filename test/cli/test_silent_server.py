@@ -1,0 +1,74 @@
+"""A server that accepts connections and never answers, as one that hangs, or behind a firewall that drops: nobody waits for it."""
+import ctypes.util
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+from patience import wait_until
+
+pytestmark = pytest.mark.skipif(not ctypes.util.find_library("curl"), reason="there is no libcurl, by which servers are asked")
+
+
+@pytest.fixture
+def listener():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(99)
+        listener.settimeout(100)
+        yield listener
+
+
+@pytest.fixture
+def address(listener, tmp_path):
+    return f"clickhouse://127.0.0.1:{listener.getsockname()[1]}/jobs/silent?spool={tmp_path}/spool&flush=1000&wait="
+
+
+def line(gpu_tracker, address, *command, options=()):
+    return [gpu_tracker, "run", "--no-history", "-q", *options, "--tf", address, "--", *map(str, command)]
+
+
+def is_cleared(tmp_path):
+    return not list((tmp_path / "spool").glob("*/*"))
+
+
+def test_standard_error_ends_with_the_job(gpu_tracker, listener, address, tmp_path):
+    """Whoever reads it to its end does not wait for the request, and reads nothing of recordings that are elsewhere by then."""
+    process = subprocess.Popen(line(gpu_tracker, f"{address}0.1", "cat"), cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
+    request, _ = listener.accept()
+    said = process.communicate("", timeout=300)[1]
+    request.close()
+    assert process.returncode == 0 and "recordings wait in" not in said, said
+    assert said.count("send it with: gpu-tracker push gpu-tracker-unsent/") == 1
+    assert len(list((tmp_path / "gpu-tracker-unsent").glob("*/*.sqlite"))) == 1
+    wait_until(lambda: is_cleared(tmp_path))
+
+
+def test_a_job_is_told_soon(gpu_tracker, address, tmp_path):
+    until_told = ("import sys, time\nend = time.monotonic() + 200\n"
+                  "while 'recordings wait in' not in open(sys.argv[1]).read() and time.monotonic() < end: time.sleep(0.05)")
+    said = tmp_path / "said"
+    with open(said, "w") as errors:
+        subprocess.run(line(gpu_tracker, f"{address}0.1", sys.executable, "-c", until_told, said), cwd=tmp_path, check=True, timeout=300,
+                       stdout=subprocess.DEVNULL, stderr=errors)
+    assert said.read_text().count("has not taken what there is within 10 s; recordings wait in") == 1, said.read_text()
+
+
+def test_push_is_as_patient_as_it_is_told(gpu_tracker, address, tmp_path):
+    subprocess.run(line(gpu_tracker, "a.sqlite", "true"), cwd=tmp_path, check=True, capture_output=True, timeout=100)
+    done = subprocess.run([gpu_tracker, "push", "--patience", "0.1", "a.sqlite", address.partition("?")[0]], cwd=tmp_path, check=False,
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 125 and int(re.search(r"timed out after (\d+) milliseconds", done.stderr)[1]) < 45_000, done.stderr
+
+
+@pytest.mark.parametrize("option", ["--netrc-file", "--token-file"])
+def test_a_login_that_is_not_used_is_not_waited_for(gpu_tracker, address, tmp_path, option):
+    secret = tmp_path / "secret"
+    secret.write_text("machine 127.0.0.1 login tracker password secret\n")
+    secret.chmod(0o644)
+    command = line(gpu_tracker, f"{address}1000", "true", options=[option, "secret"])
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300).stderr
+    assert "chmod 600 secret" in said and f"push {option} 'secret' gpu-tracker-unsent/" in said
+    wait_until(lambda: is_cleared(tmp_path))
