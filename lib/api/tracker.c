@@ -333,7 +333,10 @@ static void find_address(const struct gt_tracker *tracker, char *ret, size_t siz
     snprintf(ret, size, "%s/%s", name, job);
 }
 
-int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
+/* `build` is gt_usage_report or gt_usage_summary. */
+static int report(struct gt_tracker *tracker,
+                  int (*build)(struct gt_report **, const struct gt_usage_sources *, struct gt_error *),
+                  struct gt_report **ret, struct gt_error *error)
 {
     char address[1500];
     struct gt_recorder *recorder = &tracker->recorder;
@@ -344,14 +347,24 @@ int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct
                                        .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL,
                                        .address = *address ? address : NULL};
     if (recorder->is_finished)
-        return gt_usage_report(ret, &sources, error);
+        return build(ret, &sources, error);
     struct gt_outcome outcome = {0};
     sources.outcome = &outcome;
     lock(tracker);
     int status = gt_recorder_outcome(recorder, &outcome, error);
     if (status >= 0)
-        status = gt_usage_report(ret, &sources, error);
+        status = build(ret, &sources, error);
     unlock(tracker);
     gt_outcome_release(&outcome);
     return status;
+}
+
+int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
+{
+    return report(tracker, gt_usage_report, ret, error);
+}
+
+int gt_tracker_summary(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
+{
+    return report(tracker, gt_usage_summary, ret, error);
 }
