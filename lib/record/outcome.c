@@ -5,6 +5,7 @@
 
 #include "aggregate/local_ranks.h"
 #include "base/clock.h"
+#include "record/recorder.h"
 #include "record/provenance.h"
 
 void gt_outcome_release(struct gt_outcome *outcome)
@@ -112,6 +113,8 @@ static double own_cpu(const struct gt_recorder *recorder)
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error)
 {
     int64_t now = gt_clock_monotonic(&recorder->sampler.clock);
+    if (gt_recorder_settle(recorder) < 0)
+        return gt_error_system(error, ENOMEM, "tracker");
     gt_outcome_release(ret);
     gt_summary_outcome(&recorder->summary, ret);
     ret->elapsed = (double)((recorder->end_ns ? recorder->end_ns : now) - recorder->start_ns) / 1e9;
