@@ -170,7 +170,7 @@ static const char *find(const struct environment *environment, const char *name)
     size_t length = strlen(name);
     const char *end = environment->text + environment->length;
     for (const char *at = environment->text; at < end; at += strlen(at) + 1)
-        if (!strncmp(at, name, length) && at[length] == '=')
+        if (*at == *name && !strncmp(at, name, length) && at[length] == '=')
             return at + length + 1;
     return NULL;
 }

@@ -130,8 +130,7 @@ static void append_padded(struct gt_buffer *out, double value, bool integer)
 {
     size_t end = out->length + GT_CSV_OUTCOME_WIDTH;
     csv_number(out, value, integer);
-    while (out->length < end && !out->failed)
-        gt_buffer_char(out, ' ');
+    gt_buffer_fill(out, ' ', out->length < end ? end - out->length : 0);
     gt_buffer_char(out, ',');
 }
 
@@ -260,14 +259,16 @@ static void append_head(struct csv_writer *writer, const struct gt_columns *colu
     size_t end = out->length - COMMA + LINE_END + names.length;
     size_t blanks = gt_file_page_rest((off_t)end, FIRST_ROW);
     out->length -= COMMA;
-    while (blanks--)
-        gt_buffer_char(out, ' ');
+    gt_buffer_fill(out, ' ', blanks);
     gt_buffer_char(out, ',');
     end_line(out);
     gt_buffer_append(out, names.data ? names.data : "", names.length);
     out->failed = names.failed ? names.failed : out->failed;
     gt_buffer_release(&names);
 }
+
+/* The head is not much longer; it need not be moved as it grows. */
+enum { HEAD_BYTES = 12 << 10 };
 
 static int create_data(struct csv_writer *writer, const struct gt_store_options *options,
                        const struct gt_machine *machine, struct gt_error *error)
@@ -277,6 +278,7 @@ static int create_data(struct csv_writer *writer, const struct gt_store_options 
         return -ENOMEM;
     gt_store_columns(output->columns, machine);
     output->stretched = &output->columns->column[gt_store_column_find(output->columns, "monotonic")];
+    gt_buffer_reserve(&writer->line, HEAD_BYTES);
     append_static_names(&writer->line);
     append_static_values(&writer->line, machine);
     writer->outcome_at = (off_t)writer->line.length;
