@@ -130,7 +130,11 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     final_peak_fields(recorder, ret);
     if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
-    if (gt_provenance_fill(recorder, ret) < 0)
-        return gt_error_system(error, ENOMEM, "tracker");
     return 0;
+}
+
+int gt_recorder_explain(const struct gt_recorder *recorder, struct gt_outcome *outcome, struct gt_error *error)
+{
+    int status = outcome->provenance ? 0 : gt_provenance_fill(recorder, outcome);
+    return status < 0 ? gt_error_system(error, ENOMEM, "tracker") : 0;
 }

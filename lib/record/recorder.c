@@ -437,7 +437,10 @@ static int close_store(struct gt_recorder *recorder, struct gt_error *error)
 int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
 {
     read_last(recorder);
+    const struct gt_store_type *type = *recorder->path ? gt_store_type_of(recorder->path, NULL) : NULL;
     int status = gt_recorder_outcome(recorder, &recorder->outcome, error);
+    if (status >= 0 && type && type->keeps_provenance)
+        status = gt_recorder_explain(recorder, &recorder->outcome, error);
     if (status < 0)
         return status;
     recorder->outcome.complete = true;

@@ -43,6 +43,8 @@ bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid);
 
 /* Fill *ret, which is zeroed or an earlier outcome, with the figures so far, as a finished run has them. Returns 0 or -ENOMEM. */
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error);
+/* Fill in where each figure comes from, unless that is done: few ask for it, and it is most of an outcome. */
+int gt_recorder_explain(const struct gt_recorder *recorder, struct gt_outcome *outcome, struct gt_error *error);
 void gt_outcome_release(struct gt_outcome *outcome);
 /* Returns false where none was asked for, or its file could not be made. */
 bool gt_recorder_has_recording(const struct gt_recorder *recorder);
