@@ -13,16 +13,17 @@
 #include "base/number.h"
 #include "store/csv.h"
 
-/* Append a number as it stands in a field; NaN appends nothing. */
+/* Write a number as it stands in a field. Returns the length: 0 for NaN. */
+static size_t number_text(char text[GT_NUMBER_SIZE], double value, bool integer)
+{
+    size_t length = isnan(value) ? 0 : gt_number_repr(text, value);
+    return integer && length > 2 && !memcmp(text + length - 2, ".0", 2) ? length - 2 : length;
+}
+
 static void csv_number(struct gt_buffer *out, double value, bool integer)
 {
     char text[GT_NUMBER_SIZE];
-    if (isnan(value))
-        return;
-    size_t length = gt_number_repr(text, value);
-    if (integer && length > 2 && !memcmp(text + length - 2, ".0", 2))
-        length -= 2;
-    gt_buffer_append(out, text, length);
+    gt_buffer_append(out, text, number_text(text, value, integer));
 }
 
 /* The list of processes: rows are appended while it is written; a finished one has each process once. */
@@ -52,12 +53,20 @@ static void csv_lives_rows(struct gt_buffer *out, const struct gt_life *life, si
     }
 }
 
+/* Most figures are as they were in the row before: their text is kept. */
+struct shown {
+    double value;
+    size_t length; /* 0: none yet */
+    char text[GT_NUMBER_SIZE];
+};
+
 struct output {
     int fd;
     char *path;
     off_t size;     /* whole lines only */
     size_t longest; /* line so far */
     struct gt_columns *columns;
+    struct shown *shown;               /* of each column */
     const struct gt_column *stretched; /* whose fractions get zeros behind, see gt_file_page_rest */
 };
 
@@ -176,7 +185,8 @@ static int open_output(struct output *output, const char *path, bool overwrite, 
 {
     struct gt_new_file file;
     output->path = strdup(path);
-    int status = output->path ? gt_new_file_begin(&file, path) : -ENOMEM;
+    output->shown = calloc(output->columns ? output->columns->count : 1, sizeof *output->shown);
+    int status = output->path && output->shown ? gt_new_file_begin(&file, path) : -ENOMEM;
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     output->fd = file.fd;
@@ -201,6 +211,7 @@ static void close_output(struct output *output, bool unwanted)
     }
     free(output->path);
     free(output->columns);
+    free(output->shown);
 }
 
 /* `unwanted`: nothing shall remain of the files. */
@@ -324,18 +335,32 @@ static void stretch(struct output *output, struct gt_buffer *out, size_t begin, 
     out->length += zeros;
 }
 
+static size_t put_value(char *at, struct shown *shown, double value, bool integer)
+{
+    if (isnan(value))
+        return 0;
+    if (!shown->length || memcmp(&shown->value, &value, sizeof value) != 0) {
+        shown->value = value;
+        shown->length = number_text(shown->text, value, integer);
+    }
+    memcpy(at, shown->text, shown->length);
+    return shown->length;
+}
+
 /* `row` NULL: the fixed rows, one line for the sample. */
 static void append_row(struct output *output, struct gt_buffer *out, const struct gt_sample *sample,
                        const struct gt_row *row)
 {
     size_t begin = out->length, stretched = 0;
+    if (gt_buffer_reserve(out, output->columns->count * (GT_NUMBER_SIZE + 1)) < 0)
+        return;
     for (size_t i = 0; i < output->columns->count; i++) {
         const struct gt_column *column = &output->columns->column[i];
         double value = row ? gt_detail_value(column, sample, row) : gt_store_column_value(column, sample);
-        csv_number(out, value, column->is_integer);
+        out->length += put_value(out->data + out->length, &output->shown[i], value, column->is_integer);
         if (column == output->stretched)
             stretched = out->length;
-        gt_buffer_char(out, ',');
+        out->data[out->length++] = ',';
     }
     end_line(out);
     stretch(output, out, begin, stretched);
