@@ -86,12 +86,12 @@ int main(int count, char **arguments)
         fprintf(stderr, "bench_floor PID PERIOD processes|machine\n");
         return 2;
     }
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = end}, NULL);
     find(atoi(arguments[1]));
     long period = (long)(atof(arguments[2]) * 1e9);
     bool has_machine = !strcmp(arguments[3], "machine");
     int files[] = {open_file("/proc/meminfo"), open_file("/proc/stat")};
     struct timespec due, now;
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = end}, NULL);
     prctl(PR_SET_TIMERSLACK, 1);
     clock_gettime(CLOCK_MONOTONIC, &due);
     size_t samples = 0;

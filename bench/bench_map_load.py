@@ -1,7 +1,8 @@
 """What a program that maps memory all the time on every core loses while it is tracked: operations a second and their latency.
 
 It runs alone and under each tracker in turns of a few seconds, and each turn is compared with those alone before and after it, so
-other work on the machine weighs on both.
+other work on the machine weighs on both. Operations are told for each second, and for each second of CPU time that the program was
+given, with standard errors.
 
 --pairs N: one load and one gpu-tracker, which is stopped and goes on in turns of --seconds, so that neither begins anew: means of
 N pairs with their standard errors, for each second and for each second of CPU time that the load was given. Its walks have a share of
@@ -113,6 +114,13 @@ def median_of(results, column):
     return statistics.median(result[column] for result in results)
 
 
+def with_error(results, column):
+    """The mean and its standard error."""
+    values = [result[column] for result in results]
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{statistics.mean(values):.1%} ({error:.1%})"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -137,14 +145,15 @@ def main():
             alone.append(run_once(arguments, None))
             beside = [statistics.mean(pair) for pair in zip(*alone[-2:])]
             tracked.setdefault(name, []).append(result)
-            lost.setdefault(name, []).append([1 - result[0] / beside[0], result[2] / beside[2] - 1])
-    rows = [["alone", f"{median_of(alone, 0):,.0f}", "", f"{median_of(alone, 1):.1f}", f"{median_of(alone, 2):.1f}", "",
+            each_cpu_second = result[0] / result[4] / (beside[0] / beside[4])
+            lost.setdefault(name, []).append([1 - result[0] / beside[0], result[2] / beside[2] - 1, 1 - each_cpu_second])
+    rows = [["alone", f"{median_of(alone, 0):,.0f}", "", "", f"{median_of(alone, 1):.1f}", f"{median_of(alone, 2):.1f}", "",
              f"{median_of(alone, 3):.1f}"]]
     for name, _ in contestants:
-        rows.append([name, f"{median_of(tracked[name], 0):,.0f}", f"{median_of(lost[name], 0):.1%}",
+        rows.append([name, f"{median_of(tracked[name], 0):,.0f}", with_error(lost[name], 0), with_error(lost[name], 2),
                      f"{median_of(tracked[name], 1):.1f}", f"{median_of(tracked[name], 2):.1f}",
                      f"{median_of(lost[name], 1):+.0%}", f"{median_of(tracked[name], 3):.1f}"])
-    table(["tracked by", "operations per s", "fewer", "median us", "p99 us", "longer", "p99.9 us"], rows)
+    table(["tracked by", "operations per s", "fewer", "fewer each CPU s", "median us", "p99 us", "longer", "p99.9 us"], rows)
 
 
 main()

@@ -198,7 +198,8 @@ void status_prepare(struct status *status, bool wanted)
 
 void status_begin(struct status *status, const struct gt_tracker *tracker, const char *blocks, char *const words[])
 {
-    const struct gt_status_options options = {.blocks = blocks, .words = words, .ascii = screen_is_ascii()};
+    const struct gt_status_options options = {
+        .blocks = blocks, .words = words, .ascii = status->next_ns && screen_is_ascii()};
     if (!status->next_ns || !tracker || gt_status_open(&status->line, tracker, &options, NULL) < 0) {
         status_close(status);
         return;

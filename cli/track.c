@@ -268,7 +268,8 @@ static int conclude(struct track *track, const struct options *options, char **w
     *collected = collect_blocks(track, options);
     gt_tracker_sent_to(track->watch.tracker, track->address);
     char *change = words ? past_keep(options, track->watch.tracker, words) : NULL;
-    int status = gt_tracker_report(track->watch.tracker, &report, &error);
+    int status = (track->output.is_brief ? gt_tracker_summary : gt_tracker_report)(track->watch.tracker, &report,
+                                                                                   &error);
     bool is_noted = change && status >= 0 && gt_report_note(report, "change", change) > 0 && track->output.is_brief;
     if (change && !is_noted && !track->watch.is_quiet)
         say("%s", change);

@@ -333,25 +333,45 @@ static void find_address(const struct gt_tracker *tracker, char *ret, size_t siz
     snprintf(ret, size, "%s/%s", name, job);
 }
 
-int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
+/* A summary does not tell where its figures come from. */
+static int report(struct gt_tracker *tracker, struct gt_outcome *outcome, bool is_summary, struct gt_report **ret,
+                  struct gt_error *error)
 {
     char address[1500];
     struct gt_recorder *recorder = &tracker->recorder;
     find_address(tracker, address, sizeof address);
     struct gt_usage_sources sources = {.machine = &recorder->machine,
                                        .summary = &recorder->summary,
-                                       .outcome = &recorder->outcome,
+                                       .outcome = outcome,
                                        .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL,
                                        .address = *address ? address : NULL};
+    if (is_summary)
+        return gt_usage_summary(ret, &sources, error);
+    int status = gt_recorder_explain(recorder, outcome, error);
+    return status < 0 ? status : gt_usage_report(ret, &sources, error);
+}
+
+static int report_now(struct gt_tracker *tracker, bool is_summary, struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_recorder *recorder = &tracker->recorder;
     if (recorder->is_finished)
-        return gt_usage_report(ret, &sources, error);
+        return report(tracker, &recorder->outcome, is_summary, ret, error);
     struct gt_outcome outcome = {0};
-    sources.outcome = &outcome;
     lock(tracker);
     int status = gt_recorder_outcome(recorder, &outcome, error);
     if (status >= 0)
-        status = gt_usage_report(ret, &sources, error);
+        status = report(tracker, &outcome, is_summary, ret, error);
     unlock(tracker);
     gt_outcome_release(&outcome);
     return status;
+}
+
+int gt_tracker_report(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
+{
+    return report_now(tracker, false, ret, error);
+}
+
+int gt_tracker_summary(struct gt_tracker *tracker, struct gt_report **ret, struct gt_error *error)
+{
+    return report_now(tracker, true, ret, error);
 }

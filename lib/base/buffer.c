@@ -44,6 +44,18 @@ int gt_buffer_char(struct gt_buffer *buffer, char c)
     return gt_buffer_append(buffer, &c, 1);
 }
 
+int gt_buffer_fill(struct gt_buffer *buffer, char c, size_t count)
+{
+    int status = gt_buffer_reserve(buffer, count);
+    if (status < 0)
+        return status;
+    char *end = buffer->data + buffer->length;
+    memset(end, c, count);
+    end[count] = '\0';
+    buffer->length += count;
+    return 0;
+}
+
 int gt_buffer_printf(struct gt_buffer *buffer, const char *format, ...)
 {
     va_list arguments;

@@ -18,6 +18,7 @@ int gt_buffer_reserve(struct gt_buffer *buffer, size_t more);
 int gt_buffer_append(struct gt_buffer *buffer, const void *bytes, size_t length);
 int gt_buffer_text(struct gt_buffer *buffer, const char *text);
 int gt_buffer_char(struct gt_buffer *buffer, char c);
+int gt_buffer_fill(struct gt_buffer *buffer, char c, size_t count);
 int gt_buffer_printf(struct gt_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The buffer is empty, has not failed, and keeps its memory. */
 void gt_buffer_clear(struct gt_buffer *buffer);

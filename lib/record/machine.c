@@ -96,7 +96,10 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     snprintf(machine->time_unit, sizeof machine->time_unit, "%s", gt_unit_full_name(options->time_unit));
     recorder->kernel.lines_hash = gt_control_groups_find(&recorder->sampler.root, machine->pid,
                                                          recorder->kernel.groups);
-    machine->ram_capacity = gt_limit_capacity(&recorder->sampler.root, recorder->kernel.groups);
+    struct gt_limit limit;
+    machine->ram_capacity = gt_limit_capacity(&limit, &recorder->sampler.root, recorder->kernel.groups);
+    if (limit.value > 0)
+        machine->limit[GT_LIMIT_GROUP_MEMORY] = limit;
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
@@ -167,7 +170,7 @@ static const char *find(const struct environment *environment, const char *name)
     size_t length = strlen(name);
     const char *end = environment->text + environment->length;
     for (const char *at = environment->text; at < end; at += strlen(at) + 1)
-        if (!strncmp(at, name, length) && at[length] == '=')
+        if (*at == *name && !strncmp(at, name, length) && at[length] == '=')
             return at + length + 1;
     return NULL;
 }
@@ -281,13 +284,10 @@ static void read_environment(struct gt_machine *machine, const struct environmen
 static void read_groups(struct gt_machine *machine, const struct gt_root *root,
                         const struct gt_control_group groups[GT_CONTROLLERS])
 {
-    struct gt_limit memory, cores;
-    gt_limit_memory(&memory, root, groups);
+    const struct gt_limit *memory = &machine->limit[GT_LIMIT_GROUP_MEMORY];
+    struct gt_limit cores;
     gt_limit_cores(&cores, root, groups, machine->pid, machine->core_count);
-    if (memory.value <= machine->ram_capacity && memory.value < gt_capacity_memory(root)) {
-        set(&machine->limit[GT_LIMIT_GROUP_MEMORY], memory.value, memory.source);
-        set(&machine->limit[GT_LIMIT_MEMORY], memory.value, memory.source);
-    }
+    set(&machine->limit[GT_LIMIT_MEMORY], memory->value, memory->source);
     set(&machine->limit[GT_LIMIT_CORES], cores.value, cores.source);
 }
 

@@ -13,7 +13,8 @@ struct gt_recorder;
 /* Fill recorder->machine, and find the groups of the job. For gt_recorder_open. */
 int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error);
 
-/* Fill in scheduler and limits of `machine`, whose cores, memory, start and pid are known, and of whose job these are the groups. */
+/* Fill in scheduler and limits of `machine`, whose cores, memory, start and pid are known, and the limit of its groups on memory; of whose
+ * job these are the groups. */
 void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
                         const struct gt_control_group groups[GT_CONTROLLERS]);
 

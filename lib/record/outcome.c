@@ -5,6 +5,7 @@
 
 #include "aggregate/local_ranks.h"
 #include "base/clock.h"
+#include "record/recorder.h"
 #include "record/provenance.h"
 
 void gt_outcome_release(struct gt_outcome *outcome)
@@ -112,6 +113,8 @@ static double own_cpu(const struct gt_recorder *recorder)
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error)
 {
     int64_t now = gt_clock_monotonic(&recorder->sampler.clock);
+    if (gt_recorder_settle(recorder) < 0)
+        return gt_error_system(error, ENOMEM, "tracker");
     gt_outcome_release(ret);
     gt_summary_outcome(&recorder->summary, ret);
     ret->elapsed = (double)((recorder->end_ns ? recorder->end_ns : now) - recorder->start_ns) / 1e9;
@@ -127,7 +130,11 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     final_peak_fields(recorder, ret);
     if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
-    if (gt_provenance_fill(recorder, ret) < 0)
-        return gt_error_system(error, ENOMEM, "tracker");
     return 0;
+}
+
+int gt_recorder_explain(const struct gt_recorder *recorder, struct gt_outcome *outcome, struct gt_error *error)
+{
+    int status = outcome->provenance ? 0 : gt_provenance_fill(recorder, outcome);
+    return status < 0 ? gt_error_system(error, ENOMEM, "tracker") : 0;
 }

@@ -153,6 +153,7 @@ void gt_recorder_close(struct gt_recorder *recorder)
     gt_combine_release(&recorder->combiner);
     gt_energy_curve_release(&recorder->energy);
     gt_summary_release(&recorder->summary);
+    gt_backlog_release(&recorder->backlog);
     gt_outcome_release(&recorder->outcome);
     free(recorder->machine.gpu);
     *recorder = (struct gt_recorder){.sampler.root.fd = -1};
@@ -196,19 +197,58 @@ static int open_store(struct gt_recorder *recorder, struct gt_error *error)
     return gt_store_open(&recorder->store, &store, &recorder->machine, error);
 }
 
-static void store_sample(struct gt_recorder *recorder)
+static void store_sample(struct gt_recorder *recorder, const struct gt_sample *sample)
 {
     if (!recorder->store && !recorder->store_failure.code && open_store(recorder, &recorder->store_failure) < 0)
         gt_warn(recorder->options.warn, recorder->options.context, "nothing is recorded: %s",
                 recorder->store_failure.text); /* the job is measured all the same */
     if (!recorder->store)
         return;
-    gt_store_write(recorder->store, &recorder->sample);
-    const char *trouble = gt_store_trouble(recorder->store);
+    gt_store_add(recorder->store, sample);
+}
+
+static void tell_store_trouble(struct gt_recorder *recorder)
+{
+    const char *trouble = recorder->store ? gt_store_trouble(recorder->store) : NULL;
     if (trouble && strcmp(trouble, recorder->store_trouble) != 0) {
         snprintf(recorder->store_trouble, sizeof recorder->store_trouble, "%s", trouble);
         warn_caller(recorder, trouble);
     }
+}
+
+/* Sums up and records all that waits. */
+static int settle_backlog(struct gt_recorder *recorder)
+{
+    const struct gt_sample *sample;
+    int status = 0;
+    while (!status && (status = gt_backlog_take(&recorder->backlog, &sample)) > 0) {
+        status = gt_summary_add(&recorder->summary, sample);
+        store_sample(recorder, sample);
+    }
+    if (recorder->store)
+        gt_store_wake(recorder->store);
+    return status;
+}
+
+int gt_recorder_settle(struct gt_recorder *recorder)
+{
+    return recorder->backlog.length ? settle_backlog(recorder) : 0;
+}
+
+/* The first is not to wait: it makes the file. Those of experiments are written with readings of their moment. */
+static int take_sample(struct gt_recorder *recorder)
+{
+    const struct gt_tracker_options *options = recorder->options.tracker;
+    const struct gt_sample *sample = &recorder->sample;
+    bool is_first = !recorder->summary.samples && !recorder->backlog.length;
+    int status = gt_backlog_add(&recorder->backlog, sample);
+    if (status < 0)
+        return status;
+    if (is_first || options->experiment ||
+        gt_backlog_is_due(&recorder->backlog, sample->monotonic_ns, (int64_t)(options->sleep_time * 1e9)))
+        status = settle_backlog(recorder);
+    tell_store_trouble(recorder);
+    return status;
 }
 
 /* Figures of these devices will be partial, or at the end are. */
@@ -243,13 +283,11 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
     if (status < 0)
         return gt_error_system(error, -status, "sample");
     warn_of_gaps(recorder, false);
-    gt_summary_add(&recorder->summary, sample);
     status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9,
                                  &sample->energy);
-    if (status < 0)
-        return gt_error_system(error, -status, "sample");
-    store_sample(recorder);
-    return 0;
+    if (status >= 0)
+        status = take_sample(recorder);
+    return status < 0 ? gt_error_system(error, -status, "sample") : 0;
 }
 
 static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_error *error)
@@ -364,6 +402,7 @@ static void sample_system_alone(struct gt_recorder *recorder)
 static void read_last(struct gt_recorder *recorder)
 {
     recorder->sampler.frame.is_last = true;
+    gt_recorder_settle(recorder);
     if (!recorder->summary.samples)
         sample_system_alone(recorder);
     else
@@ -400,7 +439,10 @@ static int close_store(struct gt_recorder *recorder, struct gt_error *error)
 int gt_recorder_finish(struct gt_recorder *recorder, struct gt_error *error)
 {
     read_last(recorder);
+    const struct gt_store_type *type = *recorder->path ? gt_store_type_of(recorder->path, NULL) : NULL;
     int status = gt_recorder_outcome(recorder, &recorder->outcome, error);
+    if (status >= 0 && type && type->keeps_provenance)
+        status = gt_recorder_explain(recorder, &recorder->outcome, error);
     if (status < 0)
         return status;
     recorder->outcome.complete = true;

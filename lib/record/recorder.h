@@ -20,6 +20,8 @@ int gt_recorder_open(struct gt_recorder *recorder, pid_t pid, bool is_own, const
 /* Free everything; without gt_recorder_finish the recording stays as that of a tracker that was killed. */
 void gt_recorder_close(struct gt_recorder *recorder);
 
+/* Sum up and record the samples that wait for others. Returns 0 or -ENOMEM. */
+int gt_recorder_settle(struct gt_recorder *recorder);
 int64_t gt_recorder_now(const struct gt_recorder *recorder);
 /* Read everything, and with `is_sample` write it down as a sample. 1: done; 0: no process of the job lives. */
 int gt_recorder_read(struct gt_recorder *recorder, bool is_sample, struct gt_error *error);
@@ -41,6 +43,8 @@ bool gt_recorder_contains(const struct gt_recorder *recorder, pid_t pid);
 
 /* Fill *ret, which is zeroed or an earlier outcome, with the figures so far, as a finished run has them. Returns 0 or -ENOMEM. */
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error);
+/* Fill in where each figure comes from, unless that is done: few ask for it, and it is most of an outcome. */
+int gt_recorder_explain(const struct gt_recorder *recorder, struct gt_outcome *outcome, struct gt_error *error);
 void gt_outcome_release(struct gt_outcome *outcome);
 /* Returns false where none was asked for, or its file could not be made. */
 bool gt_recorder_has_recording(const struct gt_recorder *recorder);

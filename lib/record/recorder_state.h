@@ -7,6 +7,7 @@
 #include "aggregate/combine.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
+#include "record/backlog.h"
 #include "record/kernel_watch.h"
 #include "record/gap_watch.h"
 #include "store/store.h"
@@ -25,6 +26,7 @@ struct gt_recorder {
     struct gt_sampler sampler;
     struct gt_combiner combiner;
     struct gt_summary summary;
+    struct gt_backlog backlog; /* samples that are not in the summary yet, nor in the recording */
     struct gt_machine machine;
     struct gt_store *store;
     struct gt_energy_curve energy; /* since gt_recorder_take_energy was called */

@@ -14,17 +14,25 @@
 #include "store/csv.h"
 #include "store/store.h"
 
-/* Append a number as it stands in a field; NaN appends nothing. */
+/* Write a number as it stands in a field. Returns the length: 0 for NaN. */
+static size_t number_text(char text[GT_NUMBER_SIZE], double value, bool integer)
+{
+    size_t length = isnan(value) ? 0 : gt_number_repr(text, value);
+    return integer && length > 2 && !memcmp(text + length - 2, ".0", 2) ? length - 2 : length;
+}
+
 static void csv_number(struct gt_buffer *out, double value, bool integer)
 {
     char text[GT_NUMBER_SIZE];
-    if (isnan(value))
-        return;
-    size_t length = gt_number_repr(text, value);
-    if (integer && length > 2 && !memcmp(text + length - 2, ".0", 2))
-        length -= 2;
-    gt_buffer_append(out, text, length);
+    gt_buffer_append(out, text, number_text(text, value, integer));
 }
+
+/* Most figures are as they were in the row before: their text is kept. */
+struct shown {
+    double value;
+    size_t length; /* 0: none yet */
+    char text[GT_NUMBER_SIZE];
+};
 
 struct output {
     int fd;
@@ -32,6 +40,7 @@ struct output {
     off_t size;     /* whole lines only */
     size_t longest; /* line so far */
     struct gt_columns *columns;
+    struct shown *shown;               /* of each column */
     const struct gt_column *stretched; /* whose fractions get zeros behind, see gt_file_page_rest */
 };
 
@@ -127,8 +136,7 @@ static void append_padded(struct gt_buffer *out, double value, bool integer)
 {
     size_t end = out->length + GT_CSV_OUTCOME_WIDTH;
     csv_number(out, value, integer);
-    while (out->length < end && !out->failed)
-        gt_buffer_char(out, ' ');
+    gt_buffer_fill(out, ' ', out->length < end ? end - out->length : 0);
     gt_buffer_char(out, ',');
 }
 
@@ -185,7 +193,8 @@ static int open_output(struct output *output, const char *path, bool overwrite, 
 {
     struct gt_new_file file;
     output->path = strdup(path);
-    int status = output->path ? gt_new_file_begin(&file, path) : -ENOMEM;
+    output->shown = calloc(output->columns ? output->columns->count : 1, sizeof *output->shown);
+    int status = output->path && output->shown ? gt_new_file_begin(&file, path) : -ENOMEM;
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     output->fd = file.fd;
@@ -204,6 +213,7 @@ static void close_output(struct output *output, bool unwanted)
     }
     free(output->path);
     free(output->columns);
+    free(output->shown);
 }
 
 /* `unwanted`: nothing shall remain of the files. */
@@ -262,14 +272,16 @@ static void append_head(struct csv_writer *writer, const struct gt_columns *colu
     size_t end = out->length - COMMA + LINE_END + names.length;
     size_t blanks = gt_file_page_rest((off_t)end, FIRST_ROW);
     out->length -= COMMA;
-    while (blanks--)
-        gt_buffer_char(out, ' ');
+    gt_buffer_fill(out, ' ', blanks);
     gt_buffer_char(out, ',');
     end_line(out);
     gt_buffer_append(out, names.data ? names.data : "", names.length);
     out->failed = names.failed ? names.failed : out->failed;
     gt_buffer_release(&names);
 }
+
+/* The head is not much longer; it need not be moved as it grows. */
+enum { HEAD_BYTES = 12 << 10 };
 
 static int create_data(struct csv_writer *writer, const struct gt_store_options *options,
                        const struct gt_machine *machine, struct gt_error *error)
@@ -279,6 +291,7 @@ static int create_data(struct csv_writer *writer, const struct gt_store_options 
         return -ENOMEM;
     gt_store_columns(output->columns, machine);
     output->stretched = &output->columns->column[gt_store_column_find(output->columns, "monotonic")];
+    gt_buffer_reserve(&writer->line, HEAD_BYTES);
     append_static_names(&writer->line);
     append_static_values(&writer->line, machine);
     writer->outcome_at = (off_t)writer->line.length;
@@ -324,18 +337,32 @@ static void stretch(struct output *output, struct gt_buffer *out, size_t begin, 
     out->length += zeros;
 }
 
+static size_t put_value(char *at, struct shown *shown, double value, bool integer)
+{
+    if (isnan(value))
+        return 0;
+    if (!shown->length || memcmp(&shown->value, &value, sizeof value) != 0) {
+        shown->value = value;
+        shown->length = number_text(shown->text, value, integer);
+    }
+    memcpy(at, shown->text, shown->length);
+    return shown->length;
+}
+
 /* `row` NULL: the fixed rows, one line for the sample. */
 static void append_row(struct output *output, struct gt_buffer *out, const struct gt_sample *sample,
                        const struct gt_row *row)
 {
     size_t begin = out->length, stretched = 0;
+    if (gt_buffer_reserve(out, output->columns->count * (GT_NUMBER_SIZE + 1)) < 0)
+        return;
     for (size_t i = 0; i < output->columns->count; i++) {
         const struct gt_column *column = &output->columns->column[i];
         double value = row ? gt_detail_value(column, sample, row) : gt_store_column_value(column, sample);
-        csv_number(out, value, column->is_integer);
+        out->length += put_value(out->data + out->length, &output->shown[i], value, column->is_integer);
         if (column == output->stretched)
             stretched = out->length;
-        gt_buffer_char(out, ',');
+        out->data[out->length++] = ',';
     }
     end_line(out);
     stretch(output, out, begin, stretched);

@@ -188,6 +188,7 @@ void gt_sqlite_clear_index(const char *path)
 const struct gt_store_type gt_store_sqlite = {
     .suffix = ".sqlite",
     .lists_names = true,
+    .keeps_provenance = true,
     .help = "SQLite database: samples, GPUs, processes, the outcome and where each figure comes from",
     .check = sqlite_check_logs,
     .create = gt_sqlite_create,

@@ -16,7 +16,8 @@
 /* Samples wait in a queue for the writer thread, in slots that are used again. The last slot given back is the first
  * taken, so that a queue that is nearly empty touches little memory. */
 enum { QUEUE_BYTES = 16 << 20, HURRY_BYTES = QUEUE_BYTES / 8 };
-static const int64_t FLUSH_NS = GT_SECOND;
+/* Between two writings. Whoever collects the samples of a second is not to wait for another. */
+static const int64_t FLUSH_NS = GT_SECOND * 8 / 10;
 
 struct slot {
     struct slot *next;
@@ -68,7 +69,7 @@ static void keep_in_place(struct gt_store *store, bool is_end)
     struct gt_error removal = {0};
     if (!is_end && (now < store->next_look_ns || store->removal.code))
         return;
-    store->next_look_ns = now + GT_SECOND;
+    store->next_look_ns = now + FLUSH_NS;
     if (store->type->is_in_place(store->state))
         return;
     if (store->type->restore(store->state, &removal) >= 0)
@@ -115,16 +116,14 @@ static void sleep_until(struct gt_store *store, int64_t when_ns)
 }
 
 /* With the lock held: until there is something to write and the last writing is long enough ago to make it worth a
- * wake-up, or much waits. A rare sample is written at once, frequent ones together, once a second; those need nobody to wake the
- * writer. */
-static void wait_for_work(struct gt_store *store, int64_t not_before_ns, bool is_frequent)
+ * wake-up, or much waits. A rare sample is written at once, frequent ones together. */
+static void wait_for_work(struct gt_store *store, int64_t not_before_ns)
 {
-    if (is_frequent)
-        sleep_until(store, not_before_ns);
     while (!store->first && !store->closing) {
         store->idle = true;
         pthread_cond_wait(&store->wake, &store->lock);
     }
+    store->idle = false;
     sleep_until(store, not_before_ns);
 }
 
@@ -141,12 +140,10 @@ static void *writer(void *argument)
     struct gt_store *store = argument;
     struct gt_error failure = {0};
     int64_t not_before_ns = 0;
-    bool is_frequent = false;
     pthread_mutex_lock(&store->lock);
     while (!store->closing || store->first) {
-        wait_for_work(store, not_before_ns, is_frequent);
+        wait_for_work(store, not_before_ns);
         struct slot *batch = store->first;
-        is_frequent = batch && batch->next;
         store->first = store->last = NULL;
         store->waiting = 0;
         pthread_mutex_unlock(&store->lock);
@@ -279,14 +276,14 @@ static struct slot *take_slot(struct gt_store *store, size_t rows, size_t lives)
     return NULL;
 }
 
-/* With the lock held; whether the writer sleeps and has to be woken. */
-static bool enqueue(struct gt_store *store, const struct gt_sample *sample)
+/* With the lock held. */
+static void enqueue(struct gt_store *store, const struct gt_sample *sample)
 {
     size_t rows = store->detail ? sample->row_count : GT_FIXED_ROWS;
     struct slot *slot = take_slot(store, rows, sample->life_count);
     if (!slot) {
         store->dropped++;
-        return false;
+        return;
     }
     gt_sample_copy_set(&slot->copy, sample, rows);
     slot->next = NULL;
@@ -296,9 +293,6 @@ static bool enqueue(struct gt_store *store, const struct gt_sample *sample)
         store->first = slot;
     store->last = slot;
     store->waiting += sizeof *slot + gt_sample_copy_bytes(&slot->copy);
-    bool wake = store->idle || store->waiting >= HURRY_BYTES;
-    store->idle = false; /* one signal is enough */
-    return wake;
 }
 
 static void write_directly(struct gt_store *store, const struct gt_sample *sample)
@@ -313,7 +307,7 @@ static void write_directly(struct gt_store *store, const struct gt_sample *sampl
     end_guard(&guard);
 }
 
-void gt_store_write(struct gt_store *store, const struct gt_sample *sample)
+void gt_store_add(struct gt_store *store, const struct gt_sample *sample)
 {
     if (!store->has_writer && !store->is_direct)
         store->is_direct = start_writer(store, NULL) < 0;
@@ -322,10 +316,25 @@ void gt_store_write(struct gt_store *store, const struct gt_sample *sample)
         return;
     }
     pthread_mutex_lock(&store->lock);
-    bool wake = !store->failure.code && enqueue(store, sample);
+    if (!store->failure.code)
+        enqueue(store, sample);
     pthread_mutex_unlock(&store->lock);
-    if (wake) /* after the lock is free, or the writer would wake up to wait for it */
+}
+
+void gt_store_wake(struct gt_store *store)
+{
+    pthread_mutex_lock(&store->lock);
+    bool wakes = store->first && (store->idle || store->waiting >= HURRY_BYTES);
+    store->idle = false; /* one signal is enough */
+    pthread_mutex_unlock(&store->lock);
+    if (wakes) /* after the lock is free, or the writer would wake up to wait for it */
         pthread_cond_signal(&store->wake);
+}
+
+void gt_store_write(struct gt_store *store, const struct gt_sample *sample)
+{
+    gt_store_add(store, sample);
+    gt_store_wake(store);
 }
 
 /* With the lock held: of several the worst. */

@@ -1,7 +1,7 @@
 /* Recordings are written while the job runs, and read back, whoever wrote them.
  *
- * A store type is one file format. Each sample is whole in the page cache within 100 ms of gt_store_write, whatever becomes of this
- * process afterwards. gt_store_write itself never waits for the disk: a writer thread does. A full disk ends the recording and not
+ * A store type is one file format. Each sample is whole in the page cache within a second of gt_store_wake, rare ones at once, whatever
+ * becomes of this process afterwards. These functions never wait for the disk: a writer thread does. A full disk ends the recording and not
  * the job; later writes return 0, and gt_store_trouble tells of it. */
 #ifndef GT_STORE_STORE_H
 #define GT_STORE_STORE_H
@@ -34,6 +34,10 @@ int gt_store_place(struct gt_new_file *file, const char *path, bool replace, str
 /* Create the file with the static data. An older file is replaced only now. */
 int gt_store_open(struct gt_store **ret, const struct gt_store_options *options, const struct gt_machine *machine,
                   struct gt_error *error);
+/* Queue a sample; whoever adds several wakes the writer thereafter. */
+void gt_store_add(struct gt_store *store, const struct gt_sample *sample);
+void gt_store_wake(struct gt_store *store);
+/* Do both. */
 void gt_store_write(struct gt_store *store, const struct gt_sample *sample);
 /* Returns NULL, or one sentence about what the recording lost and why: it stopped early, or samples were dropped. */
 const char *gt_store_trouble(struct gt_store *store);

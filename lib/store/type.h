@@ -12,6 +12,7 @@ struct gt_store_type {
     const char *help;
     bool has_detail_files; /* GPU and PROCESS rows go to files beside the main one */
     bool lists_names;      /* has a place for processes by name without detail */
+    bool keeps_provenance; /* has a place for where each figure comes from */
     bool is_direct;        /* all of writing runs on the thread that calls, which waits for it */
 
     /* Before anything is written: may what lies beside the name be there? May be NULL. */

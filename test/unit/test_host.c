@@ -210,7 +210,7 @@ static double capacity(const struct gpu_machine *machine)
 {
     struct gt_control_group groups[GT_CONTROLLERS];
     gt_control_groups_find(&machine->root, 1, groups);
-    return gt_limit_capacity(&machine->root, groups);
+    return gt_limit_capacity(&(struct gt_limit){0}, &machine->root, groups);
 }
 
 static void capacity_without_groups_is_the_machine(void **state)

@@ -138,7 +138,10 @@ static struct gt_machine allocation_of(struct machine *machine, const char *envi
     assert_int_equal(fwrite(environment, 1, length, file), length);
     fclose(file);
     gt_control_groups_find(&machine->root, PID, groups);
-    ret.ram_capacity = gt_limit_capacity(&machine->root, groups);
+    struct gt_limit limit;
+    ret.ram_capacity = gt_limit_capacity(&limit, &machine->root, groups);
+    if (limit.value > 0)
+        ret.limit[GT_LIMIT_GROUP_MEMORY] = limit;
     gt_allocation_read(&ret, &machine->root, groups);
     return ret;
 }

@@ -175,11 +175,39 @@ static void test_a_recording_that_cannot_be_made(void **state)
     end(&bench);
 }
 
+/* Those that wait are in whatever is asked for meanwhile. */
+static void test_frequent_samples_are_recorded_together(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct gt_outcome outcome = {0};
+    const double page = (double)sysconf(_SC_PAGESIZE);
+    double elapsed;
+    begin(&bench);
+    bench.options.sleep_time = 0.1;
+    for (int i = 0; i < 25; i++, pass(&bench, 0.1)) {
+        write_process(&bench, MAIN, 1000 + (unsigned long)i, 0);
+        assert_int_equal(gt_recorder_read(&bench.recorder, true, NULL), 1);
+        assert_close(gt_recorder_value(&bench.recorder, GT_SCOPE_COMBINED, GT_RAM), (1000 + i) * page, 1);
+        if (i % 8)
+            continue;
+        assert_int_equal(gt_recorder_outcome(&bench.recorder, &outcome, NULL), 0);
+        assert_int_equal(outcome.samples, i + 1);
+        assert_close(outcome.value[GT_SCOPE_COMBINED][GT_RAM], (1000 + i) * page, 1);
+    }
+    gt_outcome_release(&outcome);
+    assert_int_equal(gt_recorder_finish(&bench.recorder, NULL), 0);
+    assert_int_equal(bench.recorder.summary.samples, 25);
+    assert_int_equal(recorded(&bench, &elapsed), 25);
+    end(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples_are_recorded_and_looks_are_not),
         cmocka_unit_test(test_the_job_and_its_end),
+        cmocka_unit_test(test_frequent_samples_are_recorded_together),
         cmocka_unit_test(test_a_recording_that_cannot_be_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

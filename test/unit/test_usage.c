@@ -456,6 +456,32 @@ static void wrong_units_are_named(void **state)
     assert_null(report);
 }
 
+static void a_summary_alone_is_that_of_the_report(void **state)
+{
+    (void)state;
+    struct run run;
+    struct gt_report *summary;
+    char *text[2];
+    size_t length[2];
+    begin(&run);
+    run.outcome.elapsed = 60;
+    ram(&run, GT_SCOPE_COMBINED, 2e9, 1e9);
+    take_sample(&run, GT_FIXED_ROWS);
+    struct gt_report *report = usage_of(&run);
+    assert_int_equal(gt_usage_summary(&summary,
+                                      &(struct gt_usage_sources){&run.machine, &run.summary, &run.outcome, NULL, NULL},
+                                      NULL),
+                     0);
+    assert_int_equal(gt_report_render(report, "summary", &text[0], &length[0], NULL), 0);
+    assert_int_equal(gt_report_render(summary, "summary", &text[1], &length[1], NULL), 0);
+    assert_string_equal(text[0], text[1]);
+    assert_non_null(strstr(text[1], "memory"));
+    free(text[0]);
+    free(text[1]);
+    gt_report_free(summary);
+    end(&run, report);
+}
+
 static const char *words_of_memory(struct gt_report *report)
 {
     const struct gt_node *line = gt_brief_first_line(gt_brief_of(gt_report_root(report)));
@@ -503,6 +529,7 @@ int main(void)
         cmocka_unit_test(provenance_names_figures_that_exist),
         cmocka_unit_test(text_has_the_original_layout),
         cmocka_unit_test(wrong_units_are_named),
+        cmocka_unit_test(a_summary_alone_is_that_of_the_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

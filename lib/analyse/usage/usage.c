@@ -594,44 +594,70 @@ static int add_process_list(const struct gt_usage *usage, struct gt_node *root)
 
 /* ---- the report ---- */
 
-int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
+static int find_units(struct gt_usage *ret, const struct gt_usage_sources *sources, struct gt_error *error)
 {
     const struct gt_machine *machine = sources->machine;
-    struct gt_usage usage = {.machine = machine,
+    *ret = (struct gt_usage){.machine = machine,
                              .summary = sources->summary,
                              .outcome = sources->outcome,
                              .recording = sources->recording,
                              .address = sources->address};
-    int status = gt_unit_memory(machine->ram_unit, &usage.ram_unit, error);
+    int status = gt_unit_memory(machine->ram_unit, &ret->ram_unit, error);
     if (!status)
-        status = gt_unit_memory(machine->gpu_ram_unit, &usage.gpu_ram_unit, error);
+        status = gt_unit_memory(machine->gpu_ram_unit, &ret->gpu_ram_unit, error);
     if (!status)
-        status = gt_unit_time(machine->time_unit, &usage.time_unit, error);
-    if (status < 0)
-        return status;
+        status = gt_unit_time(machine->time_unit, &ret->time_unit, error);
+    return status;
+}
+
+/* All that is behind the summary. */
+static int add_all(const struct gt_usage *usage, struct gt_report *report)
+{
+    struct gt_node *root = gt_report_root(report);
+    gt_over_time_add(&(struct gt_over_time){.course = &usage->summary->course,
+                                            .machine = usage->machine,
+                                            .memory_limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY),
+                                            .memory_peak = gt_usage_peak(usage)},
+                     gt_report_page(report));
+    gt_process_lanes_add(usage, gt_report_page(report));
+    add_original(usage, root);
+    add_further(usage, root);
+    gt_ranks_below_add(usage, root);
+    int status = add_process_list(usage, root);
+    gt_usage_limits_section(usage, root);
+    gt_usage_warnings_table(usage, root);
+    gt_next_time_section(usage, root);
+    gt_usage_provenance(usage, root);
+    return status;
+}
+
+static int build(struct gt_report **ret, const struct gt_usage_sources *sources, bool is_summary,
+                 struct gt_error *error)
+{
+    struct gt_usage usage;
     struct gt_report *report;
-    status = gt_report_new(&report, "resource_usage", error);
+    int status = find_units(&usage, sources, error);
+    if (!status)
+        status = gt_report_new(&report, "resource_usage", error);
     if (status < 0)
         return status;
     gt_usage_brief(&usage, gt_report_root(report));
-    gt_over_time_add(&(struct gt_over_time){.course = &usage.summary->course,
-                                            .machine = machine,
-                                            .memory_limit = gt_usage_given(&usage, GT_LIMIT_GROUP_MEMORY),
-                                            .memory_peak = gt_usage_peak(&usage)},
-                     gt_report_page(report));
-    gt_process_lanes_add(&usage, gt_report_page(report));
-    add_original(&usage, gt_report_root(report));
-    add_further(&usage, gt_report_root(report));
-    gt_ranks_below_add(&usage, gt_report_root(report));
-    status = add_process_list(&usage, gt_report_root(report));
-    gt_usage_limits_section(&usage, gt_report_root(report));
-    gt_usage_warnings_table(&usage, gt_report_root(report));
-    gt_next_time_section(&usage, gt_report_root(report));
-    gt_usage_provenance(&usage, gt_report_root(report));
+    if (!is_summary)
+        status = add_all(&usage, report);
     if (status < 0 || gt_report_failed(report)) {
         gt_report_free(report);
         return gt_error_system(error, ENOMEM, "tracking report");
     }
     *ret = report;
     return 0;
+}
+
+int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
+{
+    return build(ret, sources, false, error);
+}
+
+int gt_usage_summary(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)
+{
+    return build(ret, sources, true, error);
 }

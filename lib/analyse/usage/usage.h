@@ -16,5 +16,7 @@
 
 /* Builds the report in the units of the machine; the error of -EINVAL names a wrong one. */
 int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error);
+/* The same with its summary alone. */
+int gt_usage_summary(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error);
 
 #endif

@@ -46,11 +46,15 @@ void gt_limit_memory(struct gt_limit *ret, const struct gt_root *root,
     while (gt_control_group_up(&group));
 }
 
-double gt_limit_capacity(const struct gt_root *root, const struct gt_control_group groups[GT_CONTROLLERS])
+double gt_limit_capacity(struct gt_limit *ret, const struct gt_root *root,
+                         const struct gt_control_group groups[GT_CONTROLLERS])
 {
-    struct gt_limit limit;
-    gt_limit_memory(&limit, root, groups);
-    return fmin(gt_capacity_memory(root), limit.value); /* fmin passes over NaN */
+    double machine = gt_capacity_memory(root);
+    gt_limit_memory(ret, root, groups);
+    double capacity = fmin(machine, ret->value); /* fmin passes over NaN */
+    if (!(ret->value < machine))
+        *ret = (struct gt_limit){.value = NAN};
+    return capacity;
 }
 
 void gt_limit_memory_apart(struct gt_limit *ret, const struct gt_root *root, const struct gt_control_group *group,

@@ -25,9 +25,10 @@ void gt_limit_memory(struct gt_limit *ret, const struct gt_root *root,
 /* The same of `group` and of those above it, but for those that `apart` lies in, too. */
 void gt_limit_memory_apart(struct gt_limit *ret, const struct gt_root *root, const struct gt_control_group *group,
                            const struct gt_control_group *apart);
-/* Returns the bytes that a job can have: the memory of the machine, or the smallest limit of the groups where that is smaller. NaN:
- * neither can be read. */
-double gt_limit_capacity(const struct gt_root *root, const struct gt_control_group groups[GT_CONTROLLERS]);
+/* Returns the bytes that a job can have: the memory of the machine, or the smallest limit of the groups where that is smaller, which *ret
+ * then has. NaN: neither can be read. */
+double gt_limit_capacity(struct gt_limit *ret, const struct gt_root *root,
+                         const struct gt_control_group groups[GT_CONTROLLERS]);
 /* Cores: the smallest quota, or the CPUs that `pid` may run on where they are fewer than `cores`. */
 void gt_limit_cores(struct gt_limit *ret, const struct gt_root *root,
                     const struct gt_control_group groups[GT_CONTROLLERS], pid_t pid, int cores);
