@@ -5,9 +5,8 @@
 
 #include "report/report.h"
 
-/* Return the first child of `node`, and the next sibling, that people see; NULL at the end. */
-const struct gt_node *gt_human_text_child(const struct gt_node *node);
-const struct gt_node *gt_human_text_next(const struct gt_node *node);
+/* Returns the first node from `node` on, itself included, that people see; NULL at the end. */
+const struct gt_node *gt_node_seen(const struct gt_node *node);
 
 /* Appends a field's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
 void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field);

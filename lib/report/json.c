@@ -64,7 +64,7 @@ static int write_json(const struct gt_report *report, struct gt_buffer *out, str
 {
     struct gt_json json;
     gt_json_init(&json, out, 1);
-    int status = gt_tree_walk(gt_report_top(report), &sink, &json);
+    int status = gt_tree_walk(&report->root, &sink, &json);
     gt_buffer_char(out, '\n');
     return status < 0 ? gt_error_system(error, -status, "json") : 0;
 }

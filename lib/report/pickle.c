@@ -165,11 +165,11 @@ static void put_instance(struct gt_buffer *out, const char *class, const struct 
     put(out, EMPTY_TUPLE);
     put(out, NEWOBJ);
     begin_dict(out);
-    for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
-        const char *member = class_of(class, gt_node_key(node));
+    for (const struct gt_node *node = section->first; node; node = node->next) {
+        const char *member = class_of(class, node->key);
         if (!member && !gt_node_is_field(node))
             continue;
-        put_text(out, gt_node_key(node));
+        put_text(out, node->key);
         if (member)
             put_instance(out, member, node);
         else
@@ -195,15 +195,14 @@ static void put_result(struct gt_buffer *out, const char *type, const struct gt_
 static int write_pickle(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     (void)error;
-    const struct gt_node *root = gt_report_top(report);
+    const struct gt_node *root = &report->root;
     bool is_list = gt_node_flag_bits(root) & GT_LIST;
     put(out, PROTO);
     gt_buffer_char(out, 2);
     if (is_list)
         begin_list(out);
-    for (const struct gt_node *part = is_list ? gt_node_child(root) : root; part;
-         part = is_list ? gt_node_next(part) : NULL)
-        put_result(out, gt_report_type(report), part);
+    for (const struct gt_node *part = is_list ? root->first : root; part; part = is_list ? part->next : NULL)
+        put_result(out, report->type, part);
     if (is_list)
         end_list(out);
     put(out, STOP);

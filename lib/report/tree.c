@@ -65,13 +65,12 @@ static void walk_table(const struct walk *walk, const struct gt_table *table)
 
 static void walk_points(const struct walk *walk, const struct gt_node *series, size_t line)
 {
-    const struct gt_point *point;
-    size_t count = gt_series_points(series, line, &point);
+    const struct gt_series_line *of = &series->series.line[line];
     walk->sink->list_begin(walk->context);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < of->points; i++) {
         walk->sink->list_begin(walk->context);
-        walk->sink->number(walk->context, point[i].x);
-        walk->sink->number(walk->context, point[i].y);
+        walk->sink->number(walk->context, of->point[i].x);
+        walk->sink->number(walk->context, of->point[i].y);
         walk->sink->list_end(walk->context);
     }
     walk->sink->list_end(walk->context);
@@ -79,17 +78,16 @@ static void walk_points(const struct walk *walk, const struct gt_node *series, s
 
 static void walk_bands(const struct walk *walk, const struct gt_node *series)
 {
-    const struct gt_band *band;
-    size_t count = gt_series_bands(series, &band);
     walk->sink->list_begin(walk->context);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < series->series.bands; i++) {
+        const struct gt_band *band = &series->series.band[i];
         walk->sink->object_begin(walk->context);
         walk->sink->key(walk->context, "name");
-        walk->sink->text(walk->context, band[i].title);
+        walk->sink->text(walk->context, band->title);
         walk->sink->key(walk->context, "start");
-        walk->sink->number(walk->context, band[i].from);
+        walk->sink->number(walk->context, band->from);
         walk->sink->key(walk->context, "stop");
-        walk->sink->number(walk->context, band[i].to);
+        walk->sink->number(walk->context, band->to);
         walk->sink->object_end(walk->context);
     }
     walk->sink->list_end(walk->context);
@@ -99,13 +97,13 @@ static void walk_series(const struct walk *walk, const struct gt_node *series)
 {
     walk->sink->object_begin(walk->context);
     walk->sink->key(walk->context, "x_unit");
-    walk->sink->text(walk->context, gt_series_x_unit(series));
+    walk->sink->text(walk->context, series->series.x_unit);
     walk->sink->key(walk->context, "unit");
-    walk->sink->text(walk->context, gt_node_unit(series));
+    walk->sink->text(walk->context, series->unit);
     walk->sink->key(walk->context, "lines");
     walk->sink->object_begin(walk->context);
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        walk->sink->key(walk->context, gt_series_line_key(series, line));
+    for (size_t line = 0; line < series->series.lines; line++) {
+        walk->sink->key(walk->context, series->series.line[line].key);
         walk_points(walk, series, line);
     }
     walk->sink->object_end(walk->context);
@@ -118,10 +116,10 @@ static void walk_section(const struct walk *walk, const struct gt_node *section)
 {
     bool is_list = gt_node_flag_bits(section) & GT_LIST;
     (is_list ? walk->sink->list_begin : walk->sink->object_begin)(walk->context);
-    for (const struct gt_node *node = gt_node_visible(gt_node_child(section), HIDDEN); node;
-         node = gt_node_visible(gt_node_next(node), HIDDEN)) {
+    for (const struct gt_node *node = gt_node_visible(section->first, HIDDEN); node;
+         node = gt_node_visible(node->next, HIDDEN)) {
         if (!is_list)
-            walk->sink->key(walk->context, gt_node_key(node));
+            walk->sink->key(walk->context, node->key);
         walk_node(walk, node);
     }
     (is_list ? walk->sink->list_end : walk->sink->object_end)(walk->context);
@@ -129,14 +127,14 @@ static void walk_section(const struct walk *walk, const struct gt_node *section)
 
 static void walk_node(const struct walk *walk, const struct gt_node *node)
 {
-    switch (gt_node_kind(node)) {
+    switch (node->kind) {
     case GT_NODE_SECTION: walk_section(walk, node); break;
     case GT_NODE_TABLE: walk_table(walk, gt_node_table(node)); break;
     case GT_NODE_SERIES: walk_series(walk, node); break;
     case GT_NODE_NUMBER: walk->sink->number(walk->context, gt_node_number(node)); break;
-    case GT_NODE_INTEGER: walk->sink->integer(walk->context, gt_node_integer(node)); break;
+    case GT_NODE_INTEGER: walk->sink->integer(walk->context, node->integer); break;
     case GT_NODE_TEXT: walk->sink->text(walk->context, gt_node_text(node)); break;
-    case GT_NODE_BOOL: walk->sink->boolean(walk->context, gt_node_bool(node)); break;
+    case GT_NODE_BOOL: walk->sink->boolean(walk->context, node->boolean); break;
     }
 }
 
@@ -270,10 +268,10 @@ static int close_builder(struct builder *builder, struct gt_report **ret, struct
 int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error)
 {
     struct builder builder;
-    int status = open_builder(&builder, gt_report_type(report), error);
+    int status = open_builder(&builder, report->type, error);
     if (status < 0)
         return status;
-    if (gt_report_failed(report) || gt_tree_walk(gt_report_top(report), &builder_sink, &builder) < 0)
+    if (gt_report_failed(report) || gt_tree_walk(&report->root, &builder_sink, &builder) < 0)
         builder.failed = -ENOMEM;
     return close_builder(&builder, ret, error);
 }

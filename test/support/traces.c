@@ -165,7 +165,7 @@ struct gt_report *traces_report(const char *analysis, const struct gt_trace *tra
 
 static const struct gt_table *table_of(const struct gt_report *report, const char *key)
 {
-    const struct gt_node *node = gt_node_find(gt_report_top(report), key);
+    const struct gt_node *node = gt_node_find(&report->root, key);
     if (!node)
         fail_msg("no table %s", key);
     return gt_node_table(node);
