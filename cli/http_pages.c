@@ -9,9 +9,9 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/number.h"
 #include "base/root.h"
 #include "http_private.h"
+#include "option.h"
 
 enum {
     STATE_MS = 1000,     /* between states */
@@ -269,14 +269,8 @@ static const struct job *running(pid_t tracker, struct job *jobs)
 /* Tells what the tracker runs: its words behind "--", or all of them. "": nobody knows. */
 static void command_of(char *ret, size_t size, pid_t tracker)
 {
-    char path[64], words[1024];
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/cmdline", (int)tracker);
-    *ret = '\0';
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return;
-    ssize_t length = gt_root_read(&root, path, words, sizeof words);
-    gt_root_close(&root);
+    char words[1024];
+    ssize_t length = gt_root_read_process(NULL, tracker, "cmdline", words, sizeof words);
     for (ssize_t i = 0; i + 1 < length; i++)
         words[i] = words[i] ? words[i] : ' ';
     const char *command = length > 0 ? strstr(words, " -- ") : NULL;
@@ -314,13 +308,13 @@ static enum MHD_Result answer_job(struct http *http, struct MHD_Connection *conn
 {
     static const char states[] = "/states";
     char number[24];
-    int64_t pid = 0;
+    pid_t pid = 0;
     struct job_feed *feed;
     size_t digits = strspn(path, "0123456789");
     bool is_states = !strcmp(path + digits, states);
     snprintf(number, sizeof number, "%.*s", (int)(digits < sizeof number ? digits : 0), path);
-    bool is_job = (is_states || !path[digits]) && gt_number_i64(number, &pid) >= 0 && pid > 0 && pid <= INT_MAX;
-    int status = is_job ? find_feed(&http->pages, (pid_t)pid, &feed) : -ENOENT;
+    bool is_job = (is_states || !path[digits]) && option_pid(number, &pid);
+    int status = is_job ? find_feed(&http->pages, pid, &feed) : -ENOENT;
     if (status == -ENOENT)
         return http_answer(http, connection, MHD_HTTP_NOT_FOUND, "no such job: see /\n", NULL, NULL);
     if (status < 0)
