@@ -15,45 +15,6 @@
 #include "trace/input/members.h"
 #include "trace/step_names.h"
 
-/* ---- from four numbers to one ---- */
-
-struct wanted_key {
-    const struct gt_keys *keys;
-    const struct gt_key *key;
-};
-
-static bool is_key(const void *context, uint32_t at)
-{
-    const struct wanted_key *wanted_key = context;
-    return memcmp(&wanted_key->keys->entry[at].key, wanted_key->key, sizeof *wanted_key->key) == 0;
-}
-
-int64_t gt_keys_add(struct gt_keys *keys, struct gt_key key, uint32_t value)
-{
-    const struct wanted_key wanted_key = {keys, &key};
-    uint32_t hash = (uint32_t)gt_hash(&key, sizeof key), at = gt_map_find(&keys->entries, hash, is_key, &wanted_key);
-    if (at != GT_MAP_ABSENT)
-        return keys->entry[at].value;
-    if (GT_GROW_TO(keys->entry, keys->capacity, keys->count + 1) < 0 ||
-        gt_map_add(&keys->entries, hash, (uint32_t)keys->count) < 0)
-        return -ENOMEM;
-    keys->entry[keys->count++] = (struct gt_key_entry){key, value};
-    return value;
-}
-
-void gt_keys_clear(struct gt_keys *keys)
-{
-    gt_map_clear(&keys->entries);
-    keys->count = 0;
-}
-
-void gt_keys_release(struct gt_keys *keys)
-{
-    free(keys->entry);
-    gt_map_release(&keys->entries);
-    *keys = (struct gt_keys){0};
-}
-
 /* ---- filters ---- */
 
 bool gt_filter_needs_survey(const struct gt_trace_options *options)
@@ -704,10 +665,40 @@ int gt_reading_threads(const struct gt_reading *reading, uint64_t size)
     return size < small ? 1 : get_nprocs();
 }
 
-struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading)
+struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading, enum gt_trace_profiler profiler,
+                                            enum gt_profile_unit unit)
 {
     struct gt_trace_profile *profile = GT_GROW(reading->trace, profile);
-    if (profile)
-        gt_trace_profile_init(profile, reading->file, gt_reading_file(reading)->node);
+    if (!profile)
+        return NULL;
+    gt_trace_profile_init(profile, reading->file, gt_reading_file(reading)->node);
+    profile->profiler = profiler;
+    profile->unit = unit;
     return profile;
+}
+
+void gt_reading_bad(struct gt_reading *reading, uint64_t place, const char *what)
+{
+    struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
+    damage->bad_events++;
+    gt_damage_note(damage, place, "%s", what);
+}
+
+void gt_reading_end(struct gt_reading *reading, struct gt_input *input, uint64_t bytes)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    const char *trouble = input ? gt_input_trouble(input) : NULL;
+    file->bytes = bytes;
+    if (trouble) {
+        file->damage.cut_off = true;
+        gt_damage_note(&file->damage, bytes, "%s", trouble);
+    }
+    gt_input_close(input);
+}
+
+void gt_reading_end_lines(struct gt_reading *reading, struct gt_lines *lines)
+{
+    gt_reading_file(reading)->damage.bad_events += lines->too_long;
+    gt_reading_end(reading, lines->input, lines->offset + lines->text.length);
+    gt_lines_release(lines);
 }
