@@ -1,7 +1,6 @@
 /* Text for a terminal, in the two layouts of the original gpu_tracker: its tracking report, and its analyses with tables
  * as pandas prints them. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

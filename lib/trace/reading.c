@@ -1,6 +1,5 @@
 #include "trace/format.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/number.h"
 
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)

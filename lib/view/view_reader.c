@@ -9,10 +9,7 @@
 
 #include "analyse/past_runs.h"
 #include "base/clock.h"
-#include "base/grow.h"
 #include "blocks/block_event.h"
-#include "store/type.h"
-#include "store/field.h"
 #include "view/view_model.h"
 
 static const char *const wanted[] = {

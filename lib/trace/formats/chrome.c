@@ -2,7 +2,6 @@
  * exports. */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 
 #include "trace/formats/smdebug.h"

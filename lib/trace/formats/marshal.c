@@ -1,7 +1,6 @@
 #include "trace/formats/marshal.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/grow.h"

@@ -3,7 +3,6 @@
  * allocated at the peak is a profile by stack. The layout: torch/cuda/_memory_viz.py and torch/csrc/cuda/memory_snapshot.cpp. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "trace/format.h"
 #include "trace/formats/rocprof.h"
-#include "trace/input/members.h"
 #include "trace/input/protobuf.h"
 
 /* Numbers of fields. */

@@ -6,7 +6,6 @@
 
 #include "base/grow.h"
 #include "base/json.h"
-#include "base/number.h"
 #include "trace/formats/marshal.h"
 #include "trace/formats/smdebug.h"
 #include "trace/profile_maker.h"

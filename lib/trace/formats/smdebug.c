@@ -1,6 +1,5 @@
 #include "trace/formats/smdebug.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
