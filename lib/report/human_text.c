@@ -201,7 +201,7 @@ static int put_instead(struct gt_grid *grid, size_t row, size_t column, struct g
 }
 
 /* Columns of a table without keys in which every value is missing are left out. */
-bool gt_grid_has_column(const struct gt_table *table, size_t number)
+static bool has_column(const struct gt_table *table, size_t number)
 {
     const struct gt_table_column *column = &table->column[number];
     return gt_table_has_column_for(table, number, GT_ONLY_PEOPLE) &&
@@ -286,12 +286,12 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
     size_t visible = 0;
     grid->keyed = table->flags & GT_KEYED;
     for (size_t column = 0; column < table->columns; column++)
-        visible += gt_grid_has_column(table, column);
+        visible += has_column(table, column);
     int status = allocate(grid, visible, gt_table_rows(table) + 1);
     visible = 0;
     for (int is_last = 0; is_last < 2; is_last++)
         for (size_t column = 0; !status && column < table->columns; column++)
-            if (gt_grid_has_column(table, column) && stands_last(grid, table, column) == is_last)
+            if (has_column(table, column) && stands_last(grid, table, column) == is_last)
                 status = fill_column(grid, table, column, visible++);
     return !status && grid->flags & GT_GRID_AMOUNTS ? cut_units(grid, table) : status;
 }
@@ -307,30 +307,64 @@ static int take_field(struct gt_grid *grid, size_t row, size_t column, struct gt
     return status;
 }
 
-static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
+static size_t fields_of(const struct gt_node *section)
 {
-    struct gt_buffer text = {0};
     size_t count = 0;
     for (const struct gt_node *field = gt_node_seen(section->first); field; field = gt_node_seen(field->next))
         count++;
-    int status = allocate(grid, count, 2);
+    return count;
+}
+
+static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
+{
+    struct gt_buffer text = {0};
     size_t column = 0;
-    bool any_text = false;
+    int status = 0;
+    if (grid->keyed) {
+        grid->is_text[column] = true;
+        status = take(grid, 0, column++, &text);
+    }
     for (const struct gt_node *field = gt_node_seen(section->first); field && !status;
-         field = gt_node_seen(field->next), column++) {
+         field = gt_node_seen(field->next)) {
         grid->is_text[column] = field->kind == GT_NODE_TEXT;
         gt_utf8_show(&text, field->title);
-        status = take(grid, 0, column, &text);
+        status = take(grid, 0, column++, &text);
+    }
+    return status;
+}
+
+static int fill_row(struct gt_grid *grid, const struct gt_node *section, size_t row)
+{
+    struct gt_buffer text = {0};
+    size_t column = 0;
+    int status = 0;
+    if (grid->keyed) {
+        gt_utf8_show(&text, section->title);
+        status = take(grid, row, column++, &text);
+    }
+    for (const struct gt_node *field = gt_node_seen(section->first); field && !status;
+         field = gt_node_seen(field->next)) {
         if (grid->flags & GT_GRID_ORIGINAL && gt_node_is_absent(field))
             add_number(&text, 0, 0);
         else
             gt_human_text_field(&text, grid->report, field);
-        if (!status)
-            status = take_field(grid, 1, column, &text, field);
-        any_text = any_text || grid->is_text[column];
+        status = take_field(grid, row, column++, &text, field);
     }
+    return status;
+}
+
+static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
+{
+    bool any_text = false;
+    int status = allocate(grid, fields_of(section), 2);
+    if (!status)
+        status = fill_titles(grid, section);
+    if (!status)
+        status = fill_row(grid, section, 1);
     /* As in pandas, where a row has one type: with a text among them, all are texts. */
-    for (column = 0; !status && column < grid->columns; column++)
+    for (size_t column = 0; !status && column < grid->columns; column++)
+        any_text |= grid->is_text[column];
+    for (size_t column = 0; !status && column < grid->columns; column++)
         grid->is_text[column] = any_text;
     return status;
 }
@@ -378,54 +412,16 @@ size_t gt_human_text_alike(const struct gt_node *first)
     return count;
 }
 
-static int fill_row(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *section, size_t row)
-{
-    struct gt_buffer text = {0};
-    size_t column = 0;
-    int status = 0;
-    if (grid->keyed) {
-        gt_utf8_show(&text, section->title);
-        status = take(grid, row, column++, &text);
-    }
-    for (const struct gt_node *field = gt_node_seen(section->first); field && !status;
-         field = gt_node_seen(field->next)) {
-        gt_human_text_field(&text, report, field);
-        status = take_field(grid, row, column++, &text, field);
-    }
-    return status;
-}
-
-static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
-{
-    struct gt_buffer text = {0};
-    size_t column = 0;
-    int status = 0;
-    if (grid->keyed) {
-        grid->is_text[column] = true;
-        status = take(grid, 0, column++, &text);
-    }
-    for (const struct gt_node *field = gt_node_seen(section->first); field && !status;
-         field = gt_node_seen(field->next)) {
-        grid->is_text[column] = field->kind == GT_NODE_TEXT;
-        gt_utf8_show(&text, field->title);
-        status = take(grid, 0, column++, &text);
-    }
-    return status;
-}
-
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
                        unsigned flags)
 {
-    *grid = (struct gt_grid){.keyed = *first->title,
-                             .flags = flags_of(report, flags)}; /* items of lists have no titles */
-    size_t columns = grid->keyed;
-    for (const struct gt_node *field = gt_node_seen(first->first); field; field = gt_node_seen(field->next))
-        columns++;
-    int status = allocate(grid, columns, count + 1);
+    /* Items of lists have no titles. */
+    *grid = (struct gt_grid){.report = report, .keyed = *first->title, .flags = flags_of(report, flags)};
+    int status = allocate(grid, grid->keyed + fields_of(first), count + 1);
     if (!status)
         status = fill_titles(grid, first);
     for (size_t row = 1; row <= count && !status; row++, first = gt_node_seen(first->next))
-        status = fill_row(grid, report, first, row);
+        status = fill_row(grid, first, row);
     if (status < 0)
         gt_grid_release(grid);
     return status;
