@@ -21,11 +21,11 @@ static bool takes_file(const struct option *option)
     return option->type == OPTION_PATH || (option->type == OPTION_LIST && strcmp(option->argument, "FILE") == 0);
 }
 
-static void put_choices(const struct option *option, const char *separator)
+static void put_choices(const struct option *option)
 {
     const char *name;
     for (size_t i = 0; (name = option->choice(i)); i++)
-        printf("%s%s", i ? separator : "", name);
+        printf("%s%s", i ? " " : "", name);
 }
 
 static bool is_rule(const struct option *option)
@@ -126,11 +126,11 @@ static void put_values(void)
         fputs(") ", stdout);
         if (option->choice && strstr(option->argument, ",...")) {
             fputs("COMPREPLY=($(compgen -P \"${word%\"${word##*,}\"}\" -W '", stdout);
-            put_choices(option, " ");
+            put_choices(option);
             puts("' -- \"${word##*,}\")); return ;;");
         } else if (option->choice) {
             fputs("COMPREPLY=($(compgen -W '", stdout);
-            put_choices(option, " ");
+            put_choices(option);
             puts("' -- \"$word\")); return ;;");
         } else if (option == &option_table[OPTION_NUMBER_against]) {
             fputs("if [[ $word == @* ]]; then compopt +o filenames 2>/dev/null; COMPREPLY=($(compgen -W '", stdout);
@@ -313,7 +313,7 @@ static void put_form(const struct option *option, const char *dashes, const char
     }
     if (option->choice) {
         putchar('(');
-        put_choices(option, " ");
+        put_choices(option);
         putchar(')');
     } else if (is_rule(option)) {
         fputs("{compadd -S \"\" -- ", stdout);
@@ -466,7 +466,7 @@ static void put_option(const struct command *command, const struct option *optio
         printf(" -s %c", option->letter);
     if (option->choice) {
         fputs(" -x -a '", stdout);
-        put_choices(option, " ");
+        put_choices(option);
         putchar('\'');
     } else if (is_rule(option)) {
         fputs(" -x -a '", stdout);

@@ -168,12 +168,12 @@ static void put_brief_row(struct gt_buffer *out, const char *title, const char *
     gt_buffer_text(out, " |\n");
 }
 
-static void put_brief_items(struct gt_buffer *out, const struct gt_node *item, const char *mark)
+static void put_brief_items(struct gt_buffer *out, const struct gt_node *item)
 {
     if (item)
         gt_buffer_char(out, '\n');
     for (; item; item = item->next) {
-        gt_buffer_text(out, mark);
+        gt_buffer_text(out, "- ");
         put_escaped(out, gt_brief_words(item));
         if (gt_brief_detail(item)) {
             gt_buffer_text(out, " ");
@@ -190,8 +190,8 @@ static void put_brief(struct gt_buffer *out, const struct gt_node *brief)
     put_brief_row(out, gt_brief_title(brief), NULL, gt_brief_outcome(brief));
     for (const struct gt_node *line = gt_brief_first_line(brief); line && rows; line = line->next, rows--)
         put_brief_row(out, line->title, gt_brief_value(line), gt_brief_words(line));
-    put_brief_items(out, gt_brief_first_warning(brief), "- ");
-    put_brief_items(out, gt_brief_first_request(brief), "- ");
+    put_brief_items(out, gt_brief_first_warning(brief));
+    put_brief_items(out, gt_brief_first_request(brief));
     gt_buffer_text(out, "\n" FOLDED);
 }
 
@@ -218,7 +218,7 @@ static int put_verdict(struct gt_buffer *out, const struct gt_report *report, co
     gt_buffer_text(out, "**: ");
     put_escaped(out, gt_brief_outcome(brief));
     gt_buffer_char(out, '\n');
-    put_brief_items(out, gt_brief_first_warning(brief), "- ");
+    put_brief_items(out, gt_brief_first_warning(brief));
     gt_buffer_char(out, '\n');
     put_fields(out, report, top);
     int status = put_parts(out, report, top, 2, true);

@@ -196,7 +196,7 @@ struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const ch
     return node;
 }
 
-void gt_report_tell_alone(struct gt_node *root, const char *key, const char *title, const char *sentence)
+void gt_report_tell_alone(struct gt_node *root, const char *sentence)
 {
     struct gt_node **at = &root->first, *node;
     for (root->last = NULL; (node = *at);) {
@@ -211,7 +211,7 @@ void gt_report_tell_alone(struct gt_node *root, const char *key, const char *tit
         root->last = node;
         at = &node->next;
     }
-    gt_report_text(root, key, title, sentence);
+    gt_report_text(root, "reason", "Nothing to tell", sentence);
 }
 
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value)

@@ -161,7 +161,7 @@ struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const c
 /* A `value` of NULL is missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
 /* Makes a sentence all that people see of a report; programs see its tables and figures, too. */
-void gt_report_tell_alone(struct gt_node *root, const char *key, const char *title, const char *sentence);
+void gt_report_tell_alone(struct gt_node *root, const char *sentence);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
 /* Adds a table without columns, to be built by base/table.h. */
 struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);

@@ -47,10 +47,9 @@ struct gt_trace_format {
  * arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own in a trace. */
 struct gt_trace_event {
     const struct gt_raw_event *item;
-    struct gt_span label;   /* its name as it stands in the file; strings of a sink that takes it raw: GT_TRACE_NONE */
-    struct gt_span written; /* the name of a copy of it */
-    uint32_t track, name, category;
-    int64_t start, duration; /* absolute */
+    struct gt_span written;         /* the name of a copy of it */
+    uint32_t track, name, category; /* of a sink that takes it raw name and category are GT_TRACE_NONE */
+    int64_t start, duration;        /* absolute */
     uint64_t id;
     int32_t step;
     char phase;

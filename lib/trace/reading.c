@@ -529,7 +529,6 @@ static int64_t read_id(struct gt_reading *reading, const struct gt_raw_event *it
 static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, struct gt_span label)
 {
     struct gt_trace_file *owner = &reading->trace->file[owner_of(reading->trace, event->track)];
-    event->label = label;
     event->name = event->category = GT_TRACE_NONE;
     owner->kept += reading->sink->is_raw;
     if (reading->sink->is_raw)

@@ -131,8 +131,7 @@ void gt_trace_profile_init(struct gt_trace_profile *profile, uint32_t file, uint
                                          .end_step = NAN,
                                          .start = -GT_TRACE_EVER,
                                          .end = GT_TRACE_EVER,
-                                         .report = GT_TRACE_NONE,
-                                         .duration = NAN};
+                                         .report = GT_TRACE_NONE};
 }
 
 void gt_trace_profile_release(struct gt_trace_profile *profile)

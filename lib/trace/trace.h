@@ -208,7 +208,6 @@ struct gt_trace_profile {
     double start_step, end_step;     /* -1 before step 0, INFINITY after the last; NaN unknown */
     int64_t start, end;              /* ns; -GT_TRACE_EVER and GT_TRACE_EVER when not known */
     uint32_t report;                 /* path of pyinstrument's .html beside it, or GT_TRACE_NONE */
-    double duration;                 /* seconds profiled as the dump says, NaN when it does not */
     bool lines_ran;                  /* lines of functions are the first that ran, not where they begin */
     size_t function_count, caller_count, frame_count;
     struct gt_trace_function *function; /* ordered by file, line, name */

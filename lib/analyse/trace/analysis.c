@@ -664,7 +664,7 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &nothing) < 0 ||
                         (other && gt_inputs_matched(other, reading, judged, &nothing) < 0)))
-        gt_report_tell_alone(gt_report_root(report), "reason", "Nothing to tell", nothing.text);
+        gt_report_tell_alone(gt_report_root(report), nothing.text);
     else if (status >= 0)
         tell_selected(analysis, reading, gt_report_root(report));
     if (status >= 0)

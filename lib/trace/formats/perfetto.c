@@ -24,13 +24,11 @@ enum {
     PACKET_CLOCK = 58,
     PACKET_DEFAULTS = 59,
     PACKET_TRACK = 60,
-    EVENT_DELTA = 1,
     EVENT_CATEGORY_IDS = 3,
     EVENT_ANNOTATIONS = 4,
     EVENT_TYPE = 9,
     EVENT_NAME_ID = 10,
     EVENT_TRACK = 11,
-    EVENT_ABSOLUTE = 16,
     EVENT_CATEGORIES = 22,
     EVENT_NAME = 23,
     EVENT_COUNTER = 30,
@@ -353,7 +351,6 @@ struct event {
     struct gt_span name, category;
     bool has_track, has_value;
     double value;
-    int64_t counter;
 };
 
 static uint32_t string_of(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, uint64_t id, struct gt_span text)

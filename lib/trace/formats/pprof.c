@@ -18,7 +18,6 @@ enum { MOST_BYTES = 1 << 30, ENOUGH_FIELDS = 8 };
 enum {
     SORT = 1,
     SAMPLE = 2,
-    MAPPING = 3,
     LOCATION = 4,
     FUNCTION = 5,
     STRING = 6,
@@ -288,8 +287,6 @@ static int finish(struct pprof *pprof, struct gt_span name, enum gt_profile_unit
     if (!profile)
         return thread < 0 ? (int)thread : -ENOMEM;
     profile->thread = (uint32_t)thread;
-    if (pprof->duration > 0)
-        profile->duration = (double)pprof->duration / 1e9;
     if (pprof->time > 0 &&
         !__builtin_add_overflow(pprof->time, pprof->duration > 0 ? pprof->duration : 0, &profile->end)) {
         profile->start = file->first = pprof->time;

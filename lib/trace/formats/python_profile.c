@@ -298,8 +298,6 @@ static void take_times(struct gt_reading *reading, const struct gt_json_value *d
                                *duration = gt_json_member(document, "duration");
     struct gt_trace_file *file = gt_reading_file(reading);
     double begin = gt_json_number_of(start), length = gt_json_number_of(duration);
-    if (gt_json_is_number(duration))
-        profile->duration = length;
     if (profile->start != -GT_TRACE_EVER || !gt_json_is_number(start) || !gt_json_is_number(duration) ||
         !(fabs(begin) < 9e9 && length >= 0 && length < 1e9))
         return;

@@ -288,7 +288,8 @@ static int take_kernel(struct rocprof *rocprof, struct record *record, struct gt
     return put_work(rocprof, record, gpu_of(rocprof, agent), queue, name.length ? name : gt_span_of(number), "kernel");
 }
 
-const char *gt_rocm_copy(struct gt_span operation)
+/* Returns "Memcpy HtoD" for MEMORY_COPY_HOST_TO_DEVICE, and so on; NULL for others. */
+static const char *copy_name(struct gt_span operation)
 {
     static const char *const ways[][2] = {{"MEMORY_COPY_HOST_TO_DEVICE", "Memcpy HtoD"},
                                           {"MEMORY_COPY_DEVICE_TO_HOST", "Memcpy DtoH"},
@@ -328,13 +329,13 @@ void gt_rocm_event(struct gt_raw_event *item, bool is_of_gpu)
     for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++)
         if (gt_span_is(item->category, sorts[i].category) && is_of_gpu == sorts[i].of_gpu)
             item->category = gt_span_of(sorts[i].ours);
-    const char *way = gt_rocm_copy(item->name);
+    const char *way = copy_name(item->name);
     item->name = way ? gt_span_of(way) : item->name;
 }
 
 static int take_copy(struct rocprof *rocprof, struct record *record, struct gt_span category)
 {
-    const char *name = gt_rocm_copy(operation_of(rocprof, record));
+    const char *name = copy_name(operation_of(rocprof, record));
     const struct agent *gpu = gpu_of(rocprof, record->to);
     begin_args(rocprof, record);
     put_number(rocprof, "bytes", record->bytes);
