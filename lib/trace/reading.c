@@ -166,9 +166,8 @@ static bool filter_name(struct gt_filter *filter, struct gt_span name)
         return true;
     uint64_t hash = gt_hash(name.text, name.length);
     struct gt_verdict *verdict = &filter->verdict[hash % GT_FILTER_VERDICTS];
-    if (!verdict->known || verdict->hash != hash || verdict->length != (uint32_t)name.length) {
+    if (!verdict->known || verdict->hash != hash || verdict->length != (uint32_t)name.length)
         *verdict = (struct gt_verdict){hash, (uint32_t)name.length, true, matches(&filter->select, name)};
-    }
     return verdict->passes;
 }
 
@@ -188,20 +187,25 @@ struct gt_trace_file *gt_reading_file(struct gt_reading *reading)
     return &reading->trace->file[reading->file];
 }
 
+/* `trouble`: why it was not read to its end, or NULL. */
+static void note_end(struct gt_reading *reading, uint64_t bytes, const char *trouble)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    file->bytes = bytes;
+    if (trouble) {
+        file->damage.cut_off = true;
+        gt_damage_note(&file->damage, bytes, "%s", trouble);
+    }
+}
+
 int gt_reading_whole(struct gt_reading *reading, const char *path, size_t most, char **ret, size_t *length,
                      struct gt_error *error)
 {
     char trouble[80];
-    struct gt_trace_file *file = gt_reading_file(reading);
     int status = gt_input_whole(path, reading->options->ceiling, most, ret, length, trouble, sizeof trouble, error);
-    if (status < 0)
-        return status;
-    file->bytes = *length;
-    if (*trouble) {
-        file->damage.cut_off = true;
-        gt_damage_note(&file->damage, *length, "%s", trouble);
-    }
-    return 0;
+    if (status >= 0)
+        note_end(reading, *length, *trouble ? trouble : NULL);
+    return status < 0 ? status : 0;
 }
 
 int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_clock clock)
@@ -328,22 +332,15 @@ static int64_t part_of(struct gt_reading *reading, uint32_t node, int32_t rank, 
         if (trace->file[i].part_of == reading->file && trace->file[i].node == node &&
             trace->file[i].recording == recording)
             return i;
-    struct gt_trace_file *file = GT_GROW(trace, file);
+    const struct gt_trace_file *whole = gt_reading_file(reading);
+    struct gt_trace_file *file = gt_trace_add_file(trace, whole->path, whole->format);
     if (!file)
         return -ENOMEM;
-    const struct gt_trace_file *whole = gt_reading_file(reading);
-    *file = (struct gt_trace_file){.path = strdup(whole->path),
-                                   .format = whole->format,
-                                   .node = node,
-                                   .rank = rank,
-                                   .recording = recording,
-                                   .first = INT64_MAX,
-                                   .last = INT64_MIN,
-                                   .part_of = reading->file};
-    if (file->path)
-        return (int64_t)trace->file_count - 1;
-    trace->file_count--;
-    return -ENOMEM;
+    file->node = node;
+    file->rank = rank;
+    file->recording = recording;
+    file->part_of = reading->file;
+    return (int64_t)trace->file_count - 1;
 }
 
 int gt_reading_process_node(struct gt_reading *reading, uint32_t process, struct gt_span node, int32_t rank,
@@ -530,7 +527,7 @@ static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, str
 {
     struct gt_trace_file *owner = &reading->trace->file[owner_of(reading->trace, event->track)];
     event->name = event->category = GT_TRACE_NONE;
-    owner->kept += reading->sink->is_raw;
+    owner->kept++;
     if (reading->sink->is_raw)
         return reading->sink->event(reading->sink->context, event, reading->error);
     int64_t id = read_id(reading, event->item, event);
@@ -543,7 +540,6 @@ static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, str
         return (int)category;
     event->name = (uint32_t)name;
     event->category = (uint32_t)category;
-    owner->kept++;
     return reading->sink->event(reading->sink->context, event, reading->error);
 }
 
@@ -684,13 +680,7 @@ void gt_reading_bad(struct gt_reading *reading, uint64_t place, const char *what
 
 void gt_reading_end(struct gt_reading *reading, struct gt_input *input, uint64_t bytes)
 {
-    struct gt_trace_file *file = gt_reading_file(reading);
-    const char *trouble = input ? gt_input_trouble(input) : NULL;
-    file->bytes = bytes;
-    if (trouble) {
-        file->damage.cut_off = true;
-        gt_damage_note(&file->damage, bytes, "%s", trouble);
-    }
+    note_end(reading, bytes, input ? gt_input_trouble(input) : NULL);
     gt_input_close(input);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/number.h"
 
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
@@ -186,6 +187,23 @@ int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64
     samples->value[samples->count] = value;
     samples->series[samples->count++] = series;
     return 0;
+}
+
+struct gt_trace_file *gt_trace_add_file(struct gt_trace *trace, const char *path, const char *format)
+{
+    struct gt_trace_file *file = GT_GROW(trace, file);
+    char *copy = file ? strdup(path) : NULL;
+    if (copy)
+        *file = (struct gt_trace_file){.path = copy,
+                                       .format = format,
+                                       .node = GT_TRACE_NONE,
+                                       .rank = -1,
+                                       .first = INT64_MAX,
+                                       .last = INT64_MIN,
+                                       .part_of = GT_TRACE_NONE,
+                                       .recording = -1};
+    trace->file_count -= file && !copy;
+    return copy ? file : NULL;
 }
 
 void gt_trace_file_widen(struct gt_trace_file *file, int64_t start, int64_t end)

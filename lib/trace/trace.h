@@ -345,6 +345,8 @@ int gt_trace_set_bytes(struct gt_trace_events *events, size_t event, int64_t byt
 void gt_trace_events_cut(struct gt_trace_events *events, size_t count);
 void gt_trace_events_release(struct gt_trace_events *events);
 int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value);
+/* Adds a file of which nothing else is known; NULL without memory. */
+struct gt_trace_file *gt_trace_add_file(struct gt_trace *trace, const char *path, const char *format);
 /* Widens the file's range of time to this one. */
 void gt_trace_file_widen(struct gt_trace_file *file, int64_t start, int64_t end);
 /* Makes an empty profile of which nothing is known. */
