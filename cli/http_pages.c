@@ -143,12 +143,16 @@ static struct page_stream *new_stream(struct http *http, struct MHD_Connection *
     return stream;
 }
 
+static enum MHD_Result answer_busy(struct http *http, struct MHD_Connection *connection, const char *text)
+{
+    return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, text, "Retry-After", "10");
+}
+
 static enum MHD_Result answer_states(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
 {
     struct page_stream *stream = new_stream(http, connection, feed);
     if (!stream)
-        return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many follow jobs\n", "Retry-After",
-                           "10");
+        return answer_busy(http, connection, "too many follow jobs\n");
     struct MHD_Response *response = http->mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream,
                                                                             stream, free_stream);
     if (!response) {
@@ -216,8 +220,7 @@ static enum MHD_Result answer_page(struct http *http, struct MHD_Connection *con
         http->mhd.suspend_connection(connection);
         return MHD_YES;
     }
-    return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many wait for pages\n", "Retry-After",
-                       "10");
+    return answer_busy(http, connection, "too many wait for pages\n");
 }
 
 /* ---- Which job --------------------------------------------------------------------------------------------------- */
@@ -318,8 +321,7 @@ static enum MHD_Result answer_job(struct http *http, struct MHD_Connection *conn
     if (status == -ENOENT)
         return http_answer(http, connection, MHD_HTTP_NOT_FOUND, "no such job: see /\n", NULL, NULL);
     if (status < 0)
-        return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many jobs are followed\n",
-                           "Retry-After", "10");
+        return answer_busy(http, connection, "too many jobs are followed\n");
     return is_states ? answer_states(http, connection, feed) : answer_page(http, connection, feed);
 }
 
