@@ -1,7 +1,6 @@
 #include "agent.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -310,12 +309,9 @@ static int refuse(const struct agent *agent, const char *theirs)
 static int read_pids(char *const *words, int count, pid_t **ret)
 {
     *ret = count > 0 ? calloc((size_t)count, sizeof **ret) : NULL;
-    for (int i = 0; *ret && i < count; i++) {
-        int64_t pid;
-        if (gt_number_i64(words[i], &pid) < 0 || pid < 1 || pid > INT_MAX)
+    for (int i = 0; *ret && i < count; i++)
+        if (!option_pid(words[i], &(*ret)[i]))
             return -EINVAL;
-        (*ret)[i] = (pid_t)pid;
-    }
     return *ret ? count : -EINVAL;
 }
 

@@ -1,6 +1,3 @@
-#include <limits.h>
-
-#include "base/number.h"
 #include "message.h"
 #include "option.h"
 #include "track.h"
@@ -8,10 +5,10 @@
 static int run(const struct options *options, int count, char **operands)
 {
     (void)count;
-    int64_t pid;
-    if (gt_number_i64(operands[0], &pid) < 0 || pid < 1 || pid > INT_MAX)
+    pid_t pid;
+    if (!option_pid(operands[0], &pid))
         return say_usage("'%s' is not a process number (see gpu-tracker attach --help)", operands[0]);
-    return track_process(options, (pid_t)pid);
+    return track_process(options, pid);
 }
 
 const struct command command_attach = {

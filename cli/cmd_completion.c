@@ -21,11 +21,14 @@ static bool takes_file(const struct option *option)
     return option->type == OPTION_PATH || (option->type == OPTION_LIST && strcmp(option->argument, "FILE") == 0);
 }
 
-static void put_choices(const struct option *option, const char *separator)
+/* This and the next ones put words between two texts. */
+static void put_choices(const char *before, const struct option *option, const char *after)
 {
     const char *name;
+    fputs(before, stdout);
     for (size_t i = 0; (name = option->choice(i)); i++)
-        printf("%s%s", i ? separator : "", name);
+        printf("%s%s", i ? " " : "", name);
+    fputs(after, stdout);
 }
 
 static bool is_rule(const struct option *option)
@@ -34,37 +37,45 @@ static bool is_rule(const struct option *option)
 }
 
 /* The figures of rules, each with both operators, in quotes for the shell: the limit behind them is the user's. */
-static void put_rules(void)
+static void put_rules(const char *before, const char *after)
 {
     const char *name;
+    fputs(before, stdout);
     for (size_t i = 0; (name = gt_rule_figure(i)); i++)
         printf("%s\"%s>\" \"%s<\"", i ? " " : "", name, name);
+    fputs(after, stdout);
 }
 
 /* Runs of the past: the last nine. */
-static void put_runs(void)
+static void put_runs(const char *before, const char *after)
 {
-    for (int i = 1; i < 10; i++)
-        printf("%s@%d", i > 1 ? " " : "", i);
+    printf("%s@1", before);
+    for (int i = 2; i < 10; i++)
+        printf(" @%d", i);
+    fputs(after, stdout);
 }
 
 /* Prints the first words of the commands' names, each once: they may follow "gpu-tracker". */
-static void put_names(void)
+static void put_names(const char *before, const char *after)
 {
+    fputs(before, stdout);
     for (int i = 0; i < COMMAND_COUNT; i++) {
         size_t length = strcspn(commands[i]->name, " ");
         bool is_repeated = i && strncmp(commands[i]->name, commands[i - 1]->name, length + 1) == 0;
         if (length && !is_repeated)
             printf("%.*s ", (int)length, commands[i]->name);
     }
+    fputs(after, stdout);
 }
 
 /* The names of the choices of a command's first operand, which come before further operands. */
-static void put_command_choices(const struct command *command)
+static void put_command_choices(const char *before, const struct command *command, const char *after)
 {
     const char *name, *help;
+    fputs(before, stdout);
     for (size_t i = 0; command->choice && (name = command->choice(i, &help)); i++)
         printf("%s%s", i ? " " : "", name);
+    fputs(after, stdout);
 }
 
 /* Returns the length of the word with which the names of commands begin there, and not before: "sub-track"; else 0. */
@@ -96,10 +107,12 @@ static bool is_refused(const struct command *command, const char *choice, const 
     return choice && command->refuses && command->refuses(choice, is_of_lists ? "top" : option->name);
 }
 
-static void put_shells(void)
+static void put_shells(const char *before, const char *after)
 {
-    for (int i = 0; i < SHELLS; i++)
-        printf("%s%s", i ? " " : "", shells[i]);
+    printf("%s%s", before, shells[0]);
+    for (int i = 1; i < SHELLS; i++)
+        printf(" %s", shells[i]);
+    fputs(after, stdout);
 }
 
 /* ---- bash ---- */
@@ -124,27 +137,20 @@ static void put_values(void)
         fputs("        ", stdout);
         put_pattern(option);
         fputs(") ", stdout);
-        if (option->choice && strstr(option->argument, ",...")) {
-            fputs("COMPREPLY=($(compgen -P \"${word%\"${word##*,}\"}\" -W '", stdout);
-            put_choices(option, " ");
-            puts("' -- \"${word##*,}\")); return ;;");
-        } else if (option->choice) {
-            fputs("COMPREPLY=($(compgen -W '", stdout);
-            put_choices(option, " ");
-            puts("' -- \"$word\")); return ;;");
-        } else if (option == &option_table[OPTION_NUMBER_against]) {
-            fputs("if [[ $word == @* ]]; then compopt +o filenames 2>/dev/null; COMPREPLY=($(compgen -W '", stdout);
-            put_runs();
-            puts("' -- \"$word\")); else COMPREPLY=($(compgen -f -- \"$word\")); fi; return ;;");
-        } else if (is_rule(option)) {
-            fputs("compopt -o nospace 2>/dev/null; COMPREPLY=($(compgen -W '", stdout);
-            put_rules();
-            puts("' -- \"$word\")); return ;;");
-        } else if (takes_file(option)) {
+        if (option->choice && strstr(option->argument, ",..."))
+            put_choices("COMPREPLY=($(compgen -P \"${word%\"${word##*,}\"}\" -W '", option,
+                        "' -- \"${word##*,}\")); return ;;\n");
+        else if (option->choice)
+            put_choices("COMPREPLY=($(compgen -W '", option, "' -- \"$word\")); return ;;\n");
+        else if (option == &option_table[OPTION_NUMBER_against])
+            put_runs("if [[ $word == @* ]]; then compopt +o filenames 2>/dev/null; COMPREPLY=($(compgen -W '",
+                     "' -- \"$word\")); else COMPREPLY=($(compgen -f -- \"$word\")); fi; return ;;\n");
+        else if (is_rule(option))
+            put_rules("compopt -o nospace 2>/dev/null; COMPREPLY=($(compgen -W '", "' -- \"$word\")); return ;;\n");
+        else if (takes_file(option))
             puts("COMPREPLY=($(compgen -f -- \"$word\")); return ;;");
-        } else {
+        else
             puts("return ;;");
-        }
     }
     puts("    esac");
 }
@@ -156,19 +162,12 @@ static void put_bash_operands(const struct command *command, const char *choice)
     case OPERAND_PROGRAM: fputs("program", stdout); break;
     case OPERAND_PROCESS: fputs("$(compgen -G '/proc/[0-9]*' | sed 's,/proc/,,')", stdout); break;
     case OPERAND_FILE:
-        if (!command->choice || choice) {
+        if (!command->choice || choice)
             fputs("files", stdout);
-        } else {
-            putchar('\'');
-            put_command_choices(command);
-            putchar('\'');
-        }
+        else
+            put_command_choices("'", command, "'");
         break;
-    case OPERAND_SHELL:
-        putchar('\'');
-        put_shells();
-        putchar('\'');
-        break;
+    case OPERAND_SHELL: put_shells("'", "'"); break;
     case OPERAND_COMMAND: fputs("$names", stdout); break;
     case OPERAND_NONE: break;
     }
@@ -235,7 +234,7 @@ static void print_bash(void)
           "            ",
           stdout);
     put_takers();
-    fputs(
+    put_names(
         ")\n"
         "                ((i++)); [[ ${COMP_WORDS[i]} == = ]] && ((i++)) ;;\n"
         "            -*) ;;\n"
@@ -246,15 +245,12 @@ static void print_bash(void)
         "}\n"
         "_gpu_tracker() {\n"
         "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} line options operands start names='",
-        stdout);
-    put_names();
-    fputs("'\n"
-          "    line=\"${COMP_WORDS[*]:1:COMP_CWORD-1} \"\n"
-          "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
-          "    word=${word#=}\n"
-          "    COMPREPLY=()\n"
-          "    case $line in\n",
-          stdout);
+        "'\n"
+        "    line=\"${COMP_WORDS[*]:1:COMP_CWORD-1} \"\n"
+        "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
+        "    word=${word#=}\n"
+        "    COMPREPLY=()\n"
+        "    case $line in\n");
     for (int i = COMMAND_COUNT - 1; i >= 0; i--) {
         put_command(commands[i]);
         put_group(i);
@@ -272,16 +268,15 @@ static void print_bash(void)
          "    elif [[ $operands == program ]]; then\n"
          "        COMPREPLY=($(compgen -c -- \"$word\"))\n"
          "    elif [[ $operands == files && $word == @* ]]; then");
-    fputs("        compopt +o filenames 2>/dev/null\n        COMPREPLY=($(compgen -W '", stdout);
-    put_runs();
-    puts("' -- \"$word\"))\n"
-         "    elif [[ $operands == files ]]; then\n"
-         "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
-         "    elif ((COMP_CWORD == 1)) || [[ $operands != \"$names\" || ${COMP_WORDS[1]} == help ]]; then\n"
-         "        COMPREPLY=($(compgen -W \"$operands\" -- \"$word\"))\n"
-         "    fi\n"
-         "}\n"
-         "complete -o filenames -F _gpu_tracker gpu-tracker");
+    put_runs("        compopt +o filenames 2>/dev/null\n        COMPREPLY=($(compgen -W '",
+             "' -- \"$word\"))\n"
+             "    elif [[ $operands == files ]]; then\n"
+             "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
+             "    elif ((COMP_CWORD == 1)) || [[ $operands != \"$names\" || ${COMP_WORDS[1]} == help ]]; then\n"
+             "        COMPREPLY=($(compgen -W \"$operands\" -- \"$word\"))\n"
+             "    fi\n"
+             "}\n"
+             "complete -o filenames -F _gpu_tracker gpu-tracker\n");
 }
 
 /* ---- zsh ---- */
@@ -311,41 +306,25 @@ static void put_form(const struct option *option, const char *dashes, const char
         put_zsh_text(option->argument);
         putchar(':');
     }
-    if (option->choice) {
-        putchar('(');
-        put_choices(option, " ");
-        putchar(')');
-    } else if (is_rule(option)) {
-        fputs("{compadd -S \"\" -- ", stdout);
-        put_rules();
-        putchar('}');
-    } else if (takes_file(option)) {
+    if (option->choice)
+        put_choices("(", option, ")");
+    else if (is_rule(option))
+        put_rules("{compadd -S \"\" -- ", "}");
+    else if (takes_file(option))
         fputs("_files", stdout);
-    }
     puts("' \\");
 }
 
 static void put_zsh_operands(const struct command *command)
 {
     fputs("        ", stdout);
-    if (command->choice) {
-        fputs("'1:choice:(", stdout);
-        put_command_choices(command);
-        fputs(")' ", stdout);
-    }
+    if (command->choice)
+        put_command_choices("'1:choice:(", command, ")' ");
     switch (*command->name ? command->operand : OPERAND_COMMAND) {
     case OPERAND_PROGRAM: fputs("'*::command: _normal'", stdout); break;
     case OPERAND_PROCESS: fputs("'1:process:_pids'", stdout); break;
-    case OPERAND_FILE:
-        fputs("'*:file:{_files; [[ $PREFIX == @* ]] && compadd -- ", stdout);
-        put_runs();
-        fputs("}'", stdout);
-        break;
-    case OPERAND_SHELL:
-        fputs("'1:shell:(", stdout);
-        put_shells();
-        fputs(")'", stdout);
-        break;
+    case OPERAND_FILE: put_runs("'*:file:{_files; [[ $PREFIX == @* ]] && compadd -- ", "}'"); break;
+    case OPERAND_SHELL: put_shells("'1:shell:(", ")'"); break;
     case OPERAND_COMMAND: fputs("\"1:command:($names)\"", stdout); break;
     case OPERAND_NONE: break;
     }
@@ -397,13 +376,11 @@ static void put_zsh_choices(const struct command *command)
 
 static void print_zsh(void)
 {
-    fputs("#compdef gpu-tracker\n"
-          "# zsh completion for gpu-tracker: a file _gpu-tracker in a folder of $fpath\n"
-          "_gpu_tracker() {\n"
-          "    local skip line names='",
-          stdout);
-    put_names();
-    puts("'\n    local -a specs\n    line=\"${(j: :)words[2,CURRENT-1]} \"\n    case $line in");
+    put_names("#compdef gpu-tracker\n"
+              "# zsh completion for gpu-tracker: a file _gpu-tracker in a folder of $fpath\n"
+              "_gpu_tracker() {\n"
+              "    local skip line names='",
+              "'\n    local -a specs\n    line=\"${(j: :)words[2,CURRENT-1]} \"\n    case $line in\n");
     for (int i = COMMAND_COUNT - 1; i >= 0; i--) {
         put_zsh_command(commands[i]);
         put_zsh_group(i);
@@ -464,17 +441,12 @@ static void put_option(const struct command *command, const struct option *optio
         printf(" -l %s", option->short_word);
     if (option->letter)
         printf(" -s %c", option->letter);
-    if (option->choice) {
-        fputs(" -x -a '", stdout);
-        put_choices(option, " ");
-        putchar('\'');
-    } else if (is_rule(option)) {
-        fputs(" -x -a '", stdout);
-        put_rules();
-        putchar('\'');
-    } else if (has_value(option)) {
+    if (option->choice)
+        put_choices(" -x -a '", option, "'");
+    else if (is_rule(option))
+        put_rules(" -x -a '", "'");
+    else if (has_value(option))
         fputs(takes_file(option) ? " -r -F" : " -x", stdout);
-    }
     fputs(" -d ", stdout);
     put_fish_text(option->help);
     putchar('\n');
@@ -489,15 +461,9 @@ static void put_fish_operands(const struct command *command)
     case OPERAND_FILE:
         puts(" -F");
         put_condition(command);
-        fputs(" -n 'string match -q \"@*\" -- (commandline -ct)' -a '", stdout);
-        put_runs();
-        puts("'");
+        put_runs(" -n 'string match -q \"@*\" -- (commandline -ct)' -a '", "'\n");
         break;
-    case OPERAND_SHELL:
-        fputs(" -a '", stdout);
-        put_shells();
-        puts("'");
-        break;
+    case OPERAND_SHELL: put_shells(" -a '", "'\n"); break;
     case OPERAND_COMMAND: puts(" -a '$_gpu_tracker_names'"); break;
     case OPERAND_NONE: puts(""); break;
     }
@@ -525,26 +491,24 @@ static void put_fish_group(int number)
 
 static void print_fish(void)
 {
-    fputs("# fish completion for gpu-tracker: gpu-tracker completion fish | source\n"
-          "set -g _gpu_tracker_names ",
-          stdout);
-    put_names();
-    puts("\nfunction _gpu_tracker_in\n"
-         "    set -l words (commandline -opc)[2..-1]\n"
-         "    for name in $argv\n"
-         "        if test -z \"$name\"\n"
-         "            not contains -- \"$words[1]\" $_gpu_tracker_names; and return\n"
-         "        else\n"
-         "            string match -q -- \"$name *\" \"$words \"; and return\n"
-         "        end\n"
-         "    end\n"
-         "    return 1\n"
-         "end\n"
-         "function _gpu_tracker_at\n"
-         "    test \"$argv[1]\" = (string join ' ' -- (commandline -opc)[2..-1])\n"
-         "end\n"
-         "complete -c gpu-tracker -f\n"
-         "complete -c gpu-tracker -n 'test (count (commandline -opc)) -eq 1' -a '$_gpu_tracker_names'");
+    put_names("# fish completion for gpu-tracker: gpu-tracker completion fish | source\n"
+              "set -g _gpu_tracker_names ",
+              "\nfunction _gpu_tracker_in\n"
+              "    set -l words (commandline -opc)[2..-1]\n"
+              "    for name in $argv\n"
+              "        if test -z \"$name\"\n"
+              "            not contains -- \"$words[1]\" $_gpu_tracker_names; and return\n"
+              "        else\n"
+              "            string match -q -- \"$name *\" \"$words \"; and return\n"
+              "        end\n"
+              "    end\n"
+              "    return 1\n"
+              "end\n"
+              "function _gpu_tracker_at\n"
+              "    test \"$argv[1]\" = (string join ' ' -- (commandline -opc)[2..-1])\n"
+              "end\n"
+              "complete -c gpu-tracker -f\n"
+              "complete -c gpu-tracker -n 'test (count (commandline -opc)) -eq 1' -a '$_gpu_tracker_names'\n");
     for (int i = 0; i < COMMAND_COUNT; i++) {
         for (int j = 0; j < OPTION_COUNT; j++)
             if (option_applies(&option_table[j], commands[i]))

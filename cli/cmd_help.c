@@ -276,7 +276,6 @@ const struct command command_help = {
     .summary = "Explain gpu-tracker, or one of its commands",
     .description = "Without a command: the overview. help execute explains --execute.",
     .operand = OPERAND_COMMAND,
-    .least = 0,
     .most = -1,
     .run = run,
 };

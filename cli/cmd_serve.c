@@ -1,12 +1,10 @@
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/number.h"
 #include "base/file.h"
 #include "gpu_tracker.h"
 #include "http.h"
@@ -35,12 +33,10 @@ static int read_pids(const struct option_list *words, pid_t **ret)
     if (!pids)
         return -ENOMEM;
     for (size_t i = 0; i < words->count; i++) {
-        int64_t pid;
-        if (gt_number_i64(words->value[i], &pid) < 0 || pid < 1 || pid > INT_MAX) {
-            free(pids);
-            return say_usage("--pid %s: not a process number", words->value[i]);
-        }
-        pids[i] = (pid_t)pid;
+        if (option_pid(words->value[i], &pids[i]))
+            continue;
+        free(pids);
+        return say_usage("--pid %s: not a process number", words->value[i]);
     }
     *ret = pids;
     return 0;

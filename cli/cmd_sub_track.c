@@ -109,7 +109,6 @@ const struct command command_analyze = {
         "block of each rank.\n\n"
         "Malformed rows are named with file and line and end the analysis with status 1, unless --skip-bad-rows.",
     .operand = OPERAND_FILE,
-    .least = 0,
     .most = 1,
     .run = analyze,
 };
@@ -120,7 +119,6 @@ const struct command command_sub_track_analyze = {
     .summary = "The same as analyze, as gpu_tracker spells it",
     .description = "See gpu-tracker analyze --help.",
     .operand = OPERAND_FILE,
-    .least = 0,
     .most = 1,
     .run = analyze,
 };
@@ -131,7 +129,5 @@ const struct command command_sub_track_combine = {
     .summary = "Make one sub-tracking file of several",
     .description = "The files may be CSV and SQLite in any mixture; the suffix of the result says what it becomes.",
     .operand = OPERAND_NONE,
-    .least = 0,
-    .most = 0,
     .run = combine,
 };

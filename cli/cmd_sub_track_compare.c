@@ -59,11 +59,11 @@ static void stem_of(const char *path, char *name, size_t size)
         *c = '_';
 }
 
-static bool is_taken(const struct sessions *sessions, const char *name)
+static bool is_among(const char *const *mappings, size_t count, const char *name)
 {
     size_t length = strlen(name);
-    for (size_t i = 0; i < sessions->count; i++)
-        if (strncmp(sessions->mapping[i], name, length) == 0 && sessions->mapping[i][length] == '=')
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(mappings[i], name, length) == 0 && mappings[i][length] == '=')
             return true;
     return false;
 }
@@ -111,18 +111,9 @@ static int add_operand(struct sessions *sessions, const char *text)
         return add_mapping(sessions, text);
     stem_of(text, stem, sizeof stem);
     snprintf(name, sizeof name, "%s", stem);
-    for (int number = 2; is_taken(sessions, name); number++)
+    for (int number = 2; is_among(sessions->mapping, sessions->count, name); number++)
         snprintf(name, sizeof name, "%s (%d)", stem, number);
     return add_files(sessions, name, text);
-}
-
-static bool is_on_command_line(const struct options *options, const char *name)
-{
-    size_t length = strlen(name);
-    for (size_t i = 0; i < options->map.count; i++)
-        if (strncmp(options->map.value[i], name, length) == 0 && options->map.value[i][length] == '=')
-            return true;
-    return false;
 }
 
 static int add_configured(struct sessions *sessions, const struct options *options, const struct gt_json_value *map)
@@ -132,17 +123,17 @@ static int add_configured(struct sessions *sessions, const struct options *optio
     size_t i;
     int status = 0;
     gt_json_foreach_member (map, name, value) {
-        if (is_on_command_line(options, name))
+        if (is_among(options->map.value, options->map.count, name)) /* the command line wins */
             continue;
+        bool is_right = gt_json_is_text(value) || gt_json_is_array(value);
         if (gt_json_is_text(value))
             status |= add_pair(sessions, name, gt_json_text_of(value));
-        else if (!gt_json_is_array(value))
-            return say_usage("--cconfig: file_path_map: '%s' is neither a path nor a list of paths", name);
         gt_json_foreach_item (value, i, item) {
-            if (!gt_json_is_text(item))
-                return say_usage("--cconfig: file_path_map: '%s' is neither a path nor a list of paths", name);
-            status |= add_pair(sessions, name, gt_json_text_of(item));
+            is_right = is_right && gt_json_is_text(item);
+            status |= is_right ? add_pair(sessions, name, gt_json_text_of(item)) : 0;
         }
+        if (!is_right)
+            return say_usage("--cconfig: file_path_map: '%s' is neither a path nor a list of paths", name);
     }
     return status;
 }
@@ -240,7 +231,6 @@ const struct command command_compare = {
         "energy was measured for a part of the time only, but for --allow-partial. "
         "The exit status is 3 when a rule is broken, and each broken rule is named.",
     .operand = OPERAND_FILE,
-    .least = 0,
     .most = -1,
     .run = run,
 };
@@ -251,7 +241,6 @@ const struct command command_sub_track_compare = {
     .summary = "The same as compare, as gpu_tracker spells it",
     .description = "See gpu-tracker compare --help, which tells of --fail-if, too.",
     .operand = OPERAND_FILE,
-    .least = 0,
     .most = -1,
     .run = run,
 };

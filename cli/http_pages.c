@@ -9,9 +9,9 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/number.h"
 #include "base/root.h"
 #include "http_private.h"
+#include "option.h"
 
 enum {
     STATE_MS = 1000,     /* between states */
@@ -143,12 +143,16 @@ static struct page_stream *new_stream(struct http *http, struct MHD_Connection *
     return stream;
 }
 
+static enum MHD_Result answer_busy(struct http *http, struct MHD_Connection *connection, const char *text)
+{
+    return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, text, "Retry-After", "10");
+}
+
 static enum MHD_Result answer_states(struct http *http, struct MHD_Connection *connection, struct job_feed *feed)
 {
     struct page_stream *stream = new_stream(http, connection, feed);
     if (!stream)
-        return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many follow jobs\n", "Retry-After",
-                           "10");
+        return answer_busy(http, connection, "too many follow jobs\n");
     struct MHD_Response *response = http->mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream,
                                                                             stream, free_stream);
     if (!response) {
@@ -216,8 +220,7 @@ static enum MHD_Result answer_page(struct http *http, struct MHD_Connection *con
         http->mhd.suspend_connection(connection);
         return MHD_YES;
     }
-    return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many wait for pages\n", "Retry-After",
-                       "10");
+    return answer_busy(http, connection, "too many wait for pages\n");
 }
 
 /* ---- Which job --------------------------------------------------------------------------------------------------- */
@@ -269,14 +272,8 @@ static const struct job *running(pid_t tracker, struct job *jobs)
 /* Tells what the tracker runs: its words behind "--", or all of them. "": nobody knows. */
 static void command_of(char *ret, size_t size, pid_t tracker)
 {
-    char path[64], words[1024];
-    struct gt_root root;
-    snprintf(path, sizeof path, "proc/%d/cmdline", (int)tracker);
-    *ret = '\0';
-    if (gt_root_open(&root, NULL, NULL) < 0)
-        return;
-    ssize_t length = gt_root_read(&root, path, words, sizeof words);
-    gt_root_close(&root);
+    char words[1024];
+    ssize_t length = gt_root_read_process(NULL, tracker, "cmdline", words, sizeof words);
     for (ssize_t i = 0; i + 1 < length; i++)
         words[i] = words[i] ? words[i] : ' ';
     const char *command = length > 0 ? strstr(words, " -- ") : NULL;
@@ -314,18 +311,17 @@ static enum MHD_Result answer_job(struct http *http, struct MHD_Connection *conn
 {
     static const char states[] = "/states";
     char number[24];
-    int64_t pid = 0;
+    pid_t pid = 0;
     struct job_feed *feed;
     size_t digits = strspn(path, "0123456789");
     bool is_states = !strcmp(path + digits, states);
     snprintf(number, sizeof number, "%.*s", (int)(digits < sizeof number ? digits : 0), path);
-    bool is_job = (is_states || !path[digits]) && gt_number_i64(number, &pid) >= 0 && pid > 0 && pid <= INT_MAX;
-    int status = is_job ? find_feed(&http->pages, (pid_t)pid, &feed) : -ENOENT;
+    bool is_job = (is_states || !path[digits]) && option_pid(number, &pid);
+    int status = is_job ? find_feed(&http->pages, pid, &feed) : -ENOENT;
     if (status == -ENOENT)
         return http_answer(http, connection, MHD_HTTP_NOT_FOUND, "no such job: see /\n", NULL, NULL);
     if (status < 0)
-        return http_answer(http, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many jobs are followed\n",
-                           "Retry-After", "10");
+        return answer_busy(http, connection, "too many jobs are followed\n");
     return is_states ? answer_states(http, connection, feed) : answer_page(http, connection, feed);
 }
 

@@ -20,19 +20,6 @@ enum { MOST_TEXT = 64 << 20, OUT_OF_THE_WAY = 10 };
 
 /* ---- The process ------------------------------------------------------------------------------------------------- */
 
-static bool send_all(int fd, const void *bytes, size_t length)
-{
-    const char *at = bytes;
-    while (length) {
-        ssize_t sent = write(fd, at, length);
-        if (sent < 0 && errno != EINTR)
-            return false;
-        at += sent > 0 ? sent : 0;
-        length -= sent > 0 ? (size_t)sent : 0;
-    }
-    return true;
-}
-
 static bool answer(int fd, char kind, bool has_ended, const char *text, size_t length)
 {
     struct job_feed_head head;
@@ -40,7 +27,7 @@ static bool answer(int fd, char kind, bool has_ended, const char *text, size_t l
     head.kind = kind;
     head.has_ended = has_ended;
     head.length = length;
-    return send_all(fd, &head, sizeof head) && send_all(fd, text, length);
+    return gt_file_write_all(fd, &head, sizeof head) >= 0 && gt_file_write_all(fd, text, length) >= 0;
 }
 
 /* The page that report makes. */

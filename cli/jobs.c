@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/number.h"
+#include "option.h"
 #include "privilege.h"
 
 /* A descriptor of the folder, which is this user's alone; negative: there is none. */
@@ -75,10 +75,8 @@ static bool is_alive(pid_t pid)
 
 static bool read_job(int folder, const char *name, struct job *job)
 {
-    int64_t number;
-    if (gt_number_i64(name, &number) < 0 || number < 1 || number > INT_MAX)
+    if (!option_pid(name, &job->tracker))
         return false;
-    job->tracker = (pid_t)number;
     if (!is_alive(job->tracker)) {
         unlinkat(folder, name, 0);
         return false;

@@ -166,6 +166,14 @@ int option_add(struct options *options, const struct option *option, const char 
     return 0;
 }
 
+bool option_pid(const char *text, pid_t *ret)
+{
+    int64_t number;
+    bool is_pid = gt_number_i64(text, &number) >= 0 && number >= 1 && number <= INT_MAX;
+    *ret = is_pid ? (pid_t)number : 0;
+    return is_pid;
+}
+
 char *options_own(struct options *options, char *memory)
 {
     char **place = memory ? GT_GROW_BY_ONE(options->owned, options->owned_count) : NULL;
@@ -197,47 +205,19 @@ static const char *choice_format(size_t index)
     return gt_format_info(index, &name, &suffix, &help) < 0 ? NULL : name;
 }
 
-static const char *choice_wait(size_t index)
-{
-    static const char *const names[] = {"main", "all"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
-static const char *choice_yes(size_t index)
-{
-    static const char *const names[] = {"yes", "no"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
-static const char *choice_allocator(size_t index)
-{
-    return index == 0 ? "torch" : NULL;
-}
-
-static const char *choice_source(size_t index)
-{
-    return gt_block_source_name(index);
-}
-
-static const char *choice_unit(size_t index)
-{
-    static const char *const names[] = {"time", "step"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
+#define CHOICES(what, ...)                                                 \
+    static const char *choice_##what(size_t index)                         \
+    {                                                                      \
+        static const char *const names[] = {__VA_ARGS__};                  \
+        return index < sizeof names / sizeof *names ? names[index] : NULL; \
+    }
+CHOICES(wait, "main", "all")
+CHOICES(yes, "yes", "no")
+CHOICES(allocator, "torch")
+CHOICES(unit, "time", "step")
+CHOICES(compat, "aipowermeter")
 /* Several may be named, with commas. */
-static const char *choice_chart(size_t index)
-{
-    static const char *const names[] = {"memory", "cpu",     "gpu-memory", "gpu",       "power", "swap",
-                                        "disk",   "network", "blocks",     "processes", "all"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
-
-static const char *choice_compat(size_t index)
-{
-    static const char *const names[] = {"aipowermeter"};
-    return index < sizeof names / sizeof *names ? names[index] : NULL;
-}
+CHOICES(chart, "memory", "cpu", "gpu-memory", "gpu", "power", "swap", "disk", "network", "blocks", "processes", "all")
 
 enum command_set {
 #define COMMAND(bit, entry, group) bit = 1ul << COMMAND_##bit,
@@ -348,13 +328,6 @@ static int find_long(const struct parser *parser, const char *word, size_t lengt
     return unknown(parser, name);
 }
 
-/* A repeated option: LISTs grow, for the others the last one counts. */
-static int store(struct parser *parser, const struct option *option, const char *value, const char *origin)
-{
-    return option->type == OPTION_LIST ? option_add(parser->options, option, value, origin)
-                                       : option_store(parser->options, option, value, origin);
-}
-
 static int take_value(struct parser *parser, const struct option *option, const char *value, const char *origin)
 {
     if (!value && option->type == OPTION_FLAG)
@@ -366,7 +339,7 @@ static int take_value(struct parser *parser, const struct option *option, const 
         return say_usage("%s needs a value, %s (%s)", origin, option->argument,
                          help_hint(parser->command, hint, sizeof hint));
     }
-    return store(parser, option, value, origin);
+    return option_store(parser->options, option, value, origin); /* a list grows, of others the last one counts */
 }
 
 static int parse_long(struct parser *parser, const char *word)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "command.h"
 
@@ -74,6 +75,8 @@ int options_parse(struct options *options, const struct command *command, int co
 int option_store(struct options *options, const struct option *option, const char *text, const char *origin);
 /* Add one value to a LIST option. */
 int option_add(struct options *options, const struct option *option, const char *text, const char *origin);
+/* The number of a process; false where the text is none. */
+bool option_pid(const char *text, pid_t *ret);
 /* Keep malloc'ed memory until options_release; returns it, or NULL without memory. */
 char *options_own(struct options *options, char *memory);
 void options_release(struct options *options);

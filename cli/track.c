@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/program.h"
+#include "base/file.h"
 #include "base/rank.h"
 #include "base/root.h"
 #include "heap.h"
@@ -58,19 +59,20 @@ static bool has_option(char *const *words, const char *option)
     return false;
 }
 
-static bool launcher_note(char *const *words, char *sentence, size_t size)
+static void note_launcher(struct watch *watch, char *const *words)
 {
-    const char *slash = strrchr(words[0], '/'), *program = slash ? slash + 1 : words[0];
+    char sentence[256];
+    const char *program = gt_file_name(words[0]);
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const struct launcher *launcher = &launchers[i];
         if (strcmp(program, launcher->program) != 0 || has_option(words, launcher->local_option) ||
             (launcher->is_local_in_slurm && is_in_slurm()))
             continue;
-        snprintf(sentence, size, "%s starts its work %s, where these figures do not reach: try %s", program,
+        snprintf(sentence, sizeof sentence, "%s starts its work %s, where these figures do not reach: try %s", program,
                  launcher->where, launcher->instead);
-        return true;
+        watch_warn(watch, sentence);
+        return;
     }
-    return false;
 }
 
 /* ---- tracking ---- */
@@ -103,17 +105,22 @@ static void tell_of_rank(const struct track *track)
         say("%%r in the name of the recording gives each rank one of its own");
 }
 
-static void do_without_recording(struct track *track, const struct gt_error *error)
+static void do_without_blocks(struct track *track)
 {
-    say("nothing is recorded: %s", error->text);
-    tell_of_rank(track);
-    track->settings.tracking_file = NULL;
     if (*track->blocks)
         gt_blocks_cancel(track->blocks);
     *track->blocks = '\0';
     unsetenv(GT_BLOCKS_ENVIRONMENT);
     gt_block_injection_unset(&track->injection);
     gt_python_hooks_unset();
+}
+
+static void do_without_recording(struct track *track, const struct gt_error *error)
+{
+    say("nothing is recorded: %s", error->text);
+    tell_of_rank(track);
+    track->settings.tracking_file = NULL;
+    do_without_blocks(track);
 }
 
 static int check_tracker(struct track *track, struct gt_error *error)
@@ -400,13 +407,6 @@ static void leave_mark(struct track *track)
         track->settings.mark = track->mark;
 }
 
-static void note_launcher(struct track *track, char *const *words)
-{
-    char sentence[256];
-    if (launcher_note(words, sentence, sizeof sentence))
-        watch_warn(&track->watch, sentence);
-}
-
 /* Children from before a shell executed this program would be taken for the job's. Nobody else waits for those that have ended. */
 static bool has_children(void)
 {
@@ -435,11 +435,7 @@ static int run_instead(struct track *track, char **words, int code)
     say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
     gt_group_close(track->group);
     track->group = NULL;
-    if (*track->blocks)
-        gt_blocks_cancel(track->blocks);
-    unsetenv(GT_BLOCKS_ENVIRONMENT);
-    gt_block_injection_unset(&track->injection);
-    gt_python_hooks_unset();
+    do_without_blocks(track);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
 }
@@ -524,12 +520,6 @@ static int end(struct track *track, const struct options *options, char **words,
     return status || !track->is_strict ? status : written ? written : collected;
 }
 
-static void say_broken(void *context, const char *sentence)
-{
-    (void)context;
-    say("%s", sentence);
-}
-
 /* Names each rule that is broken. Returns 0, or the exit status for that, which a command that failed keeps from being told. */
 static int judge(const struct track *track, const struct options *options)
 {
@@ -540,7 +530,7 @@ static int judge(const struct track *track, const struct options *options)
         say("nothing was measured, so '%s' is not known to be kept", options->limits.value[0]);
         return EXIT_BROKEN_RULE;
     }
-    int broken = gt_tracker_judge(track->watch.tracker, options->limits.value, say_broken, NULL, &error);
+    int broken = gt_tracker_judge(track->watch.tracker, options->limits.value, say_warning, NULL, &error);
     return broken < 0 ? say_failure(broken, &error) : broken ? EXIT_BROKEN_RULE : 0;
 }
 
@@ -557,7 +547,7 @@ static int track_prepared(const struct options *options, char **words, bool as_o
     char *text = command_text(words);
     track.settings.command = text;
     track.address = address;
-    note_launcher(&track, words);
+    note_launcher(&track.watch, words);
     status = start(&track, options, words);
     if (!status) {
         if (watch(&track, options, words) < 0)

@@ -3,8 +3,6 @@
 #define CLI_WATCH_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "gpu_tracker.h"
 #include "signals.h"

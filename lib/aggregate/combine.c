@@ -1,7 +1,6 @@
 #include "aggregate/combine.h"
 #include "aggregate/local_ranks.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -259,7 +259,6 @@ static int renew_members(struct gt_job_groups *groups, struct gt_process *const 
     groups->previous_capacity = groups->member_capacity;
     groups->member = spare;
     groups->member_capacity = spare_capacity;
-    groups->member_count = count;
     gt_map_clear(&groups->index);
     for (size_t i = 0; i < count; i++)
         if (gt_map_put(&groups->index, process[i]->pid, (uint32_t)i) < 0)

@@ -50,7 +50,7 @@ struct gt_job_groups {
     struct gt_job_groups_group *group; /* most + 1; the last is "other" */
     size_t device_count;
     struct gt_job_groups_member *member, *previous;
-    size_t member_count, member_capacity, previous_count, previous_capacity;
+    size_t member_capacity, previous_capacity;
     struct gt_map index; /* of `member` */
     bool is_begun;
 };

@@ -10,7 +10,7 @@
 static void clear(struct gt_statistic statistics[GT_METRIC_COUNT])
 {
     for (int id = 0; id < GT_METRIC_COUNT; id++)
-        statistics[id] = (struct gt_statistic){.min = NAN, .max = NAN, .first = NAN, .last = NAN};
+        statistics[id] = (struct gt_statistic){.min = NAN, .max = NAN, .last = NAN};
 }
 
 void gt_summary_init(struct gt_summary *summary)
@@ -37,7 +37,7 @@ static void add(struct gt_statistic *s, double value)
     if (isnan(value))
         return;
     if (!s->count++)
-        s->first = s->min = s->max = value;
+        s->min = s->max = value;
     s->min = fmin(s->min, value);
     s->max = fmax(s->max, value);
     s->sum += value;

@@ -1,4 +1,4 @@
-/* A summary keeps minimum, maximum, sum, first and last of every metric of the fixed scopes and of each GPU, one sample at a time. */
+/* A summary keeps minimum, maximum, sum and last of every metric of the fixed scopes and of each GPU, one sample at a time. */
 #ifndef GT_AGGREGATE_SUMMARY_H
 #define GT_AGGREGATE_SUMMARY_H
 
@@ -9,7 +9,7 @@
 
 struct gt_statistic {
     uint64_t count; /* samples that had the metric */
-    double min, max, sum, first, last;
+    double min, max, sum, last;
 };
 
 struct gt_summary {

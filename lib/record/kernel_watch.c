@@ -1,7 +1,6 @@
 #include "record/kernel_watch.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 void gt_kernel_watch_begin(struct gt_kernel_watch *watch, const struct gt_root *root)

@@ -165,19 +165,15 @@ struct environment {
     size_t length;
 };
 
-static const char *find(const struct environment *environment, const char *name)
+static const char *find(const void *context, const char *name)
 {
+    const struct environment *environment = context;
     size_t length = strlen(name);
     const char *end = environment->text + environment->length;
     for (const char *at = environment->text; at < end; at += strlen(at) + 1)
         if (*at == *name && !strncmp(at, name, length) && at[length] == '=')
             return at + length + 1;
     return NULL;
-}
-
-static const char *find_for_rank(const void *environment, const char *name)
-{
-    return find(environment, name);
 }
 
 static double number_of(const struct environment *environment, const char *name)
@@ -299,8 +295,7 @@ void gt_allocation_read(struct gt_machine *machine, const struct gt_root *root,
         ssize_t length = gt_root_read_process(root, machine->pid, "environ", environment.text, ENVIRONMENT_SIZE);
         environment.length = length > 0 ? (size_t)length : 0;
         read_environment(machine, &environment);
-        gt_place_read(machine, root, &(struct gt_rank_environment){find_for_rank, &environment, root, machine->pid},
-                      groups);
+        gt_place_read(machine, root, &(struct gt_rank_environment){find, &environment, root, machine->pid}, groups);
     }
     free(environment.text);
     read_groups(machine, root, groups);

@@ -8,7 +8,8 @@
 /* The kernel adds to its bound until somebody sets the clock, and stops here. */
 static const double NOBODY_SETS_IT = 16;
 
-double gt_place_clock_error(const struct gt_root *root)
+/* Seconds by which the clock of this machine may be off at most; 0: nobody sets it, or it is not known. */
+static double clock_error(const struct gt_root *root)
 {
     struct timex clock = {0};
     if (!root->is_machine || adjtimex(&clock) < 0)
@@ -61,7 +62,7 @@ void gt_place_read(struct gt_machine *machine, const struct gt_root *root,
     read_network(machine, root);
     if (group->version)
         snprintf(machine->control_group, sizeof machine->control_group, "%s", group->path + group->mount_length);
-    machine->clock_error = gt_place_clock_error(root);
+    machine->clock_error = clock_error(root);
 }
 
 void gt_place_take_group(struct gt_machine *machine, const struct gt_cgroup_place *place,

@@ -14,7 +14,5 @@ void gt_place_read(struct gt_machine *machine, const struct gt_root *root,
 /* The job has a group of its own, into which the process may only move a moment later. */
 void gt_place_take_group(struct gt_machine *machine, const struct gt_cgroup_place *place,
                          const struct gt_control_group groups[GT_CONTROLLERS]);
-/* Seconds by which the clock of this machine may be off at most; 0: nobody sets it, or it is not known. */
-double gt_place_clock_error(const struct gt_root *root);
 
 #endif

@@ -76,13 +76,13 @@ void gt_brief_more(struct gt_node *brief, const char *more)
 const struct gt_node *gt_brief_of(const struct gt_node *root)
 {
     const struct gt_node *brief = gt_node_find(root, GT_BRIEF_KEY);
-    return brief && gt_node_kind(brief) == GT_NODE_SECTION && gt_node_find(brief, "outcome") ? brief : NULL;
+    return brief && brief->kind == GT_NODE_SECTION && gt_node_find(brief, "outcome") ? brief : NULL;
 }
 
 static const char *text_in(const struct gt_node *node, const char *key)
 {
     const struct gt_node *found = gt_node_find(node, key);
-    return found && gt_node_kind(found) == GT_NODE_TEXT ? gt_node_text(found) : NULL;
+    return found && found->kind == GT_NODE_TEXT ? gt_node_text(found) : NULL;
 }
 
 static const char *known(const char *text)
@@ -103,7 +103,7 @@ const char *gt_brief_outcome(const struct gt_node *brief)
 bool gt_brief_is_alarm(const struct gt_node *brief)
 {
     const struct gt_node *alarm = gt_node_find(brief, "alarm");
-    return alarm && gt_node_bool(alarm);
+    return alarm && alarm->kind == GT_NODE_BOOL && alarm->boolean;
 }
 
 const char *gt_brief_rest(const struct gt_node *brief)
@@ -114,7 +114,7 @@ const char *gt_brief_rest(const struct gt_node *brief)
 static const struct gt_node *first_of(const struct gt_node *brief, const char *key)
 {
     const struct gt_node *list = gt_node_find(brief, key);
-    return list ? gt_node_child(list) : NULL;
+    return list ? list->first : NULL;
 }
 
 const struct gt_node *gt_brief_first_line(const struct gt_node *brief)
@@ -155,14 +155,13 @@ const char *gt_brief_part(const struct gt_node *item)
 bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret)
 {
     const struct gt_node *series = gt_node_find(item, "curve");
-    const struct gt_point *point = NULL;
-    size_t count = series ? gt_series_points(series, 0, &point) : 0;
+    const struct gt_series_line *of = series ? series->series.line : NULL;
     for (int i = 0; i < GT_BRIEF_CELLS; i++)
         ret->cell[i] = NAN;
-    for (size_t i = 0; i < count; i++)
-        if (point[i].x >= 0 && point[i].x < GT_BRIEF_CELLS)
-            ret->cell[(int)point[i].x] = point[i].y;
-    return count > 0;
+    for (size_t i = 0; of && i < of->points; i++)
+        if (of->point[i].x >= 0 && of->point[i].x < GT_BRIEF_CELLS)
+            ret->cell[(int)of->point[i].x] = of->point[i].y;
+    return of && of->points > 0;
 }
 
 /* ---- Drawing ----------------------------------------------------------------------------------------------------- */

@@ -10,11 +10,11 @@ static const struct gt_node *find_table(const struct gt_node *root, const char *
 {
     const struct gt_node *found = NULL;
     gt_buffer_text(names, "");
-    for (const struct gt_node *node = gt_node_child(root); node; node = gt_node_next(node)) {
-        if (gt_node_kind(node) != GT_NODE_TABLE)
+    for (const struct gt_node *node = root->first; node; node = node->next) {
+        if (node->kind != GT_NODE_TABLE)
             continue;
-        gt_buffer_printf(names, "%s%s", names->length ? ", " : "", gt_node_key(node));
-        bool is_it = name ? strcmp(name, gt_node_key(node)) == 0 : gt_node_flag_bits(node) & GT_ALONE;
+        gt_buffer_printf(names, "%s%s", names->length ? ", " : "", node->key);
+        bool is_it = name ? strcmp(name, node->key) == 0 : gt_node_flag_bits(node) & GT_ALONE;
         if (is_it || (!found && !name))
             found = node;
     }
@@ -23,7 +23,7 @@ static const struct gt_node *find_table(const struct gt_node *root, const char *
 
 static bool is_reason(const struct gt_node *node)
 {
-    return strncmp(gt_node_key(node), "reason", strlen("reason")) == 0;
+    return strncmp(node->key, "reason", strlen("reason")) == 0;
 }
 
 /* Why a table is empty is told in its place, and why all are with each of them. */
@@ -32,9 +32,9 @@ static bool belongs_to(const struct gt_node *root, const struct gt_node *node, c
     bool is_of_table = false;
     if (!is_reason(node))
         return false;
-    for (const struct gt_node *other = gt_node_child(root); other; other = gt_node_next(other))
-        is_of_table |= gt_node_kind(other) == GT_NODE_TABLE && strcmp(gt_node_title(node), gt_node_title(other)) == 0;
-    return !is_of_table || strcmp(gt_node_title(node), gt_node_title(table)) == 0;
+    for (const struct gt_node *other = root->first; other; other = other->next)
+        is_of_table |= other->kind == GT_NODE_TABLE && strcmp(node->title, other->title) == 0;
+    return !is_of_table || strcmp(node->title, table->title) == 0;
 }
 
 static void tell_rows(const struct gt_node *node, struct gt_buffer *rest)
@@ -42,20 +42,20 @@ static void tell_rows(const struct gt_node *node, struct gt_buffer *rest)
     size_t rows = gt_table_rows(gt_node_table(node));
     if (rows)
         gt_buffer_printf(rest, "%s%zu %s more with --table %s", rest->length ? "; " : "", rows,
-                         rows == 1 ? "row" : "rows", gt_node_key(node));
+                         rows == 1 ? "row" : "rows", node->key);
 }
 
 static void tell(const struct gt_node *node, bool names_tables, bool names_reason, struct gt_buffer *rest)
 {
-    if (gt_node_kind(node) == GT_NODE_TEXT && gt_node_text(node) && (!is_reason(node) || names_reason))
-        gt_buffer_printf(rest, "%s%s: %s", rest->length ? "; " : "", gt_node_title(node), gt_node_text(node));
-    else if (gt_node_kind(node) == GT_NODE_TABLE && names_tables)
+    if (node->kind == GT_NODE_TEXT && gt_node_text(node) && (!is_reason(node) || names_reason))
+        gt_buffer_printf(rest, "%s%s: %s", rest->length ? "; " : "", node->title, gt_node_text(node));
+    else if (node->kind == GT_NODE_TABLE && names_tables)
         tell_rows(node, rest);
 }
 
 static void hide(struct gt_node *node, unsigned from)
 {
-    if (gt_node_kind(node) == GT_NODE_TABLE)
+    if (node->kind == GT_NODE_TABLE)
         gt_table_flags(gt_node_table(node), gt_node_flag_bits(node) | from);
     else
         gt_node_flags(node, gt_node_flag_bits(node) | from);
@@ -64,27 +64,27 @@ static void hide(struct gt_node *node, unsigned from)
 const char *gt_report_doubt(const struct gt_report *report, int index)
 {
     static const char *const keys[] = {"doubtful", "doubtful_b"};
-    const struct gt_node *node = gt_node_find(gt_report_top(report), keys[index != 0]);
+    const struct gt_node *node = gt_node_find(&report->root, keys[index != 0]);
     return node ? gt_node_text(node) : NULL;
 }
 
 const char *gt_report_reason(const struct gt_report *report)
 {
-    const struct gt_node *node = gt_node_find(gt_report_top(report), "reason");
-    return node && gt_node_kind(node) == GT_NODE_TEXT ? gt_node_text(node) : NULL;
+    const struct gt_node *node = gt_node_find(&report->root, "reason");
+    return node && node->kind == GT_NODE_TEXT ? gt_node_text(node) : NULL;
 }
 
 int gt_report_choose_table(struct gt_report *report, const char *name, bool is_alone, char **rest,
                            struct gt_error *error)
 {
-    const struct gt_node *root = gt_report_top(report);
+    const struct gt_node *root = &report->root;
     struct gt_buffer names = {0}, others = {0};
     const struct gt_node *table = find_table(root, name, &names);
     int status = 0;
     *rest = NULL;
     if (!table && name)
         status = gt_error_set(error, EINVAL, "no table '%s': there are %s", name, names.length ? names.data : "none");
-    for (const struct gt_node *node = gt_node_child(root); table && node; node = gt_node_next(node)) {
+    for (const struct gt_node *node = root->first; table && node; node = node->next) {
         bool is_its = belongs_to(root, node, table);
         if (node == table || (is_its && !is_alone))
             continue;

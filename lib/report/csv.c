@@ -136,24 +136,23 @@ static void put_point(struct gt_buffer *out, const struct gt_node *series, struc
     size_t before = push(key, "x");
     begin_line(out, key);
     put_number(out, point->x);
-    end_line(out, gt_series_x_unit(series));
+    end_line(out, series->series.x_unit);
     pop(key, before);
     push(key, "y");
     begin_line(out, key);
     put_number(out, point->y);
-    end_line(out, gt_node_unit(series));
+    end_line(out, series->unit);
     pop(key, before);
 }
 
 static void put_series(struct gt_buffer *out, const struct gt_node *series, struct gt_buffer *key)
 {
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        const struct gt_point *point;
-        size_t count = gt_series_points(series, line, &point);
-        size_t before = push(key, gt_series_line_key(series, line));
-        for (size_t i = 0; i < count; i++) {
+    for (size_t line = 0; line < series->series.lines; line++) {
+        const struct gt_series_line *of = &series->series.line[line];
+        size_t before = push(key, series->series.line[line].key);
+        for (size_t i = 0; i < of->points; i++) {
             size_t line_key = push_index(key, i);
-            put_point(out, series, key, &point[i]);
+            put_point(out, series, key, &of->point[i]);
             pop(key, line_key);
         }
         pop(key, before);
@@ -163,25 +162,25 @@ static void put_series(struct gt_buffer *out, const struct gt_node *series, stru
 static void put_field(struct gt_buffer *out, const struct gt_node *field, struct gt_buffer *key)
 {
     begin_line(out, key);
-    switch (gt_node_kind(field)) {
+    switch (field->kind) {
     case GT_NODE_NUMBER: put_number(out, gt_node_is_absent(field) ? NAN : gt_node_number(field)); break;
-    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(field)); break;
+    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)field->integer); break;
     case GT_NODE_TEXT: gt_csv_field_for_people(out, gt_node_text(field) ? gt_node_text(field) : ""); break;
-    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(field) ? "true" : "false"); break;
+    case GT_NODE_BOOL: gt_buffer_text(out, field->boolean ? "true" : "false"); break;
     default: break;
     }
-    end_line(out, gt_node_unit(field));
+    end_line(out, field->unit);
 }
 
 static void put_section(struct gt_buffer *out, const struct gt_node *section, struct gt_buffer *key)
 {
     size_t index = 0;
-    for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
+    for (const struct gt_node *node = section->first; node; node = node->next) {
         if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE)
             continue;
         bool in_list = gt_node_flag_bits(section) & GT_LIST;
-        size_t before = in_list ? push_index(key, index++) : push(key, gt_node_key(node));
-        switch (gt_node_kind(node)) {
+        size_t before = in_list ? push_index(key, index++) : push(key, node->key);
+        switch (node->kind) {
         case GT_NODE_SECTION: put_section(out, node, key); break;
         case GT_NODE_TABLE: put_table(out, gt_node_table(node), key); break;
         case GT_NODE_SERIES: put_series(out, node, key); break;
@@ -195,10 +194,10 @@ static void put_section(struct gt_buffer *out, const struct gt_node *section, st
 static const struct gt_table *only_table(const struct gt_node *section, const char *besides)
 {
     const struct gt_table *table = NULL;
-    for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
-        if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE || strcmp(gt_node_key(node), besides) == 0)
+    for (const struct gt_node *node = section->first; node; node = node->next) {
+        if (gt_node_flag_bits(node) & GT_ONLY_PEOPLE || strcmp(node->key, besides) == 0)
             continue;
-        if (table || gt_node_kind(node) != GT_NODE_TABLE)
+        if (table || node->kind != GT_NODE_TABLE)
             return NULL;
         table = gt_node_table(node);
     }
@@ -223,7 +222,7 @@ static bool has_columns_of(const struct gt_table *table, const struct gt_table *
 static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
 {
     const struct gt_table *first = NULL;
-    for (const struct gt_node *part = gt_node_child(root); part; part = gt_node_next(part)) {
+    for (const struct gt_node *part = root->first; part; part = part->next) {
         const struct gt_table *table = recording_of(part) ? only_table(part, RECORDING) : NULL;
         first = first ? first : table;
         if (!table || !has_columns_of(first, table))
@@ -233,7 +232,7 @@ static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
         return false;
     gt_buffer_text(out, RECORDING ",");
     put_header(out, first);
-    for (const struct gt_node *part = gt_node_child(root); part; part = gt_node_next(part))
+    for (const struct gt_node *part = root->first; part; part = part->next)
         put_rows(out, only_table(part, RECORDING), recording_of(part));
     return true;
 }
@@ -241,7 +240,7 @@ static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
 static int write_csv(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     (void)error;
-    const struct gt_node *root = gt_report_top(report);
+    const struct gt_node *root = &report->root;
     const struct gt_table *table = only_table(root, "");
     if (table) {
         put_header(out, table);

@@ -41,11 +41,11 @@ int gt_report_write(const struct gt_report *report, const char *name, struct gt_
     if (!format)
         return unknown_format(name, error);
     if (gt_report_failed(report))
-        return gt_error_system(error, ENOMEM, "report %s", gt_report_type(report));
+        return gt_error_system(error, ENOMEM, "report %s", report->type);
     int status = format->write(report, out, error);
     if (status < 0)
         return status;
     if (out->failed)
-        return gt_error_system(error, -out->failed, "report %s", gt_report_type(report));
+        return gt_error_system(error, -out->failed, "report %s", report->type);
     return 0;
 }

@@ -53,7 +53,7 @@ static int put_alike(struct page *page, const struct gt_node **node, size_t coun
     if (status == 0)
         gt_page_table(page->out, &grid, NULL, 0);
     while (--count)
-        *node = gt_human_text_next(*node);
+        *node = gt_node_seen((*node)->next);
     return status;
 }
 
@@ -65,8 +65,8 @@ static void put_field(struct page *page, const struct gt_node *field)
     if (!is_amount)
         gt_human_text_field(&value, page->report, field);
     gt_buffer_text(page->out, "<tr><th scope=\"row\">");
-    gt_html_escape(page->out, gt_node_title(field));
-    gt_buffer_printf(page->out, "</th><td%s", gt_node_kind(field) == GT_NODE_TEXT ? " class=\"t\"" : "");
+    gt_html_escape(page->out, field->title);
+    gt_buffer_printf(page->out, "</th><td%s", field->kind == GT_NODE_TEXT ? " class=\"t\"" : "");
     if (is_amount)
         gt_page_exact(page->out, exact.data, *gt_node_display_unit(field) ? "" : gt_node_measure_of(field));
     gt_buffer_char(page->out, '>');
@@ -79,7 +79,7 @@ static void put_field(struct page *page, const struct gt_node *field)
 static void put_fields(struct page *page, const struct gt_node *section)
 {
     bool begun = false;
-    for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
+    for (const struct gt_node *node = gt_node_seen(section->first); node; node = gt_node_seen(node->next)) {
         if (!gt_node_is_field(node) || gt_node_flag_bits(node) & GT_NOT_ON_PAGE)
             continue;
         gt_buffer_text(page->out, begun ? "" : "<table><tbody>\n");
@@ -95,16 +95,16 @@ static bool is_silent(const struct page *page, const struct gt_node *node, int l
 /* Items of a list of several, each with tables of its own: the blocks of an analysis. */
 static bool is_folded(const struct gt_node *list, const struct gt_node *node)
 {
-    const struct gt_node *first = gt_human_text_child(list);
-    return gt_node_flag_bits(list) & GT_LIST && gt_node_kind(node) == GT_NODE_SECTION && gt_human_text_next(first);
+    const struct gt_node *first = gt_node_seen(list->first);
+    return gt_node_flag_bits(list) & GT_LIST && node->kind == GT_NODE_SECTION && gt_node_seen(first->next);
 }
 
 static void put_title(struct page *page, const struct gt_node *node, int level)
 {
-    if (!*gt_node_title(node))
+    if (!*node->title)
         return;
     gt_buffer_printf(page->out, "<h%d>", level);
-    gt_html_escape(page->out, gt_node_title(node));
+    gt_html_escape(page->out, node->title);
     gt_buffer_printf(page->out, "</h%d>\n", level);
 }
 
@@ -116,7 +116,7 @@ static void put_section_begin(struct page *page, const struct gt_node *node, int
     gt_buffer_text(page->out, "<section");
     if (page->is_analysis) {
         gt_buffer_text(page->out, " id=\"part-");
-        gt_html_escape(page->out, gt_node_key(node));
+        gt_html_escape(page->out, node->key);
         gt_buffer_char(page->out, '"');
     }
     gt_buffer_char(page->out, '>');
@@ -127,7 +127,7 @@ static bool is_row(const struct gt_node *section)
 {
     enum { MOST = 8 };
     int fields = 0;
-    for (const struct gt_node *field = gt_human_text_child(section); field; field = gt_human_text_next(field))
+    for (const struct gt_node *field = gt_node_seen(section->first); field; field = gt_node_seen(field->next))
         fields++;
     return gt_node_flag_bits(section) & GT_ROW && fields <= MOST;
 }
@@ -140,11 +140,11 @@ static int put_part(struct page *page, const struct gt_node *list, const struct 
     gt_buffer_text(page->out, folds ? "<details class=\"fold\"><summary>" : "");
     put_title(page, node, level);
     gt_buffer_text(page->out, folds ? "</summary>\n" : "");
-    if (gt_node_kind(node) == GT_NODE_TABLE || is_row(node))
+    if (node->kind == GT_NODE_TABLE || is_row(node))
         status = put_table(page, node);
     else if (gt_node_flag_bits(node) & (GT_HEAT | GT_STACKS))
         gt_page_rows(page->out, node);
-    else if (gt_node_kind(node) == GT_NODE_SERIES)
+    else if (node->kind == GT_NODE_SERIES)
         put_chart(page, node, NULL);
     else
         status = put_section(page, node, level < 6 ? level + 1 : 6);
@@ -158,15 +158,15 @@ enum place { PLACE_FIRST, PLACE_MIDDLE, PLACE_LAST };
 static enum place place_of(const struct gt_node *node)
 {
     const struct gt_table *table = gt_node_table(node);
-    bool is_in_head = !strcmp(gt_node_key(node), "warnings") && table && gt_table_rows(table) <= GT_BRIEF_WARNINGS;
-    bool is_middle = (table && !is_in_head) || !strcmp(gt_node_key(node), "energy");
+    bool is_in_head = !strcmp(node->key, "warnings") && table && gt_table_rows(table) <= GT_BRIEF_WARNINGS;
+    bool is_middle = (table && !is_in_head) || !strcmp(node->key, "energy");
     return gt_node_flag_bits(node) & GT_PAGE_FIRST ? PLACE_FIRST : is_middle ? PLACE_MIDDLE : PLACE_LAST;
 }
 
 static int put_parts(struct page *page, const struct gt_node *section, int level, enum place from, enum place to)
 {
     int status = 0;
-    for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
+    for (const struct gt_node *node = gt_node_seen(section->first); node && !status; node = gt_node_seen(node->next)) {
         bool is_hidden = gt_node_is_field(node) || gt_node_flag_bits(node) & GT_NOT_ON_PAGE;
         enum place place = place_of(node);
         if (is_hidden || place < from || place > to || is_silent(page, node, level))
@@ -219,13 +219,13 @@ static bool tells_in_table(const struct gt_table *table)
 /* Does a section have anything but missing figures and zeros? Other parts always do. */
 static bool tells(const struct gt_node *node)
 {
-    if (gt_node_kind(node) == GT_NODE_TABLE)
+    if (node->kind == GT_NODE_TABLE)
         return tells_in_table(gt_node_table(node));
-    if (gt_node_kind(node) == GT_NODE_TEXT)
-        return gt_node_text(node) && strcmp(gt_node_key(node), "unit") != 0;
-    if (gt_node_kind(node) != GT_NODE_SECTION)
-        return gt_node_kind(node) == GT_NODE_SERIES || gt_node_number(node) > 0;
-    for (const struct gt_node *child = gt_human_text_child(node); child; child = gt_human_text_next(child))
+    if (node->kind == GT_NODE_TEXT)
+        return gt_node_text(node) && strcmp(node->key, "unit") != 0;
+    if (node->kind != GT_NODE_SECTION)
+        return node->kind == GT_NODE_SERIES || gt_node_number(node) > 0;
+    for (const struct gt_node *child = gt_node_seen(node->first); child; child = gt_node_seen(child->next))
         if (tells(child))
             return true;
     return false;
@@ -233,18 +233,18 @@ static bool tells(const struct gt_node *node)
 
 static bool is_silent(const struct page *page, const struct gt_node *node, int level)
 {
-    return level == 2 && page->has_brief && gt_node_kind(node) == GT_NODE_SECTION && !tells(node);
+    return level == 2 && page->has_brief && node->kind == GT_NODE_SECTION && !tells(node);
 }
 
 static void put_silent(struct page *page)
 {
-    const struct gt_node *node = gt_human_text_child(gt_report_top(page->report));
+    const struct gt_node *node = gt_node_seen(page->report->root.first);
     bool begun = false;
-    for (; node; node = gt_human_text_next(node)) {
+    for (; node; node = gt_node_seen(node->next)) {
         if (gt_node_flag_bits(node) & GT_NOT_ON_PAGE || !is_silent(page, node, 2))
             continue;
         gt_buffer_text(page->out, begun ? ", " : "<p class=\"silent\">Nothing, or not measured: ");
-        gt_html_escape(page->out, gt_node_title(node));
+        gt_html_escape(page->out, node->title);
         begun = true;
     }
     gt_buffer_text(page->out, begun ? "</p>\n" : "");
@@ -254,10 +254,10 @@ static void put_silent(struct page *page)
 
 static void put_charts_of(struct page *page, bool of_begin)
 {
-    const struct gt_node *node = gt_node_child(gt_report_page_top(page->report));
-    for (; node; node = gt_node_next(node)) {
+    const struct gt_node *node = page->report->page.first;
+    for (; node; node = node->next) {
         bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
-        if (gt_node_kind(node) == GT_NODE_SERIES && is_first == of_begin)
+        if (node->kind == GT_NODE_SERIES && is_first == of_begin)
             put_chart(page, node, &page->x);
     }
 }
@@ -265,10 +265,10 @@ static void put_charts_of(struct page *page, bool of_begin)
 /* They have one time axis. */
 static void put_first_charts(struct page *page)
 {
-    const struct gt_node *node = gt_node_child(gt_report_page_top(page->report));
+    const struct gt_node *node = page->report->page.first;
     page->x = (struct gt_chart_range){INFINITY, -INFINITY};
-    for (; node; node = gt_node_next(node))
-        if (gt_node_kind(node) == GT_NODE_SERIES && !(gt_node_flag_bits(node) & GT_FOREST))
+    for (; node; node = node->next)
+        if (node->kind == GT_NODE_SERIES && !(gt_node_flag_bits(node) & GT_FOREST))
             gt_chart_widen(&page->x, node);
     put_charts_of(page, true);
     put_charts_of(page, false);
@@ -311,7 +311,7 @@ static void put_data(struct page *page)
     page->charts.series = page->series;
     if (page->charts.count > MOST_CHARTS)
         page->charts.count = MOST_CHARTS;
-    gt_page_data(page->out, &page->charts, gt_report_page_size(page->report));
+    gt_page_data(page->out, &page->charts, page->report->page_size);
 }
 
 static void put_scripts(struct page *page)
@@ -330,7 +330,7 @@ static void put_scripts(struct page *page)
 static void put_head(struct page *page)
 {
     struct gt_page_text style = gt_page_style();
-    bool is_fed = gt_report_feed_of(page->report);
+    bool is_fed = page->report->feed;
     gt_buffer_text(page->out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put_policy(page->out, is_fed);
     if (is_fed)
@@ -344,7 +344,7 @@ static void put_head(struct page *page)
     gt_buffer_text(page->out, "</style>\n</head>\n<body");
     if (is_fed) {
         gt_buffer_text(page->out, " data-feed=\"");
-        gt_html_escape(page->out, gt_report_feed_of(page->report));
+        gt_html_escape(page->out, page->report->feed);
         gt_buffer_char(page->out, '"');
     }
     gt_buffer_text(page->out, ">\n");
@@ -354,7 +354,7 @@ static void put_head(struct page *page)
 static int put_rest(struct page *page)
 {
     gt_buffer_text(page->out, "<div class=\"parts\">\n");
-    int status = put_section(page, gt_report_top(page->report), 2);
+    int status = put_section(page, &page->report->root, 2);
     gt_buffer_text(page->out, "</div>\n");
     put_silent(page);
     return status;
@@ -365,8 +365,8 @@ static struct page page_of(const struct gt_report *report, struct gt_buffer *out
     static const char traces[] = "profile_";
     return (struct page){.report = report,
                          .out = out,
-                         .is_analysis = !strncmp(gt_report_type(report), traces, strlen(traces)),
-                         .has_brief = gt_brief_of(gt_report_top(report))};
+                         .is_analysis = !strncmp(report->type, traces, strlen(traces)),
+                         .has_brief = gt_brief_of(&report->root)};
 }
 
 static int write_html(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)

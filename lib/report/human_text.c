@@ -12,27 +12,15 @@
 #include "report/column_scale.h"
 #include "report/human_amount.h"
 
-static const struct gt_node *seen(const struct gt_node *node)
+const struct gt_node *gt_node_seen(const struct gt_node *node)
 {
-    while (node && gt_node_flag_bits(node) & GT_ONLY_DATA)
-        node = gt_node_next(node);
-    return node;
-}
-
-const struct gt_node *gt_human_text_child(const struct gt_node *node)
-{
-    return seen(gt_node_child(node));
-}
-
-const struct gt_node *gt_human_text_next(const struct gt_node *node)
-{
-    return seen(gt_node_next(node));
+    return gt_node_visible(node, GT_ONLY_DATA);
 }
 
 static int decimals(const struct gt_report *report, unsigned flags, double value)
 {
     if (!(flags & GT_BRIEF))
-        return gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS ? 8 : 3;
+        return report->layout == GT_LAYOUT_ANALYSIS ? 8 : 3;
     double digits = value != 0 && isfinite(value) ? floor(log10(fabs(value))) : 0;
     return (int)fmin(fmax(3 - digits, 0), 12);
 }
@@ -62,7 +50,7 @@ static void add_grouped(struct gt_buffer *out, const char *digits)
 
 static bool is_missing(const struct gt_node *field)
 {
-    switch (gt_node_kind(field)) {
+    switch (field->kind) {
     case GT_NODE_NUMBER: return !isfinite(gt_node_number(field)) || gt_node_is_absent(field);
     case GT_NODE_TEXT: return !gt_node_text(field);
     default: return false;
@@ -76,11 +64,11 @@ void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, 
         gt_buffer_text(out, "n/a");
         return;
     }
-    switch (gt_node_kind(field)) {
+    switch (field->kind) {
     case GT_NODE_NUMBER: add_number(out, number, decimals(report, gt_node_flag_bits(field), number)); break;
-    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)gt_node_integer(field)); break;
+    case GT_NODE_INTEGER: gt_buffer_printf(out, "%lld", (long long)field->integer); break;
     case GT_NODE_TEXT: gt_utf8_show(out, gt_node_text(field)); break;
-    case GT_NODE_BOOL: gt_buffer_text(out, gt_node_bool(field) ? "yes" : "no"); break;
+    case GT_NODE_BOOL: gt_buffer_text(out, field->boolean ? "yes" : "no"); break;
     default: break;
     }
     if (*gt_node_display_unit(field))
@@ -90,15 +78,15 @@ void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, 
 
 bool gt_human_text_amount(struct gt_buffer *out, const struct gt_node *field)
 {
-    enum gt_node_kind kind = gt_node_kind(field);
-    double number = kind == GT_NODE_INTEGER ? (double)gt_node_integer(field) : gt_node_display_number(field);
+    enum gt_node_kind kind = field->kind;
+    double number = kind == GT_NODE_INTEGER ? (double)field->integer : gt_node_display_number(field);
     return (kind == GT_NODE_NUMBER || kind == GT_NODE_INTEGER) && !is_missing(field) &&
            gt_human_amount(out, number, gt_node_measure_of(field));
 }
 
 void gt_human_text_shown(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field)
 {
-    if (gt_report_layout_of(report) != GT_LAYOUT_AMOUNTS || !gt_human_text_amount(out, field))
+    if (report->layout != GT_LAYOUT_AMOUNTS || !gt_human_text_amount(out, field))
         gt_human_text_field(out, report, field);
 }
 
@@ -111,7 +99,7 @@ static void add_text(struct gt_buffer *out, const char *text)
 static void add_function(struct gt_buffer *out, const struct gt_grid *grid, const char *name)
 {
     struct gt_buffer text = {0};
-    gt_function_name(&text, name ? name : "", gt_report_style(grid->report) & GT_STYLE_ASCII ? "..." : "…");
+    gt_function_name(&text, name ? name : "", grid->report->style & GT_STYLE_ASCII ? "..." : "…");
     add_text(out, text.data);
     out->failed = out->failed ? out->failed : text.failed;
     gt_buffer_release(&text);
@@ -127,11 +115,11 @@ static bool is_lost(double number, int decimals)
 static int decimals_of(const struct gt_grid *grid, const struct gt_table *table, const struct gt_column_scale *scale,
                        double number)
 {
-    bool is_brief = (grid->flags & GT_GRID_BRIEF && gt_report_layout_of(grid->report) == GT_LAYOUT_ANALYSIS) ||
+    bool is_brief = (grid->flags & GT_GRID_BRIEF && grid->report->layout == GT_LAYOUT_ANALYSIS) ||
                     grid->flags & GT_GRID_ALWAYS_BRIEF;
     int count = decimals(grid->report, table->flags | (is_brief && !scale->is_moment ? GT_BRIEF : 0), number);
     int least = decimals(grid->report, GT_BRIEF, number);
-    bool is_kept = gt_report_layout_of(grid->report) != GT_LAYOUT_ANALYSIS && is_lost(number, count);
+    bool is_kept = grid->report->layout != GT_LAYOUT_ANALYSIS && is_lost(number, count);
     return (scale->unit || is_kept) && count < least ? least : count;
 }
 
@@ -213,7 +201,7 @@ static int put_instead(struct gt_grid *grid, size_t row, size_t column, struct g
 }
 
 /* Columns of a table without keys in which every value is missing are left out. */
-bool gt_grid_has_column(const struct gt_table *table, size_t number)
+static bool has_column(const struct gt_table *table, size_t number)
 {
     const struct gt_table_column *column = &table->column[number];
     return gt_table_has_column_for(table, number, GT_ONLY_PEOPLE) &&
@@ -298,12 +286,12 @@ static int fill_from_table(struct gt_grid *grid, const struct gt_table *table)
     size_t visible = 0;
     grid->keyed = table->flags & GT_KEYED;
     for (size_t column = 0; column < table->columns; column++)
-        visible += gt_grid_has_column(table, column);
+        visible += has_column(table, column);
     int status = allocate(grid, visible, gt_table_rows(table) + 1);
     visible = 0;
     for (int is_last = 0; is_last < 2; is_last++)
         for (size_t column = 0; !status && column < table->columns; column++)
-            if (gt_grid_has_column(table, column) && stands_last(grid, table, column) == is_last)
+            if (has_column(table, column) && stands_last(grid, table, column) == is_last)
                 status = fill_column(grid, table, column, visible++);
     return !status && grid->flags & GT_GRID_AMOUNTS ? cut_units(grid, table) : status;
 }
@@ -319,37 +307,71 @@ static int take_field(struct gt_grid *grid, size_t row, size_t column, struct gt
     return status;
 }
 
-static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
+static size_t fields_of(const struct gt_node *section)
+{
+    size_t count = 0;
+    for (const struct gt_node *field = gt_node_seen(section->first); field; field = gt_node_seen(field->next))
+        count++;
+    return count;
+}
+
+static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
 {
     struct gt_buffer text = {0};
-    size_t count = 0;
-    for (const struct gt_node *field = gt_human_text_child(section); field; field = gt_human_text_next(field))
-        count++;
-    int status = allocate(grid, count, 2);
     size_t column = 0;
-    bool any_text = false;
-    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
-         field = gt_human_text_next(field), column++) {
-        grid->is_text[column] = gt_node_kind(field) == GT_NODE_TEXT;
-        gt_utf8_show(&text, gt_node_title(field));
-        status = take(grid, 0, column, &text);
+    int status = 0;
+    if (grid->keyed) {
+        grid->is_text[column] = true;
+        status = take(grid, 0, column++, &text);
+    }
+    for (const struct gt_node *field = gt_node_seen(section->first); field && !status;
+         field = gt_node_seen(field->next)) {
+        grid->is_text[column] = field->kind == GT_NODE_TEXT;
+        gt_utf8_show(&text, field->title);
+        status = take(grid, 0, column++, &text);
+    }
+    return status;
+}
+
+static int fill_row(struct gt_grid *grid, const struct gt_node *section, size_t row)
+{
+    struct gt_buffer text = {0};
+    size_t column = 0;
+    int status = 0;
+    if (grid->keyed) {
+        gt_utf8_show(&text, section->title);
+        status = take(grid, row, column++, &text);
+    }
+    for (const struct gt_node *field = gt_node_seen(section->first); field && !status;
+         field = gt_node_seen(field->next)) {
         if (grid->flags & GT_GRID_ORIGINAL && gt_node_is_absent(field))
             add_number(&text, 0, 0);
         else
             gt_human_text_field(&text, grid->report, field);
-        if (!status)
-            status = take_field(grid, 1, column, &text, field);
-        any_text = any_text || grid->is_text[column];
+        status = take_field(grid, row, column++, &text, field);
     }
+    return status;
+}
+
+static int fill_from_fields(struct gt_grid *grid, const struct gt_node *section)
+{
+    bool any_text = false;
+    int status = allocate(grid, fields_of(section), 2);
+    if (!status)
+        status = fill_titles(grid, section);
+    if (!status)
+        status = fill_row(grid, section, 1);
     /* As in pandas, where a row has one type: with a text among them, all are texts. */
-    for (column = 0; !status && column < grid->columns; column++)
+    for (size_t column = 0; !status && column < grid->columns; column++)
+        any_text |= grid->is_text[column];
+    for (size_t column = 0; !status && column < grid->columns; column++)
         grid->is_text[column] = any_text;
     return status;
 }
 
 static unsigned flags_of(const struct gt_report *report, unsigned flags)
 {
-    return flags | (gt_report_layout_of(report) == GT_LAYOUT_AMOUNTS ? GT_GRID_AMOUNTS : 0);
+    return flags | (report->layout == GT_LAYOUT_AMOUNTS ? GT_GRID_AMOUNTS : 0);
 }
 
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags)
@@ -364,9 +386,9 @@ int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const str
 
 static bool holds_fields_alone(const struct gt_node *section)
 {
-    if (gt_node_kind(section) != GT_NODE_SECTION || gt_node_flag_bits(section) || !gt_human_text_child(section))
+    if (section->kind != GT_NODE_SECTION || gt_node_flag_bits(section) || !gt_node_seen(section->first))
         return false;
-    for (const struct gt_node *field = gt_human_text_child(section); field; field = gt_human_text_next(field))
+    for (const struct gt_node *field = gt_node_seen(section->first); field; field = gt_node_seen(field->next))
         if (!gt_node_is_field(field))
             return false;
     return true;
@@ -374,9 +396,9 @@ static bool holds_fields_alone(const struct gt_node *section)
 
 static bool same_keys(const struct gt_node *a, const struct gt_node *b)
 {
-    a = gt_human_text_child(a);
-    b = gt_human_text_child(b);
-    for (; a && b && !strcmp(gt_node_key(a), gt_node_key(b)); a = gt_human_text_next(a), b = gt_human_text_next(b))
+    a = gt_node_seen(a->first);
+    b = gt_node_seen(b->first);
+    for (; a && b && !strcmp(a->key, b->key); a = gt_node_seen(a->next), b = gt_node_seen(b->next))
         ;
     return !a && !b;
 }
@@ -385,59 +407,21 @@ size_t gt_human_text_alike(const struct gt_node *first)
 {
     size_t count = 0;
     for (const struct gt_node *section = first; section && holds_fields_alone(section) && same_keys(first, section);
-         section = gt_human_text_next(section))
+         section = gt_node_seen(section->next))
         count++;
     return count;
-}
-
-static int fill_row(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *section, size_t row)
-{
-    struct gt_buffer text = {0};
-    size_t column = 0;
-    int status = 0;
-    if (grid->keyed) {
-        gt_utf8_show(&text, gt_node_title(section));
-        status = take(grid, row, column++, &text);
-    }
-    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
-         field = gt_human_text_next(field)) {
-        gt_human_text_field(&text, report, field);
-        status = take_field(grid, row, column++, &text, field);
-    }
-    return status;
-}
-
-static int fill_titles(struct gt_grid *grid, const struct gt_node *section)
-{
-    struct gt_buffer text = {0};
-    size_t column = 0;
-    int status = 0;
-    if (grid->keyed) {
-        grid->is_text[column] = true;
-        status = take(grid, 0, column++, &text);
-    }
-    for (const struct gt_node *field = gt_human_text_child(section); field && !status;
-         field = gt_human_text_next(field)) {
-        grid->is_text[column] = gt_node_kind(field) == GT_NODE_TEXT;
-        gt_utf8_show(&text, gt_node_title(field));
-        status = take(grid, 0, column++, &text);
-    }
-    return status;
 }
 
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
                        unsigned flags)
 {
-    *grid = (struct gt_grid){.keyed = *gt_node_title(first),
-                             .flags = flags_of(report, flags)}; /* items of lists have no titles */
-    size_t columns = grid->keyed;
-    for (const struct gt_node *field = gt_human_text_child(first); field; field = gt_human_text_next(field))
-        columns++;
-    int status = allocate(grid, columns, count + 1);
+    /* Items of lists have no titles. */
+    *grid = (struct gt_grid){.report = report, .keyed = *first->title, .flags = flags_of(report, flags)};
+    int status = allocate(grid, grid->keyed + fields_of(first), count + 1);
     if (!status)
         status = fill_titles(grid, first);
-    for (size_t row = 1; row <= count && !status; row++, first = gt_human_text_next(first))
-        status = fill_row(grid, report, first, row);
+    for (size_t row = 1; row <= count && !status; row++, first = gt_node_seen(first->next))
+        status = fill_row(grid, first, row);
     if (status < 0)
         gt_grid_release(grid);
     return status;

@@ -5,9 +5,8 @@
 
 #include "report/report.h"
 
-/* Return the first child of `node`, and the next sibling, that people see; NULL at the end. */
-const struct gt_node *gt_human_text_child(const struct gt_node *node);
-const struct gt_node *gt_human_text_next(const struct gt_node *node);
+/* Returns the first node from `node` on, itself included, that people see; NULL at the end. */
+const struct gt_node *gt_node_seen(const struct gt_node *node);
 
 /* Appends a field's value and unit: "67.254", "12 seconds", "yes", "n/a". Numbers have the decimals of the report's layout. */
 void gt_human_text_field(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *field);
@@ -42,8 +41,6 @@ size_t gt_human_text_alike(const struct gt_node *first);
 int gt_grid_init_alike(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *first, size_t count,
                        unsigned flags);
 int gt_grid_init(struct gt_grid *grid, const struct gt_report *report, const struct gt_node *node, unsigned flags);
-/* Whether people see that column of the table. */
-bool gt_grid_has_column(const struct gt_table *table, size_t number);
 void gt_grid_release(struct gt_grid *grid);
 const char *gt_grid_exact(const struct gt_grid *grid, size_t row, size_t column); /* NULL: the text is exact */
 const char *gt_grid_at(const struct gt_grid *grid, size_t row, size_t column);

@@ -3,68 +3,26 @@
 #include "report/format.h"
 #include "report/tree.h"
 
-static void object_begin(void *json)
+static void put(void *json, struct gt_tree_piece piece)
 {
-    gt_json_object_begin(json);
+    switch (piece.kind) {
+    case GT_TREE_OBJECT: gt_json_object_begin(json); break;
+    case GT_TREE_OBJECT_END: gt_json_object_end(json); break;
+    case GT_TREE_LIST: gt_json_array_begin(json); break;
+    case GT_TREE_LIST_END: gt_json_array_end(json); break;
+    case GT_TREE_KEY: gt_json_key(json, piece.text); break;
+    case GT_TREE_NUMBER: gt_json_double(json, piece.number); break;
+    case GT_TREE_INTEGER: gt_json_integer(json, piece.integer); break;
+    case GT_TREE_TEXT: gt_json_text(json, piece.text); break;
+    case GT_TREE_BOOL: gt_json_bool(json, piece.boolean); break;
+    }
 }
-
-static void object_end(void *json)
-{
-    gt_json_object_end(json);
-}
-
-static void list_begin(void *json)
-{
-    gt_json_array_begin(json);
-}
-
-static void list_end(void *json)
-{
-    gt_json_array_end(json);
-}
-
-static void key(void *json, const char *name)
-{
-    gt_json_key(json, name);
-}
-
-static void number(void *json, double value)
-{
-    gt_json_double(json, value);
-}
-
-static void integer(void *json, int64_t value)
-{
-    gt_json_integer(json, value);
-}
-
-static void text(void *json, const char *value)
-{
-    gt_json_text(json, value);
-}
-
-static void boolean(void *json, bool value)
-{
-    gt_json_bool(json, value);
-}
-
-static const struct gt_tree_sink sink = {
-    .object_begin = object_begin,
-    .object_end = object_end,
-    .list_begin = list_begin,
-    .list_end = list_end,
-    .key = key,
-    .number = number,
-    .integer = integer,
-    .text = text,
-    .boolean = boolean,
-};
 
 static int write_json(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     struct gt_json json;
     gt_json_init(&json, out, 1);
-    int status = gt_tree_walk(gt_report_top(report), &sink, &json);
+    int status = gt_tree_walk(&report->root, put, &json);
     gt_buffer_char(out, '\n');
     return status < 0 ? gt_error_system(error, -status, "json") : 0;
 }

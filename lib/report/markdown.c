@@ -67,7 +67,7 @@ static int put_alike(struct gt_buffer *out, const struct gt_report *report, cons
     if (status == 0)
         put_grid(out, &grid);
     while (--count)
-        *node = gt_human_text_next(*node);
+        *node = gt_node_seen((*node)->next);
     return status;
 }
 
@@ -84,12 +84,11 @@ static void put_heading(struct gt_buffer *out, const char *title, int level)
 
 static void put_series(struct gt_buffer *out, const struct gt_node *series)
 {
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        const struct gt_point *point;
-        size_t count = gt_series_points(series, line, &point);
+    for (size_t line = 0; line < series->series.lines; line++) {
+        const struct gt_series_line *of = &series->series.line[line];
         gt_buffer_text(out, "- ");
-        put_escaped(out, gt_series_line_title(series, line));
-        gt_buffer_printf(out, ": %zu points\n", count);
+        put_escaped(out, series->series.line[line].title);
+        gt_buffer_printf(out, ": %zu points\n", of->points);
     }
     gt_buffer_char(out, '\n');
 }
@@ -99,7 +98,7 @@ static void put_fields(struct gt_buffer *out, const struct gt_report *report, co
 {
     struct gt_buffer value = {0};
     bool begun = false;
-    for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
+    for (const struct gt_node *node = gt_node_seen(section->first); node; node = gt_node_seen(node->next)) {
         if (!gt_node_is_field(node))
             continue;
         if (!begun)
@@ -108,7 +107,7 @@ static void put_fields(struct gt_buffer *out, const struct gt_report *report, co
         gt_buffer_clear(&value);
         gt_human_text_shown(&value, report, node);
         gt_buffer_text(out, "| ");
-        put_escaped(out, gt_node_title(node));
+        put_escaped(out, node->title);
         gt_buffer_text(out, " | ");
         put_escaped(out, value.data ? value.data : "");
         gt_buffer_text(out, " |\n");
@@ -120,7 +119,7 @@ static void put_fields(struct gt_buffer *out, const struct gt_report *report, co
 
 static bool is_hidden(const struct gt_node *node)
 {
-    bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
+    bool is_picture = node->kind == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
     return is_picture || gt_node_flag_bits(node) & GT_NOT_ON_PAGE;
 }
 
@@ -128,10 +127,10 @@ static int put_nodes(struct gt_buffer *out, const struct gt_report *report, cons
 
 static int put_part(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *node, int level)
 {
-    put_heading(out, gt_node_title(node), level);
-    if (gt_node_kind(node) == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
+    put_heading(out, node->title, level);
+    if (node->kind == GT_NODE_TABLE || gt_node_flag_bits(node) & GT_ROW)
         return put_table(out, report, node);
-    if (gt_node_kind(node) != GT_NODE_SERIES)
+    if (node->kind != GT_NODE_SERIES)
         return put_nodes(out, report, node, level + 1);
     put_series(out, node);
     return 0;
@@ -142,7 +141,7 @@ static int put_parts(struct gt_buffer *out, const struct gt_report *report, cons
                      bool of_begin)
 {
     int status = 0;
-    for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
+    for (const struct gt_node *node = gt_node_seen(section->first); node && !status; node = gt_node_seen(node->next)) {
         bool is_first = gt_node_flag_bits(node) & GT_PAGE_FIRST;
         if (gt_node_is_field(node) || is_hidden(node) || is_first != of_begin)
             continue;
@@ -169,12 +168,12 @@ static void put_brief_row(struct gt_buffer *out, const char *title, const char *
     gt_buffer_text(out, " |\n");
 }
 
-static void put_brief_items(struct gt_buffer *out, const struct gt_node *item, const char *mark)
+static void put_brief_items(struct gt_buffer *out, const struct gt_node *item)
 {
     if (item)
         gt_buffer_char(out, '\n');
-    for (; item; item = gt_node_next(item)) {
-        gt_buffer_text(out, mark);
+    for (; item; item = item->next) {
+        gt_buffer_text(out, "- ");
         put_escaped(out, gt_brief_words(item));
         if (gt_brief_detail(item)) {
             gt_buffer_text(out, " ");
@@ -189,10 +188,10 @@ static void put_brief(struct gt_buffer *out, const struct gt_node *brief)
     int rows = BRIEF_ROWS - 1;
     gt_buffer_text(out, "| | | |\n| --- | ---: | --- |\n");
     put_brief_row(out, gt_brief_title(brief), NULL, gt_brief_outcome(brief));
-    for (const struct gt_node *line = gt_brief_first_line(brief); line && rows; line = gt_node_next(line), rows--)
-        put_brief_row(out, gt_node_title(line), gt_brief_value(line), gt_brief_words(line));
-    put_brief_items(out, gt_brief_first_warning(brief), "- ");
-    put_brief_items(out, gt_brief_first_request(brief), "- ");
+    for (const struct gt_node *line = gt_brief_first_line(brief); line && rows; line = line->next, rows--)
+        put_brief_row(out, line->title, gt_brief_value(line), gt_brief_words(line));
+    put_brief_items(out, gt_brief_first_warning(brief));
+    put_brief_items(out, gt_brief_first_request(brief));
     gt_buffer_text(out, "\n" FOLDED);
 }
 
@@ -213,13 +212,13 @@ static int put_nodes(struct gt_buffer *out, const struct gt_report *report, cons
 /* What pages alone begin with: a verdict, and what bears it. The rest is folded. */
 static int put_verdict(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
 {
-    const struct gt_node *top = gt_report_top(report);
+    const struct gt_node *top = &report->root;
     gt_buffer_text(out, "**");
     put_escaped(out, gt_brief_title(brief));
     gt_buffer_text(out, "**: ");
     put_escaped(out, gt_brief_outcome(brief));
     gt_buffer_char(out, '\n');
-    put_brief_items(out, gt_brief_first_warning(brief), "- ");
+    put_brief_items(out, gt_brief_first_warning(brief));
     gt_buffer_char(out, '\n');
     put_fields(out, report, top);
     int status = put_parts(out, report, top, 2, true);
@@ -232,7 +231,7 @@ static int put_verdict(struct gt_buffer *out, const struct gt_report *report, co
 
 static int write_markdown(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    const struct gt_node *top = gt_report_top(report), *verdict = gt_brief_of(gt_report_page_top(report));
+    const struct gt_node *top = &report->root, *verdict = gt_brief_of(&report->page);
     bool has_verdict = verdict && !gt_brief_of(top) && !(gt_node_flag_bits(verdict) & GT_NOT_IN_TEXT);
     int status = has_verdict ? put_verdict(out, report, verdict) : put_nodes(out, report, top, 2);
     return status < 0 ? gt_error_system(error, -status, "markdown") : 0;

@@ -44,7 +44,7 @@ static void put_little_endian(struct gt_buffer *out, uint64_t value, int bytes)
         gt_buffer_char(out, (char)(value >> (8 * i)));
 }
 
-static void put_text(void *out, const char *value)
+static void put_text(struct gt_buffer *out, const char *value)
 {
     if (!value) {
         put(out, NONE);
@@ -53,13 +53,13 @@ static void put_text(void *out, const char *value)
     struct gt_buffer text = {0};
     put(out, BINUNICODE);
     if (gt_utf8_valid(&text, value) < 0)
-        ((struct gt_buffer *)out)->failed = text.failed;
+        out->failed = text.failed;
     put_little_endian(out, text.length, 4);
     gt_buffer_append(out, text.data, text.length);
     gt_buffer_release(&text);
 }
 
-static void put_number(void *out, double value)
+static void put_number(struct gt_buffer *out, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -68,7 +68,7 @@ static void put_number(void *out, double value)
         gt_buffer_char(out, (char)(bits >> shift));
 }
 
-static void put_integer(void *out, int64_t value)
+static void put_integer(struct gt_buffer *out, int64_t value)
 {
     if (value >= INT32_MIN && value <= INT32_MAX) {
         put(out, BININT);
@@ -80,48 +80,46 @@ static void put_integer(void *out, int64_t value)
     put_little_endian(out, (uint64_t)value, 8);
 }
 
-static void put_bool(void *out, bool value)
-{
-    put(out, value ? NEWTRUE : NEWFALSE);
-}
-
-static void begin_dict(void *out)
+static void begin_dict(struct gt_buffer *out)
 {
     put(out, EMPTY_DICT);
     put(out, MARK);
 }
 
-static void end_dict(void *out)
+static void end_dict(struct gt_buffer *out)
 {
     put(out, SETITEMS);
 }
 
-static void begin_list(void *out)
+static void begin_list(struct gt_buffer *out)
 {
     put(out, EMPTY_LIST);
     put(out, MARK);
 }
 
-static void end_list(void *out)
+static void end_list(struct gt_buffer *out)
 {
     put(out, APPENDS);
 }
 
-static const struct gt_tree_sink sink = {
-    .object_begin = begin_dict,
-    .object_end = end_dict,
-    .list_begin = begin_list,
-    .list_end = end_list,
-    .key = put_text,
-    .number = put_number,
-    .integer = put_integer,
-    .text = put_text,
-    .boolean = put_bool,
-};
+static void put_piece(void *out, struct gt_tree_piece piece)
+{
+    switch (piece.kind) {
+    case GT_TREE_OBJECT: begin_dict(out); break;
+    case GT_TREE_OBJECT_END: end_dict(out); break;
+    case GT_TREE_LIST: begin_list(out); break;
+    case GT_TREE_LIST_END: end_list(out); break;
+    case GT_TREE_KEY:
+    case GT_TREE_TEXT: put_text(out, piece.text); break;
+    case GT_TREE_NUMBER: put_number(out, piece.number); break;
+    case GT_TREE_INTEGER: put_integer(out, piece.integer); break;
+    case GT_TREE_BOOL: put(out, piece.boolean ? NEWTRUE : NEWFALSE); break;
+    }
+}
 
 static void put_tree(struct gt_buffer *out, const struct gt_node *node)
 {
-    int status = gt_tree_walk(node, &sink, out);
+    int status = gt_tree_walk(node, put_piece, out);
     out->failed = out->failed ? out->failed : status;
 }
 
@@ -165,11 +163,11 @@ static void put_instance(struct gt_buffer *out, const char *class, const struct 
     put(out, EMPTY_TUPLE);
     put(out, NEWOBJ);
     begin_dict(out);
-    for (const struct gt_node *node = gt_node_child(section); node; node = gt_node_next(node)) {
-        const char *member = class_of(class, gt_node_key(node));
+    for (const struct gt_node *node = section->first; node; node = node->next) {
+        const char *member = class_of(class, node->key);
         if (!member && !gt_node_is_field(node))
             continue;
-        put_text(out, gt_node_key(node));
+        put_text(out, node->key);
         if (member)
             put_instance(out, member, node);
         else
@@ -195,15 +193,14 @@ static void put_result(struct gt_buffer *out, const char *type, const struct gt_
 static int write_pickle(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     (void)error;
-    const struct gt_node *root = gt_report_top(report);
+    const struct gt_node *root = &report->root;
     bool is_list = gt_node_flag_bits(root) & GT_LIST;
     put(out, PROTO);
     gt_buffer_char(out, 2);
     if (is_list)
         begin_list(out);
-    for (const struct gt_node *part = is_list ? gt_node_child(root) : root; part;
-         part = is_list ? gt_node_next(part) : NULL)
-        put_result(out, gt_report_type(report), part);
+    for (const struct gt_node *part = is_list ? root->first : root; part; part = is_list ? part->next : NULL)
+        put_result(out, report->type, part);
     if (is_list)
         end_list(out);
     put(out, STOP);

@@ -7,52 +7,6 @@
 
 #include "base/grow.h"
 
-struct gt_series_line {
-    char *key, *title;
-    struct gt_point *point;
-    size_t points, capacity;
-    struct gt_course *course; /* NULL: there is none */
-    size_t course_line;
-    double course_unit;
-};
-
-struct gt_series {
-    char *x_unit, *note;
-    struct gt_series_line *line;
-    size_t lines;
-    struct gt_band *band;
-    size_t bands, band_capacity;
-    struct gt_mark limit;
-    double peak;
-};
-
-struct gt_node {
-    struct gt_report *report;
-    enum gt_node_kind kind;
-    unsigned flags;
-    char *key, *title, *unit, *display_unit, *measure;
-    double display_factor; /* 0: none */
-    struct gt_node *first, *last, *next;
-    union {
-        double number;
-        int64_t integer;
-        bool boolean;
-        char *text;
-        struct gt_table *table;
-        struct gt_series series;
-    };
-};
-
-struct gt_report {
-    char *type;
-    enum gt_layout layout;
-    size_t width, page_size;
-    char *feed;
-    unsigned style;
-    bool failed;
-    struct gt_node root, page;
-};
-
 int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *error)
 {
     struct gt_report *report = calloc(1, sizeof *report);
@@ -116,11 +70,6 @@ void gt_report_free(struct gt_report *report)
     free(report);
 }
 
-const char *gt_report_type(const struct gt_report *report)
-{
-    return report->type;
-}
-
 void gt_report_layout(struct gt_report *report, enum gt_layout layout)
 {
     report->layout = layout;
@@ -136,16 +85,6 @@ void gt_report_set_style(struct gt_report *report, unsigned style)
     report->style = style;
 }
 
-unsigned gt_report_style(const struct gt_report *report)
-{
-    return report->style;
-}
-
-size_t gt_report_width(const struct gt_report *report)
-{
-    return report->width;
-}
-
 void gt_report_set_page_size(struct gt_report *report, size_t bytes)
 {
     report->page_size = bytes;
@@ -158,37 +97,12 @@ int gt_report_feed(struct gt_report *report, const char *address)
     return report->feed ? 0 : -ENOMEM;
 }
 
-const char *gt_report_feed_of(const struct gt_report *report)
-{
-    return report->feed;
-}
-
-size_t gt_report_page_size(const struct gt_report *report)
-{
-    return report->page_size;
-}
-
-enum gt_layout gt_report_layout_of(const struct gt_report *report)
-{
-    return report->layout;
-}
-
 struct gt_node *gt_report_root(struct gt_report *report)
 {
     return &report->root;
 }
 
-const struct gt_node *gt_report_top(const struct gt_report *report)
-{
-    return &report->root;
-}
-
 struct gt_node *gt_report_page(struct gt_report *report)
-{
-    return &report->page;
-}
-
-const struct gt_node *gt_report_page_top(const struct gt_report *report)
 {
     return &report->page;
 }
@@ -282,7 +196,7 @@ struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const ch
     return node;
 }
 
-void gt_report_tell_alone(struct gt_node *root, const char *key, const char *title, const char *sentence)
+void gt_report_tell_alone(struct gt_node *root, const char *sentence)
 {
     struct gt_node **at = &root->first, *node;
     for (root->last = NULL; (node = *at);) {
@@ -297,7 +211,7 @@ void gt_report_tell_alone(struct gt_node *root, const char *key, const char *tit
         root->last = node;
         at = &node->next;
     }
-    gt_report_text(root, key, title, sentence);
+    gt_report_text(root, "reason", "Nothing to tell", sentence);
 }
 
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value)
@@ -381,39 +295,9 @@ const char *gt_node_measure_of(const struct gt_node *node)
     return node->measure ? node->measure : gt_node_display_unit(node);
 }
 
-enum gt_node_kind gt_node_kind(const struct gt_node *node)
-{
-    return node->kind;
-}
-
 unsigned gt_node_flag_bits(const struct gt_node *node)
 {
     return node->kind == GT_NODE_TABLE && node->table ? node->table->flags : node->flags;
-}
-
-const char *gt_node_key(const struct gt_node *node)
-{
-    return node->key;
-}
-
-const char *gt_node_title(const struct gt_node *node)
-{
-    return node->title;
-}
-
-const char *gt_node_unit(const struct gt_node *node)
-{
-    return node->unit;
-}
-
-const struct gt_node *gt_node_child(const struct gt_node *node)
-{
-    return node->first;
-}
-
-const struct gt_node *gt_node_next(const struct gt_node *node)
-{
-    return node->next;
 }
 
 const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidden)
@@ -456,16 +340,6 @@ const char *gt_node_display_unit(const struct gt_node *node)
 bool gt_node_is_absent(const struct gt_node *node)
 {
     return node->flags & GT_NO_DEVICE && gt_node_number(node) == 0;
-}
-
-int64_t gt_node_integer(const struct gt_node *node)
-{
-    return node->kind == GT_NODE_INTEGER ? node->integer : 0;
-}
-
-bool gt_node_bool(const struct gt_node *node)
-{
-    return node->kind == GT_NODE_BOOL && node->boolean;
 }
 
 const char *gt_node_text(const struct gt_node *node)
@@ -623,65 +497,10 @@ int gt_series_note(struct gt_node *node, const char *note)
     return node->series.note ? 0 : fail(node);
 }
 
-const char *gt_series_note_of(const struct gt_node *node)
-{
-    return node->series.note;
-}
-
 void gt_series_peak(struct gt_node *node, double value)
 {
     if (node && isfinite(value))
         node->series.peak = value;
-}
-
-double gt_series_peak_of(const struct gt_node *node)
-{
-    return node->series.peak;
-}
-
-const char *gt_series_x_unit(const struct gt_node *node)
-{
-    return node->series.x_unit ? node->series.x_unit : "";
-}
-
-size_t gt_series_lines(const struct gt_node *node)
-{
-    return node->series.lines;
-}
-
-const char *gt_series_line_key(const struct gt_node *node, size_t line)
-{
-    return node->series.line[line].key;
-}
-
-const char *gt_series_line_title(const struct gt_node *node, size_t line)
-{
-    return node->series.line[line].title;
-}
-
-size_t gt_series_points(const struct gt_node *node, size_t line, const struct gt_point **ret)
-{
-    *ret = node->series.line[line].point;
-    return node->series.line[line].points;
-}
-
-const struct gt_course *gt_series_course_of(const struct gt_node *node, size_t line, size_t *ret_line, double *ret_unit)
-{
-    const struct gt_series_line *of = &node->series.line[line];
-    *ret_line = of->course_line;
-    *ret_unit = of->course_unit;
-    return of->course;
-}
-
-struct gt_mark gt_series_limit_of(const struct gt_node *node)
-{
-    return node->series.limit;
-}
-
-size_t gt_series_bands(const struct gt_node *node, const struct gt_band **ret)
-{
-    *ret = node->series.band;
-    return node->series.bands;
 }
 
 /* ---- joining ---- */
@@ -721,19 +540,19 @@ int gt_report_join(struct gt_report **ret, struct gt_report *const reports[], co
     struct gt_report *joined;
     if (!count)
         return gt_error_set(error, EINVAL, "there is no report to join");
-    int status = gt_report_new(&joined, gt_report_type(reports[0]), error);
+    int status = gt_report_new(&joined, reports[0]->type, error);
     if (status < 0)
         return status;
-    gt_report_layout(joined, gt_report_layout_of(reports[0]));
-    gt_node_flags(gt_report_root(joined), GT_LIST);
+    joined->layout = reports[0]->layout;
+    joined->root.flags = GT_LIST;
     for (size_t i = 0; i < count; i++) {
-        struct gt_node *part = gt_report_section(gt_report_root(joined), "report", names[i]);
+        struct gt_node *part = gt_report_section(&joined->root, "report", names[i]);
         gt_node_flags(gt_report_text(part, "recording", "Recording", names[i]), GT_ONLY_DATA);
         if (gt_report_failed(reports[i]))
             fail(part);
         if (part) { /* which has the charts of what its page began with */
-            move_children(gt_report_page(reports[i]), part, gt_report_page(reports[i]));
-            move_children(gt_report_root(reports[i]), part, part);
+            move_children(&reports[i]->page, part, &reports[i]->page);
+            move_children(&reports[i]->root, part, part);
         }
     }
     if (gt_report_failed(joined)) {

@@ -15,9 +15,6 @@
 #include "base/json.h"
 #include "base/table.h"
 
-struct gt_report;
-struct gt_node;
-
 enum gt_node_kind {
     GT_NODE_SECTION,
     GT_NODE_NUMBER,
@@ -82,11 +79,70 @@ enum gt_layout {
     GT_LAYOUT_AMOUNTS,  /* as that of tracking, each amount in a unit chosen by its size */
 };
 
+struct gt_point {
+    double x, y;
+};
+
+struct gt_band {
+    const char *title;
+    double from, to;
+    int lane; /* with GT_LANES: the line that it lies on */
+};
+
+struct gt_series_line {
+    char *key, *title;
+    struct gt_point *point;
+    size_t points, capacity;
+    struct gt_course *course; /* NULL: there is none */
+    size_t course_line;
+    double course_unit;
+};
+
+struct gt_series {
+    char *x_unit, *note; /* note: NULL: there is none */
+    struct gt_series_line *line;
+    size_t lines;
+    struct gt_band *band;
+    size_t bands, band_capacity;
+    struct gt_mark {
+        const char *title; /* NULL: there is none */
+        double value;
+    } limit;
+    double peak;
+};
+
+/* Analyses build nodes by the functions below, formats read them. */
+struct gt_node {
+    struct gt_report *report;
+    enum gt_node_kind kind;
+    unsigned flags;                                    /* but see gt_node_flag_bits */
+    char *key, *title, *unit, *display_unit, *measure; /* unit may be "" */
+    double display_factor;                             /* 0: none */
+    struct gt_node *first, *last, *next;               /* children, and the next sibling */
+    union {
+        double number;
+        int64_t integer;
+        bool boolean;
+        char *text; /* NULL: missing */
+        struct gt_table *table;
+        struct gt_series series;
+    };
+};
+
+struct gt_report {
+    char *type;
+    enum gt_layout layout;
+    size_t width, page_size; /* see gt_report_set_width and gt_report_set_page_size; 0: any, not told */
+    char *feed;              /* NULL: there is none */
+    unsigned style;          /* see gt_report_set_style */
+    bool failed;
+    struct gt_node root, page;
+};
+
 /* `type` names the kind of result for readers of our files: "resource_usage", "sub_tracking_results",
  * "comparison_results", ... */
 int gt_report_new(struct gt_report **ret, const char *type, struct gt_error *error);
 void gt_report_free(struct gt_report *report);
-const char *gt_report_type(const struct gt_report *report);
 void gt_report_layout(struct gt_report *report, enum gt_layout layout); /* GT_LAYOUT_TRACKING unless set */
 struct gt_node *gt_report_root(struct gt_report *report);
 /* Returns the section that pages alone show, above all else: its fields "title" and "subtitle" (what the page is called), and charts. */
@@ -105,7 +161,7 @@ struct gt_node *gt_report_count(struct gt_node *parent, const char *key, const c
 /* A `value` of NULL is missing. */
 struct gt_node *gt_report_text(struct gt_node *parent, const char *key, const char *title, const char *value);
 /* Makes a sentence all that people see of a report; programs see its tables and figures, too. */
-void gt_report_tell_alone(struct gt_node *root, const char *key, const char *title, const char *sentence);
+void gt_report_tell_alone(struct gt_node *root, const char *sentence);
 struct gt_node *gt_report_bool(struct gt_node *parent, const char *key, const char *title, bool value);
 /* Adds a table without columns, to be built by base/table.h. */
 struct gt_table *gt_report_table(struct gt_node *parent, const char *key, const char *title);
@@ -139,6 +195,9 @@ int gt_series_note(struct gt_node *series, const char *note);
 /* The greatest value that the first line is known to have had, perhaps between two samples; 0: it is not known. */
 void gt_series_peak(struct gt_node *series, double value);
 
+/* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
+int gt_report_feed(struct gt_report *report, const char *address);
+
 /* Makes a report of sections and fields alone, as readers of data see `report`, with texts in valid UTF-8. */
 int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error);
 /* Makes one of an object in JSON. */
@@ -152,33 +211,17 @@ int gt_report_choose_table(struct gt_report *report, const char *name, bool is_a
                            struct gt_error *error);
 
 /* Reading, for formats. */
-const struct gt_node *gt_report_top(const struct gt_report *report);
-const struct gt_node *gt_report_page_top(const struct gt_report *report);
-size_t gt_report_page_size(const struct gt_report *report); /* see gt_report_set_page_size; 0: not told */
-/* Pages ask this address for the states of a job that runs. Returns 0 or -ENOMEM. */
-int gt_report_feed(struct gt_report *report, const char *address);
-const char *gt_report_feed_of(const struct gt_report *report); /* NULL: there is none */
-size_t gt_report_width(const struct gt_report *report);        /* see gt_report_set_width; 0: any */
-unsigned gt_report_style(const struct gt_report *report);      /* see gt_report_set_style */
-enum gt_layout gt_report_layout_of(const struct gt_report *report);
-enum gt_node_kind gt_node_kind(const struct gt_node *node);
+/* Returns the flags of a node, or of its table. */
 unsigned gt_node_flag_bits(const struct gt_node *node);
-const char *gt_node_key(const struct gt_node *node);
-const char *gt_node_title(const struct gt_node *node);
-const char *gt_node_unit(const struct gt_node *node);            /* may be "" */
-const struct gt_node *gt_node_child(const struct gt_node *node); /* first */
-const struct gt_node *gt_node_next(const struct gt_node *node);  /* sibling */
 /* Returns the first node from `node` on, itself included, with none of the flags `hidden`; NULL at the end. */
 const struct gt_node *gt_node_visible(const struct gt_node *node, unsigned hidden);
 bool gt_node_is_field(const struct gt_node *node); /* a number, integer, text or truth value */
 const struct gt_node *gt_node_find(const struct gt_node *node, const char *key);
-double gt_node_number(const struct gt_node *node);
+double gt_node_number(const struct gt_node *node); /* of a number or an integer; NaN: of another kind */
 double gt_node_display_number(const struct gt_node *node);
 const char *gt_node_display_unit(const struct gt_node *node);
 const char *gt_node_measure_of(const struct gt_node *node); /* the unit that it is shown in, told or not; may be "" */
 bool gt_node_is_absent(const struct gt_node *node);         /* a zero with GT_NO_DEVICE */
-int64_t gt_node_integer(const struct gt_node *node);
-bool gt_node_bool(const struct gt_node *node);
 const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
 struct gt_table *gt_node_table(const struct gt_node *node); /* NULL for other nodes */
 /* Finds table number `index` of those at the top of a report, which the caller then owns, too. Returns 0 or -ENOENT. The key is
@@ -193,30 +236,6 @@ bool gt_table_cell_is_absent(const struct gt_table *table, size_t row, size_t co
 const char *gt_table_cell_unit(const struct gt_table *table, size_t row, size_t column, struct gt_buffer *scratch);
 /* Returns the number that people see. */
 double gt_table_cell_display(const struct gt_table *table, size_t row, size_t column);
-struct gt_point {
-    double x, y;
-};
-struct gt_band {
-    const char *title;
-    double from, to;
-    int lane; /* with GT_LANES: the line that it lies on */
-};
-struct gt_mark {
-    const char *title; /* NULL: there is none */
-    double value;
-};
-const char *gt_series_x_unit(const struct gt_node *series);
-size_t gt_series_lines(const struct gt_node *series);
-const char *gt_series_line_key(const struct gt_node *series, size_t line);
-const char *gt_series_line_title(const struct gt_node *series, size_t line);
-size_t gt_series_points(const struct gt_node *series, size_t line, const struct gt_point **ret);
-/* Returns NULL for a line without a course; `ret_line` is the number of its line. */
-const struct gt_course *gt_series_course_of(const struct gt_node *series, size_t line, size_t *ret_line,
-                                            double *ret_unit);
-size_t gt_series_bands(const struct gt_node *series, const struct gt_band **ret);
-struct gt_mark gt_series_limit_of(const struct gt_node *series);
-const char *gt_series_note_of(const struct gt_node *series); /* NULL: there is none */
-double gt_series_peak_of(const struct gt_node *series);
 
 /* Renders into `out`; the error of -EINVAL names the formats there are (format.def). */
 int gt_report_write(const struct gt_report *report, const char *format, struct gt_buffer *out, struct gt_error *error);

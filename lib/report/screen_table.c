@@ -57,11 +57,11 @@ static void put_coloured(struct screen *screen, const char *colour, const char *
 
 void gt_screen_title(struct gt_buffer *out, const struct gt_report *report, const char *title, size_t indent)
 {
-    bool is_coloured = gt_report_style(report) & GT_STYLE_COLOUR;
+    bool is_coloured = report->style & GT_STYLE_COLOUR;
     struct gt_buffer text = {0}, lines = {0};
     gt_utf8_show(&text, title);
     gt_buffer_char(&text, ':');
-    gt_screen_text(&lines, text.data ? text.data : "", indent, indent + GAP, gt_report_width(report));
+    gt_screen_text(&lines, text.data ? text.data : "", indent, indent + GAP, report->width);
     put_spaces(out, indent);
     gt_buffer_text(out, is_coloured ? BOLD : "");
     gt_buffer_append(out, lines.data, lines.length ? lines.length - 1 : 0);
@@ -329,7 +329,7 @@ static bool put_line(struct screen *screen, const char **cell, size_t row)
 
 static void fold_names(struct screen *screen, size_t row)
 {
-    bool is_ascii = gt_report_style(screen->grid->report) & GT_STYLE_ASCII;
+    bool is_ascii = screen->grid->report->style & GT_STYLE_ASCII;
     for (size_t column = 0; column < screen->grid->columns; column++) {
         char **cell = &screen->grid->text[row * screen->grid->columns + column];
         char *shorter = *cell ? folded(*cell, screen->width[column], is_ascii) : NULL;
@@ -450,7 +450,7 @@ static int put_all(struct screen *screen, const struct gt_table *table)
 
 int gt_screen_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, size_t indent)
 {
-    size_t all = gt_report_width(grid->report);
+    size_t all = grid->report->width;
     struct screen screen = {
         .out = out,
         .grid = grid,
@@ -458,7 +458,7 @@ int gt_screen_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt
         .is_state = calloc(grid->columns + 1, sizeof *screen.is_state),
         .indent = indent,
         .room = all > indent + LEAST_LAST ? all - indent : LEAST_LAST,
-        .is_coloured = gt_report_style(grid->report) & GT_STYLE_COLOUR,
+        .is_coloured = grid->report->style & GT_STYLE_COLOUR,
     };
     int status = screen.width && screen.is_state ? put_all(&screen, table) : -ENOMEM;
     free(screen.width);

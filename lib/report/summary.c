@@ -152,7 +152,7 @@ static void put_line(struct page *page, const struct gt_node *line)
     size_t indent = 2 + TITLE + (value ? VALUE : 0);
     bool has_curve = gt_brief_curve(line, &curve) && page->width > NARROW;
     put_spaces(page, 2);
-    put_padded(page, gt_node_title(line), TITLE);
+    put_padded(page, line->title, TITLE);
     if (value)
         put_padded(page, value, VALUE);
     if (has_curve) {
@@ -166,7 +166,7 @@ static void put_line(struct page *page, const struct gt_node *line)
 static size_t count_of(const struct gt_node *first)
 {
     size_t count = 0;
-    for (; first; first = gt_node_next(first))
+    for (; first; first = first->next)
         count++;
     return count;
 }
@@ -176,7 +176,7 @@ static void put_lines(struct page *page, const struct gt_node *brief, size_t mos
     const struct gt_node *line = gt_brief_first_line(brief);
     if (line)
         gt_buffer_char(page->out, '\n');
-    for (; line && most; line = gt_node_next(line), most--)
+    for (; line && most; line = line->next, most--)
         put_line(page, line);
 }
 
@@ -196,7 +196,7 @@ static void put_warnings(struct page *page, const struct gt_node *brief)
     const struct gt_node *warning = gt_brief_first_warning(brief);
     if (warning && !page->has_only_warnings)
         gt_buffer_char(page->out, '\n');
-    for (size_t left = GT_BRIEF_WARNINGS; warning && left; warning = gt_node_next(warning), left--) {
+    for (size_t left = GT_BRIEF_WARNINGS; warning && left; warning = warning->next, left--) {
         put_mark(page);
         put_text(page, gt_brief_words(warning), 4);
         if (gt_brief_detail(warning)) {
@@ -225,7 +225,7 @@ static void put_requests(struct page *page, const struct gt_node *brief)
     const struct gt_node *request = gt_brief_first_request(brief);
     if (request || gt_brief_rest(brief))
         gt_buffer_char(page->out, '\n');
-    for (; request; request = gt_node_next(request)) {
+    for (; request; request = request->next) {
         put_spaces(page, 2);
         put_text(page, gt_brief_words(request), 2);
         if (gt_brief_detail(request))
@@ -281,8 +281,8 @@ static void put_brief(const struct page *page, const struct gt_node *brief)
 static bool put_several(struct page *page, const struct gt_node *root)
 {
     bool any = false;
-    for (const struct gt_node *part = gt_node_child(root); part; part = gt_node_next(part)) {
-        const struct gt_node *brief = gt_node_kind(part) == GT_NODE_SECTION ? gt_brief_of(part) : NULL;
+    for (const struct gt_node *part = root->first; part; part = part->next) {
+        const struct gt_node *brief = part->kind == GT_NODE_SECTION ? gt_brief_of(part) : NULL;
         if (!brief)
             continue;
         if (any && !page->has_only_warnings)
@@ -295,9 +295,9 @@ static bool put_several(struct page *page, const struct gt_node *root)
 
 static int write_summary(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    const struct gt_node *root = gt_report_top(report), *brief = gt_brief_of(root);
-    size_t width = gt_report_width(report);
-    unsigned style = gt_report_style(report);
+    const struct gt_node *root = &report->root, *brief = gt_brief_of(root);
+    size_t width = report->width;
+    unsigned style = report->style;
     struct page page = {
         .out = out,
         .width = width == 0 || width > WIDEST ? WIDEST

@@ -1,7 +1,6 @@
 /* Text for a terminal, in the two layouts of the original gpu_tracker: its tracking report, and its analyses with tables
  * as pandas prints them. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,14 +108,13 @@ static int put_grid(struct text *text, const struct gt_node *node, int level)
     return status;
 }
 
-static void put_series_line(struct text *text, const struct gt_node *series, size_t line, int level)
+static void put_series_line(struct text *text, const struct gt_series_line *line, int level)
 {
-    const struct gt_point *point;
     struct gt_buffer shown = {0};
-    size_t count = gt_series_points(series, line, &point), indent = (size_t)level * strlen(text->indent);
-    gt_utf8_show(&shown, gt_series_line_title(series, line));
-    gt_buffer_printf(&shown, ": %zu points", count);
-    size_t width = text->is_on_screen ? gt_report_width(text->report) : SIZE_MAX;
+    size_t indent = (size_t)level * strlen(text->indent);
+    gt_utf8_show(&shown, line->title);
+    gt_buffer_printf(&shown, ": %zu points", line->points);
+    size_t width = text->is_on_screen ? text->report->width : SIZE_MAX;
     put_indent(text, level);
     gt_screen_text(text->out, shown.data ? shown.data : "", indent, indent, width);
     text->out->failed = text->out->failed ? text->out->failed : shown.failed;
@@ -125,8 +123,8 @@ static void put_series_line(struct text *text, const struct gt_node *series, siz
 
 static int put_series(struct text *text, const struct gt_node *series, int level)
 {
-    for (size_t line = 0; line < gt_series_lines(series); line++)
-        put_series_line(text, series, line, level);
+    for (size_t line = 0; line < series->series.lines; line++)
+        put_series_line(text, &series->series.line[line], level);
     return 0;
 }
 
@@ -136,19 +134,19 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
 static void put_title(struct text *text, const struct gt_node *node, int level)
 {
     if (text->is_on_screen) {
-        gt_screen_title(text->out, text->report, gt_node_title(node), (size_t)level * strlen(text->indent));
+        gt_screen_title(text->out, text->report, node->title, (size_t)level * strlen(text->indent));
         return;
     }
     put_indent(text, level);
-    gt_utf8_show(text->out, gt_node_title(node));
+    gt_utf8_show(text->out, node->title);
     gt_buffer_text(text->out, ":\n");
 }
 
 static int put_list(struct text *text, const struct gt_node *list, int level)
 {
     int status = 0;
-    for (const struct gt_node *item = gt_human_text_child(list); item && !status; item = gt_human_text_next(item)) {
-        bool has_title = *gt_node_title(item) && !text->pandas;
+    for (const struct gt_node *item = gt_node_seen(list->first); item && !status; item = gt_node_seen(item->next)) {
+        bool has_title = *item->title && !text->pandas;
         if (has_title)
             put_title(text, item, level);
         status = put_nodes(text, item, level + has_title);
@@ -159,7 +157,7 @@ static int put_list(struct text *text, const struct gt_node *list, int level)
 
 static int put_body(struct text *text, const struct gt_node *node, int level)
 {
-    switch (gt_node_kind(node)) {
+    switch (node->kind) {
     case GT_NODE_TABLE: return put_grid(text, node, level);
     case GT_NODE_SERIES: return put_series(text, node, level);
     default:
@@ -173,16 +171,16 @@ static int put_body(struct text *text, const struct gt_node *node, int level)
 
 static bool is_left_out(const struct text *text, const struct gt_node *node)
 {
-    bool is_ours = gt_node_flag_bits(node) & GT_NOT_IN_ORIGINAL && gt_report_style(text->report) & GT_STYLE_ORIGINAL;
-    bool is_picture = gt_node_kind(node) == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
+    bool is_ours = gt_node_flag_bits(node) & GT_NOT_IN_ORIGINAL && text->report->style & GT_STYLE_ORIGINAL;
+    bool is_picture = node->kind == GT_NODE_SERIES && gt_node_flag_bits(node) & GT_ONLY_PEOPLE;
     return is_picture || is_ours || gt_node_flag_bits(node) & GT_NOT_IN_TEXT;
 }
 
 static size_t widest_title(const struct text *text, const struct gt_node *section)
 {
     size_t widest = 0;
-    for (const struct gt_node *node = gt_human_text_child(section); node; node = gt_human_text_next(node)) {
-        size_t width = is_left_out(text, node) ? 0 : gt_utf8_columns(gt_node_title(node));
+    for (const struct gt_node *node = gt_node_seen(section->first); node; node = gt_node_seen(node->next)) {
+        size_t width = is_left_out(text, node) ? 0 : gt_utf8_columns(node->title);
         widest = width > widest ? width : widest;
     }
     return widest;
@@ -190,7 +188,7 @@ static size_t widest_title(const struct text *text, const struct gt_node *sectio
 
 static void put_value(struct text *text, struct gt_buffer *out, const struct gt_node *field)
 {
-    if (gt_node_is_absent(field) && !(text->is_on_screen && gt_report_layout_of(text->report) == GT_LAYOUT_ANALYSIS))
+    if (gt_node_is_absent(field) && !(text->is_on_screen && text->report->layout == GT_LAYOUT_ANALYSIS))
         gt_buffer_text(out, "0.0");
     else
         gt_human_text_shown(out, text->report, field);
@@ -200,12 +198,12 @@ static void put_value(struct text *text, struct gt_buffer *out, const struct gt_
 static void put_field_on_screen(struct text *text, const struct gt_node *field, int level)
 {
     struct gt_buffer line = {0};
-    size_t indent = (size_t)level * strlen(text->indent), width = gt_report_width(text->report), column = indent;
+    size_t indent = (size_t)level * strlen(text->indent), width = text->report->width, column = indent;
     put_indent(text, level);
-    gt_utf8_show(&line, gt_node_title(field));
+    gt_utf8_show(&line, field->title);
     gt_buffer_text(&line, ": ");
-    if (indent + gt_utf8_columns(gt_node_title(field)) + 2 + LEAST_ROOM <= width) {
-        column += gt_utf8_columns(gt_node_title(field)) + 2;
+    if (indent + gt_utf8_columns(field->title) + 2 + LEAST_ROOM <= width) {
+        column += gt_utf8_columns(field->title) + 2;
         gt_buffer_append(text->out, line.data, line.length);
         gt_buffer_clear(&line);
     }
@@ -217,9 +215,9 @@ static void put_field_on_screen(struct text *text, const struct gt_node *field, 
 
 static void put_field(struct text *text, const struct gt_node *field, int level, size_t widest)
 {
-    size_t width = gt_utf8_columns(gt_node_title(field));
+    size_t width = gt_utf8_columns(field->title);
     put_indent(text, level);
-    gt_utf8_show(text->out, gt_node_title(field));
+    gt_utf8_show(text->out, field->title);
     gt_buffer_char(text->out, ':');
     put_spaces(text, 1 + (widest > width ? widest - width : 0));
     put_value(text, text->out, field);
@@ -230,7 +228,7 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
 {
     size_t widest = text->pandas ? widest_title(text, section) : 0;
     int status = 0;
-    for (const struct gt_node *node = gt_human_text_child(section); node && !status; node = gt_human_text_next(node)) {
+    for (const struct gt_node *node = gt_node_seen(section->first); node && !status; node = gt_node_seen(node->next)) {
         if (is_left_out(text, node))
             continue;
         if (gt_node_is_field(node)) {
@@ -248,11 +246,11 @@ static int put_nodes(struct text *text, const struct gt_node *section, int level
 
 static int write_text(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
-    bool analysis = gt_report_layout_of(report) == GT_LAYOUT_ANALYSIS;
-    bool is_on_screen = gt_report_width(report) && !(gt_report_style(report) & GT_STYLE_ORIGINAL);
+    bool analysis = report->layout == GT_LAYOUT_ANALYSIS;
+    bool is_on_screen = report->width && !(report->style & GT_STYLE_ORIGINAL);
     bool pandas = analysis && !is_on_screen;
     struct text text = {report, out, pandas ? "\t" : "   ", pandas, is_on_screen};
-    int status = put_body(&text, gt_report_top(report), 0);
+    int status = put_body(&text, &report->root, 0);
     return status < 0 ? gt_error_system(error, -status, "text") : 0;
 }
 

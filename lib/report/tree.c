@@ -10,142 +10,170 @@
 static const unsigned HIDDEN = GT_ONLY_PEOPLE;
 
 struct walk {
-    const struct gt_tree_sink *sink;
+    void (*take)(void *context, struct gt_tree_piece piece);
     void *context;
-    struct gt_buffer *text; /* of a cell */
+    struct gt_buffer text; /* of a cell */
 };
 
-static void walk_node(const struct walk *walk, const struct gt_node *node);
+static void tell(const struct walk *walk, int kind)
+{
+    walk->take(walk->context, (struct gt_tree_piece){.kind = kind});
+}
 
-static void walk_cell(const struct walk *walk, const struct gt_table *table, size_t row, size_t column)
+static void tell_key(const struct walk *walk, const char *key)
+{
+    walk->take(walk->context, (struct gt_tree_piece){.kind = GT_TREE_KEY, .text = key});
+}
+
+static void tell_text(const struct walk *walk, const char *value)
+{
+    walk->take(walk->context, (struct gt_tree_piece){.kind = GT_TREE_TEXT, .text = value});
+}
+
+static void tell_number(const struct walk *walk, double value)
+{
+    walk->take(walk->context, (struct gt_tree_piece){.kind = GT_TREE_NUMBER, .number = value});
+}
+
+static void tell_integer(const struct walk *walk, int64_t value)
+{
+    walk->take(walk->context, (struct gt_tree_piece){.kind = GT_TREE_INTEGER, .integer = value});
+}
+
+static void tell_bool(const struct walk *walk, bool value)
+{
+    walk->take(walk->context, (struct gt_tree_piece){.kind = GT_TREE_BOOL, .boolean = value});
+}
+
+static void walk_node(struct walk *walk, const struct gt_node *node);
+
+static void walk_cell(struct walk *walk, const struct gt_table *table, size_t row, size_t column)
 {
     enum gt_cell_kind kind = table->column[column].kind;
     if (kind == GT_CELL_TEXT)
-        walk->sink->text(walk->context, gt_table_cell_text(table, row, column, walk->text));
+        tell_text(walk, gt_table_cell_text(table, row, column, &walk->text));
     else if (kind == GT_CELL_INTEGER && !gt_table_is_missing(table, row, column))
-        walk->sink->integer(walk->context, gt_table_cell_integer(table, row, column));
+        tell_integer(walk, gt_table_cell_integer(table, row, column));
     else
-        walk->sink->number(walk->context, gt_table_cell_number(table, row, column));
+        tell_number(walk, gt_table_cell_number(table, row, column));
 }
 
-static void walk_row(const struct walk *walk, const struct gt_table *table, size_t row, size_t first_column)
+static void walk_row(struct walk *walk, const struct gt_table *table, size_t row, size_t first_column)
 {
-    walk->sink->object_begin(walk->context);
+    tell(walk, GT_TREE_OBJECT);
     for (size_t column = first_column; column < table->columns; column++) {
         if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
             continue;
-        walk->sink->key(walk->context, table->column[column].key);
+        tell_key(walk, table->column[column].key);
         walk_cell(walk, table, row, column);
     }
-    walk->sink->object_end(walk->context);
+    tell(walk, GT_TREE_OBJECT_END);
 }
 
-static void walk_keyed_table(const struct walk *walk, const struct gt_table *table)
+static void walk_keyed_table(struct walk *walk, const struct gt_table *table)
 {
-    walk->sink->object_begin(walk->context);
+    tell(walk, GT_TREE_OBJECT);
     for (size_t row = 0; row < gt_table_rows(table); row++) {
-        const char *key = gt_table_cell_text(table, row, 0, walk->text);
-        walk->sink->key(walk->context, key ? key : "");
+        const char *key = gt_table_cell_text(table, row, 0, &walk->text);
+        tell_key(walk, key ? key : "");
         walk_row(walk, table, row, 1);
     }
-    walk->sink->object_end(walk->context);
+    tell(walk, GT_TREE_OBJECT_END);
 }
 
-static void walk_table(const struct walk *walk, const struct gt_table *table)
+static void walk_table(struct walk *walk, const struct gt_table *table)
 {
     if (table->flags & GT_KEYED) {
         walk_keyed_table(walk, table);
         return;
     }
-    walk->sink->list_begin(walk->context);
+    tell(walk, GT_TREE_LIST);
     for (size_t row = 0; row < gt_table_rows(table); row++)
         walk_row(walk, table, row, 0);
-    walk->sink->list_end(walk->context);
+    tell(walk, GT_TREE_LIST_END);
 }
 
-static void walk_points(const struct walk *walk, const struct gt_node *series, size_t line)
+static void walk_points(struct walk *walk, const struct gt_node *series, size_t line)
 {
-    const struct gt_point *point;
-    size_t count = gt_series_points(series, line, &point);
-    walk->sink->list_begin(walk->context);
-    for (size_t i = 0; i < count; i++) {
-        walk->sink->list_begin(walk->context);
-        walk->sink->number(walk->context, point[i].x);
-        walk->sink->number(walk->context, point[i].y);
-        walk->sink->list_end(walk->context);
+    const struct gt_series_line *of = &series->series.line[line];
+    tell(walk, GT_TREE_LIST);
+    for (size_t i = 0; i < of->points; i++) {
+        tell(walk, GT_TREE_LIST);
+        tell_number(walk, of->point[i].x);
+        tell_number(walk, of->point[i].y);
+        tell(walk, GT_TREE_LIST_END);
     }
-    walk->sink->list_end(walk->context);
+    tell(walk, GT_TREE_LIST_END);
 }
 
-static void walk_bands(const struct walk *walk, const struct gt_node *series)
+static void walk_bands(struct walk *walk, const struct gt_node *series)
 {
-    const struct gt_band *band;
-    size_t count = gt_series_bands(series, &band);
-    walk->sink->list_begin(walk->context);
-    for (size_t i = 0; i < count; i++) {
-        walk->sink->object_begin(walk->context);
-        walk->sink->key(walk->context, "name");
-        walk->sink->text(walk->context, band[i].title);
-        walk->sink->key(walk->context, "start");
-        walk->sink->number(walk->context, band[i].from);
-        walk->sink->key(walk->context, "stop");
-        walk->sink->number(walk->context, band[i].to);
-        walk->sink->object_end(walk->context);
+    tell(walk, GT_TREE_LIST);
+    for (size_t i = 0; i < series->series.bands; i++) {
+        const struct gt_band *band = &series->series.band[i];
+        tell(walk, GT_TREE_OBJECT);
+        tell_key(walk, "name");
+        tell_text(walk, band->title);
+        tell_key(walk, "start");
+        tell_number(walk, band->from);
+        tell_key(walk, "stop");
+        tell_number(walk, band->to);
+        tell(walk, GT_TREE_OBJECT_END);
     }
-    walk->sink->list_end(walk->context);
+    tell(walk, GT_TREE_LIST_END);
 }
 
-static void walk_series(const struct walk *walk, const struct gt_node *series)
+static void walk_series(struct walk *walk, const struct gt_node *series)
 {
-    walk->sink->object_begin(walk->context);
-    walk->sink->key(walk->context, "x_unit");
-    walk->sink->text(walk->context, gt_series_x_unit(series));
-    walk->sink->key(walk->context, "unit");
-    walk->sink->text(walk->context, gt_node_unit(series));
-    walk->sink->key(walk->context, "lines");
-    walk->sink->object_begin(walk->context);
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        walk->sink->key(walk->context, gt_series_line_key(series, line));
+    tell(walk, GT_TREE_OBJECT);
+    tell_key(walk, "x_unit");
+    tell_text(walk, series->series.x_unit);
+    tell_key(walk, "unit");
+    tell_text(walk, series->unit);
+    tell_key(walk, "lines");
+    tell(walk, GT_TREE_OBJECT);
+    for (size_t line = 0; line < series->series.lines; line++) {
+        tell_key(walk, series->series.line[line].key);
         walk_points(walk, series, line);
     }
-    walk->sink->object_end(walk->context);
-    walk->sink->key(walk->context, "bands");
+    tell(walk, GT_TREE_OBJECT_END);
+    tell_key(walk, "bands");
     walk_bands(walk, series);
-    walk->sink->object_end(walk->context);
+    tell(walk, GT_TREE_OBJECT_END);
 }
 
-static void walk_section(const struct walk *walk, const struct gt_node *section)
+static void walk_section(struct walk *walk, const struct gt_node *section)
 {
     bool is_list = gt_node_flag_bits(section) & GT_LIST;
-    (is_list ? walk->sink->list_begin : walk->sink->object_begin)(walk->context);
-    for (const struct gt_node *node = gt_node_visible(gt_node_child(section), HIDDEN); node;
-         node = gt_node_visible(gt_node_next(node), HIDDEN)) {
+    tell(walk, is_list ? GT_TREE_LIST : GT_TREE_OBJECT);
+    for (const struct gt_node *node = gt_node_visible(section->first, HIDDEN); node;
+         node = gt_node_visible(node->next, HIDDEN)) {
         if (!is_list)
-            walk->sink->key(walk->context, gt_node_key(node));
+            tell_key(walk, node->key);
         walk_node(walk, node);
     }
-    (is_list ? walk->sink->list_end : walk->sink->object_end)(walk->context);
+    tell(walk, is_list ? GT_TREE_LIST_END : GT_TREE_OBJECT_END);
 }
 
-static void walk_node(const struct walk *walk, const struct gt_node *node)
+static void walk_node(struct walk *walk, const struct gt_node *node)
 {
-    switch (gt_node_kind(node)) {
+    switch (node->kind) {
     case GT_NODE_SECTION: walk_section(walk, node); break;
     case GT_NODE_TABLE: walk_table(walk, gt_node_table(node)); break;
     case GT_NODE_SERIES: walk_series(walk, node); break;
-    case GT_NODE_NUMBER: walk->sink->number(walk->context, gt_node_number(node)); break;
-    case GT_NODE_INTEGER: walk->sink->integer(walk->context, gt_node_integer(node)); break;
-    case GT_NODE_TEXT: walk->sink->text(walk->context, gt_node_text(node)); break;
-    case GT_NODE_BOOL: walk->sink->boolean(walk->context, gt_node_bool(node)); break;
+    case GT_NODE_NUMBER: tell_number(walk, gt_node_number(node)); break;
+    case GT_NODE_INTEGER: tell_integer(walk, node->integer); break;
+    case GT_NODE_TEXT: tell_text(walk, gt_node_text(node)); break;
+    case GT_NODE_BOOL: tell_bool(walk, node->boolean); break;
     }
 }
 
-int gt_tree_walk(const struct gt_node *node, const struct gt_tree_sink *sink, void *context)
+int gt_tree_walk(const struct gt_node *node, void (*take)(void *context, struct gt_tree_piece piece), void *context)
 {
-    struct gt_buffer text = {0};
-    walk_node(&(struct walk){sink, context, &text}, node);
-    int status = text.failed;
-    gt_buffer_release(&text);
+    struct walk walk = {.take = take, .context = context};
+    walk_node(&walk, node);
+    int status = walk.text.failed;
+    gt_buffer_release(&walk.text);
     return status;
 }
 
@@ -183,22 +211,6 @@ static void begin_section(struct builder *builder, unsigned flags)
     gt_node_flags(*place, flags);
 }
 
-static void build_object(void *builder)
-{
-    begin_section(builder, 0);
-}
-
-static void build_list(void *builder)
-{
-    begin_section(builder, GT_LIST);
-}
-
-static void build_end(void *context)
-{
-    struct builder *builder = context;
-    builder->count -= builder->count > 0;
-}
-
 static void keep_text(struct builder *builder, struct gt_buffer *buffer, const char *text)
 {
     gt_buffer_clear(buffer);
@@ -206,46 +218,31 @@ static void keep_text(struct builder *builder, struct gt_buffer *buffer, const c
         builder->failed = -ENOMEM;
 }
 
-static void build_key(void *context, const char *key)
+static void build_text(struct builder *builder, const char *value)
 {
-    struct builder *builder = context;
-    keep_text(builder, &builder->key, key);
-}
-
-static void build_number(void *builder, double value)
-{
-    gt_report_number(parent_of(builder), key_of(builder), key_of(builder), isfinite(value) ? value : NAN, NULL);
-}
-
-static void build_integer(void *builder, int64_t value)
-{
-    gt_report_integer(parent_of(builder), key_of(builder), key_of(builder), value, NULL);
-}
-
-static void build_text(void *context, const char *value)
-{
-    struct builder *builder = context;
     if (value)
         keep_text(builder, &builder->text, value);
     gt_report_text(parent_of(builder), key_of(builder), key_of(builder), value ? builder->text.data : NULL);
 }
 
-static void build_bool(void *builder, bool value)
+static void build(void *context, struct gt_tree_piece piece)
 {
-    gt_report_bool(parent_of(builder), key_of(builder), key_of(builder), value);
+    struct builder *builder = context;
+    const char *key = key_of(builder);
+    switch (piece.kind) {
+    case GT_TREE_OBJECT: begin_section(builder, 0); break;
+    case GT_TREE_LIST: begin_section(builder, GT_LIST); break;
+    case GT_TREE_OBJECT_END:
+    case GT_TREE_LIST_END: builder->count -= builder->count > 0; break;
+    case GT_TREE_KEY: keep_text(builder, &builder->key, piece.text); break;
+    case GT_TREE_NUMBER:
+        gt_report_number(parent_of(builder), key, key, isfinite(piece.number) ? piece.number : NAN, NULL);
+        break;
+    case GT_TREE_INTEGER: gt_report_integer(parent_of(builder), key, key, piece.integer, NULL); break;
+    case GT_TREE_TEXT: build_text(builder, piece.text); break;
+    case GT_TREE_BOOL: gt_report_bool(parent_of(builder), key, key, piece.boolean); break;
+    }
 }
-
-static const struct gt_tree_sink builder_sink = {
-    .object_begin = build_object,
-    .object_end = build_end,
-    .list_begin = build_list,
-    .list_end = build_end,
-    .key = build_key,
-    .number = build_number,
-    .integer = build_integer,
-    .text = build_text,
-    .boolean = build_bool,
-};
 
 static int open_builder(struct builder *builder, const char *type, struct gt_error *error)
 {
@@ -270,39 +267,39 @@ static int close_builder(struct builder *builder, struct gt_report **ret, struct
 int gt_report_copy(struct gt_report **ret, const struct gt_report *report, struct gt_error *error)
 {
     struct builder builder;
-    int status = open_builder(&builder, gt_report_type(report), error);
+    int status = open_builder(&builder, report->type, error);
     if (status < 0)
         return status;
-    if (gt_report_failed(report) || gt_tree_walk(gt_report_top(report), &builder_sink, &builder) < 0)
+    if (gt_report_failed(report) || gt_tree_walk(&report->root, build, &builder) < 0)
         builder.failed = -ENOMEM;
     return close_builder(&builder, ret, error);
 }
 
-static void tell(const struct gt_json_value *value, const struct gt_tree_sink *sink, void *context)
+static void walk_json(const struct walk *walk, const struct gt_json_value *value)
 {
     const char *name;
     struct gt_json_value *part;
     size_t i;
     if (gt_json_is_object(value)) {
-        sink->object_begin(context);
+        tell(walk, GT_TREE_OBJECT);
         gt_json_foreach_member (value, name, part) {
-            sink->key(context, name);
-            tell(part, sink, context);
+            tell_key(walk, name);
+            walk_json(walk, part);
         }
-        sink->object_end(context);
+        tell(walk, GT_TREE_OBJECT_END);
     } else if (gt_json_is_array(value)) {
-        sink->list_begin(context);
+        tell(walk, GT_TREE_LIST);
         gt_json_foreach_item (value, i, part)
-            tell(part, sink, context);
-        sink->list_end(context);
+            walk_json(walk, part);
+        tell(walk, GT_TREE_LIST_END);
     } else if (gt_json_is_text(value)) {
-        sink->text(context, gt_json_text_of(value));
+        tell_text(walk, gt_json_text_of(value));
     } else if (gt_json_is_integer(value)) {
-        sink->integer(context, gt_json_integer_of(value));
+        tell_integer(walk, gt_json_integer_of(value));
     } else if (gt_json_is_bool(value)) {
-        sink->boolean(context, gt_json_is_true(value));
+        tell_bool(walk, gt_json_is_true(value));
     } else {
-        sink->number(context, gt_json_number_or_nan(value));
+        tell_number(walk, gt_json_number_or_nan(value));
     }
 }
 
@@ -313,6 +310,6 @@ int gt_report_of_json(struct gt_report **ret, const char *type, const struct gt_
     int status = open_builder(&builder, type, error);
     if (status < 0)
         return status;
-    tell(object, &builder_sink, &builder);
+    walk_json(&(struct walk){.take = build, .context = &builder}, object);
     return close_builder(&builder, ret, error);
 }

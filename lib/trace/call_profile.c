@@ -88,7 +88,7 @@ static int nest(struct gt_profile_maker *maker, const uint32_t *event, size_t co
         end = around && end > around->end ? around->end : end;
         const char *name = gt_trace_text(maker->trace, events->name[event[i]]);
         char *copy = strdup(name); /* the texts may move */
-        status = copy ? gt_profile_function_of(maker, (struct gt_span){copy, strlen(copy)}) : -ENOMEM;
+        status = copy ? gt_profile_function_of(maker, gt_span_of(copy)) : -ENOMEM;
         free(copy);
         if (status >= 0)
             status = gt_profile_frame(maker, around ? around->frame : GT_TRACE_NONE, (uint32_t)status);

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "trace/input/lines.h"
 #include "trace/input/walk.h"
+#include "trace/keys.h"
 #include "trace/raw_event.h"
 #include "trace/step_names.h"
 #include "trace/trace.h"
@@ -46,10 +47,9 @@ struct gt_trace_format {
  * arguments. Phases are those of gt_trace_events.phase, and M for metadata that has no place of its own in a trace. */
 struct gt_trace_event {
     const struct gt_raw_event *item;
-    struct gt_span label;   /* its name as it stands in the file; strings of a sink that takes it raw: GT_TRACE_NONE */
-    struct gt_span written; /* the name of a copy of it */
-    uint32_t track, name, category;
-    int64_t start, duration; /* absolute */
+    struct gt_span written;         /* the name of a copy of it */
+    uint32_t track, name, category; /* of a sink that takes it raw name and category are GT_TRACE_NONE */
+    int64_t start, duration;        /* absolute */
     uint64_t id;
     int32_t step;
     char phase;
@@ -66,26 +66,6 @@ struct gt_trace_sink {
     int (*sample)(void *context, uint32_t series, int64_t time, double value, struct gt_error *error);
     bool is_raw; /* names, categories and ids of events need not become strings */
 };
-
-/* A map leads from four numbers to one. */
-struct gt_key {
-    uint32_t part[4];
-};
-
-/* All zero is an empty table. */
-struct gt_keys {
-    struct gt_key_entry {
-        struct gt_key key;
-        uint32_t value;
-    } * entry;
-    size_t count, capacity;
-    struct gt_map entries; /* by hash */
-};
-
-/* Returns the value of the key; when the key is new, `value` is kept for it and returned. -ENOMEM. */
-int64_t gt_keys_add(struct gt_keys *keys, struct gt_key key, uint32_t value);
-void gt_keys_clear(struct gt_keys *keys);
-void gt_keys_release(struct gt_keys *keys);
 
 struct gt_window {
     uint32_t node;
@@ -167,15 +147,18 @@ int64_t gt_reading_series(struct gt_reading *reading, struct gt_span type, struc
 int gt_reading_sample(struct gt_reading *reading, uint32_t series, int64_t time, double value);
 /* Returns the number of threads for a file of this size. */
 int gt_reading_threads(const struct gt_reading *reading, uint64_t size);
-/* Adds an empty profile of this file, to be filled. NULL without memory. */
-struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading);
+/* Adds a profile of this file, to be filled. NULL without memory. */
+struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading, enum gt_trace_profiler profiler,
+                                            enum gt_profile_unit unit);
+/* Counts an event that is none, and notes what is wrong with it. */
+void gt_reading_bad(struct gt_reading *reading, uint64_t place, const char *what);
+/* Closes an input (NULL does nothing) of which so many bytes were read, and notes where its end came early. */
+void gt_reading_end(struct gt_reading *reading, struct gt_input *input, uint64_t bytes);
+/* Does the same for an input that was read by lines, and releases these. */
+void gt_reading_end_lines(struct gt_reading *reading, struct gt_lines *lines);
 
-/* Timelines of all kinds are read by one function: metadata, pairing of B and E, and the rest. */
-struct gt_timeline_options {
-    bool labels_rename; /* SMDebug: args.layer_name or args.name is the event's name, args.pid and args.thread_id its
-                           place */
-};
-int gt_timeline_read(struct gt_reading *reading, const char *path, const struct gt_timeline_options *options,
-                     struct gt_error *error);
+/* Reads timelines of all kinds: metadata, pairing of B and E, and the rest. `labels_rename`: args.layer_name or args.name is the
+ * event's name, args.pid and args.thread_id its place, as SMDebug writes them. */
+int gt_timeline_read(struct gt_reading *reading, const char *path, bool labels_rename, struct gt_error *error);
 
 #endif

@@ -1,6 +1,5 @@
 /* Whose steps a file without steps of its own goes with: Horovod's and TensorFlow's timelines are written by one process of a
  * host, or name the host alone. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -119,11 +119,24 @@ int64_t gt_profile_function_of(struct gt_profile_maker *maker, struct gt_span te
     int64_t line = 0;
     if (!text.text || (!split_behind(text, &file, &line, &name) && !split_before(text, &file, &line, &name) &&
                        !split_between(text, &file, &line, &name))) {
-        file = (struct gt_span){"~", 1};
-        name = text.text ? text : (struct gt_span){"", 0};
+        file = gt_span_of("~");
+        name = text.text ? text : gt_span_of("");
         line = 0;
     }
     return gt_profile_function(maker, file, line, name);
+}
+
+int64_t gt_profile_function_raw(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name)
+{
+    struct gt_buffer file_text = {0}, name_text = {0};
+    int64_t status = gt_span_plain(&file, &file_text);
+    if (status >= 0)
+        status = gt_span_plain(&name, &name_text);
+    if (status >= 0)
+        status = file.length ? gt_profile_function(maker, file, line, name) : gt_profile_function_of(maker, name);
+    gt_buffer_release(&file_text);
+    gt_buffer_release(&name_text);
+    return status;
 }
 
 /* ---- units ---- */
@@ -166,11 +179,21 @@ int64_t gt_profile_frame(struct gt_profile_maker *maker, uint32_t parent, uint32
     return number;
 }
 
-int gt_profile_stack(struct gt_profile_maker *maker, const uint32_t *function, size_t depth, double weight)
+int gt_profile_push(struct gt_profile_maker *maker, int64_t function)
+{
+    uint32_t *place = function < 0 ? NULL : GT_GROW(maker, stack);
+    if (!place)
+        return function < 0 ? (int)function : -ENOMEM;
+    *place = (uint32_t)function;
+    return 0;
+}
+
+int gt_profile_stack(struct gt_profile_maker *maker, bool is_outermost_last, double weight)
 {
     int64_t frame = GT_TRACE_NONE;
+    size_t depth = maker->stack_count;
     for (size_t i = 0; i < depth && i < GT_PROFILE_DEEPEST && frame >= 0; i++)
-        frame = gt_profile_frame(maker, (uint32_t)frame, function[i]);
+        frame = gt_profile_frame(maker, (uint32_t)frame, maker->stack[is_outermost_last ? depth - 1 - i : i]);
     if (frame < 0 || !depth)
         return frame < 0 ? (int)frame : 0;
     maker->own[frame].weight += weight;
@@ -292,6 +315,7 @@ void gt_profile_maker_release(struct gt_profile_maker *maker)
     free(maker->frame);
     gt_keys_release(&maker->children);
     free(maker->own);
+    free(maker->stack);
     free(maker->edge);
     *maker = (struct gt_profile_maker){0};
 }
@@ -348,7 +372,7 @@ static int collect_same(struct same *same, const struct gt_trace *trace, const s
 {
     for (size_t i = 0; profile->lines_ran && i < profile->function_count; i++) {
         const char *name = gt_trace_text(trace, profile->function[i].function);
-        if (is_anonymous((struct gt_span){name, strlen(name)}) || profile->function[i].line <= 0)
+        if (is_anonymous(gt_span_of(name)) || profile->function[i].line <= 0)
             continue;
         struct gt_trace_function **place = GT_GROW_LIST(same, function);
         if (!place)

@@ -30,6 +30,8 @@ struct gt_profile_maker {
     size_t frame_count, frame_capacity;
     struct gt_profile_own *own; /* of each frame of the tree of stacks */
     size_t own_count, own_capacity;
+    uint32_t *stack; /* functions of the next stack; who puts some there empties it before */
+    size_t stack_count, stack_capacity;
     struct gt_profile_edge *edge;
     size_t edge_count, edge_capacity;
 };
@@ -40,12 +42,17 @@ enum { GT_PROFILE_DEEPEST = 2048 };
 int64_t gt_profile_function(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name);
 /* Does the same for a function as tools write one: "name (file:line)", "file(line): name" or a name alone. */
 int64_t gt_profile_function_of(struct gt_profile_maker *maker, struct gt_span text);
+/* Does the same for texts with escapes; without a file for a function as tools write one. */
+int64_t gt_profile_function_raw(struct gt_profile_maker *maker, struct gt_span file, int64_t line, struct gt_span name);
 /* Returns the unit of that name, and what values are multiplied with; samples for others. */
 enum gt_profile_unit gt_profile_unit_of(struct gt_span unit, double *factor);
 /* Returns the frame of a function below another (GT_TRACE_NONE: at the root), new or known. */
 int64_t gt_profile_frame(struct gt_profile_maker *maker, uint32_t parent, uint32_t function);
-/* Adds a stack, its outermost function first; deeper ones than GT_PROFILE_DEEPEST end there. Returns 0 or -ENOMEM. */
-int gt_profile_stack(struct gt_profile_maker *maker, const uint32_t *function, size_t depth, double weight);
+/* Puts a function on the stack. A negative number is handed on. */
+int gt_profile_push(struct gt_profile_maker *maker, int64_t function);
+/* Adds the stack, in which the outermost function came first or last; deeper ones than GT_PROFILE_DEEPEST end there. Returns 0 or
+ * -ENOMEM. */
+int gt_profile_stack(struct gt_profile_maker *maker, bool is_outermost_last, double weight);
 /* Sums up frames to functions and their callers; without `counted` calls are not known. Returns 0 or -ENOMEM. */
 int gt_profile_sum(struct gt_profile_maker *maker, bool counted);
 /* Makes callers of the edges. */

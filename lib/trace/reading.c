@@ -1,6 +1,5 @@
 #include "trace/format.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -14,45 +13,6 @@
 #include "trace/input/input.h"
 #include "trace/input/members.h"
 #include "trace/step_names.h"
-
-/* ---- from four numbers to one ---- */
-
-struct wanted_key {
-    const struct gt_keys *keys;
-    const struct gt_key *key;
-};
-
-static bool is_key(const void *context, uint32_t at)
-{
-    const struct wanted_key *wanted_key = context;
-    return memcmp(&wanted_key->keys->entry[at].key, wanted_key->key, sizeof *wanted_key->key) == 0;
-}
-
-int64_t gt_keys_add(struct gt_keys *keys, struct gt_key key, uint32_t value)
-{
-    const struct wanted_key wanted_key = {keys, &key};
-    uint32_t hash = (uint32_t)gt_hash(&key, sizeof key), at = gt_map_find(&keys->entries, hash, is_key, &wanted_key);
-    if (at != GT_MAP_ABSENT)
-        return keys->entry[at].value;
-    if (GT_GROW_TO(keys->entry, keys->capacity, keys->count + 1) < 0 ||
-        gt_map_add(&keys->entries, hash, (uint32_t)keys->count) < 0)
-        return -ENOMEM;
-    keys->entry[keys->count++] = (struct gt_key_entry){key, value};
-    return value;
-}
-
-void gt_keys_clear(struct gt_keys *keys)
-{
-    gt_map_clear(&keys->entries);
-    keys->count = 0;
-}
-
-void gt_keys_release(struct gt_keys *keys)
-{
-    free(keys->entry);
-    gt_map_release(&keys->entries);
-    *keys = (struct gt_keys){0};
-}
 
 /* ---- filters ---- */
 
@@ -206,9 +166,8 @@ static bool filter_name(struct gt_filter *filter, struct gt_span name)
         return true;
     uint64_t hash = gt_hash(name.text, name.length);
     struct gt_verdict *verdict = &filter->verdict[hash % GT_FILTER_VERDICTS];
-    if (!verdict->known || verdict->hash != hash || verdict->length != (uint32_t)name.length) {
+    if (!verdict->known || verdict->hash != hash || verdict->length != (uint32_t)name.length)
         *verdict = (struct gt_verdict){hash, (uint32_t)name.length, true, matches(&filter->select, name)};
-    }
     return verdict->passes;
 }
 
@@ -228,20 +187,25 @@ struct gt_trace_file *gt_reading_file(struct gt_reading *reading)
     return &reading->trace->file[reading->file];
 }
 
+/* `trouble`: why it was not read to its end, or NULL. */
+static void note_end(struct gt_reading *reading, uint64_t bytes, const char *trouble)
+{
+    struct gt_trace_file *file = gt_reading_file(reading);
+    file->bytes = bytes;
+    if (trouble) {
+        file->damage.cut_off = true;
+        gt_damage_note(&file->damage, bytes, "%s", trouble);
+    }
+}
+
 int gt_reading_whole(struct gt_reading *reading, const char *path, size_t most, char **ret, size_t *length,
                      struct gt_error *error)
 {
     char trouble[80];
-    struct gt_trace_file *file = gt_reading_file(reading);
     int status = gt_input_whole(path, reading->options->ceiling, most, ret, length, trouble, sizeof trouble, error);
-    if (status < 0)
-        return status;
-    file->bytes = *length;
-    if (*trouble) {
-        file->damage.cut_off = true;
-        gt_damage_note(&file->damage, *length, "%s", trouble);
-    }
-    return 0;
+    if (status >= 0)
+        note_end(reading, *length, *trouble ? trouble : NULL);
+    return status < 0 ? status : 0;
 }
 
 int gt_reading_base(struct gt_reading *reading, int64_t base, enum gt_trace_clock clock)
@@ -368,22 +332,15 @@ static int64_t part_of(struct gt_reading *reading, uint32_t node, int32_t rank, 
         if (trace->file[i].part_of == reading->file && trace->file[i].node == node &&
             trace->file[i].recording == recording)
             return i;
-    struct gt_trace_file *file = GT_GROW(trace, file);
+    const struct gt_trace_file *whole = gt_reading_file(reading);
+    struct gt_trace_file *file = gt_trace_add_file(trace, whole->path, whole->format);
     if (!file)
         return -ENOMEM;
-    const struct gt_trace_file *whole = gt_reading_file(reading);
-    *file = (struct gt_trace_file){.path = strdup(whole->path),
-                                   .format = whole->format,
-                                   .node = node,
-                                   .rank = rank,
-                                   .recording = recording,
-                                   .first = INT64_MAX,
-                                   .last = INT64_MIN,
-                                   .part_of = reading->file};
-    if (file->path)
-        return (int64_t)trace->file_count - 1;
-    trace->file_count--;
-    return -ENOMEM;
+    file->node = node;
+    file->rank = rank;
+    file->recording = recording;
+    file->part_of = reading->file;
+    return (int64_t)trace->file_count - 1;
 }
 
 int gt_reading_process_node(struct gt_reading *reading, uint32_t process, struct gt_span node, int32_t rank,
@@ -569,9 +526,8 @@ static int64_t read_id(struct gt_reading *reading, const struct gt_raw_event *it
 static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, struct gt_span label)
 {
     struct gt_trace_file *owner = &reading->trace->file[owner_of(reading->trace, event->track)];
-    event->label = label;
     event->name = event->category = GT_TRACE_NONE;
-    owner->kept += reading->sink->is_raw;
+    owner->kept++;
     if (reading->sink->is_raw)
         return reading->sink->event(reading->sink->context, event, reading->error);
     int64_t id = read_id(reading, event->item, event);
@@ -584,7 +540,6 @@ static int hand_on(struct gt_reading *reading, struct gt_trace_event *event, str
         return (int)category;
     event->name = (uint32_t)name;
     event->category = (uint32_t)category;
-    owner->kept++;
     return reading->sink->event(reading->sink->context, event, reading->error);
 }
 
@@ -704,10 +659,34 @@ int gt_reading_threads(const struct gt_reading *reading, uint64_t size)
     return size < small ? 1 : get_nprocs();
 }
 
-struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading)
+struct gt_trace_profile *gt_reading_profile(struct gt_reading *reading, enum gt_trace_profiler profiler,
+                                            enum gt_profile_unit unit)
 {
     struct gt_trace_profile *profile = GT_GROW(reading->trace, profile);
-    if (profile)
-        gt_trace_profile_init(profile, reading->file, gt_reading_file(reading)->node);
+    if (!profile)
+        return NULL;
+    gt_trace_profile_init(profile, reading->file, gt_reading_file(reading)->node);
+    profile->profiler = profiler;
+    profile->unit = unit;
     return profile;
+}
+
+void gt_reading_bad(struct gt_reading *reading, uint64_t place, const char *what)
+{
+    struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
+    damage->bad_events++;
+    gt_damage_note(damage, place, "%s", what);
+}
+
+void gt_reading_end(struct gt_reading *reading, struct gt_input *input, uint64_t bytes)
+{
+    note_end(reading, bytes, input ? gt_input_trouble(input) : NULL);
+    gt_input_close(input);
+}
+
+void gt_reading_end_lines(struct gt_reading *reading, struct gt_lines *lines)
+{
+    gt_reading_file(reading)->damage.bad_events += lines->too_long;
+    gt_reading_end(reading, lines->input, lines->offset + lines->text.length);
+    gt_lines_release(lines);
 }

@@ -536,24 +536,6 @@ struct gt_trace_source {
     bool is_surveyed;
 };
 
-static int add_file(struct gt_trace *trace, const char *path, const struct gt_trace_format *format)
-{
-    struct gt_trace_file *file = GT_GROW(trace, file);
-    char *copy = strdup(path);
-    if (!file || !copy || gt_strings_add(&trace->strings, path, strlen(path)) < 0) {
-        free(copy);
-        trace->file_count -= file != NULL;
-        return -ENOMEM;
-    }
-    *file = (struct gt_trace_file){.path = copy,
-                                   .format = format->name,
-                                   .node = GT_TRACE_NONE,
-                                   .rank = -1,
-                                   .part_of = GT_TRACE_NONE,
-                                   .recording = -1};
-    return 0;
-}
-
 int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[], size_t count,
                          const struct gt_trace_options *options, struct gt_error *error)
 {
@@ -568,9 +550,12 @@ int gt_trace_source_open(struct gt_trace_source **ret, const char *const paths[]
     source->options = *options;
     source->reading = (struct gt_reading){.trace = trace, .options = &source->options};
     int status = find_paths(&source->paths, paths, count, options->suffixes, error);
-    for (size_t i = 0; i < source->paths.count && status >= 0; i++)
-        if (add_file(trace, source->paths.file[i].path, source->paths.file[i].format) < 0)
-            status = gt_error_system(error, ENOMEM, "%s", source->paths.file[i].path);
+    for (size_t i = 0; i < source->paths.count && status >= 0; i++) {
+        const struct found_file *file = &source->paths.file[i];
+        if (!gt_trace_add_file(trace, file->path, file->format->name) ||
+            gt_strings_add(&trace->strings, file->path, strlen(file->path)) < 0)
+            status = gt_error_system(error, ENOMEM, "%s", file->path);
+    }
     trace->ignored = source->paths.ignored;
     trace->unreadable = source->paths.unreadable;
     trace->doubtful = source->paths.doubtful;

@@ -12,8 +12,7 @@
 #include "trace/format.h"
 #include "trace/trace.h"
 
-/* ---- the rows that a caller wants ----
- * The rows of tables that a caller wants. */
+/* ---- the rows that a caller wants ---- */
 
 enum { UNKNOWN, WANTED, UNWANTED };
 
@@ -137,8 +136,6 @@ bool gt_row_filter_sample(const struct gt_row_filter *filter, size_t sample)
             return true;
     return !filter->count;
 }
-
-/* Tables of samples and events with SMDebug's columns, made of a trace, and a trace made of such tables. */
 
 /* The full second in which the trace begins: a float that counts microseconds from the epoch has no place for their parts. */
 static int64_t first_second(const struct gt_trace *trace)
@@ -496,19 +493,12 @@ static int64_t file_of(struct builder *builder, uint32_t node)
     int64_t at = gt_keys_add(&builder->files, (struct gt_key){{node, 0, 0, 0}}, (uint32_t)trace->file_count);
     if (at != (int64_t)trace->file_count)
         return at;
-    struct gt_trace_file *file = GT_GROW(trace, file);
+    struct gt_trace_file *file = gt_trace_add_file(trace, "", "tables");
     if (!file)
         return -ENOMEM;
-    *file = (struct gt_trace_file){.path = strdup(""),
-                                   .format = "tables",
-                                   .node = node,
-                                   .rank = -1,
-                                   .part_of = GT_TRACE_NONE,
-                                   .recording = -1,
-                                   .clock = GT_CLOCK_RECORD,
-                                   .first = INT64_MAX,
-                                   .last = INT64_MIN};
-    return file->path ? at : -ENOMEM;
+    file->node = node;
+    file->clock = GT_CLOCK_RECORD;
+    return at;
 }
 
 /* ---- samples ---- */

@@ -23,7 +23,7 @@ struct lane {
 
 struct timeline {
     struct gt_reading *reading;
-    const struct gt_timeline_options *options;
+    bool labels_rename;
     struct open *open; /* in file order; those at the end that were closed are taken away */
     size_t open_count, open_capacity;
     struct lane *lane; /* of each track of the file */
@@ -111,7 +111,7 @@ static int take_thread(struct timeline *timeline, const struct gt_raw_event *ite
 
 static int place(struct timeline *timeline, const struct gt_raw_event *item, uint8_t flag)
 {
-    bool renames = timeline->options->labels_rename;
+    bool renames = timeline->labels_rename;
     struct gt_span label = renames && item->label.text && item->label.length ? item->label : item->name;
     struct gt_span tid = renames && item->real_tid.text ? item->real_tid : item->tid;
     int64_t track = gt_reading_track(timeline->reading, item->pid, tid, renames ? item->real_pid : (struct gt_span){0});
@@ -307,7 +307,7 @@ static int take_item(void *context, struct gt_raw_event *item, struct gt_error *
     bool is_half = item->phase == 'B' || item->phase == 'E';
     if (item->phase == 'M')
         return take_metadata(timeline, item);
-    if (timeline->options->labels_rename && !is_half)
+    if (timeline->labels_rename && !is_half)
         return place(timeline, item, 0);
     int64_t lane = gt_reading_track(timeline->reading, item->pid, item->tid, (struct gt_span){0});
     int status = lane < 0 ? (int)lane : keep_time(timeline, item, (uint32_t)lane);
@@ -391,10 +391,9 @@ static int refuse_nothing(const struct gt_trace_file *file, const struct gt_raw_
     return 0;
 }
 
-int gt_timeline_read(struct gt_reading *reading, const char *path, const struct gt_timeline_options *options,
-                     struct gt_error *error)
+int gt_timeline_read(struct gt_reading *reading, const char *path, bool labels_rename, struct gt_error *error)
 {
-    struct timeline timeline = {.reading = reading, .options = options};
+    struct timeline timeline = {.reading = reading, .labels_rename = labels_rename};
     struct gt_raw_event_receiver receiver = {&timeline, take_item, take_member};
     struct gt_trace_damage damage = {0};
     struct gt_input *input = NULL;

@@ -132,8 +132,7 @@ void gt_trace_profile_init(struct gt_trace_profile *profile, uint32_t file, uint
                                          .end_step = NAN,
                                          .start = -GT_TRACE_EVER,
                                          .end = GT_TRACE_EVER,
-                                         .report = GT_TRACE_NONE,
-                                         .duration = NAN};
+                                         .report = GT_TRACE_NONE};
 }
 
 void gt_trace_profile_release(struct gt_trace_profile *profile)
@@ -188,6 +187,23 @@ int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64
     samples->value[samples->count] = value;
     samples->series[samples->count++] = series;
     return 0;
+}
+
+struct gt_trace_file *gt_trace_add_file(struct gt_trace *trace, const char *path, const char *format)
+{
+    struct gt_trace_file *file = GT_GROW(trace, file);
+    char *copy = file ? strdup(path) : NULL;
+    if (copy)
+        *file = (struct gt_trace_file){.path = copy,
+                                       .format = format,
+                                       .node = GT_TRACE_NONE,
+                                       .rank = -1,
+                                       .first = INT64_MAX,
+                                       .last = INT64_MIN,
+                                       .part_of = GT_TRACE_NONE,
+                                       .recording = -1};
+    trace->file_count -= file && !copy;
+    return copy ? file : NULL;
 }
 
 void gt_trace_file_widen(struct gt_trace_file *file, int64_t start, int64_t end)

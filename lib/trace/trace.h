@@ -208,7 +208,6 @@ struct gt_trace_profile {
     double start_step, end_step;     /* -1 before step 0, INFINITY after the last; NaN unknown */
     int64_t start, end;              /* ns; -GT_TRACE_EVER and GT_TRACE_EVER when not known */
     uint32_t report;                 /* path of pyinstrument's .html beside it, or GT_TRACE_NONE */
-    double duration;                 /* seconds profiled as the dump says, NaN when it does not */
     bool lines_ran;                  /* lines of functions are the first that ran, not where they begin */
     size_t function_count, caller_count, frame_count;
     struct gt_trace_function *function; /* ordered by file, line, name */
@@ -346,6 +345,8 @@ int gt_trace_set_bytes(struct gt_trace_events *events, size_t event, int64_t byt
 void gt_trace_events_cut(struct gt_trace_events *events, size_t count);
 void gt_trace_events_release(struct gt_trace_events *events);
 int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value);
+/* Adds a file of which nothing else is known; NULL without memory. */
+struct gt_trace_file *gt_trace_add_file(struct gt_trace *trace, const char *path, const char *format);
 /* Widens the file's range of time to this one. */
 void gt_trace_file_widen(struct gt_trace_file *file, int64_t start, int64_t end);
 /* Makes an empty profile of which nothing is known. */

@@ -2,10 +2,6 @@
 #ifndef GT_VIEW_GRID_H
 #define GT_VIEW_GRID_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buffer.h"
 #include "base/error.h"
 #include "view/cell.h"

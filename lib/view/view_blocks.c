@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -137,7 +136,6 @@ static int order(struct reading *reading, struct gt_life_place **place)
             .depth = (*place)[i].depth, .open = (*place)[i].open, .now = NAN, .least = NAN, .most = NAN};
         gt_life_shorten(block[i].name, sizeof block[i].name,
                         gt_strings_text(&reading->list->names, (size_t)life->pid - 1));
-        block[i].began = life->begin - reading->begin;
         reading->number[life->pid - 1] = (uint32_t)i;
     }
     reading->model->block_count = status < 0 ? 0 : lives.count;

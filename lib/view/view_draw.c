@@ -26,13 +26,14 @@ double gt_view_curve(const struct gt_view_picture *picture, const struct gt_view
     return most;
 }
 
-int gt_view_column_at(struct gt_view_box box, const struct gt_view_column *column, int count, int index, int *width)
+int gt_view_column_at(const struct gt_view_table *table, int index, int *width)
 {
-    int fixed = 0, at = box.column + 1, found = box.column;
-    for (int i = 0; i < count; i++)
+    const struct gt_view_column *column = table->column;
+    int fixed = 0, at = table->box.column + 1, found = table->box.column;
+    for (int i = 0; i < table->count; i++)
         fixed += column[i].width > 0 ? column[i].width + 1 : column[i].width == 0 ? 1 : 0;
     for (int i = 0; i <= index; i++) {
-        int own = column[i].width ? column[i].width : box.columns - 1 - fixed;
+        int own = column[i].width ? column[i].width : table->box.columns - 1 - fixed;
         if (own < 0)
             own = 0;
         *width = column[i].width < 0 ? 0 : own;
@@ -42,33 +43,33 @@ int gt_view_column_at(struct gt_view_box box, const struct gt_view_column *colum
     return found;
 }
 
-void gt_view_field(const struct gt_view_picture *picture, struct gt_view_box box, int row,
-                   const struct gt_view_column *column, int count, int index, enum gt_view_style style,
-                   const char *text)
+void gt_view_field(const struct gt_view_table *table, int row, int index, enum gt_view_style style, const char *text)
 {
-    int width, at = gt_view_column_at(box, column, count, index, &width);
-    if (!width || row >= box.row + box.rows)
+    const struct gt_view_grid *grid = &table->picture->grid;
+    int width, at = gt_view_column_at(table, index, &width);
+    if (!width || row >= table->box.row + table->box.rows)
         return;
-    if (column[index].is_left)
-        gt_cells_text(&picture->grid, row, at, width, style, text);
+    if (table->column[index].is_left)
+        gt_cells_text(grid, row, at, width, style, text);
     else
-        gt_cells_print_right(&picture->grid, row, at + width, width, style, "%s", text);
+        gt_cells_print_right(grid, row, at + width, width, style, "%s", text);
 }
 
-void gt_view_titles(const struct gt_view_picture *picture, struct gt_view_box box, const struct gt_view_column *column,
-                    int count)
+void gt_view_titles(const struct gt_view_table *table)
 {
+    const struct gt_view_grid *grid = &table->picture->grid;
     char text[64];
-    gt_cells_rule(&picture->grid, box.row, box.column, box.columns);
-    for (int i = 0; i < count; i++) {
-        int width, at = gt_view_column_at(box, column, count, i, &width);
-        if (!width || !*column[i].title)
+    gt_cells_rule(grid, table->box.row, table->box.column, table->box.columns);
+    for (int i = 0; i < table->count; i++) {
+        const struct gt_view_column *column = &table->column[i];
+        int width, at = gt_view_column_at(table, i, &width);
+        if (!width || !*column->title)
             continue;
-        snprintf(text, sizeof text, " %s ", column[i].title);
-        if (column[i].is_left)
-            gt_cells_text(&picture->grid, box.row, at - (i > 0), width + 2, GT_VIEW_TITLE, text);
+        snprintf(text, sizeof text, " %s ", column->title);
+        if (column->is_left)
+            gt_cells_text(grid, table->box.row, at - (i > 0), width + 2, GT_VIEW_TITLE, text);
         else
-            gt_cells_print_right(&picture->grid, box.row, at + width + 1, width + 2, GT_VIEW_TITLE, "%s", text);
+            gt_cells_print_right(grid, table->box.row, at + width + 1, width + 2, GT_VIEW_TITLE, "%s", text);
     }
 }
 

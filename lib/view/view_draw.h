@@ -112,12 +112,15 @@ struct gt_view_column {
     int width;    /* 0: what is left; < 0: left out */
     bool is_left; /* its texts begin at the left */
 };
-void gt_view_titles(const struct gt_view_picture *picture, struct gt_view_box box, const struct gt_view_column *column,
-                    int count);
+struct gt_view_table {
+    const struct gt_view_picture *picture;
+    struct gt_view_box box;
+    const struct gt_view_column *column;
+    int count;
+};
+void gt_view_titles(const struct gt_view_table *table);
 /* Where column `index` begins, and how wide it is, in *width. */
-int gt_view_column_at(struct gt_view_box box, const struct gt_view_column *column, int count, int index, int *width);
-void gt_view_field(const struct gt_view_picture *picture, struct gt_view_box box, int row,
-                   const struct gt_view_column *column, int count, int index, enum gt_view_style style,
-                   const char *text);
+int gt_view_column_at(const struct gt_view_table *table, int index, int *width);
+void gt_view_field(const struct gt_view_table *table, int row, int index, enum gt_view_style style, const char *text);
 
 #endif

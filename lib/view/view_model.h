@@ -51,7 +51,7 @@ struct gt_view_block {
     uint64_t calls;            /* that have ended */
     double now;                /* seconds since the latest open call began; NaN: none is open */
     double total, least, most; /* seconds; of calls that have ended */
-    double began, latest;      /* of the first call and the latest, seconds from the begin of the recording */
+    double latest;             /* begin of the latest call, seconds from the begin of the recording */
     double latest_elapsed;     /* NaN: it is open */
     double last[GT_VIEW_LAST_CALLS];
     size_t last_count; /* the oldest first */
@@ -71,10 +71,9 @@ struct gt_view_model {
     /* Capacity and cores: what the job was given, else what the machine has. time_limit: seconds; 0: none is known. */
     double ram, ram_peak, ram_capacity, swap;
     double cpu, cpu_mean, cores, time_limit;
-    double power, cpu_power, gpu_power, energy, carbon; /* watts of the job, joules, grams */
-    double disk, disk_read, disk_written, disk_wait;    /* bytes a second, bytes, share of the time */
-    double earlier;                                     /* seconds that the same command took before */
-    double processes, threads;
+    double power, cpu_power, gpu_power, energy;      /* watts of the job, joules */
+    double disk, disk_read, disk_written, disk_wait; /* bytes a second, bytes, share of the time */
+    double earlier;                                  /* seconds that the same command took before */
 
     size_t gpu_count;
     struct gt_view_gpu *gpu;

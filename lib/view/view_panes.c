@@ -52,38 +52,37 @@ static void set_gpu_columns(struct gt_view_column column[GPU_COLUMNS], int colum
     memcpy(column, all, sizeof all);
 }
 
-static void draw_gpu_memory(const struct gt_view_picture *picture, struct gt_view_box box, int row,
-                            const struct gt_view_column *column, const struct gt_view_gpu *gpu)
+static void draw_gpu_memory(const struct gt_view_table *table, int row, const struct gt_view_gpu *gpu)
 {
+    const struct gt_view_choice *choice = table->picture->choice;
     char used[GT_HUMAN_SIZE], all[GT_HUMAN_SIZE], text[2 * GT_HUMAN_SIZE + 4];
-    gt_view_bytes(picture->choice, used, gpu->ram);
-    gt_view_bytes(picture->choice, all, gpu->capacity);
-    snprintf(text, sizeof text, isnan(gpu->capacity) || box.columns < NARROW ? "%s" : "%s / %s", or_dash(used), all);
-    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_RAM, GT_VIEW_PLAIN, text);
-    int width, at = gt_view_column_at(box, column, GPU_COLUMNS, GPU_BAR, &width);
-    gt_cells_bar(&picture->grid, row, at, width, gpu->ram / gpu->capacity, GT_VIEW_GOOD);
+    gt_view_bytes(choice, used, gpu->ram);
+    gt_view_bytes(choice, all, gpu->capacity);
+    snprintf(text, sizeof text, isnan(gpu->capacity) || table->box.columns < NARROW ? "%s" : "%s / %s", or_dash(used),
+             all);
+    gt_view_field(table, row, GPU_RAM, GT_VIEW_PLAIN, text);
+    int width, at = gt_view_column_at(table, GPU_BAR, &width);
+    gt_cells_bar(&table->picture->grid, row, at, width, gpu->ram / gpu->capacity, GT_VIEW_GOOD);
 }
 
-static void draw_gpu(const struct gt_view_picture *picture, struct gt_view_box box, int row,
-                     const struct gt_view_column *column, size_t index)
+static void draw_gpu(const struct gt_view_table *table, int row, size_t index)
 {
+    const struct gt_view_picture *picture = table->picture;
     const struct gt_view_gpu *gpu = &picture->model->gpu[index];
     char text[GT_HUMAN_SIZE];
     double value[GT_VIEW_CURVE_MOST];
-    int width, at = gt_view_column_at(box, column, GPU_COLUMNS, GPU_CURVE, &width);
+    int width, at = gt_view_column_at(table, GPU_CURVE, &width);
     width = width > GT_VIEW_CURVE_MOST ? GT_VIEW_CURVE_MOST : width;
     snprintf(text, sizeof text, "%zu", index);
-    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_NUMBER, GT_VIEW_BOLD, text);
-    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_BUSY, GT_VIEW_PLAIN,
-                  or_dash(gt_human_percent(text, gpu->busy)));
+    gt_view_field(table, row, GPU_NUMBER, GT_VIEW_BOLD, text);
+    gt_view_field(table, row, GPU_BUSY, GT_VIEW_PLAIN, or_dash(gt_human_percent(text, gpu->busy)));
     gt_view_curve(picture, picture->model, GT_VIEW_LINES + 2 * index, false, width, value);
     if (!picture->choice->hides_curves)
         gt_cells_curve(&picture->grid, row, at, width, value, 1, GT_VIEW_CURVE);
-    draw_gpu_memory(picture, box, row, column, gpu);
-    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_POWER, GT_VIEW_PLAIN, whole(text, gpu->power));
-    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_HEAT, GT_VIEW_PLAIN, whole(text, gpu->temperature));
-    gt_view_field(picture, box, row, column, GPU_COLUMNS, GPU_SLOWED, gpu->throttle > 0 ? GT_VIEW_BAD : GT_VIEW_PLAIN,
-                  slowed(gpu->throttle));
+    draw_gpu_memory(table, row, gpu);
+    gt_view_field(table, row, GPU_POWER, GT_VIEW_PLAIN, whole(text, gpu->power));
+    gt_view_field(table, row, GPU_HEAT, GT_VIEW_PLAIN, whole(text, gpu->temperature));
+    gt_view_field(table, row, GPU_SLOWED, gpu->throttle > 0 ? GT_VIEW_BAD : GT_VIEW_PLAIN, slowed(gpu->throttle));
 }
 
 /* Those that are used least come first where there is no room for all: they are what is looked for. */
@@ -103,11 +102,12 @@ void gt_view_gpus_draw(const struct gt_view_picture *picture, struct gt_view_box
     size_t room = (size_t)box.rows - 1, count = model->gpu_count <= room ? model->gpu_count : room - 1;
     bool *drawn = calloc(model->gpu_count + 1, sizeof *drawn);
     set_gpu_columns(column, box.columns, picture->choice->is_binary);
-    gt_view_titles(picture, box, column, GPU_COLUMNS);
+    const struct gt_view_table table = {picture, box, column, GPU_COLUMNS};
+    gt_view_titles(&table);
     for (size_t i = 0; drawn && i < count; i++) {
         size_t index = count == model->gpu_count ? i : idlest(model, drawn);
         drawn[index] = true;
-        draw_gpu(picture, box, box.row + 1 + (int)i, column, index);
+        draw_gpu(&table, box.row + 1 + (int)i, index);
     }
     double busy = 0;
     for (size_t i = 0; drawn && i < model->gpu_count; i++)
@@ -147,29 +147,26 @@ static char *time_text(char *text, double seconds)
     return seconds >= 60 ? gt_human_clock(text, seconds) : gt_human_seconds(text, seconds);
 }
 
-static void draw_block(const struct gt_view_picture *picture, struct gt_view_box box, int row,
-                       const struct gt_view_column *column, const struct gt_view_block *block)
+static void draw_block(const struct gt_view_table *table, int row, const struct gt_view_block *block)
 {
     char text[GT_HUMAN_SIZE], name[GT_LIFE_BRANCH_SIZE + sizeof block->name], branch[GT_LIFE_BRANCH_SIZE];
     gt_life_branch(branch, &(struct gt_life_place){0, block->depth, block->open});
     snprintf(name, sizeof name, "%s%s", branch, block->name);
-    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_NAME, block->running ? GT_VIEW_BOLD : GT_VIEW_PLAIN,
-                  name);
-    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_NOW, GT_VIEW_BOLD,
-                  block->running ? time_text(text, block->now) : "");
+    gt_view_field(table, row, BLOCK_NAME, block->running ? GT_VIEW_BOLD : GT_VIEW_PLAIN, name);
+    gt_view_field(table, row, BLOCK_NOW, GT_VIEW_BOLD, block->running ? time_text(text, block->now) : "");
     snprintf(text, sizeof text, "%llu", (unsigned long long)block->calls);
-    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_CALLS, GT_VIEW_PLAIN, text);
-    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_MEAN, GT_VIEW_PLAIN,
+    gt_view_field(table, row, BLOCK_CALLS, GT_VIEW_PLAIN, text);
+    gt_view_field(table, row, BLOCK_MEAN, GT_VIEW_PLAIN,
                   block->calls ? time_text(text, block->total / (double)block->calls) : "-");
     double open = isnan(block->now) ? 0 : block->now;
-    gt_view_field(picture, box, row, column, BLOCK_COLUMNS, BLOCK_SHARE, GT_VIEW_PLAIN,
-                  gt_human_percent(text, fmin(1, (block->total + open) / picture->model->block_at)));
-    int width, at = gt_view_column_at(box, column, BLOCK_COLUMNS, BLOCK_LAST, &width);
+    gt_view_field(table, row, BLOCK_SHARE, GT_VIEW_PLAIN,
+                  gt_human_percent(text, fmin(1, (block->total + open) / table->picture->model->block_at)));
+    int width, at = gt_view_column_at(table, BLOCK_LAST, &width);
     double most = 0;
     for (size_t i = 0; i < block->last_count; i++)
         most = fmax(most, block->last[i]);
     if (width)
-        gt_cells_curve(&picture->grid, row, at, (int)block->last_count, block->last, most, GT_VIEW_CURVE);
+        gt_cells_curve(&table->picture->grid, row, at, (int)block->last_count, block->last, most, GT_VIEW_CURVE);
 }
 
 void gt_view_blocks_draw(const struct gt_view_picture *picture, struct gt_view_box box)
@@ -185,7 +182,8 @@ void gt_view_blocks_draw(const struct gt_view_picture *picture, struct gt_view_b
     size_t found = blocks_found(picture), room = (size_t)box.rows - 1, first = 0, at = 0;
     size_t fits = found > room ? room - 1 : room;
     int row = box.row + 1;
-    gt_view_titles(picture, box, column, BLOCK_COLUMNS);
+    const struct gt_view_table table = {picture, box, column, BLOCK_COLUMNS};
+    gt_view_titles(&table);
     for (size_t i = 0; i < picture->model->block_count; i++) {
         const struct gt_view_item item = gt_view_block_item(&picture->model->block[i]);
         if (!is_found(item.name, picture->choice->filter))
@@ -200,7 +198,7 @@ void gt_view_blocks_draw(const struct gt_view_picture *picture, struct gt_view_b
         const struct gt_view_item item = gt_view_block_item(block);
         if (!is_found(block->name, picture->choice->filter) || at++ < first || at > first + fits)
             continue;
-        draw_block(picture, box, row, column, block);
+        draw_block(&table, row, block);
         gt_view_row_done(picture, box, row++, &item);
     }
     if (found > room && first + fits < found)
@@ -290,9 +288,9 @@ struct figure {
     write_figure *write;
 };
 
-static void draw_process(const struct gt_view_picture *picture, struct gt_view_box box, int row,
-                         const struct gt_view_column *column, const struct gt_view_process *process)
+static void draw_process(const struct gt_view_table *table, int row, const struct gt_view_process *process)
 {
+    const struct gt_view_picture *picture = table->picture;
     char text[GT_HUMAN_SIZE], name[GT_LIFE_BRANCH_SIZE + GT_LIFE_COMMAND];
     const bool is_live = !picture->model->has_ended_processes;
     write_figure *bytes = picture->choice->is_binary ? gt_human_binary : gt_human_bytes;
@@ -308,34 +306,31 @@ static void draw_process(const struct gt_view_picture *picture, struct gt_view_b
         {PROCESS_AGE, process->age, time_text},
     };
     int width;
-    gt_view_column_at(box, column, PROCESS_COLUMNS, PROCESS_NAME, &width);
+    gt_view_column_at(table, PROCESS_NAME, &width);
     snprintf(text, sizeof text, "%d", (int)process->pid);
-    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_PID, GT_VIEW_DIM, text);
+    gt_view_field(table, row, PROCESS_PID, GT_VIEW_DIM, text);
     name_text(name, sizeof name, picture, process, width);
-    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_NAME, GT_VIEW_PLAIN, name);
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        gt_view_field(picture, box, row, column, PROCESS_COLUMNS, (int)figures[i].column, GT_VIEW_PLAIN,
+    gt_view_field(table, row, PROCESS_NAME, GT_VIEW_PLAIN, name);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        gt_view_field(table, row, (int)figures[i].column, GT_VIEW_PLAIN,
                       or_dash(figures[i].write(text, figures[i].value)));
-    }
 }
 
-static void draw_rest(const struct gt_view_picture *picture, struct gt_view_box box,
-                      const struct gt_view_column *column, const struct gt_view_process *const *list, size_t count)
+static void draw_rest(const struct gt_view_table *table, const struct gt_view_process *const *list, size_t count)
 {
     char text[GT_HUMAN_SIZE + 20];
     double cpu = 0, cpu_time = 0, ram = 0;
-    int row = box.row + box.rows - 1;
+    int row = table->box.row + table->box.rows - 1;
     for (size_t i = 0; i < count; i++) {
         cpu += isnan(list[i]->cpu) ? 0 : list[i]->cpu;
         cpu_time += isnan(list[i]->cpu_time) ? 0 : list[i]->cpu_time;
         ram += isnan(list[i]->ram) ? 0 : list[i]->ram;
     }
     snprintf(text, sizeof text, "%zu more", count);
-    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_NAME, GT_VIEW_DIM, text);
-    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_CPU, GT_VIEW_DIM,
-                  picture->model->has_ended_processes ? time_text(text, cpu_time) : gt_human_percent(text, cpu));
-    gt_view_field(picture, box, row, column, PROCESS_COLUMNS, PROCESS_RAM, GT_VIEW_DIM,
-                  gt_view_bytes(picture->choice, text, ram));
+    gt_view_field(table, row, PROCESS_NAME, GT_VIEW_DIM, text);
+    gt_view_field(table, row, PROCESS_CPU, GT_VIEW_DIM,
+                  table->picture->model->has_ended_processes ? time_text(text, cpu_time) : gt_human_percent(text, cpu));
+    gt_view_field(table, row, PROCESS_RAM, GT_VIEW_DIM, gt_view_bytes(table->picture->choice, text, ram));
 }
 
 /* A filter leaves some of them. In a narrow box there is room for a small number alone. */
@@ -371,7 +366,8 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
         {"written", is_live && box.columns >= WIDE ? 8 : -1, false},
         {is_live ? "age" : "lived", box.columns >= 96 || (!is_live && box.columns >= NARROW) ? 8 : -1, false},
     };
-    gt_view_titles(picture, box, column, PROCESS_COLUMNS);
+    const struct gt_view_table table = {picture, box, column, PROCESS_COLUMNS};
+    gt_view_titles(&table);
     size_t room = (size_t)box.rows - 1, fits = count > room ? room - 1 : room, first = 0;
     for (size_t i = 0; list && i < count && fits; i++)
         if (picture->choice->chosen.kind == GT_VIEW_PROCESS && picture->choice->chosen.pid == list[i]->pid)
@@ -379,11 +375,11 @@ void gt_view_processes_draw(const struct gt_view_picture *picture, struct gt_vie
     size_t shown = count - first < fits ? count - first : fits;
     for (size_t i = 0; list && i < shown; i++) {
         const struct gt_view_item item = gt_view_process_item(list[first + i]);
-        draw_process(picture, box, box.row + 1 + (int)i, column, list[first + i]);
+        draw_process(&table, box.row + 1 + (int)i, list[first + i]);
         gt_view_row_done(picture, box, box.row + 1 + (int)i, &item);
     }
     if (list && first + shown < count)
-        draw_rest(picture, box, column, list + first + shown, count - first - shown);
+        draw_rest(&table, list + first + shown, count - first - shown);
     free(list);
 }
 

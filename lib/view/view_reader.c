@@ -9,10 +9,7 @@
 
 #include "analyse/past_runs.h"
 #include "base/clock.h"
-#include "base/grow.h"
 #include "blocks/block_event.h"
-#include "store/type.h"
-#include "store/field.h"
 #include "view/view_model.h"
 
 static const char *const wanted[] = {
@@ -125,9 +122,9 @@ void gt_view_take_limits(struct gt_view_model *model, const struct gt_machine *m
 void gt_view_forget_figures(struct gt_view_model *model)
 {
     model->ram = model->ram_peak = model->swap = model->cpu = model->cpu_mean = NAN;
-    model->power = model->cpu_power = model->gpu_power = model->energy = model->carbon = NAN;
+    model->power = model->cpu_power = model->gpu_power = model->energy = NAN;
     model->disk = model->disk_read = model->disk_written = model->disk_wait = NAN;
-    model->processes = model->threads = model->progress.left = model->earlier = NAN;
+    model->progress.left = model->earlier = NAN;
 }
 
 static int set_up(struct gt_view_reader *reader, const struct gt_machine *machine, struct gt_error *error)
@@ -237,8 +234,6 @@ static int take(struct gt_view_reader *reader, const struct gt_sample *sample, d
     model->cpu_mean = job[GT_CPU_TIME] / at;
     model->energy = job[GT_ENERGY];
     model->disk_wait = system[GT_PRESSURE_IO] / at;
-    model->processes = job[GT_PROCESSES];
-    model->threads = job[GT_THREADS];
     reader->value[GT_VIEW_RAM] = model->ram;
     reader->value[GT_VIEW_CPU] = model->cpu;
     reader->value[GT_VIEW_POWER] = model->power;

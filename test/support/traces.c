@@ -30,23 +30,10 @@ static uint32_t file_of(struct gt_trace *trace, const char *node)
     for (uint32_t i = 0; i < trace->file_count; i++)
         if (trace->file[i].node == string)
             return i;
-    struct gt_trace_file *file = GT_GROW(trace, file);
-    *file = (struct gt_trace_file){.path = strdup(node),
-                                   .format = "chrome",
-                                   .node = string,
-                                   .rank = -1,
-                                   .part_of = GT_TRACE_NONE,
-                                   .clock = GT_CLOCK_RECORD,
-                                   .first = INT64_MAX,
-                                   .last = INT64_MIN};
+    struct gt_trace_file *file = gt_trace_add_file(trace, node, "chrome");
+    file->node = string;
+    file->clock = GT_CLOCK_RECORD;
     return (uint32_t)trace->file_count - 1;
-}
-
-static void widen(struct gt_trace *trace, uint32_t file, int64_t first, int64_t last)
-{
-    struct gt_trace_file *of = &trace->file[file];
-    of->first = first < of->first ? first : of->first;
-    of->last = last > of->last ? last : of->last;
 }
 
 static uint32_t track_of(struct gt_trace *trace, const struct traces_event *event)
@@ -89,7 +76,7 @@ size_t traces_add(struct gt_trace *trace, struct traces_event event)
     events->step[at] = event.step;
     events->phase[at] = 'X';
     events->flag[at] = 0;
-    widen(trace, file_of(trace, event.node), event.start, event.start + event.duration);
+    gt_trace_file_widen(&trace->file[file_of(trace, event.node)], event.start, event.start + event.duration);
     return at;
 }
 
@@ -97,7 +84,7 @@ void traces_step(struct gt_trace *trace, const char *node, const char *mode, int
 {
     uint32_t of = intern(trace, node), process = intern(trace, mode);
     *GT_GROW(trace, step) = (struct gt_trace_step){of, process, step, start, end};
-    widen(trace, file_of(trace, node), start, end);
+    gt_trace_file_widen(&trace->file[file_of(trace, node)], start, end);
 }
 
 void traces_sample(struct gt_trace *trace, const char *node, const char *type, const char *name, const char *dimension,
@@ -119,7 +106,7 @@ void traces_sample(struct gt_trace *trace, const char *node, const char *type, c
     samples->time[at] = time;
     samples->value[at] = value;
     samples->series[at] = series;
-    widen(trace, wanted.file, time, time);
+    gt_trace_file_widen(&trace->file[wanted.file], time, time);
 }
 
 static void swap_values(struct gt_trace_events *events, size_t i, size_t j)
@@ -165,7 +152,7 @@ struct gt_report *traces_report(const char *analysis, const struct gt_trace *tra
 
 static const struct gt_table *table_of(const struct gt_report *report, const char *key)
 {
-    const struct gt_node *node = gt_node_find(gt_report_top(report), key);
+    const struct gt_node *node = gt_node_find(&report->root, key);
     if (!node)
         fail_msg("no table %s", key);
     return gt_node_table(node);

@@ -61,7 +61,7 @@ static void figures_are_those_of_a_step(void **state)
     add(b, "kernel", "k", 1, 0, 50000);
     add(b, "kernel", "k", 2, 100000, 50000);
     assert_true(gt_analysis_run(gt_analysis_find("diff", NULL), a, b, NULL, &report, NULL) >= 0);
-    const struct gt_node *first = gt_node_child(gt_report_top(report));
+    const struct gt_node *first = report->root.first;
     assert_string_equal(gt_node_text(first),
                         "GPUs work 50 us a step in B, 40 us in A (+25 %): k takes 10 us more a step (+25 %)");
     gt_report_free(report);

@@ -171,7 +171,7 @@ static void nothing_merged_is_an_empty_list(void **state)
     options.trace.start = INT64_C(1900000000000000000);
     struct merged merged = merge(*state, *state, options);
     assert_int_equal(gt_json_count(merged.events), 0);
-    assert_int_equal(gt_node_integer(gt_node_find(gt_report_top(merged.report), "events")), 0);
+    assert_int_equal(gt_node_find(&merged.report->root, "events")->integer, 0);
     release(&merged);
 }
 

@@ -112,7 +112,7 @@ static void a_job_without_steps_says_so(void **state)
     struct gt_report *report = traces_report("job", trace, NULL);
     assert_true(isnan(traces_number(report, "job", 0, "training_loop_us")));
     assert_true(traces_number(report, "job", 0, "duration_us") == 5);
-    assert_non_null(gt_node_find(gt_report_top(report), "reason"));
+    assert_non_null(gt_node_find(&report->root, "reason"));
     gt_report_free(report);
     gt_trace_close(trace);
 }

@@ -429,7 +429,7 @@ static void nothing_is_said_so(void **state)
         struct gt_profile_options options = GT_INIT(struct gt_profile_options);
         options.operator_name = "aten::mm"; /* without which there are no sequences */
         assert_true(gt_analysis_run(gt_analyses[i], trace, trace, &options, &report, NULL) >= 0);
-        assert_non_null(gt_node_find(gt_report_top(report), "reason"));
+        assert_non_null(gt_node_find(&report->root, "reason"));
         gt_report_free(report);
     }
     gt_trace_close(trace);

@@ -85,8 +85,8 @@ static void schema_tells_units_and_meanings(void **state)
     (void)state;
     struct gt_report *report;
     assert_int_equal(gt_schema_report(&report, NULL), 0);
-    const struct gt_table *metrics = gt_node_table(gt_node_find(gt_report_top(report), "metrics"));
-    const struct gt_table *columns = gt_node_table(gt_node_find(gt_report_top(report), "columns"));
+    const struct gt_table *metrics = gt_node_table(gt_node_find(&report->root, "metrics"));
+    const struct gt_table *columns = gt_node_table(gt_node_find(&report->root, "columns"));
     assert_int_equal(gt_table_rows(metrics), GT_METRIC_COUNT);
     assert_string_equal(text_of(metrics, "cpu_time", "unit"), "seconds");
     assert_string_equal(text_of(metrics, "cpu_time", "kind"), "counter");

@@ -485,8 +485,8 @@ static void a_summary_alone_is_that_of_the_report(void **state)
 static const char *words_of_memory(struct gt_report *report)
 {
     const struct gt_node *line = gt_brief_first_line(gt_brief_of(gt_report_root(report)));
-    while (line && strcmp(gt_node_title(line), "memory") != 0)
-        line = gt_node_next(line);
+    while (line && strcmp(line->title, "memory") != 0)
+        line = line->next;
     assert_non_null(line);
     return gt_brief_words(line);
 }

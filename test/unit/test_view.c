@@ -38,15 +38,12 @@ static struct gt_view_model *model_new(size_t gpus)
                                     .cpu_power = 96,
                                     .gpu_power = 316,
                                     .energy = 0.21 * 3.6e6,
-                                    .carbon = NAN,
                                     .progress = {.left = NAN},
                                     .earlier = NAN,
                                     .disk = 31e6,
                                     .disk_read = 41e9,
                                     .disk_written = 1.2e9,
-                                    .disk_wait = 0.03,
-                                    .processes = 17,
-                                    .threads = 60};
+                                    .disk_wait = 0.03};
     model->course = gt_course_new(GT_SECOND / 100, GT_COURSE_SPANS, GT_VIEW_LINES + 2 * gpus, false);
     assert_non_null(model->course);
     double value[GT_VIEW_LINES + 2 * 32];

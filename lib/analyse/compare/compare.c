@@ -111,8 +111,8 @@ static int add_columns(struct gt_node *overall, struct gt_node *usage, const str
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = gt_node_next(one))
-        status |= add_column(overall, usage, comparison, gt_node_key(one), &columns, &machine);
+    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next)
+        status |= add_column(overall, usage, comparison, one->key, &columns, &machine);
     return status;
 }
 
@@ -232,13 +232,13 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = gt_node_next(one)) {
-        const char *column = gt_node_key(one);
+    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next) {
+        const char *column = one->key;
         struct gt_figure figure = {.keys = {"overall", column, comparison->statistic}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "peaks"); one; one = gt_node_next(one)) {
-        const char *column = gt_node_key(one);
+    for (const struct gt_node *one = gt_compare_measurements(comparison, "peaks"); one; one = one->next) {
+        const char *column = one->key;
         struct gt_figure figure = {.keys = {"peaks", column}};
         status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
     }
@@ -248,8 +248,8 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
         const struct gt_slot *slot = &comparison->slot[i];
         struct gt_figure time = {.slot = slot, .keys = {"compute_time", comparison->statistic}};
         status |= add_column_difference(blocks, comparison, time, "compute_time", &columns, &machine);
-        for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = gt_node_next(one)) {
-            const char *column = gt_node_key(one);
+        for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next) {
+            const char *column = one->key;
             struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", column, comparison->statistic}};
             status |= add_column_difference(blocks, comparison, figure, column, &columns, &machine);
         }

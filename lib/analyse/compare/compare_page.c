@@ -190,7 +190,7 @@ static size_t add_broken_rules(struct gt_node *brief, const struct gt_node *rule
 void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, int certain)
 {
     char title[300] = "", outcome[160];
-    const struct gt_node *rules = gt_node_find(gt_report_top(report), "rules");
+    const struct gt_node *rules = gt_node_find(&report->root, "rules");
     struct gt_node *brief = gt_report_section(gt_report_page(report), "summary", "Summary");
     for (size_t i = 1; i < comparison->sessions; i++)
         snprintf(title + strlen(title), sizeof title - strlen(title), "%s%s", i > 1 ? ", " : "",

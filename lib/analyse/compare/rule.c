@@ -159,9 +159,8 @@ static void list_near(struct gt_buffer *out, const struct gt_comparison *compari
     if (word && count++ < NAMES)
         gt_buffer_printf(out, "; near: %s", word);
     for (int i = 0; i < 2; i++)
-        for (const struct gt_node *one = gt_compare_measurements(comparison, sections[i]); one;
-             one = gt_node_next(one)) {
-            const char *key = gt_node_key(one);
+        for (const struct gt_node *one = gt_compare_measurements(comparison, sections[i]); one; one = one->next) {
+            const char *key = one->key;
             bool is_near = strstr(key, name) || gt_letters_between(key, name, LETTERS) <= LETTERS;
             if (is_near && count++ < NAMES)
                 gt_buffer_printf(out, "%s%s%s", count > 1 ? ", " : "; near: ", key, i ? "" : ".max");

@@ -18,13 +18,13 @@
 
 const struct gt_node *gt_compare_results(const struct gt_comparison *comparison, size_t run)
 {
-    return gt_report_top(comparison->run[run]);
+    return &comparison->run[run]->root;
 }
 
 const struct gt_node *gt_compare_measurements(const struct gt_comparison *comparison, const char *key)
 {
     const struct gt_node *section = gt_node_find(gt_compare_results(comparison, 0), key);
-    return section ? gt_node_child(section) : NULL;
+    return section ? section->first : NULL;
 }
 
 /* The results of the run, or of the figure's block in it; NULL when the run has no such block. */
@@ -399,13 +399,13 @@ static int sort_blocks(struct blocks *ret, const struct gt_node *results)
 {
     const struct gt_node *list = gt_node_find(results, "code_block_results");
     *ret = (struct blocks){0};
-    for (const struct gt_node *block = gt_node_child(list); block; block = gt_node_next(block))
+    for (const struct gt_node *block = list->first; block; block = block->next)
         ret->count++;
     ret->block = calloc(ret->count + 1, sizeof *ret->block);
     if (!ret->block)
         return -ENOMEM;
     size_t i = 0;
-    for (const struct gt_node *block = gt_node_child(list); block; block = gt_node_next(block))
+    for (const struct gt_node *block = list->first; block; block = block->next)
         ret->block[i++] = block;
     qsort(ret->block, ret->count, sizeof *ret->block, compare_blocks);
     return 0;

@@ -412,9 +412,9 @@ void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const cha
     bool has_reason = gt_node_find(parent, "reason");
     table->flags |= GT_ONLY_DATA;
     snprintf(key, sizeof key, "reason");
-    for (const struct gt_node *node = gt_node_child(parent); node && has_reason; node = gt_node_next(node))
+    for (const struct gt_node *node = parent->first; node && has_reason; node = node->next)
         if (gt_node_table(node) == table)
-            snprintf(key, sizeof key, "reason_%s", gt_node_key(node));
+            snprintf(key, sizeof key, "reason_%s", node->key);
     if (reason)
         gt_report_text(parent, key, gt_table_title(parent, table), reason);
 }
@@ -664,7 +664,7 @@ int gt_analysis_of_files(const char *name, const char *const *paths, size_t coun
         status = gt_analysis_run(analysis, trace, other, options, &report, error);
     if (status >= 0 && (gt_inputs_matched(trace, reading, judged, &nothing) < 0 ||
                         (other && gt_inputs_matched(other, reading, judged, &nothing) < 0)))
-        gt_report_tell_alone(gt_report_root(report), "reason", "Nothing to tell", nothing.text);
+        gt_report_tell_alone(gt_report_root(report), nothing.text);
     else if (status >= 0)
         tell_selected(analysis, reading, gt_report_root(report));
     if (status >= 0)

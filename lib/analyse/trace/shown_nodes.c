@@ -45,8 +45,7 @@ static int cut(const struct gt_trace *trace, const unsigned char *hidden, struct
 int gt_shown_nodes_cut(const struct gt_trace *trace, const unsigned char *hidden, struct gt_node *root)
 {
     int status = 0;
-    for (const struct gt_node *node = gt_node_child(root); node && status >= 0 && trace->shown_node;
-         node = gt_node_next(node)) {
+    for (const struct gt_node *node = root->first; node && status >= 0 && trace->shown_node; node = node->next) {
         struct gt_table *table = gt_node_table(node);
         if (table && table->columns && !table->failed && table->column->kind == GT_CELL_TEXT &&
             strcmp(table->column->key, "node") == 0)

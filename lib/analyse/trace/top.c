@@ -80,11 +80,11 @@ static int cut(struct gt_table *table, size_t shown, bool is_asked)
 
 static void tell(const struct gt_node *root, struct gt_buffer *out)
 {
-    for (const struct gt_node *node = gt_node_child(root); node; node = gt_node_next(node)) {
+    for (const struct gt_node *node = root->first; node; node = node->next) {
         const struct gt_table *table = gt_node_table(node);
         if (table && table->left_out)
             gt_buffer_printf(out, "%s%zu of %zu rows of \"%s\"", out->length ? ", " : "", table->left_out,
-                             table->left_out + gt_table_rows(table), gt_node_title(node));
+                             table->left_out + gt_table_rows(table), node->title);
     }
 }
 
@@ -92,7 +92,7 @@ int gt_top_cut(struct gt_node *root, int top)
 {
     struct gt_buffer text = {0};
     int status = 0;
-    for (const struct gt_node *node = gt_node_child(root); node && status >= 0; node = gt_node_next(node)) {
+    for (const struct gt_node *node = root->first; node && status >= 0; node = node->next) {
         struct gt_table *table = gt_node_table(node);
         if (!table || !table->columns || table->failed || table->shown == SIZE_MAX)
             continue;

@@ -60,39 +60,33 @@ static void widen(struct gt_chart_range *range, double value)
     range->most = fmax(range->most, value);
 }
 
-void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *series)
+void gt_chart_widen(struct gt_chart_range *range, const struct gt_node *node)
 {
-    const struct gt_band *band;
-    size_t bands = gt_series_bands(series, &band);
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        const struct gt_point *point;
-        size_t of, count = gt_series_points(series, line, &point);
-        double unit;
-        const struct gt_course *course = gt_series_course_of(series, line, &of, &unit);
-        for (size_t i = 0; i < count; i++)
-            widen(range, point[i].x);
-        if (course)
+    const struct gt_series *series = &node->series;
+    for (const struct gt_series_line *line = series->line; line < series->line + series->lines; line++) {
+        for (size_t i = 0; i < line->points; i++)
+            widen(range, line->point[i].x);
+        if (line->course) {
             widen(range, 0);
-        if (course)
-            widen(range, course->last);
+            widen(range, line->course->last);
+        }
     }
-    for (size_t i = 0; i < bands; i++) {
-        widen(range, band[i].from);
-        widen(range, band[i].to);
+    for (size_t i = 0; i < series->bands; i++) {
+        widen(range, series->band[i].from);
+        widen(range, series->band[i].to);
     }
 }
 
 /* The y axis begins at zero, so that heights can be compared. A limit that is far above is left out. */
 static void find_ranges(struct chart *chart, struct gt_chart_range x)
 {
-    struct gt_mark limit = gt_series_limit_of(chart->series);
+    struct gt_mark limit = chart->series->series.limit;
     chart->x = x;
     chart->y = (struct gt_chart_range){0, -INFINITY};
-    for (size_t line = 0; line < gt_series_lines(chart->series); line++) {
-        const struct gt_point *point;
-        size_t count = gt_series_points(chart->series, line, &point);
-        for (size_t i = 0; i < count; i++)
-            widen(&chart->y, point[i].y);
+    for (size_t line = 0; line < chart->series->series.lines; line++) {
+        const struct gt_series_line *of = &chart->series->series.line[line];
+        for (size_t i = 0; i < of->points; i++)
+            widen(&chart->y, of->point[i].y);
     }
     if (limit.title && limit.value <= chart->y.most * 2.5)
         widen(&chart->y, limit.value);
@@ -169,9 +163,8 @@ static void put_y_axis(const struct chart *chart)
 /* Bands with the same name have the same colour: names are numbered as they come. */
 static void number_bands(struct chart *chart)
 {
-    chart->bands = gt_series_bands(chart->series, &chart->band);
-    if (chart->bands > BANDS_DRAWN)
-        chart->bands = BANDS_DRAWN;
+    chart->band = chart->series->series.band;
+    chart->bands = chart->series->series.bands < BANDS_DRAWN ? chart->series->series.bands : BANDS_DRAWN;
     for (size_t i = 0; i < chart->bands; i++) {
         chart->name[i] = chart->names;
         for (size_t k = 0; k < i; k++)
@@ -201,20 +194,19 @@ static void put_bands(const struct chart *chart)
 /* Only the lowest and the highest of the points that fall on one column of the picture are drawn. */
 static void put_line(const struct chart *chart, size_t line)
 {
-    const struct gt_point *point;
-    size_t count = gt_series_points(chart->series, line, &point);
-    size_t stride = count > 4 * WIDTH ? count / (2 * WIDTH) : 1;
+    const struct gt_series_line *of = &chart->series->series.line[line];
+    size_t stride = of->points > 4 * WIDTH ? of->points / (2 * WIDTH) : 1;
     bool drawing = false;
     gt_buffer_printf(chart->out, "<path class=\"line%zu\" d=\"", line % GT_CHART_COLOURS);
-    for (size_t i = 0; i < count; i += stride) {
+    for (size_t i = 0; i < of->points; i += stride) {
         size_t low = i, high = i;
-        for (size_t k = i; k < i + stride && k < count; k++) {
-            low = point[k].y < point[low].y || isnan(point[low].y) ? k : low;
-            high = point[k].y > point[high].y || isnan(point[high].y) ? k : high;
+        for (size_t k = i; k < i + stride && k < of->points; k++) {
+            low = of->point[k].y < of->point[low].y || isnan(of->point[low].y) ? k : low;
+            high = of->point[k].y > of->point[high].y || isnan(of->point[high].y) ? k : high;
         }
         size_t ends[2] = {low < high ? low : high, low < high ? high : low};
         for (int end = 0; end < (low == high ? 1 : 2); end++) {
-            const struct gt_point *p = &point[ends[end]];
+            const struct gt_point *p = &of->point[ends[end]];
             if (!isfinite(p->x) || !isfinite(p->y)) {
                 drawing = false;
                 continue;
@@ -232,7 +224,7 @@ static void put_limit_words(struct gt_buffer *out, const struct gt_node *series,
 {
     char number[GT_HUMAN_SIZE];
     double size;
-    const char *unit = gt_node_unit(series);
+    const char *unit = series->unit;
     bool is_memory = gt_unit_memory(unit, &size, NULL) >= 0, is_named = !strcmp(limit->title, unit);
     gt_html_escape(out, is_named ? "" : limit->title);
     gt_buffer_text(out, is_named ? "" : " ");
@@ -256,12 +248,12 @@ static void put_legend(const struct chart *chart)
 {
     size_t shown = 0;
     gt_buffer_text(chart->out, "<ul class=\"legend\">\n");
-    for (size_t line = 0; line < gt_series_lines(chart->series); line++)
-        put_legend_entry(chart->out, "line", line, gt_series_line_title(chart->series, line));
+    for (size_t line = 0; line < chart->series->series.lines; line++)
+        put_legend_entry(chart->out, "line", line, chart->series->series.line[line].title);
     for (size_t i = 0; i < chart->bands && shown < NAMES_SHOWN; i++)
         if (chart->name[i] == shown)
             put_legend_entry(chart->out, "band", shown++, chart->band[i].title);
-    struct gt_mark limit = gt_series_limit_of(chart->series);
+    struct gt_mark limit = chart->series->series.limit;
     if (limit.title) {
         gt_buffer_text(chart->out, "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
                                    "<path class=\"limit\" d=\"M0 6H28\"/></svg> ");
@@ -274,14 +266,14 @@ static void put_legend(const struct chart *chart)
 static void put_caption(struct gt_buffer *out, const struct gt_node *series)
 {
     gt_buffer_text(out, "<figcaption>");
-    gt_html_escape(out, gt_node_title(series));
-    if (*gt_node_unit(series)) {
+    gt_html_escape(out, series->title);
+    if (*series->unit) {
         gt_buffer_text(out, ", ");
-        gt_html_escape(out, gt_node_unit(series));
+        gt_html_escape(out, series->unit);
     }
     if (!(gt_node_flag_bits(series) & GT_FOREST)) {
         gt_buffer_text(out, ", over time in ");
-        gt_html_escape(out, gt_series_x_unit(series));
+        gt_html_escape(out, series->series.x_unit);
     }
     gt_buffer_text(out, "</figcaption>\n");
 }
@@ -290,13 +282,12 @@ static void put_caption(struct gt_buffer *out, const struct gt_node *series)
 static void put_description(struct gt_buffer *out, const struct gt_node *series)
 {
     gt_buffer_text(out, "<desc>");
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        const struct gt_point *point;
-        size_t count = gt_series_points(series, line, &point);
+    for (size_t line = 0; line < series->series.lines; line++) {
+        const struct gt_series_line *of = &series->series.line[line];
         struct gt_chart_range range = {INFINITY, -INFINITY};
-        for (size_t i = 0; i < count; i++)
-            widen(&range, point[i].y);
-        gt_html_escape(out, gt_series_line_title(series, line));
+        for (size_t i = 0; i < of->points; i++)
+            widen(&range, of->point[i].y);
+        gt_html_escape(out, series->series.line[line].title);
         if (range.least > range.most) {
             gt_buffer_text(out, ": no values. ");
             continue;
@@ -312,7 +303,7 @@ static void put_description(struct gt_buffer *out, const struct gt_node *series)
 
 static void put_limit(const struct chart *chart)
 {
-    struct gt_mark limit = gt_series_limit_of(chart->series);
+    struct gt_mark limit = chart->series->series.limit;
     if (!limit.title || limit.value > chart->y.most)
         return;
     gt_buffer_text(chart->out, "<path class=\"limit\" d=\"M");
@@ -332,7 +323,7 @@ static void put_shapes(struct chart *chart, struct gt_chart_range x)
     put_y_axis(chart);
     gt_chart_x_axis(chart->out, chart->x, HEIGHT);
     put_limit(chart);
-    for (size_t line = 0; line < gt_series_lines(chart->series); line++)
+    for (size_t line = 0; line < chart->series->series.lines; line++)
         put_line(chart, line);
 }
 
@@ -396,7 +387,7 @@ void gt_chart_write(struct gt_buffer *out, const struct gt_node *series, int id,
                      "<svg class=\"chart%s\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"chart%d\">\n"
                      "<title id=\"chart%d\">",
                      is_forest(series) ? " wide" : "", WIDTH, gt_chart_height(series), id, id);
-    gt_html_escape(out, gt_node_title(series));
+    gt_html_escape(out, series->title);
     gt_buffer_text(out, "</title>\n");
     put_description(out, series);
     gt_chart_shapes(out, series, x);

@@ -29,10 +29,10 @@ static double place(const struct forest *forest, double x)
 static double most_of(const struct gt_node *series)
 {
     double most = 1;
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        const struct gt_point *point;
-        if (gt_series_points(series, line, &point) == 3 && isfinite(point[1].x))
-            most = fmax(most, fabs(point[1].x) * 1.5);
+    for (size_t line = 0; line < series->series.lines; line++) {
+        const struct gt_series_line *of = &series->series.line[line];
+        if (of->points == 3 && isfinite(of->point[1].x))
+            most = fmax(most, fabs(of->point[1].x) * 1.5);
     }
     return most;
 }
@@ -98,7 +98,7 @@ int gt_chart_forest_width(bool is_narrow)
 
 int gt_chart_forest_height(const struct gt_node *series, bool is_narrow)
 {
-    return (int)gt_series_lines(series) * (is_narrow ? narrow.row : wide.row) + GT_CHART_BOTTOM;
+    return (int)series->series.lines * (is_narrow ? narrow.row : wide.row) + GT_CHART_BOTTOM;
 }
 
 /* A value of y above 0 marks a line whose change is certain. */
@@ -107,11 +107,11 @@ void gt_chart_forest(struct gt_buffer *out, const struct gt_node *series, bool i
     struct forest forest = {.out = out, .shape = is_narrow ? &narrow : &wide, .series = series};
     find_axis(&forest);
     put_axis(&forest, gt_chart_forest_height(series, is_narrow));
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        const struct gt_point *point;
-        if (gt_series_points(series, line, &point) != 3)
+    for (size_t line = 0; line < series->series.lines; line++) {
+        const struct gt_series_line *of = &series->series.line[line];
+        if (of->points != 3)
             continue;
-        put_name(&forest, gt_series_line_title(series, line), line);
-        put_interval(&forest, point, line, point[1].y > 0 ? 1 : 0);
+        put_name(&forest, of->title, line);
+        put_interval(&forest, of->point, line, of->point[1].y > 0 ? 1 : 0);
     }
 }

@@ -38,34 +38,34 @@ static size_t colour_of(struct rows *rows, const char *name)
 
 static void put_lanes(struct rows *rows)
 {
-    const struct gt_band *band;
-    size_t count = gt_series_bands(rows->series, &band);
-    for (size_t i = 0; i < count && i < BANDS_DRAWN; i++) {
-        size_t row = (size_t)band[i].lane;
-        double from = gt_chart_place(rows->x, band[i].from), to = gt_chart_place(rows->x, band[i].to);
-        gt_buffer_printf(rows->out, "<rect class=\"fill%zu\" x=\"", colour_of(rows, band[i].title));
+    const struct gt_series *series = &rows->series->series;
+    for (size_t i = 0; i < series->bands && i < BANDS_DRAWN; i++) {
+        const struct gt_band *band = &series->band[i];
+        size_t row = (size_t)band->lane;
+        double from = gt_chart_place(rows->x, band->from), to = gt_chart_place(rows->x, band->to);
+        gt_buffer_printf(rows->out, "<rect class=\"fill%zu\" x=\"", colour_of(rows, band->title));
         gt_chart_number(rows->out, from, 1);
         gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", row * ROW + 1, ROW - 2);
         gt_chart_number(rows->out, fmax(to - from - 0.5, 0.5), 1);
         gt_buffer_text(rows->out, "\"><title>");
-        gt_html_escape(rows->out, band[i].title);
+        gt_html_escape(rows->out, band->title);
         gt_buffer_text(rows->out, "</title></rect>\n");
-        put_name(rows, band[i].title, from, row, to - from);
+        put_name(rows, band->title, from, row, to - from);
     }
 }
 
 /* The mean of the points of each step, as one of SHADES; -1 where nothing is known. */
 static void find_shades(const struct rows *rows, size_t line, int shade[STEPS])
 {
-    const struct gt_point *point;
-    size_t count = gt_series_points(rows->series, line, &point), at = 0;
+    const struct gt_series_line *of = &rows->series->series.line[line];
+    size_t at = 0;
     double span = rows->x.most - rows->x.least, value = NAN;
     for (int step = 0; step < STEPS; step++) {
         double until = rows->x.least + span * (step + 1) / STEPS, sum = 0;
         size_t begin = at;
-        while (at < count && point[at].x < until)
-            sum += point[at++].y;
-        value = at > begin ? sum / (double)(at - begin) : at < count && at > 0 ? value : NAN;
+        while (at < of->points && of->point[at].x < until)
+            sum += of->point[at++].y;
+        value = at > begin ? sum / (double)(at - begin) : at < of->points && at > 0 ? value : NAN;
         shade[step] = isnan(value) ? -1 : (int)lround(fmin(fmax(value / 100, 0), 1) * SHADES);
     }
 }
@@ -92,9 +92,9 @@ static void put_strip(struct rows *rows, size_t line)
 
 static void put_titles(const struct rows *rows)
 {
-    for (size_t line = 0; line < gt_series_lines(rows->series); line++) {
+    for (size_t line = 0; line < rows->series->series.lines; line++) {
         gt_buffer_printf(rows->out, "<text x=\"0\" y=\"%zu\">", line * ROW + 13);
-        gt_chart_cut(rows->out, gt_series_line_title(rows->series, line), GT_CHART_LEFT / LETTER - 1);
+        gt_chart_cut(rows->out, rows->series->series.line[line].title, GT_CHART_LEFT / LETTER - 1);
         gt_buffer_printf(rows->out, "</text><path class=\"grid\" d=\"M%d %zuH%d\"/>\n", GT_CHART_LEFT, line * ROW + ROW,
                          GT_CHART_WIDTH - GT_CHART_RIGHT);
     }
@@ -102,7 +102,7 @@ static void put_titles(const struct rows *rows)
 
 int gt_chart_rows_height(const struct gt_node *series)
 {
-    return (int)gt_series_lines(series) * ROW + GT_CHART_BOTTOM;
+    return (int)series->series.lines * ROW + GT_CHART_BOTTOM;
 }
 
 void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x)
@@ -113,7 +113,7 @@ void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct g
     put_titles(&rows);
     if (gt_node_flag_bits(series) & GT_LANES)
         put_lanes(&rows);
-    for (size_t line = 0; gt_node_flag_bits(series) & GT_STRIPS && line < gt_series_lines(series); line++)
+    for (size_t line = 0; gt_node_flag_bits(series) & GT_STRIPS && line < series->series.lines; line++)
         put_strip(&rows, line);
     gt_chart_x_axis(out, rows.x, gt_chart_rows_height(series));
 }

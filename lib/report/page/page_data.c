@@ -156,13 +156,12 @@ static void put_few_samples(struct data *data, const struct gt_course *course, c
 /* The samples of as many lines as fit into what is left. */
 static void put_samples(struct data *data, const struct gt_node *series, size_t chart, size_t number)
 {
-    size_t of;
-    double unit;
-    const struct gt_course *course = gt_series_course_of(series, number, &of, &unit);
+    const struct gt_series_line *of = &series->series.line[number];
+    const struct gt_course *course = of->course;
     struct gt_buffer text = {0};
     if (!course || !course->is_whole || has_few(course) || data->json.out->length > data->size)
         return;
-    pack_samples(&text, course, &course->line[of], data->size - data->json.out->length);
+    pack_samples(&text, course, &course->line[of->course_line], data->size - data->json.out->length);
     if (text.length) {
         gt_json_array_begin(&data->json);
         gt_json_integer(&data->json, (int64_t)chart);
@@ -174,21 +173,20 @@ static void put_samples(struct data *data, const struct gt_node *series, size_t 
 }
 
 /* A line without a course has its points as they are. */
-static void put_points(struct data *data, const struct gt_node *series, size_t line)
+static void put_points(struct data *data, const struct gt_series_line *of)
 {
-    const struct gt_point *point;
-    size_t count = gt_series_points(series, line, &point), step = count / GT_COURSE_FINE_SPANS + 1;
+    size_t step = of->points / GT_COURSE_FINE_SPANS + 1;
     gt_json_key(&data->json, "x");
     gt_json_array_begin(&data->json);
-    for (size_t i = 0; i < count; i += step)
-        gt_json_double(&data->json, point[i].x);
+    for (size_t i = 0; i < of->points; i += step)
+        gt_json_double(&data->json, of->point[i].x);
     gt_json_array_end(&data->json);
     gt_json_key(&data->json, "y");
     gt_json_array_begin(&data->json);
-    for (size_t i = 0; i < count; i += step) {
-        double most = point[i].y;
-        for (size_t k = i + 1; k < i + step && k < count; k++)
-            most = fmax(most, point[k].y);
+    for (size_t i = 0; i < of->points; i += step) {
+        double most = of->point[i].y;
+        for (size_t k = i + 1; k < i + step && k < of->points; k++)
+            most = fmax(most, of->point[k].y);
         gt_json_double(&data->json, most);
     }
     gt_json_array_end(&data->json);
@@ -206,21 +204,20 @@ static size_t number_of_course(struct data *data, const struct gt_course *course
 
 static void put_line(struct data *data, const struct gt_node *series, size_t number)
 {
-    size_t of;
-    double unit;
-    const struct gt_course *course = gt_series_course_of(series, number, &of, &unit);
+    const struct gt_series_line *of = &series->series.line[number];
+    const struct gt_course *course = of->course;
     size_t course_number = course ? number_of_course(data, course) : COURSES;
     gt_json_object_begin(&data->json);
     gt_json_key(&data->json, "name");
-    put_name(data, gt_series_line_title(series, number));
+    put_name(data, of->title);
     if (course_number == COURSES) {
-        put_points(data, series, number);
+        put_points(data, of);
     } else {
-        const struct gt_course_line *line = &course->line[of];
+        const struct gt_course_line *line = &course->line[of->course_line];
         struct scale scale = scale_of(line, course->spans);
         gt_json_key(&data->json, "course");
         gt_json_integer(&data->json, (int64_t)course_number);
-        put_scale(data, &scale, unit);
+        put_scale(data, &scale, of->course_unit);
         if (has_few(course))
             put_few_samples(data, course, line);
         else
@@ -231,26 +228,24 @@ static void put_line(struct data *data, const struct gt_node *series, size_t num
 
 /* ---- charts ---- */
 
-static void put_bands(struct data *data, const struct gt_node *series)
+static void put_bands(struct data *data, const struct gt_series *series)
 {
-    const struct gt_band *band;
-    size_t count = gt_series_bands(series, &band);
     gt_json_key(&data->json, "bands");
     gt_json_array_begin(&data->json);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < series->bands; i++) {
+        const struct gt_band *band = &series->band[i];
         gt_json_array_begin(&data->json);
-        put_name(data, band[i].title);
-        gt_json_double(&data->json, band[i].from);
-        gt_json_double(&data->json, band[i].to);
-        gt_json_integer(&data->json, band[i].lane);
+        put_name(data, band->title);
+        gt_json_double(&data->json, band->from);
+        gt_json_double(&data->json, band->to);
+        gt_json_integer(&data->json, band->lane);
         gt_json_array_end(&data->json);
     }
     gt_json_array_end(&data->json);
 }
 
-static void put_limit(struct data *data, const struct gt_node *series)
+static void put_limit(struct data *data, struct gt_mark limit)
 {
-    struct gt_mark limit = gt_series_limit_of(series);
     if (!limit.title)
         return;
     gt_json_key(&data->json, "limit");
@@ -272,10 +267,10 @@ static void put_chart(struct data *data, const struct gt_node *series)
 {
     unsigned flags = gt_node_flag_bits(series);
     gt_json_object_begin(&data->json);
-    put_text(data, "key", gt_node_key(series));
-    put_text(data, "title", gt_node_title(series));
-    put_text(data, "unit", gt_node_unit(series));
-    put_text(data, "x_unit", gt_series_x_unit(series));
+    put_text(data, "key", series->key);
+    put_text(data, "title", series->title);
+    put_text(data, "unit", series->unit);
+    put_text(data, "x_unit", series->series.x_unit);
     put_text(data, "kind",
              flags & GT_FOREST   ? "still"
              : flags & GT_LANES  ? "lanes"
@@ -286,12 +281,12 @@ static void put_chart(struct data *data, const struct gt_node *series)
     gt_json_key(&data->json, "alike");
     gt_json_bool(&data->json, flags & GT_ALIKE);
     gt_json_key(&data->json, "peak");
-    gt_json_double(&data->json, gt_series_peak_of(series));
-    put_limit(data, series);
-    put_bands(data, series);
+    gt_json_double(&data->json, series->series.peak);
+    put_limit(data, series->series.limit);
+    put_bands(data, &series->series);
     gt_json_key(&data->json, "lines");
     gt_json_array_begin(&data->json);
-    for (size_t i = 0; i < gt_series_lines(series); i++)
+    for (size_t i = 0; i < series->series.lines; i++)
         put_line(data, series, i);
     gt_json_array_end(&data->json);
     gt_json_object_end(&data->json);
@@ -365,7 +360,7 @@ void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, si
     gt_json_key(&data.json, "samples");
     gt_json_array_begin(&data.json);
     for (size_t i = 0; i < charts->count; i++)
-        for (size_t line = 0; line < gt_series_lines(charts->series[i]); line++)
+        for (size_t line = 0; line < charts->series[i]->series.lines; line++)
             put_samples(&data, charts->series[i], i, line);
     gt_json_array_end(&data.json);
     gt_json_object_end(&data.json);

@@ -28,8 +28,8 @@ static void put_element(struct gt_buffer *out, const char *element, const char *
 /* The brief of the report, or one for pages alone. */
 static const struct gt_node *brief_of(const struct gt_report *report)
 {
-    const struct gt_node *brief = gt_brief_of(gt_report_top(report));
-    return brief ? brief : gt_brief_of(gt_report_page_top(report));
+    const struct gt_node *brief = gt_brief_of(&report->root);
+    return brief ? brief : gt_brief_of(&report->page);
 }
 
 void gt_page_title(struct gt_buffer *out, const struct gt_report *report)
@@ -37,7 +37,7 @@ void gt_page_title(struct gt_buffer *out, const struct gt_report *report)
     const struct gt_node *brief = brief_of(report);
     const struct gt_node *first = brief ? gt_brief_first_line(brief) : NULL;
     if (!brief) {
-        put_type(out, gt_report_type(report));
+        put_type(out, report->type);
         return;
     }
     if (gt_brief_is_alarm(brief) || !first || !gt_brief_value(first))
@@ -70,7 +70,7 @@ static void put_card(struct gt_buffer *out, const struct gt_node *line)
     struct gt_brief_curve curve;
     const char *value = gt_brief_value(line);
     gt_buffer_text(out, value ? "<li>" : "<li class=\"wide\">");
-    put_element(out, "span", "name", gt_node_title(line));
+    put_element(out, "span", "name", line->title);
     put_element(out, "b", "", value);
     put_element(out, "span", "", gt_brief_words(line));
     if (gt_brief_curve(line, &curve))
@@ -84,7 +84,7 @@ static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
     if (!line)
         return;
     gt_buffer_text(out, "<ul class=\"cards\">\n");
-    for (; line; line = gt_node_next(line))
+    for (; line; line = line->next)
         put_card(out, line);
     gt_buffer_text(out, "</ul>\n");
 }
@@ -94,13 +94,13 @@ static void put_cards(struct gt_buffer *out, const struct gt_node *brief)
 /* Leads to the part of the page with a key. */
 static void put_link(struct gt_buffer *out, const struct gt_report *report, const char *part)
 {
-    const struct gt_node *node = part ? gt_node_find(gt_report_top(report), part) : NULL;
+    const struct gt_node *node = part ? gt_node_find(&report->root, part) : NULL;
     if (!node)
         return;
     gt_buffer_text(out, "; see <a href=\"#part-");
     gt_html_escape(out, part);
     gt_buffer_text(out, "\">");
-    gt_html_escape(out, gt_node_title(node));
+    gt_html_escape(out, node->title);
     gt_buffer_text(out, "</a>");
 }
 
@@ -121,7 +121,7 @@ static void put_warnings(struct gt_buffer *out, const struct gt_report *report, 
     if (!warning)
         return;
     gt_buffer_text(out, "<ul class=\"warnings\" aria-label=\"Warnings\">\n");
-    for (; warning; warning = gt_node_next(warning)) {
+    for (; warning; warning = warning->next) {
         gt_buffer_text(out, "<li>");
         gt_html_escape(out, gt_brief_words(warning));
         put_detail(out, report, warning);
@@ -133,7 +133,7 @@ static void put_warnings(struct gt_buffer *out, const struct gt_report *report, 
 static void put_requests(struct gt_buffer *out, const struct gt_node *brief)
 {
     const struct gt_node *request = gt_brief_first_request(brief);
-    for (; request; request = gt_node_next(request)) {
+    for (; request; request = request->next) {
         gt_buffer_text(out, "<p class=\"next\">");
         gt_html_escape(out, gt_brief_words(request));
         gt_buffer_char(out, ' ');
@@ -146,7 +146,7 @@ static void put_requests(struct gt_buffer *out, const struct gt_node *brief)
 static void put_outcome(struct gt_buffer *out, const struct gt_report *report, const struct gt_node *brief)
 {
     static const char *const keys[] = {"host", "start"};
-    const struct gt_node *run = gt_node_find(gt_report_top(report), "run");
+    const struct gt_node *run = gt_node_find(&report->root, "run");
     gt_buffer_text(out, "<p>");
     gt_html_escape(out, gt_brief_outcome(brief));
     for (int i = 0; run && i < 2; i++) {
@@ -164,7 +164,7 @@ void gt_page_head(struct gt_buffer *out, const struct gt_report *report)
     const struct gt_node *brief = brief_of(report);
     if (!brief) {
         gt_buffer_text(out, "<h1>");
-        put_type(out, gt_report_type(report));
+        put_type(out, report->type);
         gt_buffer_text(out, "</h1>\n");
         return;
     }

@@ -30,7 +30,7 @@ static void put_number(struct gt_buffer *out, double value)
 
 static void put_value(const struct rows *rows, double value)
 {
-    const char *unit = gt_node_unit(rows->series);
+    const char *unit = rows->series->unit;
     put_number(rows->out, value);
     gt_buffer_text(rows->out, *unit ? " " : "");
     gt_html_escape(rows->out, unit);
@@ -59,11 +59,10 @@ static int by_value(const void *a, const void *b)
 static void cut_scale(struct rows *rows)
 {
     struct gt_buffer all = {0};
-    for (size_t line = 0; line < gt_series_lines(rows->series); line++) {
-        const struct gt_point *point;
-        size_t count = gt_series_points(rows->series, line, &point);
-        for (size_t i = 0; i < count; i++)
-            gt_buffer_append(&all, (const char *)&point[i].y, sizeof point[i].y);
+    for (size_t line = 0; line < rows->series->series.lines; line++) {
+        const struct gt_series_line *of = &rows->series->series.line[line];
+        for (size_t i = 0; i < of->points; i++)
+            gt_buffer_append(&all, (const char *)&of->point[i].y, sizeof of->point[i].y);
     }
     size_t count = all.length / sizeof(double);
     if (count && !all.failed) {
@@ -91,11 +90,10 @@ static void stretch_scale(struct gt_chart_range *range)
 static void find_scale(struct rows *rows)
 {
     rows->y = (struct gt_chart_range){INFINITY, -INFINITY};
-    for (size_t line = 0; line < gt_series_lines(rows->series); line++) {
-        const struct gt_point *point;
-        size_t count = gt_series_points(rows->series, line, &point);
-        for (size_t i = 0; i < count; i++)
-            widen(&rows->y, point[i].y);
+    for (size_t line = 0; line < rows->series->series.lines; line++) {
+        const struct gt_series_line *of = &rows->series->series.line[line];
+        for (size_t i = 0; i < of->points; i++)
+            widen(&rows->y, of->point[i].y);
     }
     rows->seen = rows->y;
     cut_scale(rows);
@@ -153,11 +151,10 @@ static bool is_shown(const struct rows *rows, const struct gt_point *point)
 
 static void put_cells(const struct rows *rows, size_t line)
 {
-    const struct gt_point *point;
-    size_t count = gt_series_points(rows->series, line, &point);
-    for (size_t i = 0; i < count; i++)
-        if (is_shown(rows, &point[i]))
-            put_cell(rows, gt_series_line_title(rows->series, line), &point[i]);
+    const struct gt_series_line *of = &rows->series->series.line[line];
+    for (size_t i = 0; i < of->points; i++)
+        if (is_shown(rows, &of->point[i]))
+            put_cell(rows, rows->series->series.line[line].title, &of->point[i]);
 }
 
 /* ---- stacks ---- */
@@ -168,17 +165,16 @@ static size_t end_of_row(const struct gt_node *series, size_t from)
     size_t end = from + 1;
     if (!(gt_node_flag_bits(series) & GT_STACKS))
         return end;
-    while (end < gt_series_lines(series) && !strcmp(gt_series_line_key(series, end), gt_series_line_key(series, from)))
+    while (end < series->series.lines && !strcmp(series->series.line[end].key, series->series.line[from].key))
         end++;
     return end;
 }
 
 static double value_at(const struct rows *rows, size_t line, size_t column)
 {
-    const struct gt_point *point;
-    size_t count = gt_series_points(rows->series, line, &point);
-    bool is_there = column < count && (size_t)point[column].x == column && isfinite(point[column].y);
-    return is_there ? fmax(point[column].y, 0) : 0;
+    const struct gt_series_line *of = &rows->series->series.line[line];
+    bool is_there = column < of->points && (size_t)of->point[column].x == column && isfinite(of->point[column].y);
+    return is_there ? fmax(of->point[column].y, 0) : 0;
 }
 
 static double sum_to(const struct rows *rows, size_t from, size_t to, size_t column)
@@ -192,7 +188,7 @@ static double sum_to(const struct rows *rows, size_t from, size_t to, size_t col
 static void find_sums(struct rows *rows)
 {
     rows->y = (struct gt_chart_range){0, 0};
-    for (size_t from = 0, to; from < gt_series_lines(rows->series); from = to) {
+    for (size_t from = 0, to; from < rows->series->series.lines; from = to) {
         to = end_of_row(rows->series, from);
         for (size_t column = 0; column < rows->columns; column++)
             widen(&rows->y, sum_to(rows, from, to, column));
@@ -203,7 +199,7 @@ static void find_sums(struct rows *rows)
 
 static void put_parts_title(const struct rows *rows, size_t from, size_t to, size_t column)
 {
-    const char *row = gt_series_line_key(rows->series, from), *name = rows->column[column].title;
+    const char *row = rows->series->series.line[from].key, *name = rows->column[column].title;
     bool begun = false;
     gt_buffer_text(rows->out, "<title>");
     gt_html_escape(rows->out, row);
@@ -215,7 +211,7 @@ static void put_parts_title(const struct rows *rows, size_t from, size_t to, siz
             continue;
         gt_buffer_text(rows->out, begun ? ", " : ": ");
         begun = true;
-        gt_html_escape(rows->out, gt_series_line_title(rows->series, line));
+        gt_html_escape(rows->out, rows->series->series.line[line].title);
         gt_buffer_char(rows->out, ' ');
         put_value(rows, value);
     }
@@ -298,9 +294,8 @@ static void put_areas(const struct rows *rows, size_t from, size_t to)
 /* One row with many columns is higher, and tells its greatest value. */
 static bool is_alone(const struct gt_node *series)
 {
-    const struct gt_band *band;
-    return gt_node_flag_bits(series) & GT_STACKS && gt_series_bands(series, &band) > 1 &&
-           end_of_row(series, 0) == gt_series_lines(series);
+    return gt_node_flag_bits(series) & GT_STACKS && series->series.bands > 1 &&
+           end_of_row(series, 0) == series->series.lines;
 }
 
 /* ---- axis and legend ---- */
@@ -370,7 +365,7 @@ static void put_scale(const struct rows *rows)
 
 static void put_part_names(const struct rows *rows)
 {
-    size_t to = gt_series_lines(rows->series) ? end_of_row(rows->series, 0) : 0;
+    size_t to = rows->series->series.lines ? end_of_row(rows->series, 0) : 0;
     if (to < 2)
         return;
     gt_buffer_text(rows->out, "<ul class=\"legend\">\n");
@@ -379,7 +374,7 @@ static void put_part_names(const struct rows *rows)
                          "<li><svg class=\"key\" viewBox=\"0 0 28 12\" aria-hidden=\"true\">"
                          "<rect class=\"part%zu\" width=\"28\" height=\"12\"/></svg> ",
                          line % GT_CHART_COLOURS);
-        gt_html_escape(rows->out, gt_series_line_title(rows->series, line));
+        gt_html_escape(rows->out, rows->series->series.line[line].title);
         gt_buffer_text(rows->out, "</li>\n");
     }
     gt_buffer_text(rows->out, "</ul>\n");
@@ -390,7 +385,7 @@ static void put_part_names(const struct rows *rows)
 static void put_row(const struct rows *rows, size_t from, size_t to)
 {
     bool is_heat = gt_node_flag_bits(rows->series) & GT_HEAT, is_bar = !is_heat && rows->columns == 1;
-    const char *name = is_heat ? gt_series_line_title(rows->series, from) : gt_series_line_key(rows->series, from);
+    const char *name = is_heat ? rows->series->series.line[from].title : rows->series->series.line[from].key;
     gt_buffer_text(rows->out, "<div class=\"row\"><span>");
     gt_html_escape(rows->out, name);
     gt_buffer_printf(rows->out, "</span><div><svg%s viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">\n",
@@ -414,7 +409,7 @@ static void put_row(const struct rows *rows, size_t from, size_t to)
 
 static void put_caption(const struct rows *rows)
 {
-    const char *note = gt_series_note_of(rows->series), *unit = gt_node_unit(rows->series);
+    const char *note = rows->series->series.note, *unit = rows->series->unit;
     if (!note && !*unit)
         return;
     gt_buffer_text(rows->out, "<figcaption>");
@@ -425,9 +420,10 @@ static void put_caption(const struct rows *rows)
 static bool prepare(struct rows *rows)
 {
     bool is_heat = gt_node_flag_bits(rows->series) & GT_HEAT;
-    rows->columns = gt_series_bands(rows->series, &rows->column);
-    rows->limit = gt_series_limit_of(rows->series);
-    if (!rows->columns || !gt_series_lines(rows->series))
+    rows->column = rows->series->series.band;
+    rows->columns = rows->series->series.bands;
+    rows->limit = rows->series->series.limit;
+    if (!rows->columns || !rows->series->series.lines)
         return false;
     rows->x = (struct gt_chart_range){INFINITY, -INFINITY};
     for (size_t i = 0; i < rows->columns; i++) {
@@ -447,7 +443,7 @@ void gt_page_rows(struct gt_buffer *out, const struct gt_node *series)
     if (!prepare(&rows))
         return;
     bool is_heat = gt_node_flag_bits(series) & GT_HEAT, is_bar = !is_heat && rows.columns == 1;
-    size_t lines = gt_series_lines(series);
+    size_t lines = series->series.lines;
     gt_buffer_text(out, is_alone(series) ? "<figure class=\"rows alone\">\n" : "<figure class=\"rows\">\n");
     put_caption(&rows);
     for (size_t from = 0, to; from < lines; from = to) {
@@ -455,7 +451,7 @@ void gt_page_rows(struct gt_buffer *out, const struct gt_node *series)
         put_row(&rows, from, to);
     }
     put_axis(&rows, is_bar ? (struct gt_chart_range){0, rows.y.most} : rows.x,
-             is_bar ? gt_node_unit(series) : gt_series_x_unit(series));
+             is_bar ? series->unit : series->series.x_unit);
     if (is_heat)
         put_scale(&rows);
     else

@@ -32,19 +32,19 @@ struct chosen {
 
 static bool is_series(const struct gt_node *node)
 {
-    size_t length = strlen(gt_node_key(node)), end = sizeof SUFFIX - 1;
-    return gt_node_kind(node) == GT_NODE_SERIES && length > end && !strcmp(gt_node_key(node) + length - end, SUFFIX);
+    size_t length = strlen(node->key), end = sizeof SUFFIX - 1;
+    return node->kind == GT_NODE_SERIES && length > end && !strcmp(node->key + length - end, SUFFIX);
 }
 
 static int name_length(const struct gt_node *series)
 {
-    return (int)(strlen(gt_node_key(series)) - (sizeof SUFFIX - 1));
+    return (int)(strlen(series->key) - (sizeof SUFFIX - 1));
 }
 
 /* "gpu-memory" is "gpu_memory". */
 static bool is_named(const struct gt_node *series, const char *name, size_t length)
 {
-    const char *key = gt_node_key(series);
+    const char *key = series->key;
     size_t i = 0;
     while (i < length && (key[i] == name[i] || (key[i] == '_' && name[i] == '-')))
         i++;
@@ -54,9 +54,9 @@ static bool is_named(const struct gt_node *series, const char *name, size_t leng
 /* What is drawn of every recording that holds enough samples. */
 static bool has_samples(const struct gt_report *report)
 {
-    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
+    const struct gt_node *node = report->page.first;
     while (node && !(is_series(node) && (is_named(node, "memory", 6) || is_named(node, "cpu", 3))))
-        node = gt_node_next(node);
+        node = node->next;
     return node;
 }
 
@@ -66,10 +66,10 @@ static bool has_samples(const struct gt_report *report)
 static int unknown_chart(const struct gt_report *report, const char *name, int length, struct gt_error *error)
 {
     struct gt_buffer known = {0};
-    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
-    for (; node; node = gt_node_next(node))
+    const struct gt_node *node = report->page.first;
+    for (; node; node = node->next)
         if (is_series(node))
-            gt_buffer_printf(&known, "%s%.*s", known.length ? ", " : "", name_length(node), gt_node_key(node));
+            gt_buffer_printf(&known, "%s%.*s", known.length ? ", " : "", name_length(node), node->key);
     int status = gt_error_set(error, EINVAL, "there is no chart \"%.*s\" of this recording%s%s%s", length, name,
                               has_samples(report) ? "" : ": " TOO_SHORT, known.data ? "; there are " : "",
                               known.data ? known.data : "");
@@ -81,8 +81,8 @@ static int unknown_chart(const struct gt_report *report, const char *name, int l
 static int choose_one(struct chosen *chosen, const struct gt_report *report, const char *name, size_t length,
                       struct gt_error *error)
 {
-    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
-    for (; node; node = gt_node_next(node))
+    const struct gt_node *node = report->page.first;
+    for (; node; node = node->next)
         if (is_series(node) && is_named(node, name, length))
             break;
     if (!node)
@@ -94,9 +94,9 @@ static int choose_one(struct chosen *chosen, const struct gt_report *report, con
 
 static int choose(struct chosen *chosen, const struct gt_report *report, const char *names, struct gt_error *error)
 {
-    const struct gt_node *node = gt_node_child(gt_report_page_top(report));
+    const struct gt_node *node = report->page.first;
     int status = 0;
-    for (; !names && node && chosen->count < MOST; node = gt_node_next(node))
+    for (; !names && node && chosen->count < MOST; node = node->next)
         if (is_series(node))
             chosen->series[chosen->count++] = node;
     while (names && status == 0) {
@@ -134,8 +134,8 @@ static void put_text(struct gt_buffer *out, const char *class, int x, int y, con
 static void put_legend(struct gt_buffer *out, const struct gt_node *series, int y)
 {
     int x = GT_CHART_LEFT;
-    for (size_t line = 0; line < gt_series_lines(series); line++) {
-        const char *title = gt_series_line_title(series, line);
+    for (size_t line = 0; line < series->series.lines; line++) {
+        const char *title = series->series.line[line].title;
         gt_buffer_printf(out, "<path class=\"line%zu\" d=\"M%d %dh28\"/>\n", line % GT_CHART_COLOURS, x, y - 4);
         put_text(out, "key", x + KEY, y, title);
         x += KEY + LETTER * (int)strlen(title) + 20;
@@ -145,13 +145,13 @@ static void put_legend(struct gt_buffer *out, const struct gt_node *series, int 
 static void put_caption(struct gt_buffer *out, const struct gt_node *series, int y)
 {
     gt_buffer_printf(out, "<text class=\"caption\" x=\"0\" y=\"%d\">", y);
-    gt_html_escape(out, gt_node_title(series));
-    if (*gt_node_unit(series)) {
+    gt_html_escape(out, series->title);
+    if (*series->unit) {
         gt_buffer_text(out, ", ");
-        gt_html_escape(out, gt_node_unit(series));
+        gt_html_escape(out, series->unit);
     }
     gt_buffer_text(out, ", over time in ");
-    gt_html_escape(out, gt_series_x_unit(series));
+    gt_html_escape(out, series->series.x_unit);
     gt_buffer_text(out, "</text>\n");
 }
 
@@ -169,7 +169,7 @@ static void put_chart(struct gt_buffer *out, const struct chosen *chosen, size_t
 
 static void put_picture(struct gt_buffer *out, const struct gt_report *report, const struct chosen *chosen)
 {
-    const struct gt_node *brief = gt_brief_of(gt_report_top(report));
+    const struct gt_node *brief = gt_brief_of(&report->root);
     int height = brief ? TITLE : 0, y = height;
     for (size_t i = 0; i < chosen->count; i++)
         height += height_of(chosen->series[i]);

@@ -59,7 +59,7 @@ struct chakra {
     struct gt_reading *reading;
     uint64_t timed, lasting; /* nodes with a start; with a start or a duration */
     uint64_t first;          /* the least start, us */
-    struct gt_buffer copy, name, args, tid;
+    struct gt_buffer name, args, tid;
     struct gt_profile_maker maker;
     struct part *part;
     size_t part_count, part_capacity;
@@ -267,18 +267,6 @@ static const char *category_of(const struct node *node)
                                                              : "kernel";
 }
 
-static struct gt_span copy_of(struct chakra *chakra, struct gt_span text)
-{
-    gt_buffer_clear(&chakra->copy);
-    gt_buffer_append(&chakra->copy, text.text ? text.text : "", text.text ? text.length : 0);
-    return (struct gt_span){chakra->copy.data ? chakra->copy.data : "", chakra->copy.length};
-}
-
-static void quote(struct chakra *chakra, struct gt_buffer *out, struct gt_span text)
-{
-    gt_json_quote(out, copy_of(chakra, text).text);
-}
-
 /* Of the GPU: the stream, else what sort of work it is. */
 static struct gt_span lane_of(struct chakra *chakra, const struct node *node)
 {
@@ -339,7 +327,7 @@ static void write_arguments(struct chakra *chakra, const struct node *node)
         gt_buffer_printf(out, ",\"Collective name\":\"%s\"", kind);
     if (node->group.length) {
         gt_buffer_text(out, ",\"Process Group Name\":");
-        quote(chakra, out, node->group);
+        gt_span_quote(out, node->group);
     }
     if (node->bytes >= 0)
         gt_buffer_printf(out, ",\"%s\":%" PRId64, is_communication(node) ? "comm_size" : "tensor_size", node->bytes);
@@ -365,19 +353,19 @@ static uint64_t external_of(const struct node *node)
 
 static int put_event(struct chakra *chakra, const struct node *node)
 {
-    struct gt_span process = is_of_gpu(node) ? (struct gt_span){"GPU", 3} : (struct gt_span){"CPU", 3};
+    struct gt_span process = is_of_gpu(node) ? gt_span_of("GPU") : gt_span_of("CPU");
     const char *category = category_of(node);
     write_name(chakra, node);
     write_arguments(chakra, node);
     struct gt_span tid = lane_of(chakra, node);
-    if (chakra->name.failed || chakra->args.failed || chakra->tid.failed || chakra->copy.failed)
+    if (chakra->name.failed || chakra->args.failed || chakra->tid.failed)
         return -ENOMEM;
     int64_t track = gt_reading_track(chakra->reading, process, tid, (struct gt_span){0});
     if (track < 0)
         return (int)track;
-    struct gt_raw_event item = gt_raw_event_of((struct gt_span){chakra->name.data + 1, chakra->name.length - 2},
-                                               (int64_t)node->start * 1000, (int64_t)node->duration * 1000);
-    item.category = (struct gt_span){category, strlen(category)};
+    struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&chakra->name), (int64_t)node->start * 1000,
+                                               (int64_t)node->duration * 1000);
+    item.category = gt_span_of(category);
     item.args = (struct gt_span){chakra->args.data, chakra->args.length};
     item.bytes = bytes_of(node);
     item.external = external_of(node);
@@ -401,7 +389,7 @@ static int take_event(struct chakra *chakra, const struct node *node)
 
 static int64_t function_of(struct chakra *chakra, struct gt_span name)
 {
-    return gt_profile_function(&chakra->maker, (struct gt_span){"~", 1}, 0, copy_of(chakra, name));
+    return gt_profile_function(&chakra->maker, gt_span_of("~"), 0, name);
 }
 
 /* Work of GPUs stands apart, by stream: its time is no time of the operator that launched it. */
@@ -414,18 +402,17 @@ static int64_t add_lane(struct chakra *chakra, const struct node *node)
         return GT_TRACE_NONE;
     const char *sort = !is_gpu ? "CPU thread " : node->stream >= 0 ? "GPU stream " : "GPU ";
     snprintf(name, sizeof name, "%s%.*s", lane.length ? sort : "CPU", (int)lane.length, lane.text);
-    return function_of(chakra, (struct gt_span){name, strlen(name)});
+    return function_of(chakra, gt_span_of(name));
 }
 
 static int take_part(struct chakra *chakra, const struct node *node)
 {
     if (node->type == METADATA && !node->duration)
         return 0;
-    struct gt_span name = node->name.length ? node->name
-                                            : (struct gt_span){type_names[node->type], strlen(type_names[node->type])};
+    struct gt_span name = node->name.length ? node->name : gt_span_of(type_names[node->type]);
     int64_t function = function_of(chakra, name), lane = function < 0 ? function : add_lane(chakra, node);
-    if (lane < 0 || chakra->copy.failed)
-        return lane < 0 ? (int)lane : -ENOMEM;
+    if (lane < 0)
+        return (int)lane;
     uint32_t number = (uint32_t)chakra->part_count;
     struct gt_key key = {{(uint32_t)node->id, (uint32_t)(node->id >> 32), 0, 0}};
     if (chakra->part_count >= BUSY)
@@ -446,11 +433,11 @@ static int take_part(struct chakra *chakra, const struct node *node)
 }
 
 /* Returns the part above, GT_TRACE_NONE: none that is in the trace. */
-static int64_t above(struct chakra *chakra, uint32_t number)
+static uint32_t above(const struct chakra *chakra, uint32_t number)
 {
     const struct part *part = &chakra->part[number];
     struct gt_key key = {{(uint32_t)part->parent, (uint32_t)(part->parent >> 32), 0, 0}};
-    return part->parent == part->id ? GT_TRACE_NONE : gt_keys_add(&chakra->ids, key, GT_TRACE_NONE);
+    return part->parent == part->id ? GT_TRACE_NONE : gt_keys_find(&chakra->ids, key);
 }
 
 /* Gives a part its frame, below one of the part above, or at the root. Frames that are too deep are those above. */
@@ -471,14 +458,14 @@ static int place(struct chakra *chakra, uint32_t number)
 {
     struct part *part = chakra->part, *parent = NULL;
     size_t count = 0;
-    int64_t at = number;
-    for (; at >= 0 && at != GT_TRACE_NONE && part[at].frame == UNTRIED; at = above(chakra, (uint32_t)at)) {
+    uint32_t at = number;
+    for (; at != GT_TRACE_NONE && part[at].frame == UNTRIED; at = above(chakra, at)) {
         part[at].frame = BUSY;
-        chakra->way[count++] = (uint32_t)at;
+        chakra->way[count++] = at;
     }
-    if (at >= 0 && at != GT_TRACE_NONE && part[at].frame != BUSY)
+    if (at != GT_TRACE_NONE && part[at].frame != BUSY)
         parent = &part[at];
-    int status = at < 0 ? (int)at : 0;
+    int status = 0;
     while (count && status >= 0) {
         uint32_t next = chakra->way[--count];
         status = place_below(chakra, &part[next], parent);
@@ -503,11 +490,11 @@ static int make_profile(struct chakra *chakra)
     }
     if (status >= 0)
         status = gt_profile_sum(&chakra->maker, true);
-    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(chakra->reading);
+    struct gt_trace_profile *profile = status < 0 ? NULL
+                                                  : gt_reading_profile(chakra->reading, GT_PROFILER_CHAKRA,
+                                                                       GT_PROFILE_SECONDS);
     if (!profile)
         return status < 0 ? status : -ENOMEM;
-    profile->profiler = GT_PROFILER_CHAKRA;
-    profile->unit = GT_PROFILE_SECONDS;
     return gt_profile_finish(&chakra->maker, profile);
 }
 
@@ -538,10 +525,8 @@ static int read_nodes(struct chakra *chakra, const char *path, struct gt_error *
     status = each_node(chakra, path, chakra->timed ? take_event : take_part, true, error);
     if (status >= 0 && chakra->part_count && chakra->lasting)
         status = make_profile(chakra);
-    if (status >= 0 && !chakra->lasting) {
-        file->damage.bad_events++;
-        gt_damage_note(&file->damage, 0, "no node has a start time or a duration");
-    }
+    if (status >= 0 && !chakra->lasting)
+        gt_reading_bad(chakra->reading, 0, "no node has a start time or a duration");
     return status;
 }
 
@@ -553,7 +538,6 @@ static int read_chakra(struct gt_reading *reading, const char *path, struct gt_e
         status = read_nodes(&chakra, path, error);
     gt_profile_maker_release(&chakra.maker);
     gt_keys_release(&chakra.ids);
-    gt_buffer_release(&chakra.copy);
     gt_buffer_release(&chakra.name);
     gt_buffer_release(&chakra.args);
     gt_buffer_release(&chakra.tid);

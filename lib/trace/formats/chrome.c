@@ -2,7 +2,6 @@
  * exports. */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 
 #include "trace/formats/smdebug.h"
@@ -76,7 +75,7 @@ static struct gt_span worker_of(const char *path)
 
 static int read_chrome(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    int status = gt_timeline_read(reading, path, &(struct gt_timeline_options){0}, error);
+    int status = gt_timeline_read(reading, path, false, error);
     if (status < 0 || gt_reading_file(reading)->rank >= 0)
         return status;
     int64_t rank = gt_path_rank(path);
@@ -107,7 +106,7 @@ static int probe_horovod(const struct gt_trace_probe *probe)
 
 static int read_horovod(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    return gt_timeline_read(reading, path, &(struct gt_timeline_options){0}, error);
+    return gt_timeline_read(reading, path, false, error);
 }
 
 const struct gt_trace_format gt_trace_horovod = {
@@ -182,7 +181,7 @@ static int read_tensorflow(struct gt_reading *reading, const char *path, struct 
     int status = gt_names_node(reading, host);
     if (status >= 0 && find_base(path, host, &base))
         status = gt_reading_base(reading, base, GT_CLOCK_NAME);
-    return status < 0 ? status : gt_timeline_read(reading, path, &(struct gt_timeline_options){0}, error);
+    return status < 0 ? status : gt_timeline_read(reading, path, false, error);
 }
 
 const struct gt_trace_format gt_trace_tensorflow = {

@@ -28,24 +28,20 @@ static int probe_flight_recorder(const struct gt_trace_probe *probe)
 
 /* ---- a pickle as JSON, so that both are read by the same code ---- */
 
-struct conversion {
-    size_t items;
-};
+static struct gt_json_value *convert(const struct gt_pickle_value *value, size_t *items, int depth);
 
-static struct gt_json_value *convert(const struct gt_pickle_value *value, struct conversion *conversion, int depth);
-
-static struct gt_json_value *convert_list(const struct gt_pickle_value *list, struct conversion *conversion, int depth)
+static struct gt_json_value *convert_list(const struct gt_pickle_value *list, size_t *items, int depth)
 {
     struct gt_json_value *array = gt_json_new_array();
     for (uint32_t i = 0; array && i < list->count; i++)
-        if (gt_json_append(array, convert(list->item[i], conversion, depth + 1)) < 0) {
+        if (gt_json_append(array, convert(list->item[i], items, depth + 1)) < 0) {
             gt_json_free(array);
             return NULL;
         }
     return array;
 }
 
-static struct gt_json_value *convert_dict(const struct gt_pickle_value *dict, struct conversion *conversion, int depth)
+static struct gt_json_value *convert_dict(const struct gt_pickle_value *dict, size_t *items, int depth)
 {
     struct gt_json_value *object = gt_json_new_object();
     for (uint32_t i = 0; object && i + 1 < dict->count; i += 2) {
@@ -57,7 +53,7 @@ static struct gt_json_value *convert_dict(const struct gt_pickle_value *dict, st
             snprintf(name, sizeof name, "%" PRId64, key->integer);
         else
             continue;
-        if (gt_json_set(object, name, convert(dict->item[i + 1], conversion, depth + 1)) < 0) {
+        if (gt_json_set(object, name, convert(dict->item[i + 1], items, depth + 1)) < 0) {
             gt_json_free(object);
             return NULL;
         }
@@ -66,9 +62,9 @@ static struct gt_json_value *convert_dict(const struct gt_pickle_value *dict, st
 }
 
 /* NULL: it is no tree that a dump could be, or there is no memory. */
-static struct gt_json_value *convert(const struct gt_pickle_value *value, struct conversion *conversion, int depth)
+static struct gt_json_value *convert(const struct gt_pickle_value *value, size_t *items, int depth)
 {
-    if (depth > DEEPEST || ++conversion->items > MOST_ITEMS)
+    if (depth > DEEPEST || ++*items > MOST_ITEMS)
         return NULL;
     switch (value->kind) {
     case GT_PICKLE_NONE: return gt_json_new_null();
@@ -77,38 +73,27 @@ static struct gt_json_value *convert(const struct gt_pickle_value *value, struct
     case GT_PICKLE_FLOAT: return gt_json_new_number(value->number);
     case GT_PICKLE_TEXT: return gt_json_new_text(value->text, value->length);
     case GT_PICKLE_TUPLE:
-    case GT_PICKLE_LIST: return convert_list(value, conversion, depth);
-    case GT_PICKLE_DICT: return convert_dict(value, conversion, depth);
+    case GT_PICKLE_LIST: return convert_list(value, items, depth);
+    case GT_PICKLE_DICT: return convert_dict(value, items, depth);
     default: return NULL;
     }
-}
-
-static int no_name(const char *module, size_t module_length, const char *name, size_t name_length)
-{
-    (void)module, (void)module_length, (void)name, (void)name_length;
-    return 0;
 }
 
 static struct gt_json_value *parse(const char *bytes, size_t length, const char *path)
 {
     struct gt_json_trouble trouble;
-    struct conversion conversion = {0};
+    size_t items = 0;
     struct gt_pickle *pickle = NULL;
     if ((unsigned char)*bytes != 0x80)
         return gt_json_parse(bytes, length, 0, &trouble);
-    if (gt_pickle_read(&pickle, bytes, length, no_name, path, NULL) < 0)
+    if (gt_pickle_read(&pickle, bytes, length, NULL, path, NULL) < 0)
         return NULL;
-    struct gt_json_value *tree = convert(gt_pickle_root(pickle), &conversion, 0);
+    struct gt_json_value *tree = convert(gt_pickle_root(pickle), &items, 0);
     gt_pickle_free(pickle);
     return tree;
 }
 
 /* ---- entries ---- */
-
-static struct gt_span span_of(const char *text)
-{
-    return (struct gt_span){text, text ? strlen(text) : 0};
-}
 
 /* The name and what it is for: "0", "default_pg". Older versions have neither. */
 static void name_group(const struct gt_json_value *entry, struct gt_buffer *out)
@@ -179,8 +164,7 @@ static int take_entry(struct gt_reading *reading, const struct gt_json_value *en
                *state = gt_json_text_of(gt_json_member(entry, "state"));
     const char *colon = name ? strchr(name, ':') : NULL;
     if (!name || !gt_json_is_integer(created) || number_of(entry) < 0) {
-        gt_reading_file(reading)->damage.bad_events++;
-        gt_damage_note(&gt_reading_file(reading)->damage, 0, "an entry without a name, a number or a time");
+        gt_reading_bad(reading, 0, "an entry without a name, a number or a time");
         return 0;
     }
     int64_t start = gt_json_integer_of(gt_json_is_integer(started) ? started : created);
@@ -198,14 +182,13 @@ static int take_entry(struct gt_reading *reading, const struct gt_json_value *en
     memmove(texts->quoted_group.data + 14, texts->quoted_group.data + 15, texts->quoted_group.length - 15);
     struct gt_span pid = {texts->quoted_group.data, texts->quoted_group.length - 2};
     bool is_message = gt_json_is_true(gt_json_member(entry, "is_p2p"));
-    int64_t track = gt_reading_track(reading, pid, span_of(is_message ? "messages" : "collectives"),
+    int64_t track = gt_reading_track(reading, pid, gt_span_of(is_message ? "messages" : "collectives"),
                                      (struct gt_span){0});
     if (track < 0)
         return (int)track;
     bool is_done = state && strcmp(state, "completed") == 0;
-    struct gt_raw_event item = gt_raw_event_of((struct gt_span){texts->name.data + 1, texts->name.length - 2}, start,
-                                               duration < 0 ? 0 : duration);
-    item.category = span_of("nccl_flight");
+    struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&texts->name), start, duration < 0 ? 0 : duration);
+    item.category = gt_span_of("nccl_flight");
     item.args = (struct gt_span){texts->args.data, texts->args.length};
     return gt_reading_event(reading, &item, item.name, (uint32_t)track, is_done ? 0 : GT_TRACE_UNCLOSED);
 }
@@ -238,13 +221,13 @@ static int take_group(struct gt_reading *reading, const struct gt_json_value *gr
     gt_json_quote(args, title.data ? title.data : "");
     gt_buffer_char(args, '}');
     int64_t track = title.failed || args->failed ? -ENOMEM
-                                                 : gt_reading_track(reading, span_of("process groups"),
+                                                 : gt_reading_track(reading, gt_span_of("process groups"),
                                                                     (struct gt_span){0}, (struct gt_span){0});
     gt_buffer_release(&title);
     if (track < 0)
         return (int)track;
-    struct gt_raw_event item = {.name = span_of("process group"),
-                                .category = span_of("nccl_group"),
+    struct gt_raw_event item = {.name = gt_span_of("process group"),
+                                .category = gt_span_of("nccl_group"),
                                 .args = {args->data, args->length},
                                 .bytes = -1,
                                 .correlation = GT_TRACE_NO_ID,

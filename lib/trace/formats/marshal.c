@@ -1,7 +1,6 @@
 #include "trace/formats/marshal.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
@@ -31,14 +30,14 @@ static int push(uint32_t **array, size_t *count, size_t *capacity, uint32_t numb
     return 0;
 }
 
-static int64_t new_value(struct gt_marshal *marshal, enum gt_marshal_type type)
+static int64_t new_value(struct gt_marshal *marshal)
 {
     if (marshal->value_count >= GT_MARSHAL_MOST_VALUES)
         return -E2BIG;
     struct gt_marshal_value *value = GT_GROW(marshal, value);
     if (!value)
         return -ENOMEM;
-    *value = (struct gt_marshal_value){.type = type};
+    *value = (struct gt_marshal_value){.type = GT_MARSHAL_NONE};
     return (int64_t)marshal->value_count - 1;
 }
 
@@ -203,7 +202,7 @@ static int64_t take_value(struct gt_marshal *marshal, int depth)
         return take_reference(marshal, marshal->reference, marshal->reference_count);
     if (type == 'R')
         return take_reference(marshal, marshal->interned, marshal->interned_count);
-    int64_t number = new_value(marshal, GT_MARSHAL_NONE);
+    int64_t number = new_value(marshal);
     int status = number < 0 ? (int)number : 0;
     if (status >= 0 && *byte & REFERENCE_FLAG)
         status = push(&marshal->reference, &marshal->reference_count, &marshal->reference_capacity, (uint32_t)number);
@@ -225,7 +224,7 @@ int gt_marshal_enter_dict(struct gt_marshal *marshal)
     const unsigned char *byte;
     if (take_bytes(marshal, 1, &byte) < 0 || (*byte & ~REFERENCE_FLAG) != '{')
         return -EBADMSG;
-    int64_t number = new_value(marshal, GT_MARSHAL_NONE);
+    int64_t number = new_value(marshal);
     if (number < 0)
         return (int)number;
     return *byte & REFERENCE_FLAG

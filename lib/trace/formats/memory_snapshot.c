@@ -3,7 +3,6 @@
  * allocated at the peak is a profile by stack. The layout: torch/cuda/_memory_viz.py and torch/csrc/cuda/memory_snapshot.cpp. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +38,7 @@ struct block {
 struct blocks {
     struct block *block;
     size_t count, capacity;
-    struct gt_map places; /* of what is not free, by a hash of the address */
+    struct gt_keys places; /* by address */
 };
 
 /* What was found out about a stack, which many entries share. */
@@ -52,7 +51,7 @@ struct stack {
 struct stacks {
     struct stack *stack;
     size_t count, capacity;
-    struct gt_map places; /* by a hash of `frames` */
+    struct gt_keys places; /* by `frames` */
 };
 
 struct device {
@@ -87,23 +86,17 @@ static size_t count_of(const struct gt_pickle_value *list)
 
 /* ---- what is allocated ---- */
 
-struct wanted {
-    const struct blocks *blocks;
-    uint64_t address;
-};
-
-static bool is_block(const void *context, uint32_t at)
+/* Of an address, or of where the frames of a stack lie. */
+static struct gt_key key_of(uint64_t number)
 {
-    const struct wanted *wanted = context;
-    return wanted->blocks->block[at].address == wanted->address;
+    return (struct gt_key){{(uint32_t)number, (uint32_t)(number >> 32), 0, 0}};
 }
 
 /* The last block at that address, though it may be free again. */
 static struct block *last_block(struct blocks *blocks, uint64_t address)
 {
-    struct wanted wanted = {blocks, address};
-    uint32_t at = gt_map_find(&blocks->places, (uint32_t)gt_hash(&address, sizeof address), is_block, &wanted);
-    return at == GT_MAP_ABSENT ? NULL : &blocks->block[at];
+    uint32_t at = gt_keys_find(&blocks->places, key_of(address));
+    return at == GT_TRACE_NONE ? NULL : &blocks->block[at];
 }
 
 static struct block *find_block(struct blocks *blocks, uint64_t address)
@@ -117,9 +110,8 @@ static int add_block(struct blocks *blocks, const struct block *block)
 {
     struct block *place = last_block(blocks, block->address);
     if (!place) {
-        if (blocks->count >= GT_MAP_ABSENT - 1 ||
-            gt_map_add(&blocks->places, (uint32_t)gt_hash(&block->address, sizeof block->address),
-                       (uint32_t)blocks->count) < 0)
+        if (blocks->count >= GT_TRACE_NONE - 1 ||
+            gt_keys_add(&blocks->places, key_of(block->address), (uint32_t)blocks->count) < 0)
             return -ENOMEM;
         place = GT_GROW_LIST(blocks, block);
     }
@@ -132,7 +124,7 @@ static int add_block(struct blocks *blocks, const struct block *block)
 static void release_blocks(struct blocks *blocks)
 {
     free(blocks->block);
-    gt_map_release(&blocks->places);
+    gt_keys_release(&blocks->places);
     *blocks = (struct blocks){0};
 }
 
@@ -241,9 +233,8 @@ static int put_sample(struct device *device, const char *dimension, int64_t time
     char name[32];
     const char *path = gt_reading_file(device->reading)->path; /* each file has devices of its own */
     snprintf(name, sizeof name, "gpu%d", device->number);
-    int64_t series = gt_reading_series(
-        device->reading, (struct gt_span){"memory", 6}, (struct gt_span){name, strlen(name)},
-        (struct gt_span){dimension, strlen(dimension)}, (struct gt_span){path, strlen(path)});
+    int64_t series = gt_reading_series(device->reading, gt_span_of("memory"), gt_span_of(name), gt_span_of(dimension),
+                                       gt_span_of(path));
     return series < 0 ? (int)series : gt_reading_sample(device->reading, (uint32_t)series, time, (double)value);
 }
 
@@ -253,28 +244,15 @@ static bool is_of_user(struct gt_span file)
            !memmem(file.text, file.length, "/torch/", 7);
 }
 
-struct wanted_stack {
-    const struct stacks *stacks;
-    const struct gt_pickle_value *frames;
-};
-
-static bool is_stack(const void *context, uint32_t at)
-{
-    const struct wanted_stack *wanted = context;
-    return wanted->stacks->stack[at].frames == wanted->frames;
-}
-
 /* The stack of these frames, each looked at once, however many entries have it. NULL without memory. */
 static struct stack *stack_of(struct stacks *stacks, const struct gt_pickle_value *frames)
 {
-    struct wanted_stack wanted = {stacks, frames};
-    uint32_t hash = (uint32_t)gt_hash(&frames, sizeof frames),
-             at = gt_map_find(&stacks->places, hash, is_stack, &wanted);
-    if (at != GT_MAP_ABSENT)
+    int64_t at = stacks->count >= GT_TRACE_NONE - 1
+                     ? -ENOMEM
+                     : gt_keys_add(&stacks->places, key_of((uintptr_t)frames), (uint32_t)stacks->count);
+    if (at >= 0 && at < (int64_t)stacks->count)
         return &stacks->stack[at];
-    if (stacks->count >= GT_MAP_ABSENT - 1 || gt_map_add(&stacks->places, hash, (uint32_t)stacks->count) < 0)
-        return NULL;
-    struct stack *stack = GT_GROW_LIST(stacks, stack);
+    struct stack *stack = at < 0 ? NULL : GT_GROW_LIST(stacks, stack);
     if (!stack)
         return NULL;
     *stack = (struct stack){frames, 0, GT_TRACE_NONE};
@@ -312,12 +290,10 @@ static int put_event(struct device *device, const struct gt_pickle_value *frames
     gt_json_quote(&quoted, place.data ? place.data : "");
     int64_t track = place.failed || quoted.failed
                         ? -ENOMEM
-                        : gt_reading_track(device->reading, (struct gt_span){pid, strlen(pid)},
-                                           (struct gt_span){tid, strlen(tid)}, (struct gt_span){0});
+                        : gt_reading_track(device->reading, gt_span_of(pid), gt_span_of(tid), (struct gt_span){0});
     if (track >= 0) {
-        struct gt_raw_event item = gt_raw_event_of((struct gt_span){quoted.data + 1, quoted.length - 2}, start,
-                                                   end > start ? end - start : 0);
-        item.category = (struct gt_span){category, strlen(category)};
+        struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&quoted), start, end > start ? end - start : 0);
+        item.category = gt_span_of(category);
         item.bytes = size;
         item.phase = end >= start ? 'X' : 'i';
         track = gt_reading_event(device->reading, &item, item.name, (uint32_t)track, flag);
@@ -353,8 +329,7 @@ static int take_alloc(struct device *device, const struct gt_pickle_value *entry
     int64_t size = integer_of(entry, "size", -1);
     uint64_t address = (uint64_t)integer_of(entry, "addr", 0);
     if (size < 0 || find_block(&device->blocks, address)) {
-        gt_reading_file(device->reading)->damage.bad_events++;
-        gt_damage_note(&gt_reading_file(device->reading)->damage, number, "an address that is allocated twice");
+        gt_reading_bad(device->reading, number, "an address that is allocated twice");
         return 0;
     }
     device->allocated += size;
@@ -452,9 +427,10 @@ static int put_end(struct device *device, const struct gt_pickle_value *segments
 static int add_nameless(struct gt_profile_maker *maker, const struct block *block)
 {
     const char *name = block->since == INT64_MIN ? "[allocated before the recording]" : "[no stack recorded]";
-    int64_t number = gt_profile_function(maker, (struct gt_span){"~", 1}, 0, (struct gt_span){name, strlen(name)});
-    uint32_t function = (uint32_t)number;
-    return number < 0 ? (int)number : gt_profile_stack(maker, &function, 1, (double)block->size);
+    int64_t number = gt_profile_function(maker, gt_span_of("~"), 0, gt_span_of(name));
+    maker->stack_count = 0;
+    int status = gt_profile_push(maker, number);
+    return status < 0 ? status : gt_profile_stack(maker, false, (double)block->size);
 }
 
 /* The frame of the innermost function in the tree. They stand innermost first. */
@@ -465,8 +441,8 @@ static int64_t find_leaf(struct gt_profile_maker *maker, const struct gt_pickle_
     for (size_t i = count_of(frames); i-- > 0 && depth < GT_PROFILE_DEEPEST && leaf >= 0; depth++) {
         const struct gt_pickle_value *frame = gt_pickle_item(frames, i);
         struct gt_span file = text_of(frame, "filename"), name = text_of(frame, "name");
-        int64_t number = gt_profile_function(maker, file.length ? file : (struct gt_span){"~", 1},
-                                             integer_of(frame, "line", 0), name.text ? name : (struct gt_span){"?", 1});
+        int64_t number = gt_profile_function(maker, file.length ? file : gt_span_of("~"), integer_of(frame, "line", 0),
+                                             name.text ? name : gt_span_of("?"));
         leaf = number < 0 ? number : gt_profile_frame(maker, (uint32_t)leaf, (uint32_t)number);
     }
     return leaf;
@@ -517,10 +493,10 @@ static int put_profile(struct device *device, const struct gt_pickle_value *segm
     if (status >= 0)
         status = gt_profile_sum(&maker, true);
     int64_t thread = status < 0 ? status : gt_strings_add(&device->reading->trace->strings, name, strlen(name));
-    struct gt_trace_profile *profile = thread < 0 ? NULL : gt_reading_profile(device->reading);
+    struct gt_trace_profile *profile = thread < 0
+                                           ? NULL
+                                           : gt_reading_profile(device->reading, GT_PROFILER_SNAPSHOT, GT_PROFILE_HELD);
     if (profile) {
-        profile->profiler = GT_PROFILER_SNAPSHOT;
-        profile->unit = GT_PROFILE_HELD;
         profile->thread = (uint32_t)thread;
         status = gt_profile_finish(&maker, profile);
     } else {
@@ -545,7 +521,7 @@ static int read_device(struct gt_reading *reading, const struct gt_pickle_value 
         status = put_profile(&device, segments);
     release_blocks(&device.blocks);
     free(device.stacks.stack);
-    gt_map_release(&device.stacks.places);
+    gt_keys_release(&device.stacks.places);
     return status;
 }
 
@@ -586,12 +562,6 @@ static int read_root(struct gt_reading *reading, const struct gt_pickle_value *r
     return status;
 }
 
-static int no_name(const char *module, size_t module_length, const char *name, size_t name_length)
-{
-    (void)module, (void)module_length, (void)name, (void)name_length;
-    return 0;
-}
-
 static int read_snapshot(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_trace_file *file = gt_reading_file(reading);
@@ -604,7 +574,7 @@ static int read_snapshot(struct gt_reading *reading, const char *path, struct gt
     if (status < 0)
         return status;
     file->bytes = length;
-    status = gt_pickle_read(&pickle, bytes, length, no_name, path, &reason);
+    status = gt_pickle_read(&pickle, bytes, length, NULL, path, &reason);
     if (status == -EBADMSG) {
         file->damage.cut_off = true;
         file->damage.lost_bytes = length;

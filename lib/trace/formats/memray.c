@@ -28,38 +28,15 @@ static int probe_memray(const struct gt_trace_probe *probe)
 struct memray {
     struct gt_reading *reading;
     struct gt_profile_maker maker;
-    uint32_t *stack; /* the innermost first */
-    size_t stack_count, stack_capacity;
     uint32_t *function; /* of the file's numbers */
     size_t function_count, function_capacity;
     bool has_totals; /* of `stats`: of all allocations, not of those at the peak */
 };
 
-static void note_bad(struct memray *memray, const char *what)
-{
-    struct gt_trace_damage *damage = &gt_reading_file(memray->reading)->damage;
-    damage->bad_events++;
-    gt_damage_note(damage, 0, "%s", what);
-}
-
-static int push(struct memray *memray, int64_t function)
-{
-    uint32_t *place = function < 0 ? NULL : GT_GROW(memray, stack);
-    if (!place)
-        return function < 0 ? (int)function : -ENOMEM;
-    *place = (uint32_t)function;
-    return 0;
-}
-
 static int add_stack(struct memray *memray, double bytes)
 {
-    for (size_t i = 0, j = memray->stack_count; i + 1 < j; i++) {
-        uint32_t other = memray->stack[--j];
-        memray->stack[j] = memray->stack[i];
-        memray->stack[i] = other;
-    }
     gt_reading_file(memray->reading)->read++;
-    return gt_profile_stack(&memray->maker, memray->stack, memray->stack_count, bytes);
+    return gt_profile_stack(&memray->maker, true, bytes);
 }
 
 /* ---- CSV: frames are "name;file;line", with a bar between them ---- */
@@ -72,11 +49,10 @@ static int64_t function_of_frame(struct memray *memray, char *frame)
         *line++ = '\0';
         file = strrchr(frame, ';');
     }
-    if (!file || gt_span_decimal((struct gt_span){line, strlen(line)}, 0, &number) < 0)
-        return gt_profile_function_of(&memray->maker, (struct gt_span){frame, strlen(frame)});
+    if (!file || gt_span_decimal(gt_span_of(line), 0, &number) < 0)
+        return gt_profile_function_of(&memray->maker, gt_span_of(frame));
     *file++ = '\0';
-    return gt_profile_function(&memray->maker, (struct gt_span){file, strlen(file)}, number,
-                               (struct gt_span){frame, strlen(frame)});
+    return gt_profile_function(&memray->maker, gt_span_of(file), number, gt_span_of(frame));
 }
 
 static int take_row(struct memray *memray, char *line)
@@ -84,24 +60,23 @@ static int take_row(struct memray *memray, char *line)
     char *field[COLUMNS];
     int64_t bytes;
     int status = 0;
-    if (gt_csv_split(line, ',', field, COLUMNS) != COLUMNS ||
-        gt_span_decimal((struct gt_span){field[SIZE], strlen(field[SIZE])}, 0, &bytes) < 0 || bytes < 0) {
-        note_bad(memray, "a line that is no allocation");
+    if (gt_csv_split(line, ',', field, COLUMNS) != COLUMNS || gt_span_decimal(gt_span_of(field[SIZE]), 0, &bytes) < 0 ||
+        bytes < 0) {
+        gt_reading_bad(memray->reading, 0, "a line that is no allocation");
         return 0;
     }
-    memray->stack_count = 0;
+    memray->maker.stack_count = 0;
     for (char *at = field[STACK], *next; at && *at && status >= 0; at = next) {
         next = strchr(at, '|');
         if (next)
             *next++ = '\0';
-        status = push(memray, function_of_frame(memray, at));
+        status = gt_profile_push(&memray->maker, function_of_frame(memray, at));
     }
     return status < 0 ? status : add_stack(memray, (double)bytes);
 }
 
 static int read_csv(struct memray *memray, const char *path, struct gt_error *error)
 {
-    struct gt_trace_file *file = gt_reading_file(memray->reading);
     struct gt_lines lines = {0};
     struct gt_buffer copy = {0};
     struct gt_span line;
@@ -117,54 +92,21 @@ static int read_csv(struct memray *memray, const char *path, struct gt_error *er
             status = take_row(memray, copy.data);
         is_first = false;
     }
-    const char *trouble = lines.input ? gt_input_trouble(lines.input) : NULL;
-    file->bytes = lines.offset + lines.text.length;
-    file->damage.bad_events += lines.too_long;
-    file->damage.cut_off = trouble;
-    if (trouble)
-        gt_damage_note(&file->damage, file->bytes, "%s", trouble);
     gt_buffer_release(&copy);
-    gt_lines_release(&lines);
-    gt_input_close(lines.input);
+    gt_reading_end_lines(memray->reading, &lines);
     return status;
 }
 
 /* ---- JSON ---- */
 
-/* A text without its quotes and escapes. */
-static int64_t plain(struct gt_span value, struct gt_buffer *out, struct gt_span *ret)
-{
-    gt_buffer_clear(out);
-    int status = value.text ? gt_span_unescape(gt_span_unquoted(value), out) : 0;
-    *ret = (struct gt_span){out->length ? out->data : "", out->length};
-    return status;
-}
-
-static int64_t function_of_names(struct memray *memray, struct gt_span name, struct gt_span module)
-{
-    struct gt_buffer name_text = {0}, file_text = {0};
-    struct gt_span shown, file;
-    int64_t status = plain(name, &name_text, &shown);
-    if (status >= 0)
-        status = plain(module, &file_text, &file);
-    if (status >= 0)
-        status = file.length ? gt_profile_function(&memray->maker, file, 0, shown)
-                             : gt_profile_function_of(&memray->maker, shown);
-    gt_buffer_release(&name_text);
-    gt_buffer_release(&file_text);
-    return status;
-}
-
 static int take_functions(struct memray *memray, struct gt_span list, bool *is_cut)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(list);
     struct gt_span item;
-    if (!gt_open_list(&walk, list))
-        return 0;
     while (gt_next_element(&walk, &item, is_cut)) {
         struct gt_span name = {0}, module = {0};
         GT_FIND(item, {"name", &name}, {"module", &module});
-        int64_t function = function_of_names(memray, name, module);
+        int64_t function = gt_profile_function_raw(&memray->maker, gt_span_unquoted(module), 0, gt_span_unquoted(name));
         uint32_t *place = function < 0 ? NULL : GT_GROW(memray, function);
         if (!place)
             return function < 0 ? (int)function : -ENOMEM;
@@ -183,24 +125,22 @@ static int take_chain(struct memray *memray, struct gt_span item)
     GT_FIND(item, {"callchain", &chain}, {"cost", &costs});
     bool is_good = gt_open_list(&cost, costs) && gt_walk_element(&cost, &value) > 0 &&
                    gt_span_double(value, &bytes) >= 0 && isfinite(bytes) && gt_open_list(&walk, chain);
-    memray->stack_count = 0;
+    memray->maker.stack_count = 0;
     while (is_good && status >= 0 && gt_walk_element(&walk, &value) > 0) {
         is_good = gt_span_decimal(value, 0, &number) >= 0 && number >= 0 && (uint64_t)number < memray->function_count;
-        status = is_good ? push(memray, memray->function[number]) : 0;
+        status = is_good ? gt_profile_push(&memray->maker, memray->function[number]) : 0;
     }
     if (is_good)
         return status < 0 ? status : add_stack(memray, bytes);
-    note_bad(memray, "a stack without bytes, or with a function that is not there");
+    gt_reading_bad(memray->reading, 0, "a stack without bytes, or with a function that is not there");
     return 0;
 }
 
 static int take_chains(struct memray *memray, struct gt_span list, bool *is_cut)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(list);
     struct gt_span item;
     int status = 0;
-    if (!gt_open_list(&walk, list))
-        return 0;
     while (status >= 0 && gt_next_element(&walk, &item, is_cut))
         status = take_chain(memray, item);
     return status;
@@ -210,8 +150,8 @@ static int take_chains(struct memray *memray, struct gt_span list, bool *is_cut)
 static int64_t function_of_place(struct memray *memray, struct gt_span place)
 {
     struct gt_buffer buffer = {0};
-    struct gt_span text;
-    int64_t line = 0, status = plain(place, &buffer, &text);
+    struct gt_span text = gt_span_unquoted(place);
+    int64_t line = 0, status = gt_span_plain(&text, &buffer);
     const char *colon = memchr(text.text, ':', text.length), *last = memrchr(text.text, ':', text.length),
                *end = text.text + text.length;
     if (status >= 0 && colon < last &&
@@ -240,7 +180,7 @@ static int take_largest(struct memray *memray, struct gt_span list, struct gt_sp
         double bytes = NAN;
         GT_FIND(item, {"location", &place}, {"size", &size});
         if (!place.text || !size.text || gt_span_double(size, &bytes) < 0) {
-            note_bad(memray, "an allocation without a place or a size");
+            gt_reading_bad(memray->reading, 0, "an allocation without a place or a size");
             continue;
         }
         status = function_of_place(memray, place);
@@ -250,7 +190,7 @@ static int take_largest(struct memray *memray, struct gt_span list, struct gt_sp
         gt_reading_file(memray->reading)->read++;
     }
     if (status >= 0 && left > 0)
-        status = gt_profile_function_of(&memray->maker, (struct gt_span){"other places", 12});
+        status = gt_profile_function_of(&memray->maker, gt_span_of("other places"));
     if (status >= 0 && left > 0)
         memray->maker.function[status].total_time = left;
     return status < 0 ? (int)status : 0;
@@ -260,10 +200,8 @@ static int read_document(struct memray *memray, struct gt_span text)
 {
     struct gt_trace_damage *damage = &gt_reading_file(memray->reading)->damage;
     struct gt_span key, value, events = {0}, functions = {0}, largest = {0}, total = {0};
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_object(text);
     bool is_cut = false;
-    if (!gt_open_object(&walk, text))
-        return 0;
     while (gt_next_member(&walk, &key, &value, &is_cut)) {
         events = gt_span_is(key, "events") ? value : events;
         functions = gt_span_is(key, "functions") ? value : functions;
@@ -303,11 +241,11 @@ static int finish(struct memray *memray)
     static const char name[] = "host memory";
     int64_t thread = gt_strings_add(&memray->reading->trace->strings, name, sizeof name - 1);
     int status = thread < 0 ? (int)thread : memray->maker.frame_count ? gt_profile_sum(&memray->maker, false) : 0;
-    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(memray->reading);
+    enum gt_profile_unit unit = memray->has_totals ? GT_PROFILE_ALLOCATED : GT_PROFILE_HELD;
+    struct gt_trace_profile *profile = status < 0 ? NULL
+                                                  : gt_reading_profile(memray->reading, GT_PROFILER_MEMRAY, unit);
     if (!profile)
         return status < 0 ? status : -ENOMEM;
-    profile->profiler = GT_PROFILER_MEMRAY;
-    profile->unit = memray->has_totals ? GT_PROFILE_ALLOCATED : GT_PROFILE_HELD;
     profile->thread = (uint32_t)thread;
     return gt_profile_finish(&memray->maker, profile);
 }
@@ -330,7 +268,6 @@ static int read_memray(struct gt_reading *reading, const char *path, struct gt_e
     if (status >= 0)
         status = finish(&memray);
     gt_profile_maker_release(&memray.maker);
-    free(memray.stack);
     free(memray.function);
     return status;
 }

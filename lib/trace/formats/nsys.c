@@ -70,11 +70,6 @@ static const char *column(sqlite3 *database, const struct source *source, const 
     return name && has(database, source->table, name) ? name : "NULL";
 }
 
-static struct gt_span span_of(const char *text)
-{
-    return (struct gt_span){text, strlen(text)};
-}
-
 /* globalTid: the process in bits 24 to 47, the thread in the lowest 24. */
 static void name_lane(const struct source *source, sqlite3_int64 process, sqlite3_int64 thread, char pid[32],
                       char tid[32])
@@ -116,11 +111,11 @@ static int take_row(struct gt_reading *reading, const struct source *source, sql
     name_lane(source, sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4), pid, tid);
     write_name(&name, source, text ? text : "");
     int64_t track = name.failed ? name.failed
-                                : gt_reading_track(reading, span_of(pid), span_of(tid), (struct gt_span){0});
+                                : gt_reading_track(reading, gt_span_of(pid), gt_span_of(tid), (struct gt_span){0});
     if (track >= 0) {
         sqlite3_int64 correlation = sqlite3_column_int64(row, 5);
-        struct gt_raw_event item = gt_raw_event_of((struct gt_span){name.data + 1, name.length - 2}, start, length);
-        item.category = span_of(source->category);
+        struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&name), start, length);
+        item.category = gt_span_of(source->category);
         item.bytes = sqlite3_column_type(row, 6) == SQLITE_INTEGER ? sqlite3_column_int64(row, 6) : -1;
         item.correlation = sqlite3_column_type(row, 5) == SQLITE_INTEGER ? (uint64_t)correlation : GT_TRACE_NO_ID;
         item.phase = has_end ? 'X' : 'i';

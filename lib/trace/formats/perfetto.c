@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "trace/format.h"
 #include "trace/formats/rocprof.h"
-#include "trace/input/members.h"
 #include "trace/input/protobuf.h"
 
 /* Numbers of fields. */
@@ -25,13 +24,11 @@ enum {
     PACKET_CLOCK = 58,
     PACKET_DEFAULTS = 59,
     PACKET_TRACK = 60,
-    EVENT_DELTA = 1,
     EVENT_CATEGORY_IDS = 3,
     EVENT_ANNOTATIONS = 4,
     EVENT_TYPE = 9,
     EVENT_NAME_ID = 10,
     EVENT_TRACK = 11,
-    EVENT_ABSOLUTE = 16,
     EVENT_CATEGORIES = 22,
     EVENT_NAME = 23,
     EVENT_COUNTER = 30,
@@ -49,8 +46,6 @@ enum {
 enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_ANNOTATIONS = 3, INTERNED = 4, MOST_OPEN = 1000000 };
 
 struct interned {
-    uint64_t id;
-    int kind;
     uint32_t sequence, string;
 };
 
@@ -84,7 +79,7 @@ struct perfetto {
     struct gt_reading *reading;
     struct interned *interned;
     size_t interned_count, interned_capacity;
-    struct gt_map places; /* of interned, by a hash */
+    struct gt_keys places; /* of interned, by sequence, kind and id */
     struct sequence *sequence;
     size_t sequence_count, sequence_capacity;
     struct track *track;
@@ -124,34 +119,12 @@ static int probe_perfetto(const struct gt_trace_probe *probe)
 
 /* ---- strings ---- */
 
-struct wanted {
-    const struct perfetto *perfetto;
-    uint64_t id;
-    uint32_t sequence;
-    int kind;
-};
-
-static bool is_interned(const void *context, uint32_t at)
+static struct gt_key key_of(uint32_t sequence, uint32_t kind, uint64_t id)
 {
-    const struct wanted *wanted = context;
-    const struct interned *interned = &wanted->perfetto->interned[at];
-    return interned->id == wanted->id && interned->kind == wanted->kind && interned->sequence == wanted->sequence;
+    return (struct gt_key){{sequence, kind, (uint32_t)id, (uint32_t)(id >> 32)}};
 }
 
-static uint32_t hash_of(uint32_t sequence, int kind, uint64_t id)
-{
-    uint64_t parts[2] = {id, (uint64_t)sequence << 8 | (uint64_t)kind};
-    return (uint32_t)gt_hash(parts, sizeof parts);
-}
-
-static struct interned *find_interned(struct perfetto *perfetto, uint32_t sequence, int kind, uint64_t id)
-{
-    struct wanted wanted = {perfetto, id, sequence, kind};
-    uint32_t at = gt_map_find(&perfetto->places, hash_of(sequence, kind, id), is_interned, &wanted);
-    return at == GT_MAP_ABSENT ? NULL : &perfetto->interned[at];
-}
-
-static int intern(struct perfetto *perfetto, uint32_t sequence, int kind, struct gt_span entry)
+static int intern(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, struct gt_span entry)
 {
     struct gt_proto proto = gt_proto_of(entry);
     struct gt_proto_field field;
@@ -163,18 +136,14 @@ static int intern(struct perfetto *perfetto, uint32_t sequence, int kind, struct
         else if (field.number == 2 && field.bytes.text)
             text = field.bytes;
     int64_t string = gt_strings_add(&perfetto->reading->trace->strings, text.text, text.length);
-    struct interned *known = string < 0 ? NULL : find_interned(perfetto, sequence, kind, id);
-    if (known || string < 0) {
-        if (known)
-            known->string = (uint32_t)string;
-        return string < 0 ? (int)string : 0;
-    }
-    if (gt_map_add(&perfetto->places, hash_of(sequence, kind, id), (uint32_t)perfetto->interned_count) < 0)
+    int64_t at = string < 0
+                     ? string
+                     : gt_keys_add(&perfetto->places, key_of(sequence, kind, id), (uint32_t)perfetto->interned_count);
+    if (at < 0)
+        return (int)at;
+    if (at == (int64_t)perfetto->interned_count && !GT_GROW(perfetto, interned))
         return -ENOMEM;
-    struct interned *added = GT_GROW(perfetto, interned);
-    if (!added)
-        return -ENOMEM;
-    *added = (struct interned){id, kind, sequence, (uint32_t)string};
+    perfetto->interned[at] = (struct interned){sequence, (uint32_t)string};
     return 0;
 }
 
@@ -185,7 +154,7 @@ static int take_interned(struct perfetto *perfetto, uint32_t sequence, struct gt
     int status = 0;
     while (status >= 0 && gt_proto_next(&proto, &field) > 0)
         if (field.number < INTERNED && field.bytes.text)
-            status = intern(perfetto, sequence, (int)field.number, field.bytes);
+            status = intern(perfetto, sequence, field.number, field.bytes);
     return status;
 }
 
@@ -364,8 +333,7 @@ static int name_track(struct perfetto *perfetto, struct track *track)
         else
             snprintf(tid, sizeof tid, "track %" PRIu64, track->uuid);
     }
-    int64_t index = gt_reading_track(perfetto->reading, (struct gt_span){pid, strlen(pid)},
-                                     (struct gt_span){tid, strlen(tid)}, (struct gt_span){0});
+    int64_t index = gt_reading_track(perfetto->reading, gt_span_of(pid), gt_span_of(tid), (struct gt_span){0});
     if (index < 0)
         return (int)index;
     track->index = (uint32_t)index;
@@ -383,17 +351,16 @@ struct event {
     struct gt_span name, category;
     bool has_track, has_value;
     double value;
-    int64_t counter;
 };
 
-static uint32_t string_of(struct perfetto *perfetto, uint32_t sequence, int kind, uint64_t id, struct gt_span text)
+static uint32_t string_of(struct perfetto *perfetto, uint32_t sequence, uint32_t kind, uint64_t id, struct gt_span text)
 {
     if (text.text) {
         int64_t number = gt_strings_add(&perfetto->reading->trace->strings, text.text, text.length);
         return number < 0 ? GT_TRACE_NONE : (uint32_t)number;
     }
-    struct interned *interned = id ? find_interned(perfetto, sequence, kind, id) : NULL;
-    return interned ? interned->string : GT_TRACE_NONE;
+    uint32_t at = id ? gt_keys_find(&perfetto->places, key_of(sequence, kind, id)) : GT_TRACE_NONE;
+    return at == GT_TRACE_NONE ? GT_TRACE_NONE : perfetto->interned[at].string;
 }
 
 /* An annotation: its name in field 1 (interned) or 10, its value in one of 2 to 6. */
@@ -414,11 +381,8 @@ static void write_annotation(struct perfetto *perfetto, uint32_t sequence, struc
             gt_buffer_printf(&value, "%" PRId64, (int64_t)field.value);
         else if (field.number == 5)
             gt_buffer_printf(&value, "%.17g", gt_proto_double(&field));
-        else if (field.number == 6 && field.bytes.text) {
-            char *text = strndup(field.bytes.text, field.bytes.length);
-            gt_json_quote(&value, text ? text : "");
-            free(text);
-        }
+        else if (field.number == 6 && field.bytes.text)
+            gt_span_quote(&value, field.bytes);
     }
     if (name != GT_TRACE_NONE && value.length) {
         gt_buffer_char(args, args->length > 1 ? ',' : ' ');
@@ -471,8 +435,8 @@ static int hand_on(struct perfetto *perfetto, const struct open *open, int64_t e
     gt_json_quote(&perfetto->category, open->category == GT_TRACE_NONE ? "" : gt_trace_text(trace, open->category));
     if (perfetto->name.failed || perfetto->category.failed)
         return -ENOMEM;
-    struct gt_raw_event item = gt_raw_event_of((struct gt_span){perfetto->name.data + 1, perfetto->name.length - 2},
-                                               open->start, end > open->start ? end - open->start : 0);
+    struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&perfetto->name), open->start,
+                                               end > open->start ? end - open->start : 0);
     item.category = (struct gt_span){open->category == GT_TRACE_NONE ? NULL : perfetto->category.data + 1,
                                      open->category == GT_TRACE_NONE ? 0 : perfetto->category.length - 2};
     item.args = (struct gt_span){open->args, open->args ? strlen(open->args) : 0};
@@ -526,9 +490,9 @@ static int take_counter(struct perfetto *perfetto, const struct track *track, co
     gt_json_quote(&perfetto->name, track->name == GT_TRACE_NONE ? name : gt_trace_text(trace, track->name));
     if (!event->has_value || perfetto->name.failed || __builtin_add_overflow(time, file->base, &time))
         return 0;
-    struct gt_span text = {perfetto->name.data + 1, perfetto->name.length - 2};
-    int64_t series = gt_reading_series(perfetto->reading, (struct gt_span){"counter", 7}, text,
-                                       (struct gt_span){"value", 5}, (struct gt_span){0});
+    struct gt_span text = gt_span_in_quotes(&perfetto->name);
+    int64_t series = gt_reading_series(perfetto->reading, gt_span_of("counter"), text, gt_span_of("value"),
+                                       (struct gt_span){0});
     return series < 0 ? (int)series : gt_reading_sample(perfetto->reading, (uint32_t)series, time, event->value);
 }
 
@@ -678,7 +642,7 @@ static void release(struct perfetto *perfetto)
         free(perfetto->open[i].args);
     free(perfetto->open);
     free(perfetto->interned);
-    gt_map_release(&perfetto->places);
+    gt_keys_release(&perfetto->places);
     free(perfetto->sequence);
     free(perfetto->track);
     gt_buffer_release(&perfetto->args);
@@ -696,19 +660,11 @@ static int read_perfetto(struct gt_reading *reading, const char *path, struct gt
         status = read_packets(&perfetto, &input, error);
     if (status >= 0)
         status = close_all(&perfetto);
-    if (status >= 0 && !file->read && !file->samples) {
-        file->damage.bad_events++;
-        gt_damage_note(&file->damage, 0, "no events of tracks: what the kernel recorded (ftrace) is not read");
-    }
-    const char *trouble = input.input ? gt_input_trouble(input.input) : NULL;
-    file->bytes = input.offset + input.bytes.length;
-    if (trouble) {
-        file->damage.cut_off = true;
-        gt_damage_note(&file->damage, file->bytes, "%s", trouble);
-    }
+    if (status >= 0 && !file->read && !file->samples)
+        gt_reading_bad(reading, 0, "no events of tracks: what the kernel recorded (ftrace) is not read");
+    gt_reading_end(reading, input.input, input.offset + input.bytes.length);
     release(&perfetto);
     gt_proto_file_release(&input);
-    gt_input_close(input.input);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/number.h"
 #include "trace/format.h"
 #include "trace/profile_maker.h"
 #include "trace/input/protobuf.h"
@@ -17,7 +18,6 @@ enum { MOST_BYTES = 1 << 30, ENOUGH_FIELDS = 8 };
 enum {
     SORT = 1,
     SAMPLE = 2,
-    MAPPING = 3,
     LOCATION = 4,
     FUNCTION = 5,
     STRING = 6,
@@ -87,15 +87,13 @@ struct pprof {
     size_t location_count, location_capacity;
     struct gt_span *sort;
     size_t sort_count, sort_capacity;
-    uint32_t *stack; /* the innermost first */
-    size_t stack_count, stack_capacity;
     int64_t time, duration;
     uint64_t default_sort;
 };
 
 static struct gt_span text_of(const struct pprof *pprof, uint64_t number)
 {
-    return number < pprof->string_count ? pprof->string[number] : (struct gt_span){"", 0};
+    return number < pprof->string_count ? pprof->string[number] : gt_span_of("");
 }
 
 static int add_span(struct gt_span **list, size_t *count, size_t *capacity, struct gt_span span)
@@ -103,7 +101,7 @@ static int add_span(struct gt_span **list, size_t *count, size_t *capacity, stru
     struct gt_span *place = gt_grow((void **)(void *)list, count, capacity, sizeof **list);
     if (!place)
         return -ENOMEM;
-    *place = span.text ? span : (struct gt_span){"", 0};
+    *place = span.text ? span : gt_span_of("");
     return 0;
 }
 
@@ -158,50 +156,37 @@ static int take_table(struct pprof *pprof, const struct gt_proto_field *field)
     }
 }
 
-static int function_by_id(const void *a, const void *b)
+/* Both begin with it. */
+static int by_id(const void *a, const void *b)
 {
-    const struct function *x = a, *y = b;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int location_by_id(const void *a, const void *b)
-{
-    const struct location *x = a, *y = b;
-    return x->id < y->id ? -1 : x->id > y->id;
+    const uint64_t *x = a, *y = b;
+    return GT_ORDER(*x, *y);
 }
 
 static void sort_tables(struct pprof *pprof)
 {
     if (pprof->function_count)
-        qsort(pprof->function, pprof->function_count, sizeof *pprof->function, function_by_id);
+        qsort(pprof->function, pprof->function_count, sizeof *pprof->function, by_id);
     if (pprof->location_count)
-        qsort(pprof->location, pprof->location_count, sizeof *pprof->location, location_by_id);
+        qsort(pprof->location, pprof->location_count, sizeof *pprof->location, by_id);
 }
 
 /* ---- stacks ---- */
 
-static int push(struct pprof *pprof, int64_t function)
-{
-    uint32_t *place = function < 0 ? NULL : GT_GROW(pprof, stack);
-    if (!place)
-        return function < 0 ? (int)function : -ENOMEM;
-    *place = (uint32_t)function;
-    return 0;
-}
-
 static int push_function(struct pprof *pprof, uint64_t id)
 {
     struct function wanted = {.id = id};
-    struct function *found = pprof->function_count ? bsearch(&wanted, pprof->function, pprof->function_count,
-                                                             sizeof wanted, function_by_id)
-                                                   : NULL;
+    struct function *found = pprof->function_count
+                                 ? bsearch(&wanted, pprof->function, pprof->function_count, sizeof wanted, by_id)
+                                 : NULL;
     if (found && found->number < 0) {
         struct gt_span name = text_of(pprof, found->name), file = text_of(pprof, found->file);
         name = name.length ? name : text_of(pprof, found->system_name);
         found->number = file.length ? gt_profile_function(&pprof->maker, file, found->line, name)
                                     : gt_profile_function_of(&pprof->maker, name);
     }
-    return push(pprof, found ? found->number : gt_profile_function_of(&pprof->maker, (struct gt_span){"?", 1}));
+    return gt_profile_push(&pprof->maker,
+                           found ? found->number : gt_profile_function_of(&pprof->maker, gt_span_of("?")));
 }
 
 /* A location has several lines where functions were inlined, the innermost first, and none where nothing is known of it
@@ -209,12 +194,12 @@ static int push_function(struct pprof *pprof, uint64_t id)
 static int push_location(struct pprof *pprof, uint64_t id)
 {
     struct location wanted = {.id = id};
-    const struct location *found = pprof->location_count ? bsearch(&wanted, pprof->location, pprof->location_count,
-                                                                   sizeof wanted, location_by_id)
-                                                         : NULL;
+    const struct location *found = pprof->location_count
+                                       ? bsearch(&wanted, pprof->location, pprof->location_count, sizeof wanted, by_id)
+                                       : NULL;
     struct gt_proto proto = gt_proto_of(found ? found->message : (struct gt_span){0}), line;
     struct gt_proto_field field, member;
-    size_t before = pprof->stack_count;
+    size_t before = pprof->maker.stack_count;
     int status = 0;
     while (status >= 0 && gt_proto_next(&proto, &field) > 0) {
         if (field.number != 4 || !field.bytes.text)
@@ -223,10 +208,10 @@ static int push_location(struct pprof *pprof, uint64_t id)
         while (status >= 0 && gt_proto_next(&line, &member) > 0)
             status = member.number == 1 ? push_function(pprof, member.value) : 0;
     }
-    if (status >= 0 && pprof->stack_count == before) {
+    if (status >= 0 && pprof->maker.stack_count == before) {
         char address[24];
         snprintf(address, sizeof address, "0x%" PRIx64, found ? found->address : id);
-        status = push(pprof, gt_profile_function_of(&pprof->maker, (struct gt_span){address, strlen(address)}));
+        status = gt_profile_push(&pprof->maker, gt_profile_function_of(&pprof->maker, gt_span_of(address)));
     }
     return status;
 }
@@ -241,7 +226,7 @@ static int take_numbers(struct pprof *pprof, const struct gt_proto_field *field,
     bool more = !field->bytes.text || gt_proto_varint(&packed, &number);
     while (more && status >= 0) {
         if (field->number == 1)
-            status = pprof->stack_count <= GT_PROFILE_DEEPEST ? push_location(pprof, number) : 0;
+            status = pprof->maker.stack_count <= GT_PROFILE_DEEPEST ? push_location(pprof, number) : 0;
         else if ((*values)++ == wanted)
             *value = (int64_t)number;
         more = field->bytes.text && gt_proto_varint(&packed, &number);
@@ -256,24 +241,18 @@ static int take_sample(struct pprof *pprof, struct gt_span bytes, size_t wanted,
     size_t values = 0;
     int64_t value = 0;
     int status = 0, more = 0;
-    pprof->stack_count = 0;
+    pprof->maker.stack_count = 0;
     while (status >= 0 && (more = gt_proto_next(&proto, &field)) > 0)
         if (field.number == 1 || field.number == 2)
             status = take_numbers(pprof, &field, &values, wanted, &value);
     if (status < 0)
         return status;
     if (more < 0 || values <= wanted) {
-        gt_reading_file(pprof->reading)->damage.bad_events++;
-        gt_damage_note(&gt_reading_file(pprof->reading)->damage, 0, "a sample that is damaged, or without a value");
+        gt_reading_bad(pprof->reading, 0, "a sample that is damaged, or without a value");
         return 0;
     }
-    for (size_t i = 0, j = pprof->stack_count; i + 1 < j; i++) {
-        uint32_t other = pprof->stack[--j];
-        pprof->stack[j] = pprof->stack[i];
-        pprof->stack[i] = other;
-    }
     gt_reading_file(pprof->reading)->read++;
-    return gt_profile_stack(&pprof->maker, pprof->stack, pprof->stack_count, (double)value * factor);
+    return gt_profile_stack(&pprof->maker, true, (double)value * factor);
 }
 
 /* ---- the profile ---- */
@@ -300,17 +279,14 @@ static int finish(struct pprof *pprof, struct gt_span name, enum gt_profile_unit
 {
     int status = gt_profile_sum(&pprof->maker, false);
     int64_t thread = status < 0 ? status : gt_strings_add(&pprof->reading->trace->strings, name.text, name.length);
-    struct gt_trace_profile *profile = thread < 0 ? NULL : gt_reading_profile(pprof->reading);
+    unit = gt_span_is(name, "alloc_space")     ? GT_PROFILE_ALLOCATED
+           : gt_span_is(name, "alloc_objects") ? GT_PROFILE_ALLOCATIONS
+                                               : unit;
+    struct gt_trace_profile *profile = thread < 0 ? NULL : gt_reading_profile(pprof->reading, GT_PROFILER_PPROF, unit);
     struct gt_trace_file *file = gt_reading_file(pprof->reading);
     if (!profile)
         return thread < 0 ? (int)thread : -ENOMEM;
-    profile->profiler = GT_PROFILER_PPROF;
-    profile->unit = gt_span_is(name, "alloc_space")     ? GT_PROFILE_ALLOCATED
-                    : gt_span_is(name, "alloc_objects") ? GT_PROFILE_ALLOCATIONS
-                                                        : unit;
     profile->thread = (uint32_t)thread;
-    if (pprof->duration > 0)
-        profile->duration = (double)pprof->duration / 1e9;
     if (pprof->time > 0 &&
         !__builtin_add_overflow(pprof->time, pprof->duration > 0 ? pprof->duration : 0, &profile->end)) {
         profile->start = file->first = pprof->time;
@@ -362,7 +338,6 @@ static int read_pprof(struct gt_reading *reading, const char *path, struct gt_er
     free(pprof.function);
     free(pprof.location);
     free(pprof.sort);
-    free(pprof.stack);
     free(bytes);
     return status;
 }

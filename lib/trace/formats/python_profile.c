@@ -6,7 +6,6 @@
 
 #include "base/grow.h"
 #include "base/json.h"
-#include "base/number.h"
 #include "trace/formats/marshal.h"
 #include "trace/formats/smdebug.h"
 #include "trace/profile_maker.h"
@@ -114,9 +113,10 @@ static int take_entry(struct gt_profile_maker *maker, const struct gt_marshal *m
 }
 
 /* Entry by entry, so that a dump that is cut off gives those before. */
-static int take_entries(struct gt_profile_maker *maker, struct gt_marshal *marshal, struct gt_trace_file *file,
+static int take_entries(struct gt_profile_maker *maker, struct gt_marshal *marshal, struct gt_reading *reading,
                         const unsigned char *bytes)
 {
+    struct gt_trace_file *file = gt_reading_file(reading);
     int status = gt_marshal_enter_dict(marshal);
     while (status >= 0) {
         uint64_t place = (uint64_t)(marshal->at - bytes);
@@ -132,8 +132,7 @@ static int take_entries(struct gt_profile_maker *maker, struct gt_marshal *marsh
         }
         status = value < 0 ? (int)value : take_entry(maker, marshal, (uint32_t)key, (uint32_t)value);
         if (status == -EBADMSG) {
-            file->damage.bad_events++;
-            gt_damage_note(&file->damage, place, "no function and its times");
+            gt_reading_bad(reading, place, "no function and its times");
             status = 0;
         }
         file->read += status >= 0;
@@ -144,7 +143,6 @@ static int take_entries(struct gt_profile_maker *maker, struct gt_marshal *marsh
 static int read_pstats(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     struct gt_profile_maker maker = {.trace = reading->trace};
-    struct gt_trace_file *file = gt_reading_file(reading);
     struct gt_marshal marshal;
     char *bytes = NULL;
     size_t length = 0;
@@ -152,15 +150,15 @@ static int read_pstats(struct gt_reading *reading, const char *path, struct gt_e
     if (status < 0)
         return status;
     gt_marshal_open(&marshal, bytes, length);
-    status = take_entries(&maker, &marshal, file, (const unsigned char *)bytes);
+    status = take_entries(&maker, &marshal, reading, (const unsigned char *)bytes);
     gt_marshal_close(&marshal);
-    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading);
+    struct gt_trace_profile *profile = status < 0
+                                           ? NULL
+                                           : gt_reading_profile(reading, GT_PROFILER_CPROFILE, GT_PROFILE_SECONDS);
     if (status >= 0)
         status = profile ? gt_names_profile(reading, path, profile) : -ENOMEM;
-    if (status >= 0) {
-        profile->profiler = GT_PROFILER_CPROFILE;
+    if (status >= 0)
         status = gt_profile_finish(&maker, profile);
-    }
     gt_profile_maker_release(&maker);
     free(bytes);
     return status;
@@ -191,7 +189,7 @@ struct tree {
 static struct gt_span text_of(const struct gt_json_value *object, const char *key)
 {
     const char *text = gt_json_text_of(gt_json_member(object, key));
-    return text ? (struct gt_span){text, strlen(text)} : (struct gt_span){"", 0};
+    return text ? gt_span_of(text) : gt_span_of("");
 }
 
 static int note_depth(struct tree *tree, uint32_t function)
@@ -300,8 +298,6 @@ static void take_times(struct gt_reading *reading, const struct gt_json_value *d
                                *duration = gt_json_member(document, "duration");
     struct gt_trace_file *file = gt_reading_file(reading);
     double begin = gt_json_number_of(start), length = gt_json_number_of(duration);
-    if (gt_json_is_number(duration))
-        profile->duration = length;
     if (profile->start != -GT_TRACE_EVER || !gt_json_is_number(start) || !gt_json_is_number(duration) ||
         !(fabs(begin) < 9e9 && length >= 0 && length < 1e9))
         return;
@@ -316,20 +312,20 @@ static int read_tree(struct gt_reading *reading, const char *path, const struct 
     const struct gt_json_value *root = gt_json_member(document, "root_frame");
     int status = gt_json_is_object(root) ? walk(&tree, root, GT_TRACE_NONE) : 0;
     if (status == -EBADMSG) {
-        gt_reading_file(reading)->damage.bad_events++;
-        gt_damage_note(&gt_reading_file(reading)->damage, 0, "a frame that is no object");
+        gt_reading_bad(reading, 0, "a frame that is no object");
         status = 0;
     }
     gt_reading_file(reading)->read = tree.maker.frame_count;
     if (status >= 0)
         status = gt_profile_callers(&tree.maker);
-    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading);
+    struct gt_trace_profile *profile = status < 0
+                                           ? NULL
+                                           : gt_reading_profile(reading, GT_PROFILER_PYINSTRUMENT, GT_PROFILE_SECONDS);
     if (status >= 0)
         status = profile ? gt_names_profile(reading, path, profile) : -ENOMEM;
     if (status >= 0)
         status = find_page(reading, path, profile);
     if (status >= 0) {
-        profile->profiler = GT_PROFILER_PYINSTRUMENT;
         take_times(reading, document, profile);
         status = gt_profile_finish(&tree.maker, profile);
     }

@@ -38,11 +38,6 @@ static int probe_recording(const struct gt_trace_probe *probe)
     return may_be_ours(probe) && (is_recording(probe->path) || has_blocks(probe->path)) ? 70 : 0;
 }
 
-static struct gt_span span_of(const char *text)
-{
-    return (struct gt_span){text, strlen(text)};
-}
-
 static int take_row(struct gt_reading *reading, const struct gt_row *row, int64_t time, const char *host)
 {
     char name[32];
@@ -56,8 +51,9 @@ static int take_row(struct gt_reading *reading, const struct gt_row *row, int64_
     for (int metric = 0; metric < GT_METRIC_COUNT; metric++) {
         if (isnan(row->value[metric]))
             continue;
-        int64_t series = gt_reading_series(reading, span_of(scope), span_of(name), span_of(gt_metrics[metric].name),
-                                           *host ? span_of(host) : (struct gt_span){0});
+        int64_t series = gt_reading_series(reading, gt_span_of(scope), gt_span_of(name),
+                                           gt_span_of(gt_metrics[metric].name),
+                                           *host ? gt_span_of(host) : (struct gt_span){0});
         int status = series < 0 ? (int)series : gt_reading_sample(reading, (uint32_t)series, time, row->value[metric]);
         if (status < 0)
             return status;
@@ -124,14 +120,13 @@ static int take_interval(struct gt_reading *reading, const struct gt_interval *i
     snprintf(tid, sizeof tid, "%" PRId64, interval->thread);
     gt_json_quote(&quoted, name);
     int64_t track = quoted.failed ? quoted.failed
-                                  : gt_reading_track(reading, span_of(pid),
-                                                     interval->thread < 0 ? (struct gt_span){0} : span_of(tid),
+                                  : gt_reading_track(reading, gt_span_of(pid),
+                                                     interval->thread < 0 ? (struct gt_span){0} : gt_span_of(tid),
                                                      (struct gt_span){0});
     if (track >= 0) {
-        struct gt_raw_event item = gt_raw_event_of((struct gt_span){quoted.data + 1, quoted.length - 2},
-                                                   nanoseconds(interval->start),
+        struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&quoted), nanoseconds(interval->start),
                                                    isfinite(interval->elapsed) ? nanoseconds(interval->elapsed) : 0);
-        item.category = span_of("code_block");
+        item.category = gt_span_of("code_block");
         track = gt_reading_event(reading, &item, item.name, (uint32_t)track,
                                  interval->unfinished ? GT_TRACE_PAIRED | GT_TRACE_UNCLOSED : GT_TRACE_PAIRED);
     }

@@ -22,16 +22,6 @@ static int probe_rocprof(const struct gt_trace_probe *probe)
 
 /* ---- tables of names ---- */
 
-struct name {
-    uint64_t id;
-    struct gt_span text; /* raw JSON, without quotes */
-};
-
-struct names {
-    struct name *name;
-    size_t count, capacity;
-};
-
 /* What there is of one sort of record, and the names of its operations. */
 struct kind {
     struct gt_span name;
@@ -48,7 +38,7 @@ struct rocprof {
     struct gt_reading *reading;
     bool is_cut;
     struct gt_span pid;
-    struct names kernels, markers;
+    struct gt_texts kernels, markers; /* raw JSON, without quotes */
     struct kind *kind;
     size_t kind_count, kind_capacity;
     struct gt_span *operation;
@@ -75,81 +65,48 @@ static uint64_t handle_of(struct gt_span object)
     return id_of(handle);
 }
 
-static int add_name(struct names *names, uint64_t id, struct gt_span text)
-{
-    struct name *name = text.text ? GT_GROW_LIST(names, name) : NULL;
-    if (!name)
-        return text.text ? -ENOMEM : 0;
-    *name = (struct name){id, gt_span_unquoted(text)};
-    return 0;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const struct name *x = a, *y = b;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static void sort(struct names *names)
-{
-    if (names->count)
-        qsort(names->name, names->count, sizeof *names->name, by_id);
-}
-
-static struct gt_span find_name(const struct names *names, uint64_t id)
-{
-    struct name wanted = {id, {0}};
-    const struct name *found = names->count ? bsearch(&wanted, names->name, names->count, sizeof *names->name, by_id)
-                                            : NULL;
-    return found ? found->text : (struct gt_span){0};
-}
-
 /* "formatted" is the name without ".kd" at its end, demangled unless the user wanted it otherwise. */
 static int take_kernel_names(struct rocprof *rocprof, struct gt_span list)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(list);
     struct gt_span item;
     int status = 0;
-    if (!gt_open_list(&walk, list))
-        return 0;
     while (status >= 0 && gt_next_element(&walk, &item, &rocprof->is_cut)) {
         struct gt_span id = {0}, formatted = {0}, demangled = {0}, name = {0};
         GT_FIND(item, {"kernel_id", &id}, {"formatted_kernel_name", &formatted}, {"demangled_kernel_name", &demangled},
                 {"kernel_name", &name});
         formatted = formatted.length > 2 ? formatted : demangled.length > 2 ? demangled : name;
-        status = id.text ? add_name(&rocprof->kernels, id_of(id), formatted) : 0;
+        if (id.text && formatted.text)
+            status = gt_texts_add(&rocprof->kernels, id_of(id), gt_span_unquoted(formatted));
     }
-    sort(&rocprof->kernels);
+    gt_texts_sort(&rocprof->kernels);
     return status;
 }
 
 static int take_marker_names(struct rocprof *rocprof, struct gt_span list)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(list);
     struct gt_span item;
     int status = 0;
-    if (!gt_open_list(&walk, list))
-        return 0;
     while (status >= 0 && gt_next_element(&walk, &item, &rocprof->is_cut)) {
         struct gt_span key = {0}, value = {0};
         GT_FIND(item, {"key", &key}, {"value", &value});
-        status = add_name(&rocprof->markers, id_of(key), value);
+        if (value.text)
+            status = gt_texts_add(&rocprof->markers, id_of(key), gt_span_unquoted(value));
     }
-    sort(&rocprof->markers);
+    gt_texts_sort(&rocprof->markers);
     return status;
 }
 
 static int take_kind(struct rocprof *rocprof, struct gt_span item)
 {
-    struct gt_walk walk;
     struct gt_span name = {0}, operations = {0}, text;
     GT_FIND(item, {"kind", &name}, {"operations", &operations});
+    struct gt_walk walk = gt_walk_list(operations);
     struct kind *kind = GT_GROW(rocprof, kind);
     if (!kind)
         return -ENOMEM;
     *kind = (struct kind){name.text ? gt_span_unquoted(name) : name, rocprof->operation_count, 0};
-    if (!gt_open_list(&walk, operations))
-        return 0;
     while (gt_walk_element(&walk, &text) > 0) {
         struct gt_span *operation = GT_GROW(rocprof, operation);
         if (!operation)
@@ -162,24 +119,21 @@ static int take_kind(struct rocprof *rocprof, struct gt_span item)
 
 static int take_strings(struct rocprof *rocprof, struct gt_span strings)
 {
-    struct gt_walk walk;
     struct gt_span records = {0}, markers = {0}, item;
     int status = 0;
     GT_FIND(strings, {"buffer_records", &records}, {"marker_api", &markers});
-    if (gt_open_list(&walk, records))
-        while (status >= 0 && gt_next_element(&walk, &item, &rocprof->is_cut))
-            status = take_kind(rocprof, item);
+    struct gt_walk walk = gt_walk_list(records);
+    while (status >= 0 && gt_next_element(&walk, &item, &rocprof->is_cut))
+        status = take_kind(rocprof, item);
     return status < 0 ? status : take_marker_names(rocprof, markers);
 }
 
 /* GPUs count from 0 in the order in which they stand, unless they have numbers of their own. */
 static int take_agents(struct rocprof *rocprof, struct gt_span list)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(list);
     struct gt_span item;
     int gpus = 0;
-    if (!gt_open_list(&walk, list))
-        return 0;
     while (gt_next_element(&walk, &item, &rocprof->is_cut)) {
         struct gt_span id = {0}, type = {0}, name = {0}, product = {0}, number = {0};
         int64_t own = -1;
@@ -223,11 +177,6 @@ static void find_record(struct gt_span text, struct record *ret)
             {"agent_id", &ret->agent}, {"args", &ret->args});
 }
 
-static struct gt_span text_span(const char *text)
-{
-    return (struct gt_span){text, strlen(text)};
-}
-
 /* What the record calls itself: "hipMemcpyAsync", "MEMORY_COPY_HOST_TO_DEVICE". */
 static struct gt_span operation_of(const struct rocprof *rocprof, const struct record *record)
 {
@@ -251,12 +200,10 @@ static int put(struct rocprof *rocprof, const struct record *record, struct gt_s
                struct gt_span pid, struct gt_span tid, struct gt_span title)
 {
     struct gt_reading *reading = rocprof->reading;
-    struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
     int64_t start, end;
     if (gt_span_decimal(record->start, 0, &start) < 0 || gt_span_decimal(record->end, 0, &end) < 0 || end < start ||
         start < 0) {
-        damage->bad_events++;
-        gt_damage_note(damage, 0, "a record without a begin or an end");
+        gt_reading_bad(reading, 0, "a record without a begin or an end");
         return 0;
     }
     int64_t track = gt_reading_track(reading, pid, tid, (struct gt_span){0});
@@ -304,7 +251,7 @@ static int put_work(struct rocprof *rocprof, const struct record *record, const 
     put_number(rocprof, "stream", stream);
     put_number(rocprof, "queue", number);
     gt_buffer_char(&rocprof->args, '}');
-    return put(rocprof, record, name, text_span(category), text_span(pid), text_span(tid),
+    return put(rocprof, record, name, gt_span_of(category), gt_span_of(pid), gt_span_of(tid),
                gpu ? gpu->name : (struct gt_span){0});
 }
 
@@ -332,16 +279,17 @@ static int take_kernel(struct rocprof *rocprof, struct record *record, struct gt
     char number[40];
     GT_FIND(record->dispatch, {"agent_id", &agent}, {"queue_id", &queue}, {"kernel_id", &kernel}, {"grid_size", &grid},
             {"workgroup_size", &block}, {"group_segment_size", &shared});
-    struct gt_span name = find_name(&rocprof->kernels, id_of(kernel));
+    struct gt_span name = gt_texts_find(&rocprof->kernels, id_of(kernel));
     snprintf(number, sizeof number, "kernel %" PRIu64, id_of(kernel));
     begin_args(rocprof, record);
     put_sizes(rocprof, grid, block);
     put_number(rocprof, "shared memory", shared);
     (void)category;
-    return put_work(rocprof, record, gpu_of(rocprof, agent), queue, name.length ? name : text_span(number), "kernel");
+    return put_work(rocprof, record, gpu_of(rocprof, agent), queue, name.length ? name : gt_span_of(number), "kernel");
 }
 
-const char *gt_rocm_copy(struct gt_span operation)
+/* Returns "Memcpy HtoD" for MEMORY_COPY_HOST_TO_DEVICE, and so on; NULL for others. */
+static const char *copy_name(struct gt_span operation)
 {
     static const char *const ways[][2] = {{"MEMORY_COPY_HOST_TO_DEVICE", "Memcpy HtoD"},
                                           {"MEMORY_COPY_DEVICE_TO_HOST", "Memcpy DtoH"},
@@ -380,29 +328,27 @@ void gt_rocm_event(struct gt_raw_event *item, bool is_of_gpu)
         item->bytes = number;
     for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++)
         if (gt_span_is(item->category, sorts[i].category) && is_of_gpu == sorts[i].of_gpu)
-            item->category = (struct gt_span){sorts[i].ours, strlen(sorts[i].ours)};
-    const char *way = gt_rocm_copy(item->name);
-    item->name = way ? (struct gt_span){way, strlen(way)} : item->name;
+            item->category = gt_span_of(sorts[i].ours);
+    const char *way = copy_name(item->name);
+    item->name = way ? gt_span_of(way) : item->name;
 }
 
 static int take_copy(struct rocprof *rocprof, struct record *record, struct gt_span category)
 {
-    const char *name = gt_rocm_copy(operation_of(rocprof, record));
+    const char *name = copy_name(operation_of(rocprof, record));
     const struct agent *gpu = gpu_of(rocprof, record->to);
     begin_args(rocprof, record);
     put_number(rocprof, "bytes", record->bytes);
     (void)category;
     return put_work(rocprof, record, gpu ? gpu : gpu_of(rocprof, record->from), (struct gt_span){0},
-                    text_span(name ? name : "Memcpy"), "gpu_memcpy");
+                    gt_span_of(name ? name : "Memcpy"), "gpu_memcpy");
 }
 
 /* The arguments of a call, where they were recorded: a list of names and values. */
 static void put_arguments(struct rocprof *rocprof, struct gt_span list)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(list);
     struct gt_span item;
-    if (!gt_open_list(&walk, list))
-        return;
     while (gt_walk_element(&walk, &item) > 0) {
         struct gt_span name = {0}, value = {0};
         GT_FIND(item, {"name", &name}, {"value", &value});
@@ -420,7 +366,7 @@ static int put_call(struct rocprof *rocprof, struct record *record, struct gt_sp
     put_arguments(rocprof, record->args);
     put_number(rocprof, "bytes", record->size);
     gt_buffer_char(&rocprof->args, '}');
-    struct gt_span thread = record->thread.text ? record->thread : text_span("");
+    struct gt_span thread = record->thread.text ? record->thread : gt_span_of("");
     return put(rocprof, record, name.text ? name : category, category, rocprof->pid, thread, (struct gt_span){0});
 }
 
@@ -433,9 +379,9 @@ static int take_call(struct rocprof *rocprof, struct record *record, struct gt_s
 /* Ranges have their texts apart; what has none is a call of the library of markers. */
 static int take_marker(struct rocprof *rocprof, struct record *record, struct gt_span category)
 {
-    struct gt_span name = find_name(&rocprof->markers, correlation_of(record));
+    struct gt_span name = gt_texts_find(&rocprof->markers, correlation_of(record));
     begin_args(rocprof, record);
-    return name.text ? put_call(rocprof, record, name, text_span("user_annotation"))
+    return name.text ? put_call(rocprof, record, name, gt_span_of("user_annotation"))
                      : put_call(rocprof, record, operation_of(rocprof, record), category);
 }
 
@@ -455,31 +401,27 @@ static int take_list(struct rocprof *rocprof, struct gt_span key, struct gt_span
 {
     static const struct list other = {NULL, NULL, take_call};
     const struct list *kind = &other;
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(list);
     struct gt_span item;
     int status = 0;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         kind = gt_span_is(key, lists[i].key) ? &lists[i] : kind;
-    if (!gt_open_list(&walk, list))
-        return 0;
     while (status >= 0 && gt_next_element(&walk, &item, &rocprof->is_cut)) {
         struct record record;
         if (rocprof->is_cut) /* a record that is not whole */
             break;
         find_record(item, &record);
         if (record.start.text || kind != &other) /* samples of counters have no length */
-            status = kind->take(rocprof, &record, kind->category ? text_span(kind->category) : key);
+            status = kind->take(rocprof, &record, kind->category ? gt_span_of(kind->category) : key);
     }
     return status;
 }
 
 static int take_records(struct rocprof *rocprof, struct gt_span records)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_object(records);
     struct gt_span key, list;
     int status = 0;
-    if (!gt_open_object(&walk, records))
-        return 0;
     while (status >= 0 && gt_next_member(&walk, &key, &list, &rocprof->is_cut)) {
         bool was_cut = rocprof->is_cut;
         rocprof->is_cut = false;
@@ -492,12 +434,10 @@ static int take_records(struct rocprof *rocprof, struct gt_span records)
 /* Where counters were collected and nothing else, the kernels stand with these. */
 static int take_counted(struct rocprof *rocprof, struct gt_span callbacks)
 {
-    struct gt_walk walk;
     struct gt_span list = {0}, item;
     int status = 0;
     GT_FIND(callbacks, {"counter_collection", &list});
-    if (gt_reading_file(rocprof->reading)->read || !gt_open_list(&walk, list))
-        return 0;
+    struct gt_walk walk = gt_walk_list(gt_reading_file(rocprof->reading)->read ? (struct gt_span){0} : list);
     while (status >= 0 && gt_next_element(&walk, &item, &rocprof->is_cut)) {
         struct gt_span about = {0};
         struct record record;
@@ -513,8 +453,8 @@ static int take_counted(struct rocprof *rocprof, struct gt_span callbacks)
 
 static void release(struct rocprof *rocprof)
 {
-    free(rocprof->kernels.name);
-    free(rocprof->markers.name);
+    free(rocprof->kernels.text);
+    free(rocprof->markers.text);
     free(rocprof->kind);
     free(rocprof->operation);
     free(rocprof->agent);
@@ -528,15 +468,13 @@ static int take_process(struct gt_reading *reading, struct gt_span text, bool *i
     const struct gt_wanted_member wanted[] = {{"metadata", &about},         {"agents", &agents},
                                               {"strings", &strings},        {"kernel_symbols", &kernels},
                                               {"buffer_records", &records}, {"callback_records", &callbacks}};
-    struct gt_walk walk;
-    if (!gt_open_object(&walk, text))
-        return 0;
+    struct gt_walk walk = gt_walk_object(text);
     while (gt_next_member(&walk, &key, &value, is_cut))
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
             if (gt_span_is(key, wanted[i].key))
                 *wanted[i].to = value;
     GT_FIND(about, {"pid", &rocprof.pid});
-    rocprof.pid = rocprof.pid.text ? rocprof.pid : text_span("0");
+    rocprof.pid = rocprof.pid.text ? rocprof.pid : gt_span_of("0");
     int status = take_agents(&rocprof, agents);
     if (status >= 0)
         status = take_strings(&rocprof, strings);
@@ -555,11 +493,9 @@ static int read_document(struct gt_reading *reading, struct gt_span text)
 {
     struct gt_trace_damage *damage = &gt_reading_file(reading)->damage;
     struct gt_span key, value, item;
-    struct gt_walk walk, list;
+    struct gt_walk walk = gt_walk_object(text), list;
     bool is_cut = false;
     int status = 0;
-    if (!gt_open_object(&walk, text))
-        return 0;
     while (status >= 0 && gt_next_member(&walk, &key, &value, &is_cut)) {
         if (!gt_span_is(key, "rocprofiler-sdk-tool"))
             continue;

@@ -6,8 +6,6 @@
 
 #include "trace/raw_event.h"
 
-/* Returns "Memcpy HtoD" for MEMORY_COPY_HOST_TO_DEVICE, and so on; NULL for others. */
-const char *gt_rocm_copy(struct gt_span operation);
 /* Says whether a track of its Perfetto traces is a GPU's stream: "COMPUTE AGENT [1] STREAM [3] (GPU)", "COPY to AGENT [1] ...". */
 bool gt_rocm_stream(const char *name, int *agent, int *stream);
 /* Makes an event of its Perfetto traces what its JSON has: the sort, the call that launched it, the bytes of a copy. */

@@ -1,6 +1,5 @@
 #include "trace/formats/smdebug.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,8 +224,7 @@ static int read_smdebug(struct gt_reading *reading, const char *path, struct gt_
     struct gt_span node, name = gt_path_part(path, 0);
     const struct suffix *suffix = suffix_of(name.text, &node);
     int status = gt_names_node(reading, node);
-    struct gt_timeline_options options = {.labels_rename = suffix->labels_rename};
-    return status < 0 ? status : gt_timeline_read(reading, path, &options, error);
+    return status < 0 ? status : gt_timeline_read(reading, path, suffix->labels_rename, error);
 }
 
 const struct gt_trace_format gt_trace_smdebug = {
@@ -314,7 +312,6 @@ static int take_batch(struct gt_reading *reading, const struct gt_batch *batch)
 
 static int read_system(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
-    struct gt_trace_file *file = gt_reading_file(reading);
     struct gt_input *input = NULL;
     struct gt_scan *scan = NULL;
     struct gt_batch batch = {0};
@@ -323,18 +320,10 @@ static int read_system(struct gt_reading *reading, const char *path, struct gt_e
         status = gt_scan_open(&scan, input, GT_SCAN_LINES, reading->options->block);
     while (status >= 0 && (status = gt_scan_next(scan, &batch, error)) > 0)
         status = take_batch(reading, &batch);
-    if (status >= 0) {
-        file->clock = GT_CLOCK_RECORD;
-        file->bytes = gt_scan_bytes(scan);
-        const char *trouble = gt_input_trouble(input);
-        if (trouble) {
-            file->damage.cut_off = true;
-            gt_damage_note(&file->damage, file->bytes, "%s", trouble);
-        }
-    }
+    gt_reading_file(reading)->clock = GT_CLOCK_RECORD;
+    gt_reading_end(reading, input, scan ? gt_scan_bytes(scan) : 0);
     gt_batch_release(&batch);
     gt_scan_close(scan);
-    gt_input_close(input);
     return status;
 }
 

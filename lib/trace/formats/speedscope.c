@@ -21,8 +21,6 @@ struct file {
     struct gt_reading *reading;
     struct frame *frame; /* texts as they stand in the file */
     size_t frame_count, frame_capacity;
-    uint32_t *stack; /* of the sample */
-    size_t stack_count, stack_capacity;
     bool is_memray; /* its peak, once in bytes and once in allocations */
     bool lines_ran; /* lines of frames are those that ran when a sample was taken */
 };
@@ -36,19 +34,10 @@ static int probe_speedscope(const struct gt_trace_probe *probe)
     return gt_path_ends(probe->name, ".speedscope.json") && strstr(probe->head, "\"profiles\"") ? 75 : 0;
 }
 
-static void note_bad(struct file *file, const char *what)
-{
-    struct gt_trace_damage *damage = &gt_reading_file(file->reading)->damage;
-    damage->bad_events++;
-    gt_damage_note(damage, 0, "%s", what);
-}
-
 static int read_frames(struct file *file, struct gt_span list)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(list);
     struct gt_span item;
-    if (!gt_open_list(&walk, list))
-        return 0;
     while (gt_walk_element(&walk, &item) > 0) {
         struct gt_span name = {0}, path = {0}, line = {0};
         GT_FIND(item, {"name", &name}, {"file", &path}, {"line", &line});
@@ -63,18 +52,6 @@ static int read_frames(struct file *file, struct gt_span list)
     return 0;
 }
 
-/* The text without its escapes. */
-static int64_t plain(struct gt_span text, struct gt_buffer *out, struct gt_span *ret)
-{
-    *ret = text;
-    if (!text.text || !gt_span_has_escape(text))
-        return 0;
-    gt_buffer_clear(out);
-    int status = gt_span_unescape(text, out);
-    *ret = (struct gt_span){out->data, out->length};
-    return status;
-}
-
 /* The number of a function in the maker; -ERANGE: there is no such frame. */
 static int64_t function_of(struct file *file, struct gt_profile_maker *maker, struct gt_span index)
 {
@@ -82,17 +59,7 @@ static int64_t function_of(struct file *file, struct gt_profile_maker *maker, st
     if (gt_span_decimal(index, 0, &number) < 0 || number < 0 || (uint64_t)number >= file->frame_count)
         return -ERANGE;
     const struct frame *frame = &file->frame[number];
-    struct gt_buffer name_text = {0}, file_text = {0};
-    struct gt_span name, path;
-    int64_t status = plain(frame->name, &name_text, &name);
-    if (status >= 0)
-        status = plain(frame->file, &file_text, &path);
-    if (status >= 0)
-        status = path.length ? gt_profile_function(maker, path, frame->line, name)
-                             : gt_profile_function_of(maker, name);
-    gt_buffer_release(&name_text);
-    gt_buffer_release(&file_text);
-    return status;
+    return gt_profile_function_raw(maker, frame->file, frame->line, frame->name);
 }
 
 /* ---- samples: stacks, outermost frame first, and their weights ---- */
@@ -101,35 +68,32 @@ static int take_sample(struct file *file, struct gt_profile_maker *maker, struct
 {
     struct gt_walk walk;
     struct gt_span index;
-    file->stack_count = 0;
+    maker->stack_count = 0;
     if (!gt_open_list(&walk, sample)) {
-        note_bad(file, "a sample that is no list of frames");
+        gt_reading_bad(file->reading, 0, "a sample that is no list of frames");
         return 0;
     }
     while (gt_walk_element(&walk, &index) > 0) {
         int64_t function = function_of(file, maker, index);
         if (function == -ERANGE) {
-            note_bad(file, "a sample names a frame that is not there");
+            gt_reading_bad(file->reading, 0, "a sample names a frame that is not there");
             return 0;
         }
-        uint32_t *place = function < 0 ? NULL : GT_GROW(file, stack);
-        if (!place)
-            return function < 0 ? (int)function : -ENOMEM;
-        *place = (uint32_t)function;
+        int status = gt_profile_push(maker, function);
+        if (status < 0)
+            return status;
     }
     gt_reading_file(file->reading)->read++;
-    return gt_profile_stack(maker, file->stack, file->stack_count, weight);
+    return gt_profile_stack(maker, false, weight);
 }
 
 static int read_sampled(struct file *file, struct gt_profile_maker *maker, struct gt_span samples,
                         struct gt_span weights, double unit)
 {
-    struct gt_walk walk, of_weights;
+    struct gt_walk walk = gt_walk_list(samples), of_weights;
     struct gt_span sample, weight;
     bool has_weights = gt_open_list(&of_weights, weights);
     int status = 0;
-    if (!gt_open_list(&walk, samples))
-        return 0;
     while (status >= 0 && gt_walk_element(&walk, &sample) > 0) {
         double value = 1;
         if (has_weights && gt_walk_element(&of_weights, &weight) > 0 && gt_span_double(weight, &value) < 0)
@@ -137,7 +101,7 @@ static int read_sampled(struct file *file, struct gt_profile_maker *maker, struc
         if (isfinite(value))
             status = take_sample(file, maker, sample, value * (has_weights ? unit : 1));
         else
-            note_bad(file, "a weight that is no number");
+            gt_reading_bad(file->reading, 0, "a weight that is no number");
     }
     return status;
 }
@@ -182,7 +146,7 @@ static int take_event(struct file *file, struct gt_profile_maker *maker, struct 
     double at = NAN;
     GT_FIND(event, {"type", &type}, {"frame", &index}, {"at", &time});
     if (!type.text || !index.text || !time.text || gt_span_double(time, &at) < 0 || !isfinite(at)) {
-        note_bad(file, "an event without a type, a frame or a time");
+        gt_reading_bad(file->reading, 0, "an event without a type, a frame or a time");
         return 0;
     }
     int64_t function = function_of(file, maker, index);
@@ -191,7 +155,8 @@ static int take_event(struct file *file, struct gt_profile_maker *maker, struct 
     bool closes = gt_span_is(type, "\"C\"");
     bool fits = function >= 0 && (!closes || (list->count && list->opened[list->count - 1].function == function));
     if (!fits) {
-        note_bad(file, "an event that closes a frame that is not the innermost, or names one that is not there");
+        gt_reading_bad(file->reading, 0,
+                       "an event that closes a frame that is not the innermost, or names one that is not there");
         return 0;
     }
     *latest = at * unit;
@@ -205,12 +170,10 @@ static int take_event(struct file *file, struct gt_profile_maker *maker, struct 
 static int read_evented(struct file *file, struct gt_profile_maker *maker, struct gt_span events, double unit)
 {
     struct opened_list list = {0};
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_list(events);
     struct gt_span event;
     double latest = 0;
     int status = 0;
-    if (!gt_open_list(&walk, events))
-        return 0;
     while (status >= 0 && gt_walk_element(&walk, &event) > 0)
         status = take_event(file, maker, &list, event, unit, &latest);
     gt_reading_file(file->reading)->damage.unclosed += list.count;
@@ -219,7 +182,7 @@ static int read_evented(struct file *file, struct gt_profile_maker *maker, struc
     free(list.opened);
     if (status != -E2BIG)
         return status;
-    note_bad(file, "calls deeper than 2048");
+    gt_reading_bad(file->reading, 0, "calls deeper than 2048");
     return 0;
 }
 
@@ -241,10 +204,11 @@ static int read_profile(struct file *file, struct gt_span about)
     int64_t thread = GT_TRACE_NONE;
     if (status >= 0 && name.text && *name.text == '"')
         thread = gt_reading_string(file->reading, gt_span_unquoted(name));
-    struct gt_trace_profile *profile = status < 0 || thread < 0 ? NULL : gt_reading_profile(file->reading);
+    kind = !file->is_memray ? kind : kind == GT_PROFILE_BYTES ? GT_PROFILE_HELD : GT_PROFILE_ALLOCATIONS;
+    struct gt_trace_profile *profile = status < 0 || thread < 0
+                                           ? NULL
+                                           : gt_reading_profile(file->reading, GT_PROFILER_SPEEDSCOPE, kind);
     if (profile) {
-        profile->profiler = GT_PROFILER_SPEEDSCOPE;
-        profile->unit = !file->is_memray ? kind : kind == GT_PROFILE_BYTES ? GT_PROFILE_HELD : GT_PROFILE_ALLOCATIONS;
         profile->thread = (uint32_t)thread;
         status = gt_profile_finish(&maker, profile);
     } else if (status >= 0) {
@@ -282,8 +246,7 @@ static int read_document(struct file *file, struct gt_span text)
     }
     GT_FIND(shared, {"frames", &frames});
     int status = read_frames(file, frames);
-    if (status < 0 || !gt_open_list(&list, profiles))
-        return status;
+    list = gt_walk_list(profiles);
     while (status >= 0 && gt_walk_element(&list, &about) > 0)
         status = read_profile(file, about);
     return status;
@@ -299,7 +262,6 @@ static int read_speedscope(struct gt_reading *reading, const char *path, struct 
         return status;
     status = read_document(&file, (struct gt_span){text, length});
     free(file.frame);
-    free(file.stack);
     free(text);
     return status;
 }

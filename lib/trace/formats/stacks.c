@@ -9,41 +9,13 @@
 #include "trace/input/lines.h"
 #include "trace/profile_maker.h"
 
-/* The functions of one stack, in the order in which the file has them. */
-struct stack {
-    uint32_t *function;
-    size_t count, capacity;
-};
-
-static int push(struct stack *stack, int64_t function)
-{
-    uint32_t *place = function < 0 ? NULL : GT_GROW_LIST(stack, function);
-    if (!place)
-        return function < 0 ? (int)function : -ENOMEM;
-    *place = (uint32_t)function;
-    return 0;
-}
-
-static void turn_round(struct stack *stack)
-{
-    for (size_t i = 0, j = stack->count; i + 1 < j; i++) {
-        uint32_t other = stack->function[--j];
-        stack->function[j] = stack->function[i];
-        stack->function[i] = other;
-    }
-}
-
 static int finish(struct gt_reading *reading, struct gt_profile_maker *maker, enum gt_trace_profiler profiler,
                   enum gt_profile_unit unit)
 {
     int status = gt_profile_sum(maker, false);
-    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading);
-    if (status >= 0 && !profile)
-        status = -ENOMEM;
-    if (status < 0)
-        return status;
-    profile->profiler = profiler;
-    profile->unit = unit;
+    struct gt_trace_profile *profile = status < 0 ? NULL : gt_reading_profile(reading, profiler, unit);
+    if (!profile)
+        return status < 0 ? status : -ENOMEM;
     return gt_profile_finish(maker, profile);
 }
 
@@ -52,18 +24,6 @@ static void note_bad(struct gt_trace_file *file, uint64_t place, struct gt_span 
     file->damage.bad_events++;
     file->damage.lost_bytes += line.length;
     gt_damage_note(&file->damage, place, "%s: %.*s", what, (int)(line.length < 100 ? line.length : 100), line.text);
-}
-
-/* How the end of the file was. */
-static void note_end(struct gt_trace_file *file, const struct gt_lines *lines)
-{
-    const char *trouble = lines->input ? gt_input_trouble(lines->input) : NULL;
-    file->bytes = lines->offset + lines->text.length;
-    file->damage.bad_events += lines->too_long;
-    if (!trouble)
-        return;
-    file->damage.cut_off = true;
-    gt_damage_note(&file->damage, file->bytes, "%s", trouble);
 }
 
 /* ---- collapsed stacks ---- */
@@ -104,20 +64,19 @@ static int probe_collapsed(const struct gt_trace_probe *probe)
     return lines && has_depth && !is_other ? 30 : 0;
 }
 
-static int take_collapsed(struct gt_profile_maker *maker, struct stack *stack, struct gt_span text,
-                          struct gt_span count)
+static int take_collapsed(struct gt_profile_maker *maker, struct gt_span text, struct gt_span count)
 {
     int64_t weight = 0;
     int status = gt_span_decimal(count, 0, &weight);
     const char *end = text.text + text.length;
-    stack->count = 0;
+    maker->stack_count = 0;
     for (const char *at = text.text; text.length && status >= 0 && at <= end;) { /* py-spy: nothing ran */
         const char *stop = at < end ? memchr(at, ';', (size_t)(end - at)) : NULL;
         stop = stop ? stop : end;
-        status = push(stack, gt_profile_function_of(maker, (struct gt_span){at, (size_t)(stop - at)}));
+        status = gt_profile_push(maker, gt_profile_function_of(maker, (struct gt_span){at, (size_t)(stop - at)}));
         at = stop + 1;
     }
-    return status < 0 ? status : gt_profile_stack(maker, stack->function, stack->count, (double)weight);
+    return status < 0 ? status : gt_profile_stack(maker, false, (double)weight);
 }
 
 static int read_collapsed(struct gt_reading *reading, const char *path, struct gt_error *error)
@@ -125,25 +84,21 @@ static int read_collapsed(struct gt_reading *reading, const char *path, struct g
     struct gt_trace_file *file = gt_reading_file(reading);
     struct gt_profile_maker maker = {.trace = reading->trace, .lines_ran = true};
     struct gt_lines lines = {0};
-    struct stack stack = {0};
     struct gt_span line, text, count;
     int status = gt_input_open(&lines.input, path, reading->options->ceiling, error);
     while (status >= 0 && (status = gt_lines_next(&lines, &line, error)) > 0) {
         if (!line.length)
             continue;
         if (split_collapsed(line, &text, &count))
-            status = take_collapsed(&maker, &stack, text, count);
+            status = take_collapsed(&maker, text, count);
         else
             note_bad(file, lines.offset + lines.at, line, "no stack with a count");
         file->read += status >= 0;
     }
-    note_end(file, &lines);
+    gt_reading_end_lines(reading, &lines);
     if (status >= 0)
         status = finish(reading, &maker, GT_PROFILER_STACKS, GT_PROFILE_SAMPLES);
     gt_profile_maker_release(&maker);
-    free(stack.function);
-    gt_lines_release(&lines);
-    gt_input_close(lines.input);
     return status;
 }
 
@@ -228,7 +183,6 @@ static int probe_perf(const struct gt_trace_probe *probe)
 struct perf {
     struct gt_reading *reading;
     struct gt_profile_maker maker;
-    struct stack stack;
     double weight;
     uint32_t command;          /* the outermost function of the open sample */
     bool has_sample, has_time; /* a sample is open; all so far count nanoseconds */
@@ -256,12 +210,12 @@ static int64_t function_of(struct gt_profile_maker *maker, struct gt_span text)
         return gt_profile_function(maker, (struct gt_span){colon + 1, (size_t)(name.text + name.length - colon - 1)}, 0,
                                    (struct gt_span){name.text + 4, (size_t)(colon - name.text - 4)});
     if (!library.length || gt_span_is(name, "[unknown]"))
-        return gt_profile_function(maker, (struct gt_span){"~", 1}, 0, name);
+        return gt_profile_function(maker, gt_span_of("~"), 0, name);
     struct gt_buffer title = {0};
     gt_buffer_printf(&title, "%.*s (%.*s)", (int)name.length, name.text, (int)library.length, library.text);
-    int64_t number = title.failed ? title.failed
-                                  : gt_profile_function(maker, (struct gt_span){"~", 1}, 0,
-                                                        (struct gt_span){title.data, title.length});
+    int64_t number = title.failed
+                         ? title.failed
+                         : gt_profile_function(maker, gt_span_of("~"), 0, (struct gt_span){title.data, title.length});
     gt_buffer_release(&title);
     return number;
 }
@@ -275,7 +229,9 @@ static int take_frame(struct perf *perf, struct gt_span line)
             return 0; /* a line of source beneath the frame */
     while (at < end && isblank((unsigned char)*at))
         at++;
-    return address.length ? push(&perf->stack, function_of(&perf->maker, (struct gt_span){at, (size_t)(end - at)})) : 0;
+    return address.length
+               ? gt_profile_push(&perf->maker, function_of(&perf->maker, (struct gt_span){at, (size_t)(end - at)}))
+               : 0;
 }
 
 static int end_sample(struct perf *perf, double weight)
@@ -283,11 +239,8 @@ static int end_sample(struct perf *perf, double weight)
     if (!perf->has_sample)
         return 0;
     perf->has_sample = false;
-    int status = push(&perf->stack, perf->command);
-    if (status < 0)
-        return status;
-    turn_round(&perf->stack);
-    return gt_profile_stack(&perf->maker, perf->stack.function, perf->stack.count, weight);
+    int status = gt_profile_push(&perf->maker, perf->command);
+    return status < 0 ? status : gt_profile_stack(&perf->maker, true, weight);
 }
 
 static int begin_sample(struct perf *perf, const struct header *header)
@@ -297,12 +250,12 @@ static int begin_sample(struct perf *perf, const struct header *header)
                     memmem(header->event.text, header->event.length, "task-clock", 10);
     perf->has_time &= is_clock && header->period >= 0;
     perf->weight = is_clock && header->period >= 0 ? (double)header->period / 1e9 : 0;
-    int64_t command = gt_profile_function(&perf->maker, (struct gt_span){"~", 1}, 0, header->command);
+    int64_t command = gt_profile_function(&perf->maker, gt_span_of("~"), 0, header->command);
     if (command < 0)
         return (int)command;
     perf->command = (uint32_t)command;
     perf->has_sample = true;
-    perf->stack.count = 0;
+    perf->maker.stack_count = 0;
     file->read++;
     gt_trace_file_widen(file, header->time, header->time);
     return header->rest.length ? take_frame(perf, header->rest) : 0;
@@ -338,9 +291,7 @@ static int read_samples(struct perf *perf, const char *path, bool in_seconds, st
         status = take_line(perf, line, lines.offset + lines.at, in_seconds);
     if (status >= 0)
         status = end_sample(perf, in_seconds ? perf->weight : 1);
-    note_end(file, &lines);
-    gt_lines_release(&lines);
-    gt_input_close(lines.input);
+    gt_reading_end_lines(perf->reading, &lines);
     return status;
 }
 
@@ -357,7 +308,6 @@ static int read_perf(struct gt_reading *reading, const char *path, struct gt_err
     if (status >= 0)
         status = finish(reading, &perf.maker, GT_PROFILER_PERF, in_seconds ? GT_PROFILE_SECONDS : GT_PROFILE_SAMPLES);
     gt_profile_maker_release(&perf.maker);
-    free(perf.stack.function);
     return status;
 }
 

@@ -37,21 +37,10 @@ enum {
     STAT_REFERENCE = 7
 };
 
-/* The name of an event or a figure. */
-struct name {
-    int64_t id;
-    struct gt_span text;
-};
-
-struct names {
-    struct name *name;
-    size_t count, capacity;
-};
-
 struct plane {
     struct gt_reading *reading;
     struct gt_span name;
-    struct names events, stats;
+    struct gt_texts events, stats; /* their names */
     struct gt_buffer pid, tid, title, args;
 };
 
@@ -60,52 +49,25 @@ static int probe_xplane(const struct gt_trace_probe *probe)
     return gt_path_ends(probe->name, ".xplane.pb") || gt_path_ends(probe->name, ".xplane.pb.gz") ? 65 : 0;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct name *x = a, *y = b;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static struct gt_span find_name(const struct names *names, int64_t id)
-{
-    struct name wanted = {id, {0}};
-    const struct name *found = names->count ? bsearch(&wanted, names->name, names->count, sizeof *names->name, by_id)
-                                            : NULL;
-    return found ? found->text : (struct gt_span){0};
-}
-
 /* An entry of a map: the key in field 1, in field 2 a message with the name. */
-static int add_name(struct names *names, struct gt_span entry)
+static int add_name(struct gt_texts *names, struct gt_span entry)
 {
     struct gt_proto proto = gt_proto_of(entry), inner;
     struct gt_proto_field field, member;
-    struct name name = {0};
-    struct gt_span shown = {0};
+    struct gt_span name = {0}, shown = {0};
+    uint64_t id = 0;
     while (gt_proto_next(&proto, &field) > 0) {
-        name.id = field.number == 1 ? (int64_t)field.value : name.id;
+        id = field.number == 1 ? field.value : id;
         if (field.number != 2 || !field.bytes.text)
             continue;
         inner = gt_proto_of(field.bytes);
         while (gt_proto_next(&inner, &member) > 0)
             if (member.number == META_NAME && member.bytes.text)
-                name.text = member.bytes;
+                name = member.bytes;
             else if (member.number == META_SHOWN && member.bytes.text)
                 shown = member.bytes;
     }
-    if (shown.length) /* what people are shown: long names are whole programs */
-        name.text = shown;
-    struct name *place = GT_GROW_LIST(names, name);
-    if (!place)
-        return -ENOMEM;
-    *place = name;
-    return 0;
-}
-
-static void quote(struct gt_buffer *out, struct gt_span text)
-{
-    char *copy = text.length ? strndup(text.text, text.length) : NULL;
-    gt_json_quote(out, copy ? copy : "");
-    free(copy);
+    return gt_texts_add(names, id, shown.length ? shown : name); /* long names are whole programs */
 }
 
 /* ---- events ---- */
@@ -118,7 +80,7 @@ static void write_stat(struct plane *plane, struct gt_span stat)
     struct gt_span name = {0};
     while (gt_proto_next(&proto, &field) > 0) {
         if (field.number == STAT_NAME)
-            name = find_name(&plane->stats, (int64_t)field.value);
+            name = gt_texts_find(&plane->stats, field.value);
         else if (field.number == STAT_DOUBLE)
             gt_buffer_printf(&value, "%.17g", gt_proto_double(&field));
         else if (field.number == STAT_UNSIGNED)
@@ -126,13 +88,13 @@ static void write_stat(struct plane *plane, struct gt_span stat)
         else if (field.number == STAT_SIGNED)
             gt_buffer_printf(&value, "%" PRId64, (int64_t)field.value);
         else if (field.number == STAT_TEXT)
-            quote(&value, field.bytes);
+            gt_span_quote(&value, field.bytes);
         else if (field.number == STAT_REFERENCE)
-            quote(&value, find_name(&plane->stats, (int64_t)field.value));
+            gt_span_quote(&value, gt_texts_find(&plane->stats, field.value));
     }
     if (name.length && value.length) {
         gt_buffer_text(&plane->args, plane->args.length > 1 ? "," : "");
-        quote(&plane->args, name);
+        gt_span_quote(&plane->args, name);
         gt_buffer_printf(&plane->args, ":%s", value.data);
     }
     gt_buffer_release(&value);
@@ -142,20 +104,21 @@ static int take_event(struct plane *plane, struct gt_span bytes, int64_t line_st
 {
     struct gt_proto proto = gt_proto_of(bytes);
     struct gt_proto_field field;
-    int64_t name = 0, offset = 0, duration = 0;
+    uint64_t name = 0;
+    int64_t offset = 0, duration = 0;
     int more;
     gt_buffer_clear(&plane->title);
     gt_buffer_clear(&plane->args);
     gt_buffer_char(&plane->args, '{');
     while ((more = gt_proto_next(&proto, &field)) > 0) {
-        name = field.number == EVENT_NAME ? (int64_t)field.value : name;
+        name = field.number == EVENT_NAME ? field.value : name;
         offset = field.number == EVENT_OFFSET ? (int64_t)field.value : offset;
         duration = field.number == EVENT_DURATION ? (int64_t)field.value : duration;
         if (field.number == EVENT_STAT && field.bytes.text)
             write_stat(plane, field.bytes);
     }
     gt_buffer_char(&plane->args, '}');
-    quote(&plane->title, find_name(&plane->events, name));
+    gt_span_quote(&plane->title, gt_texts_find(&plane->events, name));
     if (plane->args.failed || plane->title.failed)
         return -ENOMEM;
     int64_t start;
@@ -163,7 +126,7 @@ static int take_event(struct plane *plane, struct gt_span bytes, int64_t line_st
         gt_reading_file(plane->reading)->damage.bad_events++;
         return 0;
     }
-    struct gt_raw_event item = gt_raw_event_of((struct gt_span){plane->title.data + 1, plane->title.length - 2}, start,
+    struct gt_raw_event item = gt_raw_event_of(gt_span_in_quotes(&plane->title), start,
                                                duration / 1000); /* picoseconds */
     item.args = (struct gt_span){plane->args.data, plane->args.length};
     gt_raw_event_arguments(&item);
@@ -186,11 +149,11 @@ static int take_line(struct plane *plane, struct gt_span bytes)
     }
     gt_buffer_clear(&plane->pid);
     gt_buffer_clear(&plane->tid);
-    quote(&plane->pid, plane->name);
+    gt_span_quote(&plane->pid, plane->name);
     gt_buffer_printf(&plane->tid, "%" PRId64, id);
     if (plane->pid.failed || plane->tid.failed)
         return -ENOMEM;
-    int64_t track = gt_reading_track(plane->reading, (struct gt_span){plane->pid.data + 1, plane->pid.length - 2},
+    int64_t track = gt_reading_track(plane->reading, gt_span_in_quotes(&plane->pid),
                                      (struct gt_span){plane->tid.data, plane->tid.length}, (struct gt_span){0});
     name = shown.length ? shown : name;
     int64_t title = track < 0 || !name.length ? track
@@ -206,12 +169,6 @@ static int take_line(struct plane *plane, struct gt_span bytes)
     return status;
 }
 
-static void sort(struct names *names)
-{
-    if (names->count)
-        qsort(names->name, names->count, sizeof *names->name, by_id);
-}
-
 /* Names stand behind the lines that use them: the plane is gone through twice. */
 static int take_plane(struct gt_reading *reading, struct gt_span bytes)
 {
@@ -225,15 +182,15 @@ static int take_plane(struct gt_reading *reading, struct gt_span bytes)
         else if ((field.number == PLANE_EVENTS || field.number == PLANE_STATS) && field.bytes.text)
             status = add_name(field.number == PLANE_EVENTS ? &plane.events : &plane.stats, field.bytes);
     }
-    sort(&plane.events);
-    sort(&plane.stats);
+    gt_texts_sort(&plane.events);
+    gt_texts_sort(&plane.stats);
     while (status >= 0 && (more = gt_proto_next(&again, &field)) > 0)
         if (field.number == PLANE_LINE && field.bytes.text)
             status = take_line(&plane, field.bytes);
     if (status >= 0 && more < 0)
         status = -EBADMSG;
-    free(plane.events.name);
-    free(plane.stats.name);
+    free(plane.events.text);
+    free(plane.stats.text);
     gt_buffer_release(&plane.pid);
     gt_buffer_release(&plane.tid);
     gt_buffer_release(&plane.title);
@@ -250,8 +207,7 @@ static int read_planes(struct gt_reading *reading, struct gt_proto_file *input, 
         if (field.number == SPACE_PLANE && field.bytes.text)
             status = take_plane(reading, field.bytes);
         if (status == -EBADMSG) {
-            damage->bad_events++;
-            gt_damage_note(damage, input->offset + input->at, "a plane that is damaged");
+            gt_reading_bad(reading, input->offset + input->at, "a plane that is damaged");
         } else if (status < 0) {
             return status;
         }
@@ -277,16 +233,10 @@ static int read_xplane(struct gt_reading *reading, const char *path, struct gt_e
         status = gt_input_open(&input.input, path, reading->options->ceiling, error);
     if (status >= 0)
         status = read_planes(reading, &input, error);
-    const char *trouble = input.input ? gt_input_trouble(input.input) : NULL;
-    file->bytes = input.offset + input.bytes.length;
-    if (trouble) {
-        file->damage.cut_off = true;
-        gt_damage_note(&file->damage, file->bytes, "%s", trouble);
-    }
     if (file->first != INT64_MAX && file->first >= INT64_C(946684800) * 1000000000 && file->clock == GT_CLOCK_UNKNOWN)
         file->clock = GT_CLOCK_RECORD;
+    gt_reading_end(reading, input.input, input.offset + input.bytes.length);
     gt_proto_file_release(&input);
-    gt_input_close(input.input);
     return status;
 }
 

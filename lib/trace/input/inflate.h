@@ -2,9 +2,7 @@
 #ifndef GT_TRACE_INPUT_INFLATE_H
 #define GT_TRACE_INPUT_INFLATE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct gt_inflater {
     const char *name;  /* "gzip" */

@@ -3,7 +3,6 @@
 #ifndef GT_TRACE_INPUT_INPUT_H
 #define GT_TRACE_INPUT_INPUT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

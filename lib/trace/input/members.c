@@ -2,10 +2,8 @@
 
 void gt_find_members(struct gt_span object, const struct gt_wanted_member *wanted, size_t count)
 {
-    struct gt_walk walk;
+    struct gt_walk walk = gt_walk_object(object);
     struct gt_span key, value;
-    if (!gt_open_object(&walk, object))
-        return;
     while (gt_walk_member(&walk, &key, &value) > 0)
         for (size_t i = 0; i < count; i++)
             if (gt_span_is(key, wanted[i].key))
@@ -20,6 +18,26 @@ bool gt_open_list(struct gt_walk *walk, struct gt_span list)
 bool gt_open_object(struct gt_walk *walk, struct gt_span object)
 {
     return object.text && object.length && *object.text == '{' && gt_walk_open(walk, object) >= 0;
+}
+
+/* At the end of a list and of an object that are empty. */
+static struct gt_walk walk_nothing(const char *text)
+{
+    struct gt_walk walk;
+    gt_walk_open(&walk, gt_span_of(text));
+    return walk;
+}
+
+struct gt_walk gt_walk_list(struct gt_span list)
+{
+    struct gt_walk walk;
+    return gt_open_list(&walk, list) ? walk : walk_nothing("[]");
+}
+
+struct gt_walk gt_walk_object(struct gt_span object)
+{
+    struct gt_walk walk;
+    return gt_open_object(&walk, object) ? walk : walk_nothing("{}");
 }
 
 /* The value that the walk stands on. */

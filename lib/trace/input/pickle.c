@@ -221,12 +221,12 @@ static int push_container(struct gt_pickle *pickle, enum gt_pickle_kind kind, si
     return status < 0 ? status : push(pickle, container);
 }
 
-static int push_container_of(struct gt_pickle *pickle, enum gt_pickle_kind kind, size_t count)
+static int push_tuple_of(struct gt_pickle *pickle, size_t count)
 {
     size_t bottom = pickle->mark_count ? pickle->mark[pickle->mark_count - 1] : 0;
     if (pickle->stack_count - bottom < count)
         return damaged(pickle);
-    return push_container(pickle, kind, pickle->stack_count - count);
+    return push_container(pickle, GT_PICKLE_TUPLE, pickle->stack_count - count);
 }
 
 static int push_container_of_mark(struct gt_pickle *pickle, enum gt_pickle_kind kind)
@@ -299,7 +299,7 @@ static int recall(struct gt_pickle *pickle, int bytes)
 static int push_name(struct gt_pickle *pickle, const char *module, size_t module_length, const char *name,
                      size_t name_length)
 {
-    int number = pickle->known(module, module_length, name, name_length);
+    int number = pickle->known ? pickle->known(module, module_length, name, name_length) : 0;
     int shown_module = module_length < 100 ? (int)module_length : 100;
     int shown_name = name_length < 100 ? (int)name_length : 100;
     if (number <= 0)
@@ -369,17 +369,13 @@ static int stop(struct gt_pickle *pickle)
     return pickle->stack_count == 1 && !pickle->mark_count ? 0 : damaged(pickle);
 }
 
-static int skip(struct gt_pickle *pickle, uint64_t bytes)
-{
-    return take(pickle, bytes) ? 0 : damaged(pickle);
-}
-
 /* A plain switch. */
 static int step(struct gt_pickle *pickle, unsigned char opcode)
 {
     switch (opcode) {
     case 0x80: return check_protocol(pickle);
-    case 0x95: return skip(pickle, 8); /* FRAME: how much follows, which the reader of a stream wants to know */
+    case 0x95: /* FRAME: how much follows, which the reader of a stream wants to know */
+        return take(pickle, 8) ? 0 : damaged(pickle);
     case '.': return stop(pickle);
     case 'N': return push_new(pickle, GT_PICKLE_NONE);
     case 0x88: return push_bool(pickle, true);
@@ -399,9 +395,9 @@ static int step(struct gt_pickle *pickle, unsigned char opcode)
     case '(': return push_mark(pickle);
     case ')': return push_new(pickle, GT_PICKLE_TUPLE);
     case 't': return push_container_of_mark(pickle, GT_PICKLE_TUPLE);
-    case 0x85: return push_container_of(pickle, GT_PICKLE_TUPLE, 1);
-    case 0x86: return push_container_of(pickle, GT_PICKLE_TUPLE, 2);
-    case 0x87: return push_container_of(pickle, GT_PICKLE_TUPLE, 3);
+    case 0x85: return push_tuple_of(pickle, 1);
+    case 0x86: return push_tuple_of(pickle, 2);
+    case 0x87: return push_tuple_of(pickle, 3);
     case ']': return push_new(pickle, GT_PICKLE_LIST);
     case 'l': return push_container_of_mark(pickle, GT_PICKLE_LIST);
     case 'a': return extend_by(pickle, GT_PICKLE_LIST, 1);

@@ -43,8 +43,8 @@ struct gt_pickle_value {
 
 struct gt_pickle;
 
-/* `known` answers a number above 0 for the names that may occur; any other name ends the reading. The bytes stay the caller's
- * and are borrowed. -EBADMSG for what is no such pickle, with a sentence that begins with `file`. */
+/* `known` answers a number above 0 for the names that may occur (NULL: none may); any other name ends the reading. The bytes stay
+ * the caller's and are borrowed. -EBADMSG for what is no such pickle, with a sentence that begins with `file`. */
 int gt_pickle_read(struct gt_pickle **ret, const void *bytes, size_t length,
                    int (*known)(const char *module, size_t module_length, const char *name, size_t name_length),
                    const char *file, struct gt_error *error);

@@ -277,14 +277,6 @@ void gt_batch_release(struct gt_batch *batch)
     *batch = (struct gt_batch){0};
 }
 
-static int add_entry(struct gt_batch *batch, struct gt_scan_entry entry)
-{
-    if (batch->count == batch->entries && GT_GROW_TO(batch->entry, batch->entries, batch->count + 1) < 0)
-        return -ENOMEM;
-    batch->entry[batch->count++] = entry;
-    return 0;
-}
-
 static int reserve(char **text, size_t *capacity, size_t wanted)
 {
     return GT_GROW_TO(*text, *capacity, wanted + GT_SCAN_PAD);
@@ -307,11 +299,14 @@ static int fill(struct gt_scan *scan, struct gt_batch *batch, size_t wanted, str
     return 0;
 }
 
+static bool parts_values(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == ',';
+}
+
 static size_t skip_blanks(const struct gt_batch *batch, size_t at)
 {
-    const char *text = batch->text;
-    while (at < batch->length &&
-           (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t' || text[at] == ','))
+    while (at < batch->length && parts_values(batch->text[at]))
         at++;
     return at;
 }
@@ -334,6 +329,22 @@ static size_t word_end(const struct gt_batch *batch, size_t at, const char *stop
 
 /* How a cutting step ended. */
 enum outcome { WENT_ON, NEEDS_MORE, FAILED };
+
+static enum outcome add_entry(struct gt_batch *batch, struct gt_scan_entry entry)
+{
+    if (batch->count == batch->entries && GT_GROW_TO(batch->entry, batch->entries, batch->count + 1) < 0)
+        return FAILED;
+    batch->entry[batch->count++] = entry;
+    return WENT_ON;
+}
+
+/* An event, or a line. */
+static enum outcome add_event(struct gt_batch *batch, size_t *at, size_t end)
+{
+    struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = end - *at};
+    *at = end;
+    return add_entry(batch, entry);
+}
 
 /* An event that never ends is left out, up to the next. */
 static enum outcome leave_out(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
@@ -361,11 +372,8 @@ static enum outcome cut_long_event(struct gt_scan *scan, struct gt_batch *batch,
 {
     size_t left = batch->length - *at;
     struct gt_torn_look look = gt_torn_look_at(batch->text, *at, batch->length);
-    if (look.end && look.end - *at <= GT_SCAN_EVENT_CEILING) {
-        struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = look.end - *at};
-        *at = look.end;
-        return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
-    }
+    if (look.end && look.end - *at <= GT_SCAN_EVENT_CEILING)
+        return add_event(batch, at, look.end);
     bool may_end = !look.end && !look.is_torn && !scan->at_end && left < GT_SCAN_EVENT_CEILING;
     return may_end ? NEEDS_MORE : leave_out(scan, batch, at);
 }
@@ -395,11 +403,7 @@ static enum outcome cut_event(struct gt_scan *scan, struct gt_batch *batch, size
         size_t end = gt_scan_object_end(batch->text, *at, left < LONG_EVENT ? batch->length : *at + LONG_EVENT);
         if (!end && left < LONG_EVENT && !scan->at_end)
             return NEEDS_MORE; /* as much is looked at, whatever is read at a time */
-        if (!end)
-            return cut_long_event(scan, batch, at);
-        struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = end - *at};
-        *at = end;
-        return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
+        return end ? add_event(batch, at, end) : cut_long_event(scan, batch, at);
     }
     size_t end = word_end(batch, *at + 1, "{],");
     lose(batch, *at, end - *at, false);
@@ -425,7 +429,7 @@ static size_t value_end(const struct gt_batch *batch, size_t at)
                 return at;
             if (!--depth)
                 return at + 1;
-        } else if (!depth && (c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t')) {
+        } else if (!depth && parts_values(c)) {
             return at;
         }
     }
@@ -453,9 +457,7 @@ static enum outcome cut_value(struct gt_scan *scan, struct gt_batch *batch, size
     }
     entry.value_length = end - entry.value;
     *at = end;
-    if (entry.value_length > GT_SCAN_MEMBER_CEILING)
-        return WENT_ON;
-    return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
+    return entry.value_length > GT_SCAN_MEMBER_CEILING ? WENT_ON : add_entry(batch, entry);
 }
 
 static enum outcome cut_member(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
@@ -541,9 +543,7 @@ static enum outcome cut_line(struct gt_scan *scan, struct gt_batch *batch, size_
     size_t left = batch->length - *at, length = newline ? (size_t)(newline - from) : left;
     if (!newline && !scan->at_end && left < GT_SCAN_EVENT_CEILING)
         return NEEDS_MORE;
-    struct gt_scan_entry entry = {.key_length = SIZE_MAX, .value = *at, .value_length = length};
-    *at += length;
-    return add_entry(batch, entry) < 0 ? FAILED : WENT_ON;
+    return add_event(batch, at, *at + length);
 }
 
 static enum outcome cut_one(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
@@ -565,13 +565,10 @@ static enum outcome cut_one(struct gt_scan *scan, struct gt_batch *batch, size_t
 static int keep_rest(struct gt_scan *scan, const struct gt_batch *batch, size_t at)
 {
     size_t left = batch->length - at;
-    if (!left) {
-        scan->rest_length = 0;
-        return 0;
-    }
-    if (reserve(&scan->rest, &scan->rest_capacity, left) < 0)
+    if (left && reserve(&scan->rest, &scan->rest_capacity, left) < 0)
         return -ENOMEM;
-    memcpy(scan->rest, batch->text + at, left);
+    if (left)
+        memcpy(scan->rest, batch->text + at, left);
     scan->rest_length = left;
     return 0;
 }

@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/json.h"
 #include "base/number.h"
 #include "trace/input/walk.h"
 
@@ -450,6 +452,26 @@ static bool read_plain(struct gt_span text, int scale, int64_t *ret)
             return false;
     *ret = (int64_t)number;
     return number <= INT64_MAX;
+}
+
+int gt_span_plain(struct gt_span *text, struct gt_buffer *scratch)
+{
+    if (!text->text || !gt_span_has_escape(*text))
+        return 0;
+    gt_buffer_clear(scratch);
+    int status = gt_span_unescape(*text, scratch);
+    *text = (struct gt_span){scratch->data, scratch->length};
+    return status;
+}
+
+void gt_span_quote(struct gt_buffer *out, struct gt_span text)
+{
+    char *copy = strndup(text.length ? text.text : "", text.length);
+    if (copy)
+        gt_json_quote(out, copy);
+    else
+        out->failed = -ENOMEM;
+    free(copy);
 }
 
 int gt_span_decimal(struct gt_span value, int scale, int64_t *ret)

@@ -36,6 +36,15 @@ int gt_walk_element(struct gt_walk *walk, struct gt_span *value);
 /* Returns true where nothing but blanks remains behind the object or array. */
 bool gt_walk_at_end(struct gt_walk *walk);
 
+static inline struct gt_span gt_span_of(const char *text)
+{
+    return (struct gt_span){text, strlen(text)};
+}
+/* What stands between the quotes of a JSON string, which has not failed. */
+static inline struct gt_span gt_span_in_quotes(const struct gt_buffer *json)
+{
+    return (struct gt_span){json->data + 1, json->length - 2};
+}
 static inline bool gt_span_is(struct gt_span span, const char *text)
 {
     size_t length = strlen(text);
@@ -50,6 +59,10 @@ struct gt_span gt_span_unquoted(struct gt_span value);
 bool gt_span_has_escape(struct gt_span text);
 /* Undoes the escapes of a string without quotes into `out`, as UTF-8; lone surrogates become U+FFFD. */
 int gt_span_unescape(struct gt_span text, struct gt_buffer *out);
+/* Makes it a text without escapes, which then lies in `scratch`; one that has none stays where it is. */
+int gt_span_plain(struct gt_span *text, struct gt_buffer *scratch);
+/* Appends a text as a JSON string. */
+void gt_span_quote(struct gt_buffer *out, struct gt_span text);
 
 /* Reads a decimal number, also in quotes, times 10^scale, rounded half away from zero: exact whatever its size.
  * -EBADMSG: it is no number; -ERANGE: it lies outside of int64. */
