@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyse/cells.h"
 #include "base/number.h"
 #include "sample/life.h"
 #include "schema/human.h"
@@ -163,8 +164,7 @@ typedef char *write_figure(char *ret, double value);
 static void put_figure(struct gt_table *table, double shown, double value, write_figure *write)
 {
     char text[GT_HUMAN_SIZE];
-    gt_table_text(table, isnan(shown) ? NULL : write(text, shown));
-    gt_table_number(table, value);
+    GT_CELLS(table, isnan(shown) ? NULL : write(text, shown), value);
 }
 
 static void put_status(struct gt_table *table, int status)
@@ -183,8 +183,7 @@ static void put_run(struct gt_table *table, const struct gt_past_run *run)
     char name[24], words[SHOWN];
     snprintf(name, sizeof name, "@%lld", (long long)run->back);
     gt_life_shorten(words, sizeof words, run->command ? run->command : "");
-    gt_table_text(table, name);
-    gt_table_integer(table, run->back);
+    GT_CELLS(table, name, run->back);
     put_began(table, run->start);
     gt_table_number(table, run->start);
     put_status(table, run->exit_status);
@@ -193,12 +192,8 @@ static void put_run(struct gt_table *table, const struct gt_past_run *run)
     put_figure(table, run->cpu_time / run->elapsed, run->cpu_time, gt_human_number);
     put_figure(table, run->gpu_ram_peak > 0 ? run->gpu_ram_peak : NAN, run->gpu_ram_peak, gt_human_bytes);
     put_figure(table, run->energy, run->energy, gt_human_energy);
-    gt_table_text(table, run->recording ? "yes" : "no");
-    gt_table_text(table, run->recording);
-    gt_table_text(table, run->host);
-    gt_table_text(table, run->folder);
-    gt_table_text(table, run->command ? words : NULL);
-    gt_table_text(table, run->command);
+    GT_CELLS(table, run->recording ? "yes" : "no", run->recording, run->host, run->folder, run->command ? words : NULL,
+             run->command);
 }
 
 int gt_past_runs_table(struct gt_report **ret, const struct gt_past_runs *runs, struct gt_error *error)

@@ -697,10 +697,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     gt_table_flags(table, GT_SENTENCES);
     gt_top_shown(table, GT_LIST_SHOWN);
     for (size_t i = 0; i < adviser.count; i++) {
-        gt_table_number(table, adviser.advice[i].gain.percent);
-        gt_table_number(table, adviser.advice[i].gain.us);
-        gt_table_text(table, adviser.advice[i].sentence);
-        gt_table_text(table, adviser.advice[i].see);
+        GT_CELLS(table, adviser.advice[i].gain.percent, adviser.advice[i].gain.us, adviser.advice[i].sentence,
+                 adviser.advice[i].see);
     }
     gt_adviser_release(&adviser);
     gt_analysis_empty(root, table, "nothing that costs 5 % or more was found");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cells.h"
 #include "blocks/block_memory.h"
 #include "analyse/blocks/block_analysis.h"
 #include "analyse/blocks/lanes.h"
@@ -66,10 +67,7 @@ static struct gt_table *begin_table(struct gt_node *parent, const char *key, con
 static void begin_row(struct gt_table *table, const struct gt_block_analysis *analysis, const char *name)
 {
     struct gt_display_unit display = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
-    gt_table_text(table, name);
-    gt_table_text(table, display.label);
-    gt_table_number(table, display.factor);
-    gt_table_text(table, display.unit);
+    GT_CELLS(table, name, display.label, display.factor, display.unit);
 }
 
 /* One row for each gauge. A block without timepoints has none of them. Without a GPU the original has 0 in its
@@ -102,8 +100,7 @@ static void add_counters(struct gt_node *parent, const char *key, const char *ti
         if (isnan(total->counter[i]))
             continue;
         begin_row(table, analysis, analysis->counter[i]->name);
-        gt_table_number(table, total->counter[i]);
-        gt_table_integer(table, (int64_t)total->counter_samples);
+        GT_CELLS(table, total->counter[i], total->counter_samples);
     }
     if (!gt_table_rows(table))
         gt_table_flags(table, GT_KEYED | GT_ONLY_DATA);
@@ -225,17 +222,11 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_energy_columns(table, machine, marks);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
-        gt_table_text(table, gt_strings_text(&analysis->events.names, call->name));
-        gt_table_integer(table, call->process);
+        GT_CELLS(table, gt_strings_text(&analysis->events.names, call->name), call->process);
         add_number_or_missing(table, call->thread);
         add_number_or_missing(table, call->call);
-        gt_table_number(table, call->start);
-        gt_table_number(table, call->stop);
-        gt_table_number(table, call->elapsed);
-        gt_table_number(table, call->self);
-        gt_table_number(table, call->cpu_stop - call->cpu_start);
-        gt_table_integer(table, (int64_t)call->timepoints);
-        gt_table_integer(table, call->unfinished);
+        GT_CELLS(table, call->start, call->stop, call->elapsed, call->self, call->cpu_stop - call->cpu_start,
+                 call->timepoints, call->unfinished);
         if (has_energy)
             gt_energy_cells(table, machine, marks, gt_blocks_energy_of_call(analysis, call));
     }
@@ -248,14 +239,8 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
                               "number:cpu_time integer:num_unfinished_calls number:unfinished_time");
     for (size_t i = 0; i < analysis->processes; i++) {
         const struct gt_process_total *process = &analysis->process[i];
-        gt_table_text(table, gt_strings_text(&analysis->events.names, process->name));
-        gt_table_integer(table, process->process);
-        gt_table_integer(table, (int64_t)process->calls);
-        gt_table_number(table, process->elapsed);
-        gt_table_number(table, process->self);
-        gt_table_number(table, process->cpu_covered);
-        gt_table_integer(table, (int64_t)process->unfinished);
-        gt_table_number(table, process->unfinished_time);
+        GT_CELLS(table, gt_strings_text(&analysis->events.names, process->name), process->process, process->calls,
+                 process->elapsed, process->self, process->cpu_covered, process->unfinished, process->unfinished_time);
     }
 }
 
@@ -439,11 +424,9 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
 {
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
-    gt_table_text(table, gt_strings_text(&analysis->events.names, number));
-    gt_table_integer(table, (int64_t)calls->calls);
-    gt_table_number(table, gt_distribution_total(&calls->elapsed));
-    gt_table_number(table, gt_distribution_total(&calls->self));
-    gt_table_number(table, gt_distribution_mean(&calls->elapsed));
+    GT_CELLS(table, gt_strings_text(&analysis->events.names, number), calls->calls,
+             gt_distribution_total(&calls->elapsed), gt_distribution_total(&calls->self),
+             gt_distribution_mean(&calls->elapsed));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
     gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),

@@ -82,16 +82,10 @@ static void add_devices(const struct gt_analysis_input *input, struct gt_node *r
         "number:largest_free_block_bytes");
     for (size_t i = 0; i < devices->count; i++) {
         const struct device *device = &devices->device[i];
-        gt_table_text(table, gt_trace_text(input->trace, device->file));
-        gt_table_text(table, gt_trace_text(input->trace, device->name));
-        gt_table_number(table, device->most[ALLOCATED]);
-        gt_table_number(table, device->peak == INT64_MIN ? NAN : gt_analysis_us(input, device->peak));
-        gt_table_number(table, device->most[RESERVED]);
-        gt_table_number(table, device->last[ALLOCATED]);
-        gt_table_number(table, device->last[RESERVED]);
-        gt_table_number(table, device->last[FREE]);
-        gt_table_number(table, gt_percent(device->last[FREE], device->last[RESERVED]));
-        gt_table_number(table, device->last[LARGEST]);
+        GT_CELLS(table, gt_trace_text(input->trace, device->file), gt_trace_text(input->trace, device->name),
+                 device->most[ALLOCATED], device->peak == INT64_MIN ? NAN : gt_analysis_us(input, device->peak),
+                 device->most[RESERVED], device->last[ALLOCATED], device->last[RESERVED], device->last[FREE],
+                 gt_percent(device->last[FREE], device->last[RESERVED]), device->last[LARGEST]);
     }
     gt_analysis_empty(root, table,
                       has_holders ? NULL : "no memory snapshot of PyTorch, and no profile of memory, in these files");
@@ -199,15 +193,11 @@ static void add_peak(const struct gt_analysis_input *input, struct gt_node *root
         const struct holder *holder = &holders->holder[i];
         gt_buffer_clear(&text);
         write_function(trace, shown(trace, holder), &text);
-        gt_table_text(table, gt_trace_text(trace, holder->profile->thread));
-        gt_table_number(table, holder->bytes);
-        gt_table_number(table, gt_percent(holder->bytes, total));
-        gt_table_text(table, text.data);
+        GT_CELLS(table, gt_trace_text(trace, holder->profile->thread), holder->bytes, gt_percent(holder->bytes, total),
+                 text.data);
         write_stack(trace, holder, &text);
-        gt_table_text(stacks, trace->file[holder->profile->file].path);
-        gt_table_text(stacks, gt_trace_text(trace, holder->profile->thread));
-        gt_table_number(stacks, holder->bytes);
-        gt_table_text(stacks, text.data);
+        GT_CELLS(stacks, trace->file[holder->profile->file].path, gt_trace_text(trace, holder->profile->thread),
+                 holder->bytes, text.data);
     }
     gt_buffer_release(&text);
     gt_analysis_empty(root, table, NULL);

@@ -94,11 +94,8 @@ static int add_calls(const struct gt_analysis_input *input, struct gt_table *tab
         if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
             host = gt_api_host_time(input, span->key[0]);
         status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(input, span->key[1]));
-        gt_table_integer(table, (int64_t)lengths.count);
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, gt_percent(row[i].total, (double)host));
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]), lengths.count,
+                 row[i].total / 1e3, gt_percent(row[i].total, (double)host));
         gt_numbers_cells(table, &lengths);
     }
     gt_top_shown(table, GT_LIST_SHOWN);
@@ -179,17 +176,10 @@ static int add_copy(const struct gt_analysis_input *input, struct gt_table *tabl
         told += (double)length;
         status = length > 0 ? gt_numbers_add(&rates, (double)some / (double)length) : 0;
     }
-    gt_table_text(table, gt_analysis_text(input, first->key[0]));
-    gt_table_text(table, gt_analysis_text(input, first->key[1]));
-    gt_table_text(table, directions[first->key[2]]);
-    gt_table_text(table, memories[first->key[3]]);
-    gt_table_integer(table, (int64_t)(to - from));
-    gt_table_number(table, total / 1e3);
-    gt_table_number(table, rates.count ? bytes : NAN);
-    gt_table_number(table, told > 0 ? bytes / told : NAN);
-    gt_table_number(table, gt_numbers_percentile(&rates, 0));
-    gt_table_number(table, gt_numbers_percentile(&rates, 50));
-    gt_table_number(table, gt_numbers_percentile(&rates, 100));
+    GT_CELLS(table, gt_analysis_text(input, first->key[0]), gt_analysis_text(input, first->key[1]),
+             directions[first->key[2]], memories[first->key[3]], to - from, total / 1e3);
+    GT_CELLS(table, rates.count ? bytes : NAN, told > 0 ? bytes / told : NAN, gt_numbers_percentile(&rates, 0),
+             gt_numbers_percentile(&rates, 50), gt_numbers_percentile(&rates, 100));
     gt_numbers_release(&rates);
     return status;
 }

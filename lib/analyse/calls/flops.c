@@ -202,16 +202,13 @@ static void add_step(const struct flops *flops, struct gt_table *table, const st
                      double operations, size_t devices)
 {
     double length = (double)(step->span.end - step->span.start), rate = per_second(operations, length);
-    gt_table_text(table, gt_analysis_text(flops->input, step->span.key[0]));
-    gt_table_text(table, gt_analysis_text(flops->input, step->span.key[1]));
+    GT_CELLS(table, gt_analysis_text(flops->input, step->span.key[0]),
+             gt_analysis_text(flops->input, step->span.key[1]));
     if (step->is_whole_node)
         gt_table_missing(table);
     else
         gt_table_integer(table, (int32_t)step->span.key[2]);
-    gt_table_number(table, length / 1e3);
-    gt_table_number(table, operations / 1e9);
-    gt_table_number(table, rate);
-    gt_table_number(table, gt_percent(rate * 1e12, flops->peak * (double)devices));
+    GT_CELLS(table, length / 1e3, operations / 1e9, rate, gt_percent(rate * 1e12, flops->peak * (double)devices));
 }
 
 static void add_node(const struct flops *flops, struct gt_table *table, const struct gt_gpu_step *first, size_t steps,
@@ -219,18 +216,14 @@ static void add_node(const struct flops *flops, struct gt_table *table, const st
 {
     const struct node *node = &flops->node[first->span.key[0]];
     double rate = per_second(operations, length);
-    gt_table_text(table, gt_analysis_text(flops->input, first->span.key[0]));
-    gt_table_integer(table, (int64_t)node->gpus);
+    GT_CELLS(table, gt_analysis_text(flops->input, first->span.key[0]), node->gpus);
     if (first->is_whole_node)
         gt_table_missing(table);
     else
         gt_table_integer(table, (int64_t)steps);
-    gt_table_number(table, length / (double)steps / 1e3);
-    gt_table_number(table, operations / (double)steps / 1e9);
-    gt_table_number(table, rate);
-    gt_table_number(table, gt_percent(rate * 1e12, flops->peak * (double)(node->gpus ? node->gpus : 1)));
-    gt_table_number(table, gt_percent(node->backward, node->flops));
-    gt_table_number(table, gt_percent((double)node->counted, (double)node->work));
+    GT_CELLS(table, length / (double)steps / 1e3, operations / (double)steps / 1e9, rate,
+             gt_percent(rate * 1e12, flops->peak * (double)(node->gpus ? node->gpus : 1)),
+             gt_percent(node->backward, node->flops), gt_percent((double)node->counted, (double)node->work));
 }
 
 /* An operator belongs to the step in which it begins on the host. */
@@ -336,16 +329,11 @@ static int add_operators(const struct flops *flops, struct gt_node *root, int by
     for (size_t i = 0; row && i < count; i++) {
         const struct gt_keyed_span *span = &spans.span[row[i].from];
         double sum = sum_of(flops, &spans, row[i].from, row[i].to), rate = per_second(sum, row[i].total);
-        gt_table_text(table, gt_analysis_text(flops->input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(flops->input, span->key[1]));
+        GT_CELLS(table, gt_analysis_text(flops->input, span->key[0]), gt_analysis_text(flops->input, span->key[1]));
         if (by == BY_SHAPE)
             gt_table_text(table, gt_analysis_text(flops->input, span->key[2]));
-        gt_table_integer(table, (int64_t)(row[i].to - row[i].from));
-        gt_table_number(table, sum / 1e9);
-        gt_table_number(table, gt_percent(sum, flops->node[span->key[0]].flops));
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, rate);
-        gt_table_number(table, gt_percent(rate * 1e12, flops->peak));
+        GT_CELLS(table, row[i].to - row[i].from, sum / 1e9, gt_percent(sum, flops->node[span->key[0]].flops),
+                 row[i].total / 1e3, rate, gt_percent(rate * 1e12, flops->peak));
     }
     gt_top_shown(table, GT_LIST_SHOWN);
     gt_analysis_empty(root, table, NULL);
@@ -417,15 +405,13 @@ static int add_uncounted(const struct flops *flops, struct gt_node *root, struct
         row = gt_list_rows(flops->input, &spans, 3, &count, &status, error);
     for (size_t i = 0; row && i < count; i++) {
         const struct gt_keyed_span *span = &spans.span[row[i].from];
-        gt_table_text(table, gt_analysis_text(flops->input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(flops->input, span->key[1]));
-        gt_table_text(table, reasons[span->key[2]]);
+        GT_CELLS(table, gt_analysis_text(flops->input, span->key[0]), gt_analysis_text(flops->input, span->key[1]),
+                 reasons[span->key[2]]);
         if (span->key[2] == NO_OPERATOR)
             gt_table_missing(table);
         else
             gt_table_integer(table, (int64_t)(row[i].to - row[i].from));
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, gt_percent(row[i].total, time_of(&flops->node[span->key[0]])));
+        GT_CELLS(table, row[i].total / 1e3, gt_percent(row[i].total, time_of(&flops->node[span->key[0]])));
     }
     gt_top_shown(table, GT_LIST_SHOWN);
     gt_analysis_empty(root, table, NULL);

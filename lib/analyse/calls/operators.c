@@ -84,12 +84,10 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
         status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(input, span->key[1]));
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]));
         if (by == BY_SHAPE)
             gt_table_text(table, gt_analysis_text(input, span->key[2]));
-        gt_table_integer(table, (int64_t)lengths.count);
-        gt_table_number(table, row[i].total / 1e3);
+        GT_CELLS(table, lengths.count, row[i].total / 1e3);
         for (size_t j = 0; j < sizeof times / sizeof *times; j++)
             gt_table_number(table, (double)sum_of(times[j], spans, &row[i]) / 1e3);
         gt_numbers_cells(table, &lengths);
@@ -391,16 +389,12 @@ static int add_holders(const struct gt_analysis_input *input, struct gt_table *t
         if (!is_shown)
             continue;
         shown++;
-        gt_table_text(table, gt_analysis_text(input, change[from].node));
-        gt_table_text(table, device);
-        gt_table_text(table, gt_analysis_text(input, holder[i].owner));
-        gt_table_integer(table, (int64_t)holder[i].blocks);
-        gt_table_number(table, holder[i].bytes);
+        GT_CELLS(table, gt_analysis_text(input, change[from].node), device, gt_analysis_text(input, holder[i].owner),
+                 holder[i].blocks, holder[i].bytes);
     }
     if (before >= 1) { /* so that all of them sum to the peak */
         gt_table_text(table, gt_analysis_text(input, change[from].node));
-        gt_table_text(table, device);
-        gt_table_text(table, "before the trace");
+        GT_CELLS(table, device, "before the trace");
         gt_table_missing(table);
         gt_table_number(table, before);
     }
@@ -425,14 +419,9 @@ static int add_device(const struct gt_analysis_input *input, const struct tables
         gt_series_point(tables->series, allocated, gt_analysis_us(input, change[i].time), change[i].allocated);
         gt_series_point(tables->series, reserved, gt_analysis_us(input, change[i].time), change[i].reserved);
     }
-    gt_table_text(tables->memory, node);
-    gt_table_text(tables->memory, device);
-    gt_table_integer(tables->memory, (int64_t)(to - from));
-    gt_table_number(tables->memory, change[peak].allocated);
-    gt_table_number(tables->memory, gt_analysis_us(input, change[peak].time));
-    gt_table_number(tables->memory, most_reserved);
-    gt_table_number(tables->memory, change[to - 1].allocated);
-    gt_table_text(tables->memory, change[from].is_summed ? "summed from the begin of the trace" : "told");
+    GT_CELLS(tables->memory, node, device, to - from, change[peak].allocated, gt_analysis_us(input, change[peak].time),
+             most_reserved, change[to - 1].allocated,
+             change[from].is_summed ? "summed from the begin of the trace" : "told");
     return add_holders(input, tables->holders, change, from, peak + 1, device);
 }
 

@@ -219,15 +219,10 @@ static double host_time(const struct finding *finding, const struct kind *kind)
 static void add_kind(const struct finding *finding, struct gt_table *table, const struct kind *kind, int64_t number,
                      double whole)
 {
-    gt_table_text(table, gt_analysis_text(finding->input, kind->first->node));
-    gt_table_text(table, gt_analysis_text(finding->input, kind->first->name));
-    gt_table_integer(table, number);
-    gt_table_integer(table, (int64_t)kind->first->length);
-    gt_table_integer(table, (int64_t)kind->count);
-    gt_table_number(table, (double)kind->total / 1e3);
-    gt_table_number(table, (double)kind->total / (double)kind->count / 1e3);
-    gt_table_number(table, gt_percent((double)kind->total, whole));
-    gt_table_number(table, host_time(finding, kind) / 1e3);
+    GT_CELLS(table, gt_analysis_text(finding->input, kind->first->node),
+             gt_analysis_text(finding->input, kind->first->name), number, kind->first->length, kind->count,
+             (double)kind->total / 1e3, (double)kind->total / (double)kind->count / 1e3,
+             gt_percent((double)kind->total, whole), host_time(finding, kind) / 1e3);
 }
 
 static void add_kernels(const struct finding *finding, struct gt_table *table, const struct kind *kind, int64_t number)
@@ -238,10 +233,9 @@ static void add_kernels(const struct finding *finding, struct gt_table *table, c
             const struct gt_keyed_span *span = &finding->work.span[kind->first[i].from + place];
             sum += span->end - span->start;
         }
-        gt_table_text(table, gt_analysis_text(finding->input, kind->first->node));
-        gt_table_integer(table, number);
-        gt_table_text(table, gt_analysis_text(finding->input, finding->work.span[kind->first->from + place].key[2]));
-        gt_table_number(table, (double)sum / (double)kind->count / 1e3);
+        GT_CELLS(table, gt_analysis_text(finding->input, kind->first->node), number,
+                 gt_analysis_text(finding->input, finding->work.span[kind->first->from + place].key[2]),
+                 (double)sum / (double)kind->count / 1e3);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
+#include "analyse/cells.h"
 #include "analyse/compare/compare_page.h"
 #include "analyse/compare/comparison.h"
 #include "analyse/display.h"
@@ -186,19 +187,10 @@ static int add_difference(struct gt_table *table, const struct gt_comparison *co
             return -ENOMEM;
         if (figure->slot)
             gt_table_text(table, figure->slot->label);
-        gt_table_text(table, measurement->name);
-        gt_table_text(table, measurement->label);
-        gt_table_number(table, measurement->factor);
-        gt_table_text(table, measurement->display_unit);
-        gt_table_text(table, measurement->unit);
-        gt_table_text(table, comparison->session[i].name);
-        gt_table_number(table, baseline);
-        gt_table_number(table, value);
-        gt_table_number(table, value - baseline);
-        gt_table_number(table, baseline != 0 ? (value - baseline) / fabs(baseline) * 100 : NAN);
-        gt_table_number(table, low);
-        gt_table_number(table, high);
-        gt_table_integer(table, (int64_t)runs);
+        GT_CELLS(table, measurement->name, measurement->label, measurement->factor, measurement->display_unit,
+                 measurement->unit, comparison->session[i].name, baseline);
+        GT_CELLS(table, value, value - baseline, baseline != 0 ? (value - baseline) / fabs(baseline) * 100 : NAN, low,
+                 high, runs);
     }
     return 0;
 }
@@ -278,8 +270,7 @@ static void add_unmatched(struct gt_node *root, const char *key, const char *tit
         const struct gt_slot *slot = &comparison->slot[i];
         for (size_t j = 1; j < comparison->sessions; j++)
             if (has_block(comparison, slot, 0) == in_baseline && has_block(comparison, slot, j) != in_baseline) {
-                gt_table_text(table, comparison->session[j].name);
-                gt_table_text(table, slot->label);
+                GT_CELLS(table, comparison->session[j].name, slot->label);
             }
     }
     if (!gt_table_rows(table))
@@ -425,10 +416,8 @@ static void add_line(struct gt_table *table, const struct gt_comparison *compari
     for (size_t i = 1; i < comparison->sessions; i++) {
         const struct gt_judgement *judgement = &line->judgement[i];
         double value = gt_compare_value(comparison, &line->figure, i, NULL);
-        gt_table_number(table, percent_of(value - baseline, baseline));
-        gt_table_number(table, percent_of(judgement->low, baseline));
-        gt_table_number(table, percent_of(judgement->high, baseline));
-        gt_table_text(table, gt_compare_verdict(judgement));
+        GT_CELLS(table, percent_of(value - baseline, baseline), percent_of(judgement->low, baseline),
+                 percent_of(judgement->high, baseline), gt_compare_verdict(judgement));
     }
 }
 
@@ -468,17 +457,12 @@ static void add_judgement(struct gt_table *table, const struct gt_comparison *co
     const struct gt_judgement *judgement = &line->judgement[session];
     double baseline = gt_compare_value(comparison, &line->figure, 0, NULL);
     double value = gt_compare_value(comparison, &line->figure, session, NULL);
-    gt_table_text(table, line->slot ? line->slot->label : NULL);
-    gt_table_text(table, line->name);
-    gt_table_text(table, comparison->session[session].name);
-    gt_table_text(table, line->unit);
+    GT_CELLS(table, line->slot ? line->slot->label : NULL, line->name, comparison->session[session].name, line->unit);
     const double numbers[] = {baseline,       value,           value - baseline, percent_of(value - baseline, baseline),
                               judgement->low, judgement->high, judgement->p};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         gt_table_number(table, numbers[i]);
-    gt_table_text(table, gt_compare_verdict(judgement));
-    gt_table_integer(table, (int64_t)judgement->baselines);
-    gt_table_integer(table, (int64_t)judgement->runs);
+    GT_CELLS(table, gt_compare_verdict(judgement), judgement->baselines, judgement->runs);
 }
 
 static void add_significance(struct gt_node *root, const struct gt_comparison *comparison,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyse/calls/api.h"
+#include "analyse/cells.h"
 #include "analyse/compare/diff_functions.h"
 #include "analyse/compare/diff_words.h"
 #include "analyse/gpu/lists.h"
@@ -184,16 +185,12 @@ static void add_chance(struct gt_table *table, double chance)
 {
     char text[32];
     snprintf(text, sizeof text, chance < 0.001 ? "< 0.001" : "%.3f", chance);
-    gt_table_number(table, chance);
-    gt_table_text(table, isnan(chance) ? NULL : text);
+    GT_CELLS(table, chance, isnan(chance) ? NULL : text);
 }
 
 static void add_figures(struct gt_table *table, const double of[2])
 {
-    gt_table_number(table, of[0]);
-    gt_table_number(table, of[1]);
-    gt_table_number(table, of[1] - of[0]);
-    gt_table_number(table, of[0] > 0 ? 100 * (of[1] / of[0] - 1) : NAN);
+    GT_CELLS(table, of[0], of[1], of[1] - of[0], of[0] > 0 ? 100 * (of[1] / of[0] - 1) : NAN);
 }
 
 static const char *kind_of(const struct pair *pair, const struct side side[2])
@@ -210,9 +207,7 @@ static void add_rows(struct gt_table *table, const struct side side[2], const st
 {
     gt_top_shown(table, GT_LIST_SHOWN);
     for (size_t i = 0; i < count; i++) {
-        gt_table_text(table, pair[i].name);
-        gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
-        gt_table_text(table, kind_of(&pair[i], side));
+        GT_CELLS(table, pair[i].name, *pair[i].category ? pair[i].category : NULL, kind_of(&pair[i], side));
         for (int which = 0; which < 2; which++)
             if (pair[i].is_uncounted)
                 gt_table_missing(table);

@@ -248,18 +248,14 @@ static void add_breakdown(const struct gt_analysis_input *input, struct gt_table
     int64_t shown[] = {time->part[0], gt_gpu_busy(time, GT_USE_COMPUTE),
                        time->part[COMMUNICATION] + time->part[COMMUNICATION | MEMORY], time->part[MEMORY]};
     int64_t hidden = time->part[COMPUTE | COMMUNICATION] + time->part[COMPUTE | COMMUNICATION | MEMORY];
-    gt_table_text(table, gt_analysis_text(input, span->key[GT_GPU_NODE]));
-    gt_table_text(table, gt_gpu_device(input, span));
-    gt_table_number(table, (double)whole / 1e3);
+    GT_CELLS(table, gt_analysis_text(input, span->key[GT_GPU_NODE]), gt_gpu_device(input, span), (double)whole / 1e3);
     for (size_t i = 0; i < 4; i++)
         gt_table_number(table, (double)shown[i] / 1e3);
     for (size_t i = 0; i < 4; i++)
         gt_table_number(table, gt_percent((double)shown[i], (double)whole));
-    gt_table_number(table, (double)communication / 1e3);
-    gt_table_number(table, gt_percent((double)hidden, (double)communication));
-    gt_table_number(table,
-                    gt_percent((double)(time->part[COMPUTE | MEMORY] + time->part[COMPUTE | COMMUNICATION | MEMORY]),
-                               (double)memory));
+    GT_CELLS(table, (double)communication / 1e3, gt_percent((double)hidden, (double)communication),
+             gt_percent((double)(time->part[COMPUTE | MEMORY] + time->part[COMPUTE | COMMUNICATION | MEMORY]),
+                        (double)memory));
 }
 
 static int build_breakdown(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
@@ -395,14 +391,12 @@ static void add_idle(void *context, const struct gt_idle_time *time)
     int64_t idle = 0;
     for (int why = 0; why < GT_IDLE_CAUSES; why++)
         idle += time->idle[why];
-    gt_table_text(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_NODE]));
-    gt_table_text(idle_rows->table, gt_gpu_device(idle_rows->input, time->span));
+    GT_CELLS(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_NODE]),
+             gt_gpu_device(idle_rows->input, time->span));
     if (idle_rows->streams)
         gt_table_text(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_STREAM]));
-    gt_table_number(idle_rows->table, (double)time->whole / 1e3);
-    gt_table_number(idle_rows->table, (double)idle / 1e3);
-    gt_table_number(idle_rows->table, gt_percent((double)idle, (double)time->whole));
-    gt_table_integer(idle_rows->table, (int64_t)time->gaps);
+    GT_CELLS(idle_rows->table, (double)time->whole / 1e3, (double)idle / 1e3,
+             gt_percent((double)idle, (double)time->whole), time->gaps);
     for (int why = 0; why < GT_IDLE_CAUSES; why++)
         gt_table_number(idle_rows->table, (double)time->idle[why] / 1e3);
     gt_table_number(idle_rows->table, (double)time->loading / 1e3);
@@ -478,12 +472,9 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
             brief += launch[i].work < length;
         }
         free(launch);
-        gt_table_text(table, gt_analysis_text(input, launches->spans.span[from].key[GT_GPU_NODE]));
-        gt_table_text(table, gt_gpu_device(input, &launches->spans.span[from]));
-        gt_table_integer(table, (int64_t)delays.count);
-        gt_table_integer(table, brief);
-        gt_table_number(table, (double)calls / 1e3);
-        gt_table_number(table, (double)work / 1e3);
+        GT_CELLS(table, gt_analysis_text(input, launches->spans.span[from].key[GT_GPU_NODE]),
+                 gt_gpu_device(input, &launches->spans.span[from]), delays.count, brief, (double)calls / 1e3,
+                 (double)work / 1e3);
         gt_numbers_cells(table, &delays);
     }
     gt_analysis_empty(root, table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
@@ -566,14 +557,9 @@ static int add_queue(const struct gt_analysis_input *input, struct gt_table *tab
     struct line line = {input, series, gt_series_line(series, title, title)};
     struct gt_launch_queue queue = gt_launch_queue(change, count, add_point, &line);
     free(change);
-    gt_table_text(table, node);
-    gt_table_text(table, gt_gpu_device(input, first));
-    gt_table_text(table, stream);
-    gt_table_integer(table, (int64_t)(count / 2));
-    gt_table_integer(table, queue.longest);
+    GT_CELLS(table, node, gt_gpu_device(input, first), stream, count / 2, queue.longest);
     double whole = (double)gt_analysis_recorded(input, first->key[GT_GPU_NODE], queue.first, queue.last);
-    gt_table_number(table, whole > 0 ? queue.area / whole : NAN);
-    gt_table_number(table, (double)queue.blocked / 1e3);
+    GT_CELLS(table, whole > 0 ? queue.area / whole : NAN, (double)queue.blocked / 1e3);
     return 0;
 }
 

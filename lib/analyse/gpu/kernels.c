@@ -43,12 +43,8 @@ static int add_kernels(const struct gt_analysis_input *input, struct gt_table *t
         if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
             whole = total_of_node(spans, span->key[0]);
         status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(input, span->key[1]));
-        gt_table_text(table, use_names[span->key[2]]);
-        gt_table_integer(table, (int64_t)lengths.count);
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, gt_percent(row[i].total, whole));
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]),
+                 use_names[span->key[2]], lengths.count, row[i].total / 1e3, gt_percent(row[i].total, whole));
         gt_numbers_cells(table, &lengths);
     }
     gt_numbers_release(&lengths);
@@ -107,17 +103,10 @@ static void add_types(const struct gt_analysis_input *input, struct gt_node *roo
         const struct kind *of = &kind[use];
         if (!of->count)
             continue;
-        gt_table_text(table, use_names[use]);
-        gt_table_integer(table, (int64_t)nodes);
-        gt_table_integer(table, of->count);
-        gt_table_number(table, of->total / 1e3);
-        gt_table_number(table, gt_percent(of->total, whole));
-        gt_table_number(table, of->total / (double)nodes / 1e3);
-        gt_table_number(table, of->least / 1e3);
-        gt_table_text(table, gt_analysis_text(input, of->least_node));
-        gt_table_number(table, of->most / 1e3);
-        gt_table_text(table, gt_analysis_text(input, of->most_node));
-        gt_table_number(table, gt_percent(of->most - of->least, of->total / (double)nodes));
+        GT_CELLS(table, use_names[use], nodes, of->count, of->total / 1e3, gt_percent(of->total, whole),
+                 of->total / (double)nodes / 1e3);
+        GT_CELLS(table, of->least / 1e3, gt_analysis_text(input, of->least_node), of->most / 1e3,
+                 gt_analysis_text(input, of->most_node), gt_percent(of->most - of->least, of->total / (double)nodes));
     }
     gt_analysis_empty(root, table, NULL);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "analyse/cells.h"
 #include "analyse/merge/critical_overlay.h"
 #include "analyse/merge/merged_trace.h"
 #include "base/file.h"
@@ -531,11 +532,8 @@ static int report_merge(struct gt_report **ret, const struct merge *merge, struc
     gt_table_column(table, "shift", "Shift", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "lost", "Lost events", GT_CELL_INTEGER, "");
     for (size_t i = 0; i < trace->file_count; i++) {
-        gt_table_text(table, trace->file[i].path);
-        gt_table_text(table, merge->clock[i]);
-        gt_table_number(table, (double)merge->shift[i] / 1e9);
-        gt_table_integer(table, (int64_t)(trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples +
-                                          trace->file[i].damage.unopened));
+        GT_CELLS(table, trace->file[i].path, merge->clock[i], (double)merge->shift[i] / 1e9,
+                 trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples + trace->file[i].damage.unopened);
     }
     return gt_report_failed(*ret) ? gt_error_system(error, ENOMEM, "report") : 0;
 }

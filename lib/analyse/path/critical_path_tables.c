@@ -78,9 +78,8 @@ static void add_owners(const struct tables *tables, struct gt_node *root)
     for (size_t i = 0; i < tables->owners; i++) {
         const struct owner *owner = &tables->owner[i];
         bool is_step = !tables->path->step[owner->from].is_whole_node;
-        gt_table_text(table, name_of(tables, i));
-        gt_table_integer(table, is_step ? (int64_t)(owner->to - owner->from) : 0);
-        gt_table_number(table, (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
+        GT_CELLS(table, name_of(tables, i), is_step ? (int64_t)(owner->to - owner->from) : 0,
+                 (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
         for (int kind = 0; kind < GT_PATH_KINDS; kind++)
             gt_table_number(table, gt_percent((double)owner->part[kind], (double)owner->whole));
     }
@@ -97,14 +96,13 @@ static void add_steps(const struct tables *tables, struct gt_node *root)
             const struct gt_path_step *step = &tables->path->step[j];
             int64_t part[GT_PATH_KINDS];
             add_up(tables->path, j, j + 1, part);
-            gt_table_text(table, name_of(tables, i));
-            gt_table_text(table, gt_analysis_text(tables->input, step->span.key[1]));
+            GT_CELLS(table, name_of(tables, i), gt_analysis_text(tables->input, step->span.key[1]));
             if (step->is_whole_node)
                 gt_table_missing(table);
             else
                 gt_table_integer(table, (int32_t)step->span.key[2]);
-            gt_table_number(table, gt_analysis_us(tables->input, step->span.start));
-            gt_table_number(table, (double)(step->span.end - step->span.start) / 1e3);
+            GT_CELLS(table, gt_analysis_us(tables->input, step->span.start),
+                     (double)(step->span.end - step->span.start) / 1e3);
             for (int kind = 0; kind < GT_PATH_KINDS; kind++)
                 gt_table_number(table, (double)part[kind] / 1e3);
         }
@@ -195,12 +193,9 @@ static void add_names(const struct tables *tables, struct gt_node *root, const s
     gt_top_shown(table, SHOWN_NAMES);
     for (size_t i = 0; i < entries->count; i++) {
         const struct entry *entry = &entries->entry[i];
-        gt_table_text(table, name_of(tables, entry->owner));
-        gt_table_text(table, gt_trace_text(tables->input->trace, entry->name));
-        gt_table_text(table, gt_path_kind_name(entry->kind));
-        gt_table_integer(table, (int64_t)entry->pieces);
-        gt_table_number(table, (double)entry->time / 1e3);
-        gt_table_number(table, gt_percent((double)entry->time, (double)tables->owner[entry->owner].whole));
+        GT_CELLS(table, name_of(tables, entry->owner), gt_trace_text(tables->input->trace, entry->name),
+                 gt_path_kind_name(entry->kind), entry->pieces, (double)entry->time / 1e3,
+                 gt_percent((double)entry->time, (double)tables->owner[entry->owner].whole));
     }
     gt_analysis_empty(root, table, NULL);
 }
@@ -323,13 +318,11 @@ static void add_gain(const struct tables *tables, struct gt_table *table, const 
 {
     const struct owner *owner = &tables->owner[gain->owner];
     double whole = (double)owner->whole, steps = (double)(owner->to - owner->from);
-    gt_table_text(table, name_of(tables, gain->owner));
-    gt_table_text(table, gain->what.kind != GT_PATH_KINDS ? gt_path_kind_name(gain->what.kind)
-                                                          : gt_trace_text(tables->input->trace, gain->what.name));
-    gt_table_text(table, gain->what.kind != GT_PATH_KINDS ? "kind" : "name");
-    gt_table_number(table, gt_percent((double)gain->on_path, whole));
-    gt_table_number(table, (double)gain->length / steps / 1e3);
-    gt_table_number(table, gt_percent(whole - (double)gain->length, whole));
+    GT_CELLS(table, name_of(tables, gain->owner),
+             gain->what.kind != GT_PATH_KINDS ? gt_path_kind_name(gain->what.kind)
+                                              : gt_trace_text(tables->input->trace, gain->what.name),
+             gain->what.kind != GT_PATH_KINDS ? "kind" : "name", gt_percent((double)gain->on_path, whole),
+             (double)gain->length / steps / 1e3, gt_percent(whole - (double)gain->length, whole));
 }
 
 static int add_what_if(const struct tables *tables, struct gt_node *root, const struct entries *entries)
@@ -366,9 +359,8 @@ static int add_ranks(const struct tables *tables, struct gt_node *root)
     for (uint32_t i = 0; time && i < places && tables->has_job; i++) {
         if (!time[i])
             continue;
-        gt_table_text(table, gt_analysis_text(tables->input, i));
-        gt_table_number(table, (double)time[i] / 1e3);
-        gt_table_number(table, gt_percent((double)time[i], (double)tables->owner[tables->owners - 1].whole));
+        GT_CELLS(table, gt_analysis_text(tables->input, i), (double)time[i] / 1e3,
+                 gt_percent((double)time[i], (double)tables->owner[tables->owners - 1].whole));
     }
     gt_analysis_empty(root, table, NULL);
     free(time);

@@ -8,6 +8,7 @@
 #ifndef GT_ANALYSE_TRACE_ANALYSIS_H
 #define GT_ANALYSE_TRACE_ANALYSIS_H
 
+#include "analyse/cells.h"
 #include "report/report.h"
 #include "trace/trace.h"
 

@@ -227,12 +227,9 @@ static void add_outliers(const struct gt_analysis_input *input, struct gt_table 
         char text[32];
         if (!is_outlier(span, least))
             continue;
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, part_names[span->key[1]]);
-        gt_table_number(table, gt_analysis_us(input, span->start));
-        gt_table_number(table, gt_analysis_us(input, span->end));
-        gt_table_number(table, (double)(span->end - span->start) / 1e3);
-        gt_table_text(table, argument_text(input, span->event, GT_TABLE_WORKER_ID, text));
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]), part_names[span->key[1]],
+                 gt_analysis_us(input, span->start), gt_analysis_us(input, span->end),
+                 (double)(span->end - span->start) / 1e3, argument_text(input, span->event, GT_TABLE_WORKER_ID, text));
     }
 }
 
@@ -254,11 +251,8 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
             status = find_least(spans, from, to, &least);
         size_t before = gt_table_rows(outliers);
         add_outliers(input, outliers, spans, from, to, least);
-        gt_table_text(table, gt_analysis_text(input, spans->span[from].key[0]));
-        gt_table_text(table, part_names[spans->span[from].key[1]]);
-        gt_table_integer(table, (int64_t)(to - from));
-        gt_table_number(table, total);
-        gt_table_integer(table, (int64_t)(gt_table_rows(outliers) - before));
+        GT_CELLS(table, gt_analysis_text(input, spans->span[from].key[0]), part_names[spans->span[from].key[1]],
+                 to - from, total, (int64_t)(gt_table_rows(outliers) - before));
         gt_numbers_cells(table, &lengths);
     }
     gt_analysis_empty(root, table, "no events of a data loader");
@@ -277,12 +271,11 @@ static void add_iterators(const struct gt_analysis_input *input, struct gt_node 
         char text[32];
         if (span->key[1] != GT_LOADER_INITIALIZATION)
             continue;
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_trace_text(input->trace, input->trace->events.name[span->event]));
-        gt_table_number(table, gt_analysis_us(input, span->start));
-        gt_table_number(table, (double)(span->end - span->start) / 1e3);
-        gt_table_text(table, argument_text(input, span->event, GT_TABLE_NUM_WORKERS, text));
-        gt_table_text(table, argument_text(input, span->event, GT_TABLE_PIN_MEMORY, text));
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]),
+                 gt_trace_text(input->trace, input->trace->events.name[span->event]),
+                 gt_analysis_us(input, span->start), (double)(span->end - span->start) / 1e3,
+                 argument_text(input, span->event, GT_TABLE_NUM_WORKERS, text),
+                 argument_text(input, span->event, GT_TABLE_PIN_MEMORY, text));
     }
     gt_analysis_empty(root, table, NULL);
 }
@@ -354,8 +347,7 @@ static void put_row(struct gt_table *data, const struct gt_trace *trace, const s
     gt_table_time(data, span->start);
     gt_table_time(data, events->start[event]);
     gt_table_time(data, events->start[event] + gt_trace_duration(events, event));
-    gt_table_number(data, gt_trace_us(span->end - span->start));
-    gt_table_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
+    GT_CELLS(data, gt_trace_us(span->end - span->start), gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
     gt_table_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
     gt_table_choice(data, node, gt_trace_text(trace, node));
 }

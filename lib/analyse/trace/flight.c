@@ -214,10 +214,7 @@ int gt_flight_visit(const struct gt_analysis_input *input, uint32_t first, const
 static void add_open(void *context, const struct gt_flight_call *call)
 {
     struct gt_table *table = context;
-    gt_table_text(table, call->group);
-    gt_table_integer(table, call->number);
-    gt_table_text(table, call->name);
-    gt_table_text(table, call->sizes);
+    GT_CELLS(table, call->group, call->number, call->name, call->sizes);
     for (int state = 0; state < GT_FLIGHT_STATES; state++)
         gt_table_text(table, call->ranks[state]);
     gt_table_text(table, call->differs ? "yes" : "no");
@@ -232,9 +229,8 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_table *ta
         if (!gt_analysis_shows(input, input->node[member->file]))
             continue;
         write_rank(input->trace, member->file, &rank);
-        gt_table_text(table, gt_trace_text(input->trace, call->group));
-        gt_table_text(table, call->is_message ? "messages" : "collectives");
-        gt_table_text(table, rank.data);
+        GT_CELLS(table, gt_trace_text(input->trace, call->group), call->is_message ? "messages" : "collectives",
+                 rank.data);
         const int64_t numbers[] = {member->first == INT64_MAX ? -1 : member->first, member->done, member->last};
         for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++)
             if (numbers[j] < 0)
@@ -269,9 +265,7 @@ static int add_durations(const struct gt_analysis_input *input, struct gt_node *
                 status = gt_numbers_add(&values, gt_trace_us(calls->call[to].duration));
         if (!values.count)
             continue;
-        gt_table_text(table, gt_trace_text(input->trace, calls->call[from].name));
-        gt_table_integer(table, (int64_t)values.count);
-        gt_table_number(table, gt_numbers_total(&values));
+        GT_CELLS(table, gt_trace_text(input->trace, calls->call[from].name), values.count, gt_numbers_total(&values));
         gt_numbers_cells(table, &values);
     }
     gt_analysis_empty(root, table, NULL);

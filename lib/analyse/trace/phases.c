@@ -214,11 +214,9 @@ static int build_phases(const struct gt_analysis_input *input, struct gt_node *r
     status = gt_phases_find(input, by == 1, &phases);
     for (size_t i = 0; i < phases.count && status >= 0; i++) {
         const struct gt_phase_interval *interval = &phases.interval[i];
-        gt_table_text(table, gt_analysis_text(input, interval->node));
-        gt_table_text(table, interval->title);
-        gt_table_number(table, gt_analysis_us(input, interval->start));
-        gt_table_number(table, gt_analysis_us(input, interval->end));
-        gt_table_number(table, (double)(interval->end - interval->start) / 1e3);
+        GT_CELLS(table, gt_analysis_text(input, interval->node), interval->title,
+                 gt_analysis_us(input, interval->start), gt_analysis_us(input, interval->end),
+                 (double)(interval->end - interval->start) / 1e3);
         struct gt_keyed_span span = {.start = interval->start, .end = interval->end};
         status = gt_trace_energy_cells(&energy, table, interval->node, &span, 1);
     }
@@ -251,13 +249,11 @@ static void add_job(const struct gt_analysis_input *input, struct gt_table *tabl
                     const struct job *job)
 {
     int64_t part[] = {job->loop_start - job->first, job->loop_end - job->loop_start, job->last - job->loop_end};
-    gt_table_text(table, node);
-    gt_table_number(table, gt_analysis_us(input, job->first));
-    gt_table_number(table, gt_analysis_us(input, job->last));
-    gt_table_number(table, (double)(job->last - job->first) / 1e3);
+    GT_CELLS(table, node, gt_analysis_us(input, job->first), gt_analysis_us(input, job->last),
+             (double)(job->last - job->first) / 1e3);
     for (size_t i = 0; i < 3; i++) {
-        gt_table_number(table, job->has_steps ? (double)part[i] / 1e3 : NAN);
-        gt_table_number(table, job->has_steps ? gt_percent((double)part[i], (double)(job->last - job->first)) : NAN);
+        GT_CELLS(table, job->has_steps ? (double)part[i] / 1e3 : NAN,
+                 job->has_steps ? gt_percent((double)part[i], (double)(job->last - job->first)) : NAN);
     }
 }
 

@@ -108,14 +108,12 @@ static void divide(const struct roles *roles, uint32_t node, int64_t start, int6
 static void add_step(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_gpu_step *step,
                      const int64_t part[ROLES + 1])
 {
-    gt_table_text(table, gt_analysis_text(input, step->span.key[0]));
-    gt_table_text(table, gt_analysis_text(input, step->span.key[1]));
+    GT_CELLS(table, gt_analysis_text(input, step->span.key[0]), gt_analysis_text(input, step->span.key[1]));
     if (step->is_whole_node)
         gt_table_missing(table);
     else
         gt_table_integer(table, (int32_t)step->span.key[2]);
-    gt_table_number(table, gt_analysis_us(input, step->span.start));
-    gt_table_number(table, (double)(step->span.end - step->span.start) / 1e3);
+    GT_CELLS(table, gt_analysis_us(input, step->span.start), (double)(step->span.end - step->span.start) / 1e3);
     for (int i = 0; i <= ROLES; i++)
         gt_table_number(table, (double)part[i] / 1e3);
     gt_table_integer(table, (int64_t)step->work);
@@ -124,9 +122,7 @@ static void add_step(const struct gt_analysis_input *input, struct gt_table *tab
 static void add_node(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_gpu_step *first,
                      size_t steps, int64_t whole, const int64_t part[ROLES + 1])
 {
-    gt_table_text(table, gt_analysis_text(input, first->span.key[0]));
-    gt_table_integer(table, (int64_t)steps);
-    gt_table_number(table, (double)whole / (double)steps / 1e3);
+    GT_CELLS(table, gt_analysis_text(input, first->span.key[0]), steps, (double)whole / (double)steps / 1e3);
     for (int i = 0; i <= ROLES; i++)
         gt_table_number(table, gt_percent((double)part[i], (double)whole));
 }
@@ -278,10 +274,8 @@ static int measure_device(const struct gt_analysis_input *input, const struct gt
 static void add_device(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_keyed_span *span,
                        const struct device *device, double whole)
 {
-    gt_table_text(table, gt_analysis_text(input, span->key[GT_GPU_NODE]));
-    gt_table_text(table, gt_gpu_device(input, span));
-    gt_table_number(table, gt_percent(device->busy, whole));
-    gt_table_number(table, gt_percent(device->efficient, whole));
+    GT_CELLS(table, gt_analysis_text(input, span->key[GT_GPU_NODE]), gt_gpu_device(input, span),
+             gt_percent(device->busy, whole), gt_percent(device->efficient, whole));
     for (int key = 0; key < 3; key++)
         gt_table_number(table, device->weight[key] > 0 ? device->sum[key] / device->weight[key] : NAN);
     gt_table_number(table, gt_percent(device->tensor, device->kernels));

@@ -161,13 +161,9 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         }
         if (!hull.count)
             continue;
-        gt_table_text(table, gt_analysis_text(input, spans.span[from].key[0]));
-        gt_table_integer(table, (int64_t)hull.count);
-        gt_table_number(table, gt_numbers_mean(&hull));
-        gt_table_number(table, gt_numbers_mean(&starts));
-        gt_table_number(table, gt_numbers_percentile(&starts, 100));
-        gt_table_number(table, gt_numbers_mean(&lengths));
-        gt_table_number(table, gt_numbers_percentile(&lengths, 100));
+        GT_CELLS(table, gt_analysis_text(input, spans.span[from].key[0]), hull.count, gt_numbers_mean(&hull),
+                 gt_numbers_mean(&starts), gt_numbers_percentile(&starts, 100), gt_numbers_mean(&lengths),
+                 gt_numbers_percentile(&lengths, 100));
     }
     gt_analysis_empty(root, table, NULL);
     gt_numbers_release(&hull);
@@ -264,23 +260,15 @@ static void add_arrivals(struct gt_table *table, const struct gt_rank_clock *ran
             gt_table_missing(table);
         return;
     }
-    gt_table_integer(table, (int64_t)rank->collectives);
-    gt_table_integer(table, (int64_t)rank->latest);
-    gt_table_number(table, gt_percent((double)rank->latest, (double)rank->collectives));
-    gt_table_number(table, rank->waited / 1e3);
-    gt_table_number(table, rank->kept_waiting / 1e3);
+    GT_CELLS(table, rank->collectives, rank->latest, gt_percent((double)rank->latest, (double)rank->collectives),
+             rank->waited / 1e3, rank->kept_waiting / 1e3);
 }
 
 static void add_straggler(struct gt_table *table, const struct rank *rank)
 {
     double steps = rank->steps ? (double)rank->steps : NAN;
-    gt_table_integer(table, (int64_t)rank->steps);
-    gt_table_number(table, (double)rank->length / steps / 1e3);
-    gt_table_integer(table, (int64_t)rank->slowest);
-    gt_table_number(table, 100 * (double)rank->slowest / steps);
-    gt_table_number(table, (double)rank->late / steps / 1e3);
-    gt_table_number(table, (double)rank->late / 1e3);
-    gt_table_number(table, (double)rank->communication / 1e3);
+    GT_CELLS(table, rank->steps, (double)rank->length / steps / 1e3, rank->slowest, 100 * (double)rank->slowest / steps,
+             (double)rank->late / steps / 1e3, (double)rank->late / 1e3, (double)rank->communication / 1e3);
 }
 
 static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)

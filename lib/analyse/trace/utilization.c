@@ -171,10 +171,8 @@ static void add_row(const struct gt_analysis_input *input, struct gt_table *tabl
     gt_table_text(table, gt_analysis_text(input, resource->node));
     if (by_phase)
         gt_table_text(table, phase);
-    gt_table_text(table, gt_analysis_text(input, resource->type));
-    gt_table_text(table, gt_analysis_text(input, resource->name));
-    gt_table_text(table, gt_analysis_text(input, resource->dimension));
-    gt_table_integer(table, (int64_t)values->count);
+    GT_CELLS(table, gt_analysis_text(input, resource->type), gt_analysis_text(input, resource->name),
+             gt_analysis_text(input, resource->dimension), values->count);
     gt_numbers_cells(table, values);
 }
 
@@ -329,24 +327,17 @@ static void add_usage(const struct gt_analysis_input *input, struct gt_table *ta
     for (size_t i = 0; i < ranges->count; i++) {
         char range[2 * GT_NUMBER_SIZE + 8];
         snprintf(range, sizeof range, "%g-%g", ranges->low[i], ranges->high[i]);
-        gt_table_text(table, gt_analysis_text(input, resource->node));
-        gt_table_text(table, gt_analysis_text(input, resource->name));
-        gt_table_text(table, gt_analysis_text(input, resource->dimension));
-        gt_table_text(table, range);
-        gt_table_integer(table, (int64_t)usage->in[i]);
-        gt_table_number(table, 100 * (double)usage->in[i] / (double)usage->samples);
+        GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
+                 gt_analysis_text(input, resource->dimension), range, usage->in[i],
+                 100 * (double)usage->in[i] / (double)usage->samples);
     }
 }
 
 static void add_idle(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
                      int64_t start, int64_t end, int64_t samples)
 {
-    gt_table_text(table, gt_analysis_text(input, resource->node));
-    gt_table_text(table, gt_analysis_text(input, resource->name));
-    gt_table_number(table, gt_analysis_us(input, start));
-    gt_table_number(table, gt_analysis_us(input, end));
-    gt_table_number(table, (double)(end - start) / 1e3);
-    gt_table_integer(table, samples);
+    GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
+             gt_analysis_us(input, start), gt_analysis_us(input, end), (double)(end - start) / 1e3, samples);
 }
 
 /* The dimension tells of the GPU itself, not of its memory. */

@@ -60,10 +60,7 @@ static void add_event_table(struct window *window)
             total += length;
             longest = fmax(longest, length);
         }
-        gt_table_text(table, gt_trace_text(window->trace, window->events.span[from].key[0]));
-        gt_table_integer(table, (int64_t)(to - from));
-        gt_table_number(table, total);
-        gt_table_number(table, longest);
+        GT_CELLS(table, gt_trace_text(window->trace, window->events.span[from].key[0]), to - from, total, longest);
     }
     gt_analysis_empty(window->root, table, "no events of that name in this time");
 }

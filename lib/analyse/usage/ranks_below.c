@@ -1,4 +1,5 @@
 #include "analyse/usage/ranks_below.h"
+#include "analyse/cells.h"
 
 #include <math.h>
 
@@ -25,16 +26,9 @@ static void add_rank(const struct gt_usage *usage, struct gt_table *table, const
         gt_table_integer(table, rank->local - 1);
     else
         gt_table_number(table, NAN);
-    gt_table_text(table, rank->launcher);
-    gt_table_integer(table, rank->pid);
-    gt_table_integer(table, (int64_t)rank->processes);
-    gt_table_number(table, rank->ram_peak / usage->ram_unit);
-    gt_table_number(table, rank->cpu_time);
-    gt_table_number(table, rank->gpu_ram_peak / usage->gpu_ram_unit);
-    gt_table_number(table, rank->gpu_utilization * 100);
-    gt_table_number(table, gt_local_rank_energy(rank));
-    gt_table_number(table, rank->gpu_energy);
-    gt_table_text(table, *rank->gpus ? rank->gpus : NULL);
+    GT_CELLS(table, rank->launcher, rank->pid, rank->processes, rank->ram_peak / usage->ram_unit, rank->cpu_time,
+             rank->gpu_ram_peak / usage->gpu_ram_unit, rank->gpu_utilization * 100, gt_local_rank_energy(rank),
+             rank->gpu_energy, *rank->gpus ? rank->gpus : NULL);
 }
 
 void gt_ranks_below_add(const struct gt_usage *usage, struct gt_node *root)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cells.h"
 #include "analyse/usage/figures.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/run_size.h"
@@ -25,11 +26,7 @@ struct gt_scaling_report {
 static void add_row(struct gt_scaling_report *runs, const char *path, double size, double peak, double elapsed,
                     bool counts)
 {
-    gt_table_text(runs->table, path);
-    gt_table_number(runs->table, size);
-    gt_table_number(runs->table, peak);
-    gt_table_number(runs->table, elapsed);
-    gt_table_text(runs->table, counts ? NULL : "failed: left out");
+    GT_CELLS(runs->table, path, size, peak, elapsed, counts ? NULL : "failed: left out");
 }
 
 /* What failed does not tell what it takes. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "analyse/cells.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/figures.h"
@@ -431,11 +432,8 @@ static void add_gpus(const struct gt_usage *usage, struct gt_node *root)
                         gpu_columns[i].factor > 0 ? gpu_columns[i].unit : machine->gpu_ram_unit);
     for (size_t i = 0; i < machine->gpu_length; i++) {
         const struct gt_gpu *gpu = &machine->gpu[i];
-        gt_table_text(table, gpu->uuid);
-        gt_table_text(table, gpu->name);
-        gt_table_text(table, gpu->brand);
-        gt_table_text(table, gpu->selected ? "yes" : "no");
-        gt_table_number(table, gpu->memory / usage->gpu_ram_unit);
+        GT_CELLS(table, gpu->uuid, gpu->name, gpu->brand, gpu->selected ? "yes" : "no",
+                 gpu->memory / usage->gpu_ram_unit);
         for (int column = 0; column < GPU_COLUMNS; column++)
             gt_table_number(table, gpu_value(usage, i, &gpu_columns[column]));
     }
@@ -541,12 +539,8 @@ static void add_process(const struct gt_usage *usage, struct gt_table *table, co
         gt_table_integer(table, life->parent);
     else
         gt_table_number(table, NAN);
-    gt_table_text(table, *life->name || *branch ? name : NULL);
-    gt_table_number(table, life->begin);
-    gt_table_number(table, life->end);
-    gt_table_number(table, life->ram_peak / usage->ram_unit);
-    gt_table_number(table, life->cpu_time);
-    gt_table_text(table, *life->command ? life->command : NULL);
+    GT_CELLS(table, *life->name || *branch ? name : NULL, life->begin, life->end, life->ram_peak / usage->ram_unit,
+             life->cpu_time, *life->command ? life->command : NULL);
 }
 
 /* People see whose child each is. */

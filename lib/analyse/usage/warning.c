@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/cells.h"
 #include "analyse/usage/block_brief.h"
 #include "analyse/usage/figures.h"
 #include "schema/human.h"
@@ -441,10 +442,8 @@ void gt_usage_warnings_table(const struct gt_usage *usage, struct gt_node *root)
     gt_table_column(table, "value", "Figure", GT_CELL_NUMBER, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
     for (size_t i = 0; i < count; i++) {
-        gt_table_text(table, warning[i].name);
-        gt_table_text(table, warning[i].sentence);
-        gt_table_text(table, *warning[i].detail ? warning[i].detail : NULL);
-        gt_table_number(table, warning[i].value);
+        GT_CELLS(table, warning[i].name, warning[i].sentence, *warning[i].detail ? warning[i].detail : NULL,
+                 warning[i].value);
     }
 }
 
