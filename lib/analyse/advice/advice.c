@@ -255,9 +255,8 @@ static void advise_loader(struct gt_adviser *adviser)
     adviser->status = gt_loader_spans(adviser->input, &spans);
     if (adviser->status >= 0)
         adviser->status = gt_loader_waits(adviser->input, &waits);
-    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         struct part part[GT_LOADER_PARTS] = {{.workers = -1}, {.workers = -1}, {.workers = -1}};
-        to = gt_spans_run(&spans, from, 1);
         for (size_t i = from, next; i < to && adviser->status >= 0; i = next) {
             next = gt_spans_run(&spans, i, 2);
             adviser->status = measure(adviser->input, &spans, i, next, &part[spans.span[i].key[1]]);

@@ -332,8 +332,7 @@ static int add_steps(const struct job *job)
     gt_table_flags(table, GT_PAGE_FIRST);
     int status = gt_skewed_steps(job->input, &steps);
     keep_shown(job, &steps);
-    for (size_t from = 0, to; from < steps.count && status >= 0; from = to) {
-        to = gt_spans_run(&steps, from, 1);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&steps, 1, &from, &to);) {
         status = add_mode(job, table, &steps, from, to);
     }
     tell_empty(job, table, "reason_steps", "none: no ProfilerStep, no step numbers, and no range \"step N\"");

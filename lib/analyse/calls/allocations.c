@@ -121,11 +121,8 @@ static int add_holders(const struct gt_trace_profile *profile, struct holders *h
             own[profile->frame[i].parent] -= profile->frame[i].time;
     }
     for (size_t i = 0; status >= 0 && i < profile->frame_count; i++) {
-        struct holder *holder = own[i] >= 1 ? GT_GROW_LIST(holders, holder) : NULL;
-        if (holder)
-            *holder = (struct holder){profile, i, own[i]};
-        else if (own[i] >= 1)
-            status = -ENOMEM;
+        if (own[i] >= 1)
+            status = GT_APPEND(holders, holder, (struct holder){profile, i, own[i]});
     }
     free(own);
     return status;

@@ -192,8 +192,7 @@ static int add_copies(const struct gt_analysis_input *input, struct gt_node *roo
         "text:node text:device text:kind text:host_memory integer:count number:total_us number:total_bytes "
         "number:gb_per_second number:min_gb_per_second number:p50_gb_per_second number:max_gb_per_second");
     int status = find_copies(input, &spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 4);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 4, &from, &to);) {
         status = add_copy(input, table, &spans, from, to);
     }
     gt_analysis_empty(root, table, NULL);

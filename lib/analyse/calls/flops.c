@@ -373,7 +373,7 @@ static int list_uncounted(const struct flops *flops, struct gt_spans *spans)
 static int add_foreign(const struct flops *flops, struct gt_spans *spans)
 {
     int status = 0;
-    for (size_t from = 0; from < flops->work.count && status >= 0; from = gt_spans_run(&flops->work, from, 1)) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&flops->work, 1, &from, &to);) {
         uint32_t place = flops->work.span[from].key[GT_GPU_NODE];
         const struct node *node = &flops->node[place];
         if (node->work > node->launched)

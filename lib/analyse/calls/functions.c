@@ -188,14 +188,8 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
 static const struct gt_function_sum *same_function(const struct gt_function_sums *sums,
                                                    const struct gt_function_sum *wanted, size_t *count)
 {
-    size_t low = 0, high = sums->each_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (gt_order_lists(sums->each[middle].key, wanted->key, GT_FUNCTION_KEYS) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, sums->each_count, middle,
+                           gt_order_lists(sums->each[middle].key, wanted->key, GT_FUNCTION_KEYS) < 0);
     for (*count = 0; low + *count < sums->each_count &&
                      gt_order_lists(sums->each[low + *count].key, wanted->key, GT_FUNCTION_KEYS) == 0;)
         ++*count;

@@ -155,8 +155,7 @@ static int find_sequences(struct finding *finding)
     finding->sequence = malloc((finding->work.count + 1) * sizeof *finding->sequence);
     if (!finding->sequence)
         return -ENOMEM;
-    for (size_t from = 0, to; from < finding->work.count; from = to) {
-        to = gt_spans_run(&finding->work, from, 2);
+    for (size_t from = 0, to = 0; gt_spans_next(&finding->work, 2, &from, &to);) {
         if (length <= to - from)
             add_runs(finding, from, to, length ? length : to - from);
     }

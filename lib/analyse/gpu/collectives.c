@@ -192,22 +192,19 @@ static int take_horovod(void *context, const struct gt_horovod_arrival *arrival)
     const struct horovod *horovod = context;
     char letters[80];
     letters_of(gt_trace_text(horovod->input->trace, arrival->name), letters, sizeof letters);
-    struct part *part = GT_GROW_LIST(horovod->parts, part);
-    if (!part)
-        return -ENOMEM;
-    *part = (struct part){.group = GT_TRACE_NONE - 1,
-                          .ranks = arrival->track,
-                          .node = gt_analysis_place(horovod->input, arrival->rank),
-                          .shown = GT_TRACE_NONE,
-                          .kind = kind_of(letters),
-                          .sequence = arrival->number,
-                          .start = arrival->start,
-                          .end = arrival->end,
-                          .elements = NAN,
-                          .size = NAN,
-                          .bytes = NAN,
-                          .event = SIZE_MAX};
-    return 0;
+    return GT_APPEND(horovod->parts, part,
+                     (struct part){.group = GT_TRACE_NONE - 1,
+                                   .ranks = arrival->track,
+                                   .node = gt_analysis_place(horovod->input, arrival->rank),
+                                   .shown = GT_TRACE_NONE,
+                                   .kind = kind_of(letters),
+                                   .sequence = arrival->number,
+                                   .start = arrival->start,
+                                   .end = arrival->end,
+                                   .elements = NAN,
+                                   .size = NAN,
+                                   .bytes = NAN,
+                                   .event = SIZE_MAX});
 }
 
 static int by_rank(const void *a, const void *b)

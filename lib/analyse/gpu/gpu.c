@@ -153,18 +153,8 @@ static struct call call_of(const struct gt_analysis_input *input, size_t event)
 
 static size_t find_call(const struct call *calls, size_t count, struct call wanted)
 {
-    size_t low = 0, high = count;
-    while (low < high) { /* past the last that is not behind what is wanted */
-        size_t middle = low + (high - low) / 2;
-        const struct call *call = &calls[middle];
-        bool before = call->file != wanted.file ? call->file < wanted.file
-                      : call->id != wanted.id   ? call->id < wanted.id
-                                                : call->start <= wanted.start;
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    wanted.event = SIZE_MAX; /* past the last that is not behind what is wanted */
+    size_t low = GT_SEARCH(0, count, middle, compare_calls(&calls[middle], &wanted) < 0);
     bool found = low && calls[low - 1].file == wanted.file && calls[low - 1].id == wanted.id;
     return found ? calls[low - 1].event : SIZE_MAX;
 }
@@ -269,9 +259,8 @@ static int build_breakdown(const struct gt_analysis_input *input, struct gt_node
         "number:idle_percent number:compute_percent number:communication_percent number:memory_percent "
         "number:all_communication_us number:communication_overlap_percent number:memory_overlap_percent");
     gt_spans_sort(&spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
         struct gt_gpu_time time;
-        to = gt_spans_run(&spans, from, 2);
         status = gt_gpu_time(input, &time, &spans, from, to);
         add_breakdown(input, table, &spans.span[from], &time);
     }
@@ -369,8 +358,7 @@ int gt_idle_visit(const struct gt_analysis_input *input, struct gt_spans *spans,
     int status = gt_gpu_launches(input, spans, &call);
     if (status >= 0)
         status = gt_loader_waits(input, &loading);
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
-        to = gt_spans_run(spans, from, keys);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, keys, &from, &to);) {
         struct gt_idle_time time = walk_gaps(input, spans, call, from, to, &loading, visitor);
         visitor->time(visitor->context, &time);
     }
@@ -455,11 +443,10 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
         "text:node text:device integer:count integer:short number:call_total_us number:gpu_total_us " GT_NUMBERS_COLUMNS_US);
     struct gt_numbers delays = {0};
     int status = 0;
-    for (size_t from = 0, to; from < launches->spans.count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&launches->spans, 2, &from, &to);) {
         struct gt_launch *launch = NULL;
         size_t count = 0;
         int64_t calls = 0, work = 0, brief = 0;
-        to = gt_spans_run(&launches->spans, from, 2);
         gt_numbers_clear(&delays);
         status = gt_gpu_launch_list(&launches->spans, launches->call, from, to, &launch, &count);
         for (size_t i = 0; i < count && status >= 0; i++) {
@@ -571,8 +558,7 @@ static int add_queues(const struct gt_analysis_input *input, struct gt_node *roo
     struct gt_node *series = gt_report_series(root, "queue_length", "Queue length", "us", "launches");
     int status = 0;
     gt_node_flags(series, GT_ONLY_DATA);
-    for (size_t from = 0, to; from < launches->spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&launches->spans, from, 3);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&launches->spans, 3, &from, &to);) {
         status = add_queue(input, table, series, launches, from, to);
     }
     gt_analysis_empty(root, table, NULL);

@@ -66,9 +66,8 @@ struct kind {
 static size_t sum_kinds(const struct gt_spans *spans, struct kind kind[GT_USES])
 {
     size_t nodes = 0;
-    for (size_t from = 0, to; from < spans->count; from = to, nodes++) {
+    for (size_t from = 0, to = 0; gt_spans_next(spans, 1, &from, &to); nodes++) {
         double total[GT_USES] = {0};
-        to = gt_spans_run(spans, from, 1);
         for (size_t i = from; i < to; i++) {
             total[spans->span[i].key[2]] += (double)(spans->span[i].end - spans->span[i].start);
             kind[spans->span[i].key[2]].count++;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/number.h"
 #include "report/report.h"
 
@@ -13,12 +12,8 @@
 
 int gt_numbers_add(struct gt_numbers *values, double value)
 {
-    double *place = GT_GROW_LIST(values, value);
-    if (!place)
-        return -ENOMEM;
-    *place = value;
     values->is_sorted = false;
-    return 0;
+    return GT_APPEND(values, value, value);
 }
 
 double gt_numbers_total(const struct gt_numbers *values)
@@ -143,11 +138,7 @@ int gt_significance_correct(double *p, size_t count)
 
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
 {
-    struct gt_keyed_span *place = GT_GROW_LIST(spans, span);
-    if (!place)
-        return -ENOMEM;
-    *place = span;
-    return 0;
+    return GT_APPEND(spans, span, span);
 }
 
 int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
@@ -198,6 +189,20 @@ size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys)
     return to;
 }
 
+bool gt_spans_next(const struct gt_spans *spans, int keys, size_t *from, size_t *to)
+{
+    *from = *to;
+    *to = gt_spans_run(spans, *from, keys);
+    return *from < spans->count;
+}
+
+size_t gt_spans_behind(const struct gt_spans *spans, uint32_t key, int64_t time)
+{
+    return GT_SEARCH(0, spans->count, middle,
+                     spans->span[middle].key[0] != key ? spans->span[middle].key[0] < key
+                                                       : spans->span[middle].start <= time);
+}
+
 void gt_spans_unite(struct gt_spans *spans, int keys)
 {
     size_t count = 0;
@@ -213,18 +218,11 @@ void gt_spans_unite(struct gt_spans *spans, int keys)
 
 int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end)
 {
-    size_t low = from, high = to;
     int64_t overlap = 0;
-    while (low < high) { /* the first that ends behind `start` */
-        size_t middle = low + (high - low) / 2;
-        if (spans->span[middle].end <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < to && spans->span[low].start < end; low++) {
-        int64_t first = spans->span[low].start > start ? spans->span[low].start : start;
-        int64_t last = spans->span[low].end < end ? spans->span[low].end : end;
+    for (size_t i = GT_SEARCH(from, to, middle, spans->span[middle].end <= start); i < to && spans->span[i].start < end;
+         i++) {
+        int64_t first = spans->span[i].start > start ? spans->span[i].start : start;
+        int64_t last = spans->span[i].end < end ? spans->span[i].end : end;
         overlap += last > first ? last - first : 0;
     }
     return overlap;
@@ -313,8 +311,7 @@ struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const st
     struct weighed *row = malloc((spans->count + 1) * sizeof *row);
     struct gt_list_row *ret = order < 0 || !row ? NULL : malloc((spans->count + 1) * sizeof *ret);
     *status = order < 0 ? order : ret ? 0 : -ENOMEM;
-    for (size_t from = 0, to; ret && from < spans->count; from = to) {
-        to = gt_spans_run(spans, from, keys);
+    for (size_t from = 0, to = 0; ret && gt_spans_next(spans, keys, &from, &to);) {
         row[rows++] = (struct weighed){
             {from, to, total(spans, from, to)}, spans->span[from].key[0], orders[order].weight(spans, from, to)};
     }

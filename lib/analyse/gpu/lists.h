@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/arrays.h"
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/top.h"
 
@@ -79,6 +80,10 @@ void gt_spans_sort(struct gt_spans *spans);
 void gt_spans_sort_nested(struct gt_spans *spans);
 /* Returns the index behind the last span whose first `keys` keys are those of span `from`. */
 size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys);
+/* Goes on from the spans *from..*to, which begin as 0..0, to the next run of such. Returns false behind the last one. */
+bool gt_spans_next(const struct gt_spans *spans, int keys, size_t *from, size_t *to);
+/* Returns the index behind the last span with this first key that begins no later than `time`, of spans sorted by both. */
+size_t gt_spans_behind(const struct gt_spans *spans, uint32_t key, int64_t time);
 /* Makes one span of those that touch or overlap and share the first `keys` keys; they are sorted by these and by
  * start. */
 void gt_spans_unite(struct gt_spans *spans, int keys);

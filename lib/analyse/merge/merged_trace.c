@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "analyse/arrays.h"
 #include "base/json.h"
 #include "base/number.h"
 
@@ -367,10 +367,8 @@ static int see_track(struct gt_merged_trace *merged, uint32_t track)
             return -ENOMEM;
         *added = false;
     }
-    uint32_t *seen = GT_GROW(merged, track);
-    if (!seen)
+    if (GT_APPEND_TO(merged, track, track) < 0)
         return -ENOMEM;
-    *seen = track;
     merged->is_seen[track] = true;
     return 0;
 }

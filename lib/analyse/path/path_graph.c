@@ -181,14 +181,8 @@ static int close_span(struct builder *builder, int64_t time)
     enum gt_path_call call = gt_path_call(&builder->hosts, events->name[top->event]);
     if (call != GT_PATH_WAITS && call != GT_PATH_COPIES_MEMORY)
         return 0;
-    struct gt_path_wait *wait = GT_GROW_TO(builder->hosts.wait, builder->hosts.capacity, builder->hosts.count + 1) < 0
-                                    ? NULL
-                                    : &builder->hosts.wait[builder->hosts.count++];
-    if (!wait)
-        return -ENOMEM;
-    *wait = (struct gt_path_wait){top->event, end,
-                                  events->start[top->event] - builder->graph->lane[builder->graph->lanes - 1].ahead};
-    return 0;
+    int64_t start = events->start[top->event] - builder->graph->lane[builder->graph->lanes - 1].ahead;
+    return GT_APPEND(&builder->hosts, wait, (struct gt_path_wait){top->event, end, start});
 }
 
 /* Times are rounded to microseconds at most: who ends so much later than the span around it ends with it. */
@@ -240,12 +234,10 @@ static int begin_exchange(struct builder *builder, size_t track, size_t at, uint
     const struct span *span = &builder->span[at];
     bool is_alone = at + 1 == builder->first[track + 1] || builder->span[at + 1].start >= span->end;
     *is_exchange = is_alone && builder->open[builder->open_count - 1].kind == GT_PATH_COMMUNICATION;
-    struct gt_path_exchange *exchange = *is_exchange ? GT_GROW(graph, exchange) : NULL;
     if (!*is_exchange)
         return 0;
-    if (!exchange)
+    if (GT_APPEND_TO(graph, exchange, (struct gt_path_exchange){begin, begin}) < 0)
         return -ENOMEM;
-    *exchange = (struct gt_path_exchange){begin, begin};
     graph->kind[begin] |= GT_PATH_START;
     return add_meeting(builder, span->event, begin, span->end);
 }
@@ -646,15 +638,7 @@ uint32_t gt_path_at(const struct gt_path_graph *graph, uint32_t lane, int64_t ti
 
 size_t gt_path_edges(const struct gt_path_graph *graph, uint32_t point)
 {
-    size_t low = 0, high = graph->edge_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (graph->edge[middle].to < point)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return GT_SEARCH(0, graph->edge_count, middle, graph->edge[middle].to < point);
 }
 
 uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point)
@@ -667,10 +651,8 @@ uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point)
 
 int gt_path_hold(struct gt_path_graph *graph, struct gt_path_edge edge)
 {
-    struct gt_path_edge *place = GT_GROW(graph, edge);
-    if (!place)
+    if (GT_APPEND_TO(graph, edge, edge) < 0)
         return -ENOMEM;
-    *place = edge;
     if (edge.is_binding)
         graph->kind[edge.to] |= GT_PATH_ALONE;
     return 0;

@@ -243,8 +243,7 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
         "text:node text:part number:start_us number:end_us number:duration_us text:worker_id");
     struct gt_numbers lengths = {0};
     int status = 0;
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
-        to = gt_spans_run(spans, from, 2);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
         status = gt_list_lengths(&lengths, spans, from, to);
         double total = gt_numbers_total(&lengths), least = NAN;
         if (status >= 0)
@@ -324,9 +323,8 @@ static int keep_outliers(struct gt_spans *spans, uint32_t part)
 {
     size_t kept = 0;
     int status = 0;
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
         double least;
-        to = gt_spans_run(spans, from, 2);
         if (spans->span[from].key[1] != part)
             continue;
         status = find_least(spans, from, to, &least);

@@ -25,14 +25,7 @@ static int by_track(const void *a, const void *b)
 static struct fetch *fetch_before(struct fetch *fetch, size_t count, uint32_t track, int64_t time)
 {
     struct fetch wanted = {.track = track, .start = time};
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_track(&fetch[middle], &wanted) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, count, middle, by_track(&fetch[middle], &wanted) <= 0);
     return low && fetch[low - 1].track == track ? &fetch[low - 1] : NULL;
 }
 
@@ -56,15 +49,7 @@ static int by_node(const void *a, const void *b)
 
 static size_t step_at(const struct gt_spans *steps, uint32_t node, int64_t time)
 {
-    size_t low = 0, high = steps->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *step = &steps->span[middle];
-        if (step->key[0] < node || (step->key[0] == node && step->start <= time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = gt_spans_behind(steps, node, time);
     bool is_in = low && steps->span[low - 1].key[0] == node && steps->span[low - 1].end > time;
     return is_in ? low - 1 : SIZE_MAX;
 }
@@ -108,8 +93,7 @@ int gt_epoch_ends(const struct gt_analysis_input *input, const struct gt_spans *
         find_operators(input, fetch, fetches->count);
         for (size_t i = 0; i < fetches->count; i++)
             of[fetch[i].number] = &fetch[i];
-        for (size_t from = 0, to; from < fetches->count; from = to) {
-            to = gt_spans_run(fetches, from, 2);
+        for (size_t from = 0, to = 0; gt_spans_next(fetches, 2, &from, &to);) {
             judge(of, from, to, is_end);
         }
     }

@@ -59,18 +59,17 @@ static int collect(const struct gt_trace *trace, struct calls *calls)
         double number = number_argument(trace, i, calls->first + NUMBER);
         if (trace->events.category[i] != category || !gt_trace_is_slice(trace, i) || !(number >= 0))
             continue;
-        struct call *call = GT_GROW_LIST(calls, call);
-        if (!call)
+        struct call call = {.group = text_argument(trace, i, calls->first + GROUP),
+                            .name = trace->events.name[i],
+                            .sizes = text_argument(trace, i, calls->first + SIZES),
+                            .file = gt_trace_process_of(trace, i)->file,
+                            .number = (int64_t)number,
+                            .start = trace->events.start[i],
+                            .duration = gt_trace_duration(&trace->events, i),
+                            .is_message = number_argument(trace, i, calls->first + IS_MESSAGE) > 0,
+                            .state = state_of(gt_trace_text(trace, text_argument(trace, i, calls->first + STATE)))};
+        if (GT_APPEND(calls, call, call) < 0)
             return -ENOMEM;
-        *call = (struct call){.group = text_argument(trace, i, calls->first + GROUP),
-                              .name = trace->events.name[i],
-                              .sizes = text_argument(trace, i, calls->first + SIZES),
-                              .file = gt_trace_process_of(trace, i)->file,
-                              .number = (int64_t)number,
-                              .start = trace->events.start[i],
-                              .duration = gt_trace_duration(&trace->events, i),
-                              .is_message = number_argument(trace, i, calls->first + IS_MESSAGE) > 0,
-                              .state = state_of(gt_trace_text(trace, text_argument(trace, i, calls->first + STATE)))};
     }
     if (calls->count)
         qsort(calls->call, calls->count, sizeof *calls->call, by_number);

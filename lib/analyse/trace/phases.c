@@ -147,8 +147,7 @@ int gt_phases_find(const struct gt_analysis_input *input, bool each_step, struct
     struct gt_spans spans = {0};
     int status = collect(input, &spans);
     gt_spans_sort_nested(&spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 1);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         status = add_node(input, &spans, from, to, each_step, phases);
     }
     gt_spans_release(&spans);

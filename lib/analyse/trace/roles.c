@@ -78,15 +78,7 @@ static int find_roles(const struct gt_analysis_input *input, struct roles *roles
 /* The first of a node's spans, of those sorted by it. */
 static size_t first_of(const struct gt_spans *spans, uint32_t node)
 {
-    size_t low = 0, high = spans->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->span[middle].key[0] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return GT_SEARCH(0, spans->count, middle, spans->span[middle].key[0] < node);
 }
 
 /* Times of the roles and of "other" in a stretch. */
@@ -296,11 +288,10 @@ static int add_devices(const struct gt_analysis_input *input, struct gt_node *ro
         "number:blocks_per_sm number:warps_per_sm number:tensor_core_percent");
     int status = 0;
     gt_spans_sort_by(work, by_device);
-    for (size_t from = 0, to; from < work->count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(work, 2, &from, &to);) {
         uint32_t node = work->span[from].key[GT_GPU_NODE];
         int64_t start = INT64_MAX, end = INT64_MIN;
         struct device device;
-        to = gt_spans_run(work, from, 2);
         for (size_t i = 0; i < steps->count; i++)
             if (steps->step[i].span.key[0] == node) {
                 start = steps->step[i].span.start < start ? steps->step[i].span.start : start;

@@ -31,15 +31,9 @@ static int by_number(const void *a, const void *b)
 /* The mode of a step's number: of modes that have it, the one during which the event begins, else the first. */
 static uint32_t mode_of(const struct gt_spans *steps, uint32_t node, uint32_t number, int64_t time)
 {
-    size_t low = 0, high = steps->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *step = &steps->span[middle];
-        if (step->key[0] != node ? step->key[0] < node : step->key[1] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, steps->count, middle,
+                           steps->span[middle].key[0] != node ? steps->span[middle].key[0] < node
+                                                              : steps->span[middle].key[1] < number);
     uint32_t first = GT_TRACE_NONE;
     for (; low < steps->count && steps->span[low].key[0] == node && steps->span[low].key[1] == number; low++) {
         const struct gt_keyed_span *step = &steps->span[low];
@@ -82,8 +76,7 @@ static int collect_events(const struct gt_analysis_input *input, int by, struct 
 static void join_steps(struct gt_spans *spans)
 {
     size_t count = 0;
-    for (size_t from = 0, to; from < spans->count; from = to) {
-        to = gt_spans_run(spans, from, 4);
+    for (size_t from = 0, to = 0; gt_spans_next(spans, 4, &from, &to);) {
         struct gt_keyed_span hull = spans->span[from];
         for (size_t i = from; i < to; i++)
             hull.end = spans->span[i].end > hull.end ? spans->span[i].end : hull.end;
@@ -104,8 +97,7 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
     gt_trace_energy_columns(energy, table);
     int keys = by ? 3 : 2, status = 0;
     struct gt_numbers lengths = {0};
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
-        to = gt_spans_run(spans, from, keys);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, keys, &from, &to);) {
         gt_numbers_clear(&lengths);
         for (size_t i = from; i < to && status >= 0; i++)
             status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start) / 1e3);
@@ -145,11 +137,10 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
         "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us");
     int status = collect_skewed(input, &spans);
-    for (size_t from = 0, to, end; from < spans.count && status >= 0; from = end) {
+    for (size_t from = 0, end = 0, to; status >= 0 && gt_spans_next(&spans, 1, &from, &end);) {
         struct gt_numbers *const all[] = {&hull, &starts, &lengths};
         for (size_t i = 0; i < 3; i++)
             gt_numbers_clear(all[i]);
-        end = gt_spans_run(&spans, from, 1);
         for (size_t step = from; step < end && status >= 0; step = to) {
             to = gt_spans_run(&spans, step, 2);
             struct gt_skew skew = gt_step_skew(&spans, step, to);
@@ -224,8 +215,7 @@ static int collect_steps(const struct gt_analysis_input *input, struct rank *ran
 {
     struct gt_spans spans = {0};
     int status = gt_skewed_steps(input, &spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 2);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
         struct gt_skew skew = gt_step_skew(&spans, from, to);
         if (skew.nodes < 2)
             continue;

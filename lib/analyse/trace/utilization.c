@@ -135,15 +135,9 @@ static void release_titles(struct titles *titles)
 /* The interval of a node that began last and holds the moment; its title's number, or SIZE_MAX. */
 static size_t title_at(const struct gt_phases *phases, const struct titles *titles, uint32_t node, int64_t time)
 {
-    size_t low = 0, high = phases->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_phase_interval *interval = &phases->interval[middle];
-        if (interval->node != node ? interval->node < node : interval->start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, phases->count, middle,
+                           phases->interval[middle].node != node ? phases->interval[middle].node < node
+                                                                 : phases->interval[middle].start <= time);
     while (low > 0 && phases->interval[low - 1].node == node && titles->latest[low - 1] > time)
         if (end_of(&phases->interval[--low]) > time)
             return titles->of_interval[low];
