@@ -1,11 +1,15 @@
-/* Arrays are searched and appended to in an expression. */
+/* Arrays are sorted, searched and appended to in an expression. */
 #ifndef GT_ANALYSE_ARRAYS_H
 #define GT_ANALYSE_ARRAYS_H
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/grow.h"
+
+/* Sorts an array, which may be NULL where it is empty. */
+#define GT_SORT(array, count, order) ((count) ? qsort(array, count, sizeof *(array), order) : (void)0)
 
 /* The first `i` of from..to, which are sorted, for which `is_before` is false; `to` where there is none:
  * GT_SEARCH(0, count, i, time[i] < wanted). */

@@ -4,6 +4,15 @@
 
 #include "base/table.h"
 
+/* Adds an integer, or a missing cell where there is none. */
+static inline void gt_integer_if(struct gt_table *table, bool is_there, int64_t value)
+{
+    if (is_there)
+        gt_table_integer(table, value);
+    else
+        gt_table_missing(table);
+}
+
 #define GT_CELL(table, value) \
     _Generic((value),                \
         char *: gt_table_text,       \

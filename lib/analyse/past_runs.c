@@ -172,10 +172,7 @@ static void put_status(struct gt_table *table, int status)
     char text[16];
     snprintf(text, sizeof text, "%d", status);
     gt_table_text(table, status < 0 ? NULL : text);
-    if (status < 0)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, status);
+    gt_integer_if(table, status >= 0, status);
 }
 
 static void put_run(struct gt_table *table, const struct gt_past_run *run)

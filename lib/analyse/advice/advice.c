@@ -195,15 +195,6 @@ static bool has_gpu_work(const struct gt_analysis_input *input, uint32_t node)
     return false;
 }
 
-static double waiting(const struct gt_spans *waits, uint32_t node)
-{
-    double sum = 0;
-    for (size_t i = 0; i < waits->count; i++)
-        if (waits->span[i].key[0] == node)
-            sum += (double)(waits->span[i].end - waits->span[i].start);
-    return sum;
-}
-
 static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct part part[GT_LOADER_PARTS], double waits)
 {
     const char *name = gt_analysis_text(adviser->input, node);
@@ -262,7 +253,7 @@ static void advise_loader(struct gt_adviser *adviser)
             adviser->status = measure(adviser->input, &spans, i, next, &part[spans.span[i].key[1]]);
         }
         if (adviser->status >= 0)
-            judge_node(adviser, spans.span[from].key[0], part, waiting(&waits, spans.span[from].key[0]));
+            judge_node(adviser, spans.span[from].key[0], part, gt_spans_total_of(&waits, spans.span[from].key[0]));
     }
     gt_spans_release(&spans);
     gt_spans_release(&waits);
@@ -665,8 +656,7 @@ int gt_advise_all(struct gt_adviser *adviser)
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
     drop_untold(adviser);
-    if (adviser->count)
-        qsort(adviser->advice, adviser->count, sizeof *adviser->advice, compare);
+    GT_SORT(adviser->advice, adviser->count, compare);
     return adviser->status;
 }
 
@@ -684,9 +674,8 @@ void gt_adviser_release(struct gt_adviser *adviser)
     free(adviser->time);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_adviser adviser = {.input = input};
     char title[200], base[160];
     gt_advise_all(&adviser);

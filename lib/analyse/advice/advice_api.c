@@ -21,9 +21,7 @@ struct calls {
 /* Takes the calls of one name. */
 static void take(struct calls *calls, const char *name, const struct gt_spans *spans, size_t from, size_t to)
 {
-    double total = 0;
-    for (size_t i = from; i < to; i++)
-        total += (double)(spans->span[i].end - spans->span[i].start);
+    double total = (double)gt_spans_total(spans, from, to);
     calls->count += to - from;
     calls->total += total;
     if (calls->longest && total <= calls->most)
@@ -72,9 +70,7 @@ static struct drained sum_gaps(struct gt_spans *gaps)
     struct drained ret = {.operator= GT_TRACE_NONE, .count = gaps->count};
     gt_spans_sort_by(gaps, by_operator);
     for (size_t from = 0, to = 0; gt_spans_next(gaps, 1, &from, &to);) {
-        int64_t sum = 0;
-        for (size_t i = from; i < to; i++)
-            sum += gaps->span[i].end - gaps->span[i].start;
+        int64_t sum = gt_spans_total(gaps, from, to);
         ret.idle += sum;
         if (gaps->span[from].key[0] != GT_TRACE_NONE && sum > ret.most) {
             ret.most = sum;

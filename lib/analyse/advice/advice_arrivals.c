@@ -352,7 +352,7 @@ static int sum_waits(struct job *job, struct lateness *lateness)
 {
     struct gt_numbers sums = {0};
     int status = 0;
-    qsort(lateness->wait, lateness->waits, sizeof *lateness->wait, by_blamed);
+    GT_SORT(lateness->wait, lateness->waits, by_blamed);
     for (size_t from = 0, to; from < lateness->waits && status >= 0; from = to) {
         const struct wait *first = &lateness->wait[from];
         gt_numbers_clear(&sums);
@@ -386,7 +386,7 @@ size_t gt_advice_few(struct gt_numbers *lateness)
 {
     double sum = 0, part = 0;
     size_t few = 0;
-    qsort(lateness->value, lateness->count, sizeof *lateness->value, by_most);
+    GT_SORT(lateness->value, lateness->count, by_most);
     lateness->is_sorted = false;
     for (size_t i = 0; i < lateness->count; i++)
         sum += fmax(lateness->value[i], 0);
@@ -399,8 +399,7 @@ static int judge_lateness(struct job *job, struct lateness *lateness)
 {
     struct gt_numbers steps = {0};
     int status = 0;
-    if (lateness->count)
-        qsort(lateness->late, lateness->count, sizeof *lateness->late, by_unit);
+    GT_SORT(lateness->late, lateness->count, by_unit);
     for (size_t from = 0, to; from < lateness->count && status >= 0; from = to) {
         struct straggler *straggler = &job->straggler[lateness->late[from].rank];
         gt_numbers_clear(&steps);

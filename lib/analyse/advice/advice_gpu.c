@@ -388,10 +388,7 @@ double gt_advice_median_of_others(const struct gt_numbers *sorted, double own)
 static int compare_step(const struct gt_spans *steps, size_t from, size_t to, struct rank *rank,
                         struct gt_numbers *lengths)
 {
-    int status = 0;
-    gt_numbers_clear(lengths);
-    for (size_t i = from; i < to && status >= 0; i++)
-        status = gt_numbers_add(lengths, (double)(steps->span[i].end - steps->span[i].start));
+    int status = gt_list_lengths(lengths, steps, from, to, 1);
     gt_numbers_percentile(lengths, 50); /* sorts them */
     for (size_t i = from; i < to && status >= 0; i++) {
         double length = (double)(steps->span[i].end - steps->span[i].start);
@@ -479,7 +476,7 @@ static void judge_communication(struct gt_adviser *adviser)
             share[count++] = next;
     }
     if (adviser->status >= 0 && count >= 2) {
-        qsort(share, count, sizeof *share, by_communication);
+        GT_SORT(share, count, by_communication);
         double others = share[1 + (count - 2) / 2].communication;
         gt_advise(
             adviser, gt_gain_of_rank(adviser, share[0].node, others - share[0].communication), "stragglers, breakdown",

@@ -68,7 +68,7 @@ static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_fig
         else
             replace_least(job, i, cost);
     }
-    qsort(job->row, job->rows, sizeof *job->row, by_number);
+    GT_SORT(job->row, job->rows, by_number);
 }
 
 static size_t row_of(const struct job *job, uint32_t node)

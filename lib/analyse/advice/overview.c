@@ -458,8 +458,7 @@ static int find(const struct job *job, const struct gt_adviser *adviser, struct 
         finding->cost *= share;
         finding->us *= share;
     }
-    if (ret->count)
-        qsort(ret->finding, ret->count, sizeof *ret->finding, by_cost);
+    GT_SORT(ret->finding, ret->count, by_cost);
     free(is_taken);
     return status;
 }
@@ -631,9 +630,8 @@ static void add_verdict(const struct job *job, const struct gt_adviser *adviser,
 
 /* ---- the whole ---- */
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct job job = {.input = input, .root = root};
     struct gt_adviser adviser = {.input = input};
     struct findings findings = {0};

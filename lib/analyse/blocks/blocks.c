@@ -201,14 +201,6 @@ static int add_blocks(struct gt_node *root, struct gt_block_analysis *analysis)
     return 0;
 }
 
-static void add_number_or_missing(struct gt_table *table, int64_t value)
-{
-    if (value < 0)
-        gt_table_number(table, NAN);
-    else
-        gt_table_integer(table, value);
-}
-
 static void add_calls(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     struct gt_table *table = gt_report_table(root, "calls", "Calls");
@@ -223,8 +215,8 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
     for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
         GT_CELLS(table, gt_strings_text(&analysis->events.names, call->name), call->process);
-        add_number_or_missing(table, call->thread);
-        add_number_or_missing(table, call->call);
+        gt_integer_if(table, call->thread >= 0, call->thread);
+        gt_integer_if(table, call->call >= 0, call->call);
         GT_CELLS(table, call->start, call->stop, call->elapsed, call->self, call->cpu_stop - call->cpu_start,
                  call->timepoints, call->unfinished);
         if (has_energy)
@@ -242,14 +234,6 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
         GT_CELLS(table, gt_strings_text(&analysis->events.names, process->name), process->process, process->calls,
                  process->elapsed, process->self, process->cpu_covered, process->unfinished, process->unfinished_time);
     }
-}
-
-static void add_bytes(struct gt_table *table, int64_t bytes)
-{
-    if (bytes < 0)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, bytes);
 }
 
 /* What PyTorch's allocator held, of recordings that were asked for it. */
@@ -272,10 +256,10 @@ static int add_memory(struct gt_node *root, const char *tracking_file, struct gt
     }
     for (size_t i = 0; table && i < memories.count; i++) {
         gt_table_text(table, memories.memory[i].name);
-        add_bytes(table, memories.memory[i].allocated);
-        add_bytes(table, memories.memory[i].reserved);
-        add_bytes(table, memories.memory[i].least);
-        add_bytes(table, memories.memory[i].most);
+        const int64_t bytes[] = {memories.memory[i].allocated, memories.memory[i].reserved, memories.memory[i].least,
+                                 memories.memory[i].most};
+        for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
+            gt_integer_if(table, bytes[k] >= 0, bytes[k]);
     }
     gt_block_memory_release(&memories);
     return status;
@@ -431,10 +415,7 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
     gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
                     gt_energy_sum(analysis->energy[number].device));
-    if (is_any_unfinished(analysis))
-        gt_table_integer(table, (int64_t)calls->unfinished);
-    else
-        gt_table_number(table, NAN); /* a column that has nothing is left out */
+    gt_integer_if(table, is_any_unfinished(analysis), (int64_t)calls->unfinished); /* a column of nothing is left out */
     gt_table_number(table, calls->unfinished ? calls->unfinished_time : NAN);
 }
 

@@ -181,8 +181,7 @@ static void add_peak(const struct gt_analysis_input *input, struct gt_node *root
                                                 "text:file text:device number:allocated_bytes text:stack");
     for (size_t i = 0; i < holders->count; i++)
         total += holders->holder[i].bytes;
-    if (holders->count)
-        qsort(holders->holder, holders->count, sizeof *holders->holder, more_bytes);
+    GT_SORT(holders->holder, holders->count, more_bytes);
     size_t most = gt_list_top(input, GT_LIST_SHOWN);
     gt_top_left_out(table, holders->count > most ? holders->count - most : 0);
     gt_top_left_out(stacks, holders->count > most ? holders->count - most : 0);
@@ -201,12 +200,11 @@ static void add_peak(const struct gt_analysis_input *input, struct gt_node *root
     gt_table_flags(stacks, GT_ONLY_DATA);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct devices devices = {0};
     struct holders holders = {0};
     int status = find_devices(input->trace, &devices);
-    (void)error;
     for (size_t i = 0; i < input->trace->profile_count && status >= 0; i++)
         if (input->trace->profile[i].unit == GT_PROFILE_BYTES || input->trace->profile[i].unit == GT_PROFILE_HELD)
             status = add_holders(&input->trace->profile[i], &holders);

@@ -81,19 +81,18 @@ int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
     return sum;
 }
 
-static int add_calls(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
-                     struct gt_error *error)
+static int add_calls(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans)
 {
     size_t count;
     int status;
     int64_t host = 0;
     struct gt_numbers lengths = {0};
-    struct gt_list_row *row = gt_list_rows(input, spans, 2, &count, &status, error);
+    struct gt_list_row *row = gt_list_rows(input, spans, 2, &count, &status);
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
         if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
             host = gt_api_host_time(input, span->key[0]);
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
+        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
         GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]), lengths.count,
                  row[i].total / 1e3, gt_percent(row[i].total, (double)host));
         gt_numbers_cells(table, &lengths);
@@ -200,7 +199,7 @@ static int add_copies(const struct gt_analysis_input *input, struct gt_node *roo
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
     struct gt_table *table = gt_analysis_table(
@@ -208,7 +207,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         "text:node text:name integer:count number:total_us number:host_percent " GT_NUMBERS_COLUMNS_US);
     int status = gt_api_spans(input, &spans);
     if (status >= 0)
-        status = add_calls(input, table, &spans, error);
+        status = add_calls(input, table, &spans);
     gt_analysis_empty(root, table, "no calls of a GPU's runtime or driver (cuda_runtime, cuda_driver, hip_runtime)");
     gt_spans_release(&spans);
     if (status >= 0)

@@ -165,7 +165,7 @@ static int collect_owners(struct owners *owners, const struct gt_call_tree *tree
             owners->owner[owners->count++] = (struct owner){file_of(input, event), i, gt_trace_external(events, event),
                                                             gt_trace_duration(events, event)};
     }
-    qsort(owners->owner, owners->count, sizeof *owners->owner, compare_owners);
+    GT_SORT(owners->owner, owners->count, compare_owners);
     return 0;
 }
 
@@ -396,8 +396,7 @@ int gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree
     struct ends ends = {0};
     bool has_flows;
     int status = collect_ends(&ends, tree, input, &has_flows);
-    if (ends.count)
-        qsort(ends.end, ends.count, sizeof *ends.end, compare_ends);
+    GT_SORT(ends.end, ends.count, compare_ends);
     const struct end *forward = NULL;
     for (size_t i = 0; i < ends.count && status >= 0; i++) {
         const struct end *end = &ends.end[i];

@@ -204,10 +204,7 @@ static void add_step(const struct flops *flops, struct gt_table *table, const st
     double length = (double)(step->span.end - step->span.start), rate = per_second(operations, length);
     GT_CELLS(table, gt_analysis_text(flops->input, step->span.key[0]),
              gt_analysis_text(flops->input, step->span.key[1]));
-    if (step->is_whole_node)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, (int32_t)step->span.key[2]);
+    gt_integer_if(table, !step->is_whole_node, (int32_t)step->span.key[2]);
     GT_CELLS(table, length / 1e3, operations / 1e9, rate, gt_percent(rate * 1e12, flops->peak * (double)devices));
 }
 
@@ -217,10 +214,7 @@ static void add_node(const struct flops *flops, struct gt_table *table, const st
     const struct node *node = &flops->node[first->span.key[0]];
     double rate = per_second(operations, length);
     GT_CELLS(table, gt_analysis_text(flops->input, first->span.key[0]), node->gpus);
-    if (first->is_whole_node)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, (int64_t)steps);
+    gt_integer_if(table, !first->is_whole_node, (int64_t)steps);
     GT_CELLS(table, length / (double)steps / 1e3, operations / (double)steps / 1e9, rate,
              gt_percent(rate * 1e12, flops->peak * (double)(node->gpus ? node->gpus : 1)),
              gt_percent(node->backward, node->flops), gt_percent((double)node->counted, (double)node->work));
@@ -312,7 +306,7 @@ static double sum_of(const struct flops *flops, const struct gt_spans *spans, si
     return sum;
 }
 
-static int add_operators(const struct flops *flops, struct gt_node *root, int by, struct gt_error *error)
+static int add_operators(const struct flops *flops, struct gt_node *root, int by)
 {
     char columns[300];
     struct gt_spans spans = {0};
@@ -323,9 +317,8 @@ static int add_operators(const struct flops *flops, struct gt_node *root, int by
              "number:tflop_per_second number:utilization_percent",
              by == BY_SHAPE ? "text:shape" : "");
     struct gt_table *table = gt_analysis_table(root, "operators", "Operators", columns);
-    struct gt_list_row *row = status < 0
-                                  ? NULL
-                                  : gt_list_rows(flops->input, &spans, by == BY_SHAPE ? 3 : 2, &count, &status, error);
+    struct gt_list_row *row = status < 0 ? NULL
+                                         : gt_list_rows(flops->input, &spans, by == BY_SHAPE ? 3 : 2, &count, &status);
     for (size_t i = 0; row && i < count; i++) {
         const struct gt_keyed_span *span = &spans.span[row[i].from];
         double sum = sum_of(flops, &spans, row[i].from, row[i].to), rate = per_second(sum, row[i].total);
@@ -389,7 +382,7 @@ static double time_of(const struct node *node)
     return node->gpus ? (double)node->work : (double)node->self;
 }
 
-static int add_uncounted(const struct flops *flops, struct gt_node *root, struct gt_error *error)
+static int add_uncounted(const struct flops *flops, struct gt_node *root)
 {
     struct gt_table *table = gt_analysis_table(
         root, "uncounted", "Not counted",
@@ -402,15 +395,12 @@ static int add_uncounted(const struct flops *flops, struct gt_node *root, struct
         status = add_foreign(flops, &spans);
     gt_spans_sort(&spans);
     if (status >= 0)
-        row = gt_list_rows(flops->input, &spans, 3, &count, &status, error);
+        row = gt_list_rows(flops->input, &spans, 3, &count, &status);
     for (size_t i = 0; row && i < count; i++) {
         const struct gt_keyed_span *span = &spans.span[row[i].from];
         GT_CELLS(table, gt_analysis_text(flops->input, span->key[0]), gt_analysis_text(flops->input, span->key[1]),
                  reasons[span->key[2]]);
-        if (span->key[2] == NO_OPERATOR)
-            gt_table_missing(table);
-        else
-            gt_table_integer(table, (int64_t)(row[i].to - row[i].from));
+        gt_integer_if(table, span->key[2] != NO_OPERATOR, (int64_t)(row[i].to - row[i].from));
         GT_CELLS(table, row[i].total / 1e3, gt_percent(row[i].total, time_of(&flops->node[span->key[0]])));
     }
     gt_top_shown(table, GT_LIST_SHOWN);
@@ -487,11 +477,11 @@ static int find_flops(struct flops *flops)
     return status < 0 ? status : gt_gpu_steps_find(flops->input, &flops->all, &flops->work, NULL, &flops->steps);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct flops flops = {.input = input};
-    int by = gt_analysis_by(input, choices, error);
-    int status = by < 0 ? by : read_peak(input->options->peak_flops, &flops.peak, error);
+    int by = gt_analysis_by(input, choices);
+    int status = by < 0 ? by : read_peak(input->options->peak_flops, &flops.peak, input->error);
     if (status < 0)
         return status;
     status = find_flops(&flops);
@@ -499,9 +489,9 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     if (status >= 0)
         status = add_steps(&flops, root);
     if (status >= 0)
-        status = add_operators(&flops, root, by, error);
+        status = add_operators(&flops, root, by);
     if (status >= 0)
-        status = add_uncounted(&flops, root, error);
+        status = add_uncounted(&flops, root);
     free(flops.count);
     free(flops.node);
     gt_gpu_steps_release(&flops.steps);

@@ -165,7 +165,7 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
     for (size_t i = 0; i < profiles && status >= 0; i++)
         dump[i] = &input->trace->profile[i];
     if (status >= 0)
-        qsort(dump, profiles, sizeof *dump, earlier);
+        GT_SORT(dump, profiles, earlier);
     for (size_t i = 0; i < profiles && status >= 0; i++) {
         if (!is_wanted(input, dump[i], unit) || !is_chosen(input->trace, dump[i], paths))
             continue;
@@ -176,7 +176,7 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
                 ret->each[ret->each_count++] = one(input, (uint32_t)status, dump[i], j);
     }
     if (status >= 0) {
-        qsort(ret->each, ret->each_count, sizeof *ret->each, by_function);
+        GT_SORT(ret->each, ret->each_count, by_function);
         ret->count = add_up(ret->sum, ret->each, ret->each_count);
     }
     gt_buffer_release(&title);
@@ -219,7 +219,7 @@ struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *inpu
         }
     }
     if (caller) {
-        qsort(caller, kept, sizeof *caller, by_function);
+        GT_SORT(caller, kept, by_function);
         *count = add_up(caller, caller, kept);
     }
     return caller;
@@ -462,16 +462,16 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_function_sums sums = {0};
-    int key = 0, by = gt_analysis_by(input, dump_groups, error);
+    int key = 0, by = gt_analysis_by(input, dump_groups);
     if (by < 0)
         return by;
     while (input->options->key && figures[key] && strcmp(figures[key], input->options->key) != 0)
         key++;
     if (!figures[key])
-        return gt_error_set(error, EINVAL, "key '%s' is not one of tottime, cumtime, pcalls, ncalls",
+        return gt_error_set(input->error, EINVAL, "key '%s' is not one of tottime, cumtime, pcalls, ncalls",
                             input->options->key);
     int status = gt_functions_sum(input, (enum gt_dump_group)by, GT_PROFILE_SECONDS, NULL, &sums);
     if (status >= 0)
@@ -636,8 +636,7 @@ static int collect_callers(const struct gt_analysis_input *input, const struct g
 static void unite(struct rows *rows)
 {
     size_t count = 0;
-    if (rows->count)
-        qsort(rows->row, rows->count, sizeof *rows->row, by_key);
+    GT_SORT(rows->row, rows->count, by_key);
     for (size_t i = 0; i < rows->count; i++) {
         struct row *last = count ? &rows->row[count - 1] : NULL;
         if (!last || by_key(last, &rows->row[i]) != 0)

@@ -72,7 +72,7 @@ struct operators {
 };
 
 static int add_operators(const struct gt_analysis_input *input, struct gt_table *table,
-                         const struct operators *operators, int by, struct gt_error *error)
+                         const struct operators *operators, int by)
 {
     const struct gt_spans *spans = &operators->spans;
     const int64_t *const times[] = {operators->tree.self, operators->times.gpu, operators->times.gpu_total,
@@ -80,10 +80,10 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
     struct gt_numbers lengths = {0};
     size_t count;
     int status;
-    struct gt_list_row *row = gt_list_rows(input, spans, by == BY_SHAPE ? 3 : 2, &count, &status, error);
+    struct gt_list_row *row = gt_list_rows(input, spans, by == BY_SHAPE ? 3 : 2, &count, &status);
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
+        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
         GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]));
         if (by == BY_SHAPE)
             gt_table_text(table, gt_analysis_text(input, span->key[2]));
@@ -108,10 +108,10 @@ static struct gt_table *make_operators(struct gt_node *root, const char *key, co
     return gt_analysis_table(root, key, title, columns);
 }
 
-static int build_operators(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_operators(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct operators operators = {0};
-    int by = gt_analysis_by(input, choices, error);
+    int by = gt_analysis_by(input, choices);
     if (by < 0)
         return by;
     struct gt_table *table = make_operators(root, "operators", "Operators", by);
@@ -124,11 +124,11 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
     if (status >= 0)
         status = list_operators(input, &operators.tree, GT_WORK_OPERATOR, by, &operators.spans);
     if (status >= 0)
-        status = add_operators(input, table, &operators, by, error);
+        status = add_operators(input, table, &operators, by);
     if (status >= 0)
         status = list_operators(input, &operators.tree, GT_WORK_ANNOTATION, by, &operators.spans);
     if (status >= 0)
-        status = add_operators(input, ranges, &operators, by, error);
+        status = add_operators(input, ranges, &operators, by);
     gt_analysis_empty(root, table, "no operators (cpu_op)");
     gt_analysis_empty(root, ranges, NULL);
     gt_spans_release(&operators.spans);
@@ -250,7 +250,7 @@ static int by_size(const void *a, const void *b)
 static size_t keep_live(struct gt_memory_holder *holding, size_t count)
 {
     size_t kept = 0;
-    qsort(holding, count, sizeof *holding, by_address);
+    GT_SORT(holding, count, by_address);
     for (size_t i = 0; i < count; i++)
         if ((i + 1 == count || holding[i + 1].address != holding[i].address) && holding[i].bytes > 0)
             holding[kept++] = holding[i];
@@ -273,7 +273,7 @@ static int mark_unknown(struct gt_memory_change *change, size_t from, size_t to)
         return -ENOMEM;
     for (size_t i = from; i < to; i++)
         block[i - from] = &change[i];
-    qsort(block, to - from, sizeof *block, by_block);
+    GT_SORT(block, to - from, by_block);
     for (size_t i = 0; i < to - from; i++) {
         is_live &= i && block[i]->address == block[i - 1]->address;
         block[i]->is_unknown = block[i]->bytes < 0 && !isnan(block[i]->address) && !is_live;
@@ -308,7 +308,7 @@ int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_chang
         free(change);
         return status;
     }
-    qsort(change, count, sizeof *change, compare_changes);
+    GT_SORT(change, count, compare_changes);
     for (size_t from = 0, to; from < count && status >= 0; from = to) {
         to = gt_memory_run(change, from, count);
         status = sum_up(change, from, to);
@@ -352,7 +352,7 @@ int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t
             holder[live++] = (struct gt_memory_holder){change[i].address, change[i].bytes, change[i].owner, i,
                                                        change[i].is_hidden};
     live = keep_live(holder, live);
-    qsort(holder, live, sizeof *holder, by_owner);
+    GT_SORT(holder, live, by_owner);
     for (size_t first = 0, next; first < live; first = next) {
         struct gt_memory_holder sum = holder[first];
         for (next = first + 1; next < live && holder[next].owner == sum.owner; next++)
@@ -360,7 +360,7 @@ int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t
         sum.blocks = next - first;
         holder[owners++] = sum;
     }
-    qsort(holder, owners, sizeof *holder, by_size);
+    GT_SORT(holder, owners, by_size);
     *ret = holder;
     *ret_count = owners;
     return 0;
@@ -425,9 +425,8 @@ static int add_device(const struct gt_analysis_input *input, const struct tables
     return add_holders(input, tables->holders, change, from, peak + 1, device);
 }
 
-static int build_memory(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_memory(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_memory_change *change = NULL;
     size_t count = 0;
     struct tables tables = {

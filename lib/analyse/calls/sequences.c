@@ -199,7 +199,7 @@ static struct kind *find_kinds(const struct finding *finding, size_t *ret)
         kind[count - 1].total += length_of(finding, sequence);
     }
     if (kind)
-        qsort(kind, count, sizeof *kind, by_time);
+        GT_SORT(kind, count, by_time);
     *ret = count;
     return kind;
 }
@@ -279,10 +279,9 @@ static int add_tables(const struct finding *finding, struct gt_node *root)
     return kind ? 0 : -ENOMEM;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct finding finding = {.input = input};
-    (void)error;
     int status = find_work(&finding);
     if (status >= 0)
         status = find_sequences(&finding);

@@ -224,16 +224,13 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = gt_node_next(one)) {
-        const char *column = gt_node_key(one);
-        struct gt_figure figure = {.keys = {"overall", column, comparison->statistic}};
-        status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
-    }
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "peaks"); one; one = gt_node_next(one)) {
-        const char *column = gt_node_key(one);
-        struct gt_figure figure = {.keys = {"peaks", column}};
-        status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
-    }
+    const char *const kinds[][2] = {{"overall", comparison->statistic}, {"peaks", NULL}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (const struct gt_node *one = gt_compare_measurements(comparison, kinds[i][0]); one;
+             one = gt_node_next(one)) {
+            struct gt_figure figure = {.keys = {kinds[i][0], gt_node_key(one), kinds[i][1]}};
+            status |= add_column_difference(overall, comparison, figure, gt_node_key(one), &columns, &machine);
+        }
     struct gt_figure duration = {.keys = {"duration"}};
     status |= add_column_difference(overall, comparison, duration, "duration", &columns, &machine);
     for (size_t i = 0; i < comparison->slots; i++) {

@@ -164,9 +164,8 @@ static void add_absent(struct gt_node *root, const struct gt_collectives *all)
     gt_report_text(root, "not_known", "Not known", text);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_collectives all;
     int status = gt_collectives_find(input, 0, &all);
     if (status < 0)

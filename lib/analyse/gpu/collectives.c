@@ -585,11 +585,11 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
     int status = collect(input, first, &parts, &ret->to_another);
     status = status < 0 ? status : gt_horovod_arrivals(input, take_horovod, &horovod);
     if (status >= 0 && parts.count)
-        qsort(parts.part, parts.count, sizeof *parts.part, by_rank);
+        GT_SORT(parts.part, parts.count, by_rank);
     number_parts(&parts);
     shift_groups(&parts);
     if (status >= 0 && parts.count)
-        qsort(parts.part, parts.count, sizeof *parts.part, by_order);
+        GT_SORT(parts.part, parts.count, by_order);
     status = status < 0 ? status : match(ret, &parts);
     free(parts.part);
     status = status < 0 ? status : list_ranks(input, ret);

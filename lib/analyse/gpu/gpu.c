@@ -88,7 +88,7 @@ int gt_gpu_pieces(const struct gt_analysis_input *input, const struct gt_spans *
         edge[2 * (i - from)] = (struct edge){span->start, (int8_t)span->key[GT_GPU_USE], 1, recording};
         edge[2 * (i - from) + 1] = (struct edge){span->end, (int8_t)span->key[GT_GPU_USE], -1, recording};
     }
-    qsort(edge, count, sizeof *edge, compare_edges);
+    GT_SORT(edge, count, compare_edges);
     struct gt_step_hull hull = gt_step_hull(input, from < to ? spans->span[from].key[GT_GPU_NODE] : GT_TRACE_NONE);
     for (size_t i = 0; i < count; i++) {
         int64_t start = i ? edge[i - 1].time : 0, end = edge[i].time;
@@ -182,7 +182,7 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
         if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && has_correlation(events, i) &&
             gt_trace_lasts(input->trace, i))
             calls[count++] = call_of(input, i);
-    qsort(calls, count, sizeof *calls, compare_calls);
+    GT_SORT(calls, count, compare_calls);
     for (size_t i = 0; i < spans->count; i++) {
         size_t event = spans->span[i].event;
         found[i] = !has_correlation(events, event) ? SIZE_MAX : find_call(calls, count, call_of(input, event));
@@ -209,7 +209,7 @@ int gt_gpu_launch_list(const struct gt_spans *spans, const size_t *call, size_t 
         if (call[i] != SIZE_MAX)
             launch[known++] = (struct gt_launch){call[i], spans->span[i].start,
                                                  spans->span[i].end - spans->span[i].start};
-    qsort(launch, known, sizeof *launch, compare_launches);
+    GT_SORT(launch, known, compare_launches);
     for (size_t i = 0; i < known; i++)
         if (count && launch[count - 1].call == launch[i].call)
             launch[count - 1].work += launch[i].work;
@@ -248,9 +248,8 @@ static void add_breakdown(const struct gt_analysis_input *input, struct gt_table
                         (double)memory));
 }
 
-static int build_breakdown(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_breakdown(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_spans spans = {0};
     int status = gt_gpu_spans(input, &spans);
     struct gt_table *table = gt_analysis_table(
@@ -394,9 +393,8 @@ static void add_idle(void *context, const struct gt_idle_time *time)
     "number:span_us number:idle_us number:idle_percent integer:gaps number:host_wait_us " \
     "number:between_kernels_us number:other_us number:data_loader_us"
 
-static int build_idle(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_idle(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_spans spans = {0};
     struct idle_rows devices = {input, gt_analysis_table(root, "devices", "Devices", "text:node text:device " COLUMNS),
                                 false};
@@ -492,7 +490,7 @@ int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spa
     free(launch);
     if (!change)
         return -ENOMEM;
-    qsort(change, count, sizeof *change, compare_changes);
+    GT_SORT(change, count, compare_changes);
     *ret = change;
     *ret_count = count;
     return 0;
@@ -565,9 +563,8 @@ static int add_queues(const struct gt_analysis_input *input, struct gt_node *roo
     return status;
 }
 
-static int build_launches(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_launches(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct launches launches = {0};
     int status = gt_gpu_spans(input, &launches.spans);
     for (size_t i = 0; i < launches.spans.count; i++)

@@ -21,28 +21,18 @@ static void key_by_name(const struct gt_analysis_input *input, struct gt_spans *
     gt_spans_sort(spans);
 }
 
-static double total_of_node(const struct gt_spans *spans, uint32_t node)
-{
-    double total = 0;
-    for (size_t i = 0; i < spans->count; i++)
-        if (spans->span[i].key[0] == node)
-            total += (double)(spans->span[i].end - spans->span[i].start);
-    return total;
-}
-
-static int add_kernels(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
-                       struct gt_error *error)
+static int add_kernels(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans)
 {
     size_t count;
     int status;
     struct gt_numbers lengths = {0};
-    struct gt_list_row *row = gt_list_rows(input, spans, 3, &count, &status, error);
+    struct gt_list_row *row = gt_list_rows(input, spans, 3, &count, &status);
     double whole = 0;
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
         if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
-            whole = total_of_node(spans, span->key[0]);
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
+            whole = gt_spans_total_of(spans, span->key[0]);
+        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
         GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]),
                  use_names[span->key[2]], lengths.count, row[i].total / 1e3, gt_percent(row[i].total, whole));
         gt_numbers_cells(table, &lengths);
@@ -112,7 +102,7 @@ static void add_types(const struct gt_analysis_input *input, struct gt_node *roo
 
 /* ---- the report ---- */
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
     struct gt_table *table = gt_analysis_table(
@@ -121,7 +111,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     int status = gt_gpu_spans(input, &spans);
     if (status >= 0) {
         key_by_name(input, &spans);
-        status = add_kernels(input, table, &spans, error);
+        status = add_kernels(input, table, &spans);
         add_types(input, root, &spans);
     }
     gt_analysis_empty(root, table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");

@@ -34,7 +34,7 @@ double gt_numbers_percentile(struct gt_numbers *values, double percent)
     if (!values->count)
         return NAN;
     if (!values->is_sorted)
-        qsort(values->value, values->count, sizeof *values->value, gt_order_doubles);
+        GT_SORT(values->value, values->count, gt_order_doubles);
     values->is_sorted = true;
     double rank = percent / 100 * (double)(values->count - 1);
     double low = values->value[(size_t)floor(rank)], high = values->value[(size_t)ceil(rank)];
@@ -127,7 +127,7 @@ int gt_significance_correct(double *p, size_t count)
     for (size_t i = 0; i < count; i++)
         if (!isnan(p[i]))
             sorted[known++] = &p[i];
-    qsort(sorted, known, sizeof *sorted, compare_values);
+    GT_SORT(sorted, known, compare_values);
     for (size_t i = 0; i < known; i++)
         *sorted[i] = least = fmax(least, fmin(1, *sorted[i] * (double)(known - i)));
     free(sorted);
@@ -153,8 +153,7 @@ int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, siz
 
 void gt_spans_sort_by(struct gt_spans *spans, int (*order)(const void *a, const void *b))
 {
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, order);
+    GT_SORT(spans->span, spans->count, order);
 }
 
 static int by_key(const void *a, const void *b)
@@ -216,6 +215,23 @@ void gt_spans_unite(struct gt_spans *spans, int keys)
     spans->count = count;
 }
 
+int64_t gt_spans_total(const struct gt_spans *spans, size_t from, size_t to)
+{
+    int64_t sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += spans->span[i].end - spans->span[i].start;
+    return sum;
+}
+
+double gt_spans_total_of(const struct gt_spans *spans, uint32_t key)
+{
+    double total = 0;
+    for (size_t i = 0; i < spans->count; i++)
+        if (spans->span[i].key[0] == key)
+            total += (double)(spans->span[i].end - spans->span[i].start);
+    return total;
+}
+
 int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end)
 {
     int64_t overlap = 0;
@@ -247,10 +263,7 @@ static double longest(const struct gt_spans *spans, size_t from, size_t to)
 
 static double total(const struct gt_spans *spans, size_t from, size_t to)
 {
-    int64_t sum = 0;
-    for (size_t i = from; i < to; i++)
-        sum += spans->span[i].end - spans->span[i].start;
-    return (double)sum;
+    return (double)gt_spans_total(spans, from, to);
 }
 
 static double mean(const struct gt_spans *spans, size_t from, size_t to)
@@ -294,20 +307,20 @@ size_t gt_list_top(const struct gt_analysis_input *input, size_t standard)
     return top < 0 ? SIZE_MAX : top == 0 ? standard : (size_t)top;
 }
 
-static int find_order(const struct gt_analysis_input *input, struct gt_error *error)
+static int find_order(const struct gt_analysis_input *input)
 {
     const char *key = input->options->key;
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         if (!key || strcmp(orders[i].name, key) == 0)
             return (int)i;
-    return gt_error_set(error, EINVAL, "key '%s' is not one of total, count, mean, max, name", key);
+    return gt_error_set(input->error, EINVAL, "key '%s' is not one of total, count, mean, max, name", key);
 }
 
 struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
-                                 size_t *count, int *status, struct gt_error *error)
+                                 size_t *count, int *status)
 {
     size_t rows = 0;
-    int order = find_order(input, error);
+    int order = find_order(input);
     struct weighed *row = malloc((spans->count + 1) * sizeof *row);
     struct gt_list_row *ret = order < 0 || !row ? NULL : malloc((spans->count + 1) * sizeof *ret);
     *status = order < 0 ? order : ret ? 0 : -ENOMEM;
@@ -316,7 +329,7 @@ struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const st
             {from, to, total(spans, from, to)}, spans->span[from].key[0], orders[order].weight(spans, from, to)};
     }
     if (ret)
-        qsort(row, rows, sizeof *row, compare_rows);
+        GT_SORT(row, rows, compare_rows);
     for (size_t i = 0; ret && i < rows; i++)
         ret[i] = row[i].row;
     free(row);
@@ -324,11 +337,11 @@ struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const st
     return ret;
 }
 
-int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to)
+int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to, double unit)
 {
     int status = 0;
     gt_numbers_clear(values);
     for (size_t i = from; i < to && status >= 0; i++)
-        status = gt_numbers_add(values, (double)(spans->span[i].end - spans->span[i].start) / 1e3);
+        status = gt_numbers_add(values, (double)(spans->span[i].end - spans->span[i].start) / unit);
     return status;
 }

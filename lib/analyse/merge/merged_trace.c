@@ -509,7 +509,7 @@ static int collect(struct counters *counters)
         if (counters->key[samples->series[i]])
             counters->sample[counters->count++] = (struct sample){samples->time[i], samples->value[i],
                                                                   samples->series[i]};
-    qsort(counters->sample, counters->count, sizeof *counters->sample, compare_samples);
+    GT_SORT(counters->sample, counters->count, compare_samples);
     return 0;
 }
 

@@ -237,7 +237,7 @@ static struct owned *find_owned(const struct gt_path_graph *graph, const struct 
         uint32_t point = end[graph->gpu.span[i].event];
         owned[all++] = (struct owned){steps->owner[i], gt_path_lane_of(graph, point), point};
     }
-    qsort(owned, all, sizeof *owned, compare_owned);
+    GT_SORT(owned, all, compare_owned);
     for (size_t i = 0; i < all; i++)
         if (!i || owned[i].step != owned[i - 1].step || owned[i].lane != owned[i - 1].lane)
             owned[(*count)++] = owned[i];

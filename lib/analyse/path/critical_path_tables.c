@@ -97,10 +97,7 @@ static void add_steps(const struct tables *tables, struct gt_node *root)
             int64_t part[GT_PATH_KINDS];
             add_up(tables->path, j, j + 1, part);
             GT_CELLS(table, name_of(tables, i), gt_analysis_text(tables->input, step->span.key[1]));
-            if (step->is_whole_node)
-                gt_table_missing(table);
-            else
-                gt_table_integer(table, (int32_t)step->span.key[2]);
+            gt_integer_if(table, !(step->is_whole_node), (int32_t)step->span.key[2]);
             GT_CELLS(table, gt_analysis_us(tables->input, step->span.start),
                      (double)(step->span.end - step->span.start) / 1e3);
             for (int kind = 0; kind < GT_PATH_KINDS; kind++)
@@ -166,7 +163,7 @@ static int find_names(const struct tables *tables, struct entries *ret)
                     ret->entry[count++] = (struct entry){i, piece->name, piece->kind, 1, piece->end - piece->start};
             }
     free(is_hidden);
-    qsort(ret->entry, count, sizeof *ret->entry, by_name);
+    GT_SORT(ret->entry, count, by_name);
     for (size_t i = 0; i < count; i++) {
         struct entry *last = ret->count ? &ret->entry[ret->count - 1] : NULL;
         if (last && by_name(last, &ret->entry[i]) == 0) {
@@ -278,7 +275,7 @@ static struct entry *most_names(const struct tables *tables, const struct entrie
     }
     if (!most)
         return NULL;
-    qsort(most, all, sizeof *most, by_name);
+    GT_SORT(most, all, by_name);
     for (size_t i = 0; i < all; i++)
         if (*count && most[*count - 1].name == most[i].name)
             most[*count - 1].time += most[i].time;
@@ -403,9 +400,8 @@ static void add_notes(const struct tables *tables, struct gt_node *root)
         gt_report_text(root, "not_known", "Not known", text);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_critical_path path;
     struct tables tables = {.input = input, .path = &path};
     struct entries entries = {0};

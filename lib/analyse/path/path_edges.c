@@ -98,10 +98,8 @@ static int collect_records(struct told *told)
         *record = (struct record){gt_trace_id(events, i), gt_trace_process_of(input->trace, i)->file, events->track[i],
                                   told->graph->time[begin]};
     }
-    if (told->record_count)
-        qsort(told->record, told->record_count, sizeof *told->record, compare_records);
-    if (told->order_count)
-        qsort(told->order, told->order_count, sizeof *told->order, compare_orders);
+    GT_SORT(told->record, told->record_count, compare_records);
+    GT_SORT(told->order, told->order_count, compare_orders);
     return 0;
 }
 
@@ -207,10 +205,8 @@ static int collect_syncs(struct told *told)
         status = is_wait ? add_stream_wait(told, spans.span[i].event, told->graph->time[begin])
                          : add_sync(told, spans.span[i].event, (uint32_t)call[i], name);
     }
-    if (told->sync_count)
-        qsort(told->sync, told->sync_count, sizeof *told->sync, compare_syncs);
-    if (told->wait_count)
-        qsort(told->wait, told->wait_count, sizeof *told->wait, compare_stream_waits);
+    GT_SORT(told->sync, told->sync_count, compare_syncs);
+    GT_SORT(told->wait, told->wait_count, compare_stream_waits);
     gt_spans_release(&spans);
     free(call);
     return status;

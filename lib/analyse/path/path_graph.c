@@ -378,7 +378,7 @@ static int collect_members(struct builder *builder)
             if (all->arrival[j].event != SIZE_MAX)
                 builder->member[builder->members++] = (struct gt_path_meeting){(uint32_t)all->arrival[j].event,
                                                                                (uint32_t)i};
-    qsort(builder->member, builder->members, sizeof *builder->member, compare_members);
+    GT_SORT(builder->member, builder->members, compare_members);
     return 0;
 }
 
@@ -508,8 +508,7 @@ static int settle_edges(struct gt_path_graph *graph)
         free(at);
         return -ENOMEM;
     }
-    if (graph->edge_count)
-        qsort(graph->edge, graph->edge_count, sizeof *graph->edge, by_end);
+    GT_SORT(graph->edge, graph->edge_count, by_end);
     for (uint32_t i = 0; i < graph->lanes; i++) {
         next[i] = graph->lane[i].from;
         at[i] = gt_path_edges(graph, next[i]);
@@ -564,8 +563,7 @@ static int hold(struct builder *builder)
     struct gt_path_hosts *hosts = &builder->hosts;
     hosts->begin = builder->link;
     hosts->lane_of = builder->lane_of;
-    if (hosts->count)
-        qsort(hosts->wait, hosts->count, sizeof *hosts->wait, compare_waits);
+    GT_SORT(hosts->wait, hosts->count, compare_waits);
     int status = gt_path_hold_gpus(builder->graph, hosts);
     status = status < 0 ? status : order_points(builder->graph);
     status = status < 0 ? status : gt_path_hold_threads(builder->graph, builder->input, builder->lane_of);

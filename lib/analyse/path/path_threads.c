@@ -167,8 +167,7 @@ static int collect_flows(const struct gt_path_graph *graph, const struct gt_anal
             GT_APPEND(ends, end, (struct end){gt_trace_id(events, i), graph->lane[lane].file, point, is_backward}) < 0)
             return -ENOMEM;
     }
-    if (ends->count)
-        qsort(ends->end, ends->count, sizeof *ends->end, compare_ends);
+    GT_SORT(ends->end, ends->count, compare_ends);
     return 0;
 }
 

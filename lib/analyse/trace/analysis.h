@@ -30,7 +30,8 @@ struct gt_analysis_input {
     const struct gt_trace *trace;
     const struct gt_trace *other; /* diff: what is compared with `trace`; else NULL */
     const struct gt_profile_options *options;
-    int64_t origin; /* ns; times are shown from here */
+    struct gt_error *error; /* says why an analysis fails; may be NULL */
+    int64_t origin;         /* ns; times are shown from here */
     /* Filled by gt_analysis_open. Texts are known by their place in the order of all texts ("GPU 2" before "GPU
      * 10"). */
     uint32_t *place, *text;
@@ -69,7 +70,7 @@ struct gt_analysis {
     bool of_selected;                /* its shares and spans are of what is selected alone */
     bool of_all;                     /* it judges all that ran: no part of it can be selected by name */
     bool compares;                   /* it compares nodes with one another, also those that are not shown */
-    int (*build)(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error);
+    int (*build)(const struct gt_analysis_input *input, struct gt_node *root);
 };
 
 extern const struct gt_analysis *const gt_analyses[];
@@ -117,7 +118,7 @@ bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *
 
 /* Returns the number of options->by among the choices, which end with NULL; 0 where it is NULL. The error of -EINVAL
  * names them. */
-int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error);
+int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices);
 
 /* Adds a table with the columns "text:node kernel:name number:mean_us integer:count"; a kernel's name is a text, which people see cut.
  * Titles are the keys in words; keys that end in _us, _bytes, _seconds or _percent carry that unit. */

@@ -205,9 +205,7 @@ int gt_loader_outlier(struct gt_numbers *lengths, double *ret)
 static int find_least(const struct gt_spans *spans, size_t from, size_t to, double *ret)
 {
     struct gt_numbers lengths = {0};
-    int status = 0;
-    for (size_t i = from; i < to && status >= 0; i++)
-        status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start));
+    int status = gt_list_lengths(&lengths, spans, from, to, 1);
     if (status >= 0)
         status = gt_loader_outlier(&lengths, ret);
     gt_numbers_release(&lengths);
@@ -244,7 +242,7 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
     struct gt_numbers lengths = {0};
     int status = 0;
     for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
-        status = gt_list_lengths(&lengths, spans, from, to);
+        status = gt_list_lengths(&lengths, spans, from, to, 1e3);
         double total = gt_numbers_total(&lengths), least = NAN;
         if (status >= 0)
             status = find_least(spans, from, to, &least);
@@ -279,9 +277,8 @@ static void add_iterators(const struct gt_analysis_input *input, struct gt_node 
     gt_analysis_empty(root, table, NULL);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_spans spans = {0};
     int status = gt_loader_spans(input, &spans);
     for (size_t i = 0; i < spans.count; i++)

@@ -89,7 +89,7 @@ int gt_epoch_ends(const struct gt_analysis_input *input, const struct gt_spans *
                                   .step = step_at(&steps, span->key[0], span->start)};
     }
     if (status >= 0) {
-        qsort(fetch, fetches->count, sizeof *fetch, by_track);
+        GT_SORT(fetch, fetches->count, by_track);
         find_operators(input, fetch, fetches->count);
         for (size_t i = 0; i < fetches->count; i++)
             of[fetch[i].number] = &fetch[i];

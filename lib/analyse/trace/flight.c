@@ -71,8 +71,7 @@ static int collect(const struct gt_trace *trace, struct calls *calls)
         if (GT_APPEND(calls, call, call) < 0)
             return -ENOMEM;
     }
-    if (calls->count)
-        qsort(calls->call, calls->count, sizeof *calls->call, by_number);
+    GT_SORT(calls->call, calls->count, by_number);
     return 0;
 }
 
@@ -130,7 +129,7 @@ static int find_members(const struct gt_trace *trace, const struct call *call, s
         if (call[i].state == GT_FLIGHT_COMPLETED && call[i].number > member->done)
             member->done = call[i].number;
     }
-    qsort(members->member, members->count, sizeof *members->member, by_file);
+    GT_SORT(members->member, members->count, by_file);
     return 0;
 }
 
@@ -232,10 +231,7 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_table *ta
                  rank.data);
         const int64_t numbers[] = {member->first == INT64_MAX ? -1 : member->first, member->done, member->last};
         for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++)
-            if (numbers[j] < 0)
-                gt_table_missing(table);
-            else
-                gt_table_integer(table, numbers[j]);
+            gt_integer_if(table, numbers[j] >= 0, numbers[j]);
         gt_buffer_release(&rank);
     }
 }
@@ -272,11 +268,10 @@ static int add_durations(const struct gt_analysis_input *input, struct gt_node *
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct calls calls = {0};
     struct members members = {0};
-    (void)error;
     struct gt_table *open = gt_analysis_table(
         root, "unfinished", "Not finished by all ranks",
         "text:process_group integer:number text:name text:sizes text:scheduled text:started text:completed "

@@ -198,15 +198,15 @@ bool gt_node_range(const struct gt_analysis_input *input, uint32_t node, int64_t
     return true;
 }
 
-static int build_phases(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_phases(const struct gt_analysis_input *input, struct gt_node *root)
 {
     static const char *const choices[] = {"phase", "step", NULL};
     struct gt_phases phases = {0};
     struct gt_table *table = gt_analysis_table(root, "phases", "Phases",
                                                "text:node text:phase number:start_us number:end_us number:duration_us");
     struct gt_trace_energy energy;
-    int by = gt_analysis_by(input, choices, error);
-    int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);
+    int by = gt_analysis_by(input, choices);
+    int status = by < 0 ? by : gt_trace_energy_open(&energy, input);
     if (status < 0)
         return status;
     gt_trace_energy_columns(&energy, table);
@@ -291,9 +291,8 @@ static void widen(const struct gt_analysis_input *input, struct job *all)
     }
 }
 
-static int build_job(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_job(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_spans steps = {0};
     struct job all = {.first = INT64_MAX, .last = INT64_MIN};
     struct gt_table *table = gt_analysis_table(

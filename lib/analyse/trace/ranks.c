@@ -40,9 +40,7 @@ static int measure_steps(struct search *search)
     struct gt_numbers lengths = {0};
     int status = gt_step_spans(search->input, &steps);
     for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&steps, 1, &from, &to);) {
-        gt_numbers_clear(&lengths);
-        for (size_t i = from; i < to && status >= 0; i++)
-            status = gt_numbers_add(&lengths, (double)(steps.span[i].end - steps.span[i].start));
+        status = gt_list_lengths(&lengths, &steps, from, to, 1);
         if (steps.span[from].key[0] == GT_TRACE_NONE)
             continue;
         struct gt_rank_figures *rank = &search->rank[steps.span[from].key[0]];
@@ -114,9 +112,7 @@ static int measure_loading(struct search *search)
             continue;
         struct gt_rank_figures *rank = &search->rank[node];
         rank->whole = (double)gt_analysis_recorded(search->input, node, first, last);
-        rank->figure[GT_RANK_LOADING] = 0;
-        for (size_t i = from; i < to; i++)
-            rank->figure[GT_RANK_LOADING] += (double)(waits.span[i].end - waits.span[i].start);
+        rank->figure[GT_RANK_LOADING] = (double)gt_spans_total(&waits, from, to);
     }
     gt_spans_release(&waits);
     return status;
@@ -185,7 +181,7 @@ size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *
 
 static double median_of(double *value, size_t count)
 {
-    qsort(value, count, sizeof *value, gt_order_doubles);
+    GT_SORT(value, count, gt_order_doubles);
     return count ? (value[(count - 1) / 2] + value[count / 2]) / 2 : NAN;
 }
 

@@ -101,10 +101,7 @@ static void add_step(const struct gt_analysis_input *input, struct gt_table *tab
                      const int64_t part[ROLES + 1])
 {
     GT_CELLS(table, gt_analysis_text(input, step->span.key[0]), gt_analysis_text(input, step->span.key[1]));
-    if (step->is_whole_node)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, (int32_t)step->span.key[2]);
+    gt_integer_if(table, !step->is_whole_node, (int32_t)step->span.key[2]);
     GT_CELLS(table, gt_analysis_us(input, step->span.start), (double)(step->span.end - step->span.start) / 1e3);
     for (int i = 0; i <= ROLES; i++)
         gt_table_number(table, (double)part[i] / 1e3);
@@ -208,7 +205,7 @@ static double efficient_time(struct edge *edge, size_t count)
     double blocks = 0, area = 0;
     if (!count)
         return NAN;
-    qsort(edge, count, sizeof *edge, compare_edges);
+    GT_SORT(edge, count, compare_edges);
     for (size_t i = 0; i < count; i++) {
         if (i)
             area += fmin(blocks, 1) * (double)(edge[i].time - edge[i - 1].time);
@@ -304,12 +301,11 @@ static int add_devices(const struct gt_analysis_input *input, struct gt_node *ro
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct roles roles = {0};
     struct gt_gpu_steps steps = {0};
     struct gt_spans work = {0};
-    (void)error;
     int status = find_roles(input, &roles);
     if (status >= 0)
         status = gt_gpu_spans(input, &work);

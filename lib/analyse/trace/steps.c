@@ -98,9 +98,7 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
     int keys = by ? 3 : 2, status = 0;
     struct gt_numbers lengths = {0};
     for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, keys, &from, &to);) {
-        gt_numbers_clear(&lengths);
-        for (size_t i = from; i < to && status >= 0; i++)
-            status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start) / 1e3);
+        status = gt_list_lengths(&lengths, spans, from, to, 1e3);
         for (int key = 0; key < keys; key++)
             gt_table_text(table, gt_analysis_text(input, spans->span[from].key[key]));
         gt_table_integer(table, (int64_t)(to - from));
@@ -164,12 +162,12 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
     return status;
 }
 
-static int build_steps(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_steps(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
     struct gt_trace_energy energy;
-    int by = gt_analysis_by(input, choices, error);
-    int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);
+    int by = gt_analysis_by(input, choices);
+    int status = by < 0 ? by : gt_trace_energy_open(&energy, input);
     if (status < 0)
         return status;
     status = by == 0 ? gt_step_spans(input, &spans) : collect_events(input, by, &spans);
@@ -261,9 +259,8 @@ static void add_straggler(struct gt_table *table, const struct rank *rank)
              (double)rank->late / steps / 1e3, (double)rank->late / 1e3, (double)rank->communication / 1e3);
 }
 
-static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     uint32_t places = input->trace->strings.count;
     struct rank *rank = calloc(places + (size_t)1, sizeof *rank);
     struct gt_collectives collectives = {0};

@@ -49,7 +49,7 @@ int gt_resources_find(const struct gt_analysis_input *input, struct gt_resources
         return -ENOMEM;
     for (size_t i = 0; i < trace->series_count; i++)
         resources->resource[i] = resource_of(input, &trace->series[i]);
-    qsort(resources->resource, trace->series_count, sizeof *resources->resource, compare);
+    GT_SORT(resources->resource, trace->series_count, compare);
     for (size_t i = 0; i < trace->series_count; i++)
         if (!count || compare(&resources->resource[count - 1], &resources->resource[i]) != 0)
             resources->resource[count++] = resources->resource[i];
@@ -221,12 +221,12 @@ static int add_table(const struct gt_analysis_input *input, struct gt_node *root
     return status;
 }
 
-static int build_utilization(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_utilization(const struct gt_analysis_input *input, struct gt_node *root)
 {
     static const char *const choices[] = {"device", "phase", "training_phase", NULL};
     struct gt_phases phases = {0};
     struct titles titles = {0};
-    int by = gt_analysis_by(input, choices, error);
+    int by = gt_analysis_by(input, choices);
     int status = by < 0 ? by : by > 0 ? gt_phases_find(input, false, &phases) : 0;
     if (status >= 0)
         status = number_titles(&phases, &titles);
@@ -369,11 +369,11 @@ static size_t collect_moments(const struct gt_analysis_input *input, const struc
             moment[count++] = (struct moment){number, samples->time[i],
                                               gt_resource_value(input, resource, samples->value[i])};
     }
-    qsort(moment, count, sizeof *moment, compare_moments);
+    GT_SORT(moment, count, compare_moments);
     return count;
 }
 
-static int build_devices(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_devices(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct ranges ranges = {0};
     struct gt_resources resources = {0};
@@ -385,7 +385,8 @@ static int build_devices(const struct gt_analysis_input *input, struct gt_node *
                                               "integer:samples");
     int status = moment ? gt_resources_find(input, &resources) : -ENOMEM;
     if (status >= 0)
-        status = parse_ranges(&ranges, input->options->ranges ? input->options->ranges : "90-100,10-90,0-10", error);
+        status = parse_ranges(&ranges, input->options->ranges ? input->options->ranges : "90-100,10-90,0-10",
+                              input->error);
     size_t count = status < 0 ? 0 : collect_moments(input, &resources, moment);
     for (size_t from = 0, to; from < count; from = to) {
         struct usage usage = {0};

@@ -238,8 +238,7 @@ static int open_bounds(struct bounds *bounds, size_t capacity)
 
 static void sort_bounds(struct bounds *bounds)
 {
-    if (bounds->count)
-        qsort(bounds->time, bounds->count, sizeof *bounds->time, gt_order_int64s);
+    GT_SORT(bounds->time, bounds->count, gt_order_int64s);
     for (size_t i = 0; i < bounds->count; i++)
         bounds->sum[i + 1] = bounds->sum[i] + bounds->time[i];
 }

@@ -22,10 +22,7 @@ static void add_columns(const struct gt_usage *usage, struct gt_table *table)
 static void add_rank(const struct gt_usage *usage, struct gt_table *table, const struct gt_local_rank *rank)
 {
     gt_table_integer(table, rank->rank);
-    if (rank->local > 0)
-        gt_table_integer(table, rank->local - 1);
-    else
-        gt_table_number(table, NAN);
+    gt_integer_if(table, rank->local > 0, rank->local - 1);
     GT_CELLS(table, rank->launcher, rank->pid, rank->processes, rank->ram_peak / usage->ram_unit, rank->cpu_time,
              rank->gpu_ram_peak / usage->gpu_ram_unit, rank->gpu_utilization * 100, gt_local_rank_energy(rank),
              rank->gpu_energy, *rank->gpus ? rank->gpus : NULL);

@@ -227,10 +227,8 @@ static bool is_apart(double lower, double upper)
     return upper - lower > NEGLIGIBLE * upper;
 }
 
-static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope, const char *key,
-                        const char *title)
+static bool add_bracket(const struct gt_usage *usage, struct gt_node *bracket, enum gt_scope scope)
 {
-    struct gt_node *bracket = gt_report_section(section, key, title);
     const struct gt_peak_fields *fields = &usage->outcome->peak[scope];
     double peak = gt_usage_scope_peak(usage, scope);
     double lower = isnan(fields->least) ? peak : fmin(fields->least, peak);
@@ -274,9 +272,9 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     const char *method = usage->machine->ram_method;
     struct gt_node *section = gt_report_section(root, "memory_peak", "Memory peak");
     add_unit(section, usage->machine->ram_unit);
-    bool is_bracket = add_bracket(usage, section, GT_SCOPE_MAIN, "main", "Main");
-    is_bracket |= add_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
-    is_bracket |= add_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
+    bool is_bracket = false;
+    for (int i = 1; i < SCOPES; i++)
+        is_bracket |= add_bracket(usage, gt_report_section(section, scopes[i].key, scopes[i].title), scopes[i].scope);
     add_memory(usage, section, "largest_sample", "Largest sample", combined[GT_RAM].max);
     add_memory(usage, section, "rss_sum", "Sum of RSS", combined[GT_RSS].max);
     struct gt_node *control = add_memory(usage, section, "control_group", "Control group, with page cache", group);
@@ -285,21 +283,18 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     explain_bracket(usage, section, is_bracket);
 }
 
-static void add_gpu_bracket(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope, const char *key,
-                            const char *title)
+static void add_gpu_bound(const struct gt_usage *usage, struct gt_node *bracket, const char *key, const char *title,
+                          double bytes)
+{
+    gt_node_measure(gt_report_number(bracket, key, title, bytes / usage->gpu_ram_unit, NULL),
+                    usage->machine->gpu_ram_unit);
+}
+
+static void add_gpu_bracket(const struct gt_usage *usage, struct gt_node *bracket, enum gt_scope scope)
 {
     const double *values = usage->outcome->value[scope];
-    const struct {
-        const char *key, *title;
-        double bytes;
-    } bounds[] = {{"at_least", "At least", values[GT_GPU_RAM_PEAK]},
-                  {"at_most", "At most", values[GT_GPU_RAM_PEAK_BOUND]}};
-    struct gt_node *bracket = gt_report_section(section, key, title);
-    for (int i = 0; i < 2; i++) {
-        double shown = bounds[i].bytes / usage->gpu_ram_unit;
-        struct gt_node *node = gt_report_number(bracket, bounds[i].key, bounds[i].title, shown, NULL);
-        gt_node_measure(node, usage->machine->gpu_ram_unit);
-    }
+    add_gpu_bound(usage, bracket, "at_least", "At least", values[GT_GPU_RAM_PEAK]);
+    add_gpu_bound(usage, bracket, "at_most", "At most", values[GT_GPU_RAM_PEAK_BOUND]);
     gt_node_flags(bracket, isnan(values[GT_GPU_RAM_PEAK]) ? GT_ONLY_DATA : 0);
 }
 
@@ -308,9 +303,8 @@ static void add_gpu_memory_peak(const struct gt_usage *usage, struct gt_node *ro
 {
     struct gt_node *section = gt_report_section(root, "gpu_memory_peak", "GPU memory peak");
     add_unit(section, usage->machine->gpu_ram_unit);
-    add_gpu_bracket(usage, section, GT_SCOPE_MAIN, "main", "Main");
-    add_gpu_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
-    add_gpu_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
+    for (int i = 1; i < SCOPES; i++)
+        add_gpu_bracket(usage, gt_report_section(section, scopes[i].key, scopes[i].title), scopes[i].scope);
     bool is_known = !isnan(usage->outcome->value[GT_SCOPE_COMBINED][GT_GPU_RAM_PEAK]);
     gt_node_flags(section, is_known ? 0 : GT_ONLY_DATA);
 }
@@ -535,10 +529,7 @@ static void add_process(const struct gt_usage *usage, struct gt_table *table, co
     char name[GT_LIFE_BRANCH_SIZE + GT_LIFE_NAME];
     snprintf(name, sizeof name, "%s%s", branch, *life->name ? life->name : "?");
     gt_table_integer(table, life->pid);
-    if (life->parent)
-        gt_table_integer(table, life->parent);
-    else
-        gt_table_number(table, NAN);
+    gt_integer_if(table, life->parent, life->parent);
     GT_CELLS(table, *life->name || *branch ? name : NULL, life->begin, life->end, life->ram_peak / usage->ram_unit,
              life->cpu_time, *life->command ? life->command : NULL);
 }
