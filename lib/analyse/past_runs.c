@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "analyse/cells.h"
+#include "analyse/display.h"
 #include "base/number.h"
 #include "sample/life.h"
 #include "schema/human.h"
@@ -111,38 +112,31 @@ double gt_past_runs_usual(const char *command, const char *folder, const char *h
 
 enum { SHOWN = 81 }; /* bytes of a command that people see, and a NUL */
 
-static void add_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind,
-                       const char *unit, unsigned flags)
-{
-    gt_table_column(table, key, title, kind, unit);
-    gt_table_column_flags(table, flags);
-}
-
 static void add_columns(struct gt_table *table)
 {
     const unsigned people = GT_COLUMN_ONLY_PEOPLE, data = GT_COLUMN_ONLY_DATA;
-    add_column(table, "name", "Run", GT_CELL_TEXT, NULL, people);
-    add_column(table, "run", "Run", GT_CELL_INTEGER, NULL, data);
-    add_column(table, "began", "Began", GT_CELL_TEXT, NULL, people);
-    add_column(table, "start", "Start", GT_CELL_NUMBER, "seconds", data);
-    add_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people | GT_COLUMN_STATE);
-    add_column(table, "exit_status", "Exit status", GT_CELL_INTEGER, NULL, data);
-    add_column(table, "time", "Time", GT_CELL_TEXT, NULL, people);
-    add_column(table, "elapsed", "Time", GT_CELL_NUMBER, "seconds", data);
-    add_column(table, "memory", "Memory", GT_CELL_TEXT, NULL, people);
-    add_column(table, "ram_peak", "Peak memory", GT_CELL_NUMBER, "bytes", data);
-    add_column(table, "cores", "Cores", GT_CELL_TEXT, NULL, people);
-    add_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds", data);
-    add_column(table, "gpu_memory", "GPU memory", GT_CELL_TEXT, NULL, people);
-    add_column(table, "gpu_ram_peak", "GPU memory", GT_CELL_NUMBER, "bytes", data);
-    add_column(table, "drawn", "Energy", GT_CELL_TEXT, NULL, people);
-    add_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules", data);
-    add_column(table, "kept", "Kept", GT_CELL_TEXT, NULL, people);
-    add_column(table, "recording", "Recording", GT_CELL_TEXT, NULL, data);
-    add_column(table, "host", "Host", GT_CELL_TEXT, NULL, data);
-    add_column(table, "folder", "Folder", GT_CELL_TEXT, NULL, data);
-    add_column(table, "words", "Command", GT_CELL_TEXT, NULL, people);
-    add_column(table, "command", "Command", GT_CELL_TEXT, NULL, data);
+    gt_display_column(table, "name", "Run", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "run", "Run", GT_CELL_INTEGER, NULL, data);
+    gt_display_column(table, "began", "Began", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "start", "Start", GT_CELL_NUMBER, "seconds", data);
+    gt_display_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people | GT_COLUMN_STATE);
+    gt_display_column(table, "exit_status", "Exit status", GT_CELL_INTEGER, NULL, data);
+    gt_display_column(table, "time", "Time", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "elapsed", "Time", GT_CELL_NUMBER, "seconds", data);
+    gt_display_column(table, "memory", "Memory", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "ram_peak", "Peak memory", GT_CELL_NUMBER, "bytes", data);
+    gt_display_column(table, "cores", "Cores", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds", data);
+    gt_display_column(table, "gpu_memory", "GPU memory", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "gpu_ram_peak", "GPU memory", GT_CELL_NUMBER, "bytes", data);
+    gt_display_column(table, "drawn", "Energy", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules", data);
+    gt_display_column(table, "kept", "Kept", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "recording", "Recording", GT_CELL_TEXT, NULL, data);
+    gt_display_column(table, "host", "Host", GT_CELL_TEXT, NULL, data);
+    gt_display_column(table, "folder", "Folder", GT_CELL_TEXT, NULL, data);
+    gt_display_column(table, "words", "Command", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "command", "Command", GT_CELL_TEXT, NULL, data);
 }
 
 static void put_began(struct gt_table *table, double start)
@@ -209,10 +203,5 @@ int gt_past_runs_table(struct gt_report **ret, const struct gt_past_runs *runs, 
     }
     for (size_t i = 0; i < runs->count; i++)
         put_run(table, &runs->run[i]);
-    if (gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "list of runs");
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, 0, "list of runs", error);
 }

@@ -11,6 +11,7 @@
 #include "analyse/advice/job_brief.h"
 #include "analyse/advice/job_figures.h"
 #include "analyse/calls/operators.h"
+#include "analyse/display.h"
 #include "analyse/trace/inputs.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
@@ -40,10 +41,8 @@ static int choose_ranks(struct job *job)
 
 static void time_column(struct gt_table *table, const char *key, const char *key_us, const char *title)
 {
-    gt_table_column(table, key_us, title, GT_CELL_NUMBER, "us");
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+    gt_display_column(table, key_us, title, GT_CELL_NUMBER, "us", GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, key, title, GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
 }
 
 static void time_cells(struct gt_table *table, double ns)
@@ -54,8 +53,7 @@ static void time_cells(struct gt_table *table, double ns)
 
 static void data_column(struct gt_table *table, const char *key, enum gt_cell_kind kind, const char *unit)
 {
-    gt_table_column(table, key, key, kind, unit);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, key, key, kind, unit, GT_COLUMN_ONLY_DATA);
 }
 
 /* ---- sources ---- */
@@ -185,8 +183,8 @@ static struct gt_table *make_rank_table(const struct job *job)
     for (int i = GT_RANK_COMPUTE; i <= GT_RANK_HOST; i++) {
         data_column(table, figures[i].key_us, GT_CELL_NUMBER, "us");
         data_column(table, figures[i].key, GT_CELL_NUMBER, "%");
-        gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_TEXT, NULL);
-        gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+        gt_display_column(table, figures[i].key, figures[i].title, GT_CELL_TEXT, NULL,
+                          GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
     }
     data_column(table, "worst", GT_CELL_TEXT, NULL);
     return table;

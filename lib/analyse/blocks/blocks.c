@@ -53,14 +53,10 @@ static struct gt_table *begin_table(struct gt_node *parent, const char *key, con
 {
     struct gt_table *table = gt_report_table(parent, key, title);
     gt_table_flags(table, GT_KEYED);
-    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
-    gt_table_column(table, "factor", "", GT_CELL_NUMBER, NULL);
-    gt_table_column_flags(table, GT_COLUMN_FACTOR);
-    gt_table_column(table, "shown_in", "", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
+    gt_display_column(table, "column", "", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, "column", "", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE);
+    gt_display_column(table, "factor", "", GT_CELL_NUMBER, NULL, GT_COLUMN_FACTOR);
+    gt_display_column(table, "shown_in", "", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
     return table;
 }
 
@@ -76,8 +72,7 @@ static void add_gauges(struct gt_node *parent, const char *key, const char *titl
                        const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
     struct gt_table *table = begin_table(parent, key, title);
-    gt_table_column(table, "no_device", "", GT_CELL_INTEGER, NULL);
-    gt_table_column_flags(table, GT_COLUMN_NO_DEVICE);
+    gt_display_column(table, "no_device", "", GT_CELL_INTEGER, NULL, GT_COLUMN_NO_DEVICE);
     for (int id = 0; id < GT_STATISTICS; id++)
         gt_table_column(table, gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < analysis->gauges; i++) {
@@ -250,10 +245,8 @@ static int add_memory(struct gt_node *root, const char *tracking_file, struct gt
                                              {"peak_at_most", "Peak at most"}};
     if (table)
         gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
-    for (size_t i = 0; table && i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_INTEGER, "bytes");
-        gt_table_column_flags(table, GT_COLUMN_SCALED);
-    }
+    for (size_t i = 0; table && i < sizeof columns / sizeof *columns; i++)
+        gt_display_column(table, columns[i][0], columns[i][1], GT_CELL_INTEGER, "bytes", GT_COLUMN_SCALED);
     for (size_t i = 0; table && i < memories.count; i++) {
         gt_table_text(table, memories.memory[i].name);
         const int64_t bytes[] = {memories.memory[i].allocated, memories.memory[i].reserved, memories.memory[i].least,
@@ -504,12 +497,7 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     add_method(root, analysis);
     gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
                   GT_ONLY_DATA);
-    if (status < 0 || gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, status, analysis->options->tracking_file, error);
 }
 
 int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *options, struct gt_error *error)

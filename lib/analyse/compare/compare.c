@@ -159,10 +159,8 @@ static struct gt_table *add_differences_table(struct gt_node *root, const char *
     struct gt_table *table = gt_report_table(root, key, title);
     if (of_blocks)
         gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i].key, columns[i].key, columns[i].kind, NULL);
-        gt_table_column_flags(table, columns[i].flags);
-    }
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        gt_display_column(table, columns[i].key, columns[i].key, columns[i].kind, NULL, columns[i].flags);
     return table;
 }
 
@@ -426,8 +424,7 @@ static void add_summary_columns(struct gt_table *table, const struct gt_comparis
     char title[128];
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
     gt_table_column(table, "measurement", "Measurement", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "shown_in", "", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
+    gt_display_column(table, "shown_in", "", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
     for (size_t i = 0; i < comparison->sessions; i++)
         gt_table_column(table, comparison->session[i].name, comparison->session[i].name, GT_CELL_NUMBER, NULL);
     for (size_t i = 1; i < comparison->sessions; i++)

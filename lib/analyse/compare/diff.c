@@ -13,6 +13,7 @@
 #include "analyse/cells.h"
 #include "analyse/compare/diff_functions.h"
 #include "analyse/compare/diff_words.h"
+#include "analyse/display.h"
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/step_spans.h"
 #include "base/number.h"
@@ -173,10 +174,8 @@ static int test(const struct side side[2], struct pair *pair, size_t count)
 /* People see a small chance as one, not as none. */
 static void add_chance_column(struct gt_table *table, const char *key, const char *title)
 {
-    gt_table_column(table, key, title, GT_CELL_NUMBER, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+    gt_display_column(table, key, title, GT_CELL_NUMBER, NULL, GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, key, title, GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
 }
 
 static void add_chance(struct gt_table *table, double chance)

@@ -448,10 +448,8 @@ static void add_columns(struct gt_table *table)
         {"unit", "unit", GT_CELL_TEXT, GT_COLUMN_ONLY_DATA},
         {"outcome", "outcome", GT_CELL_TEXT, GT_COLUMN_STATE},
     };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i].key, columns[i].title, columns[i].kind, NULL);
-        gt_table_column_flags(table, columns[i].flags);
-    }
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        gt_display_column(table, columns[i].key, columns[i].title, columns[i].kind, NULL, columns[i].flags);
 }
 
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error)

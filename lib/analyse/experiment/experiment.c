@@ -2,6 +2,7 @@
  *
  * A value with a window is the mean over the time before it, so its share of a stretch of time is that of the
  * overlap, and integrals are exact. Without one, as AIPowerMeter records, a curve is straight between its points. */
+#include "analyse/display.h"
 #include "analyse/experiment/experiment.h"
 
 #include <errno.h>
@@ -638,10 +639,5 @@ int gt_experiment_summary(const struct gt_experiment *experiment, double start, 
     add_group(root, experiment, GT_EXPERIMENT_CPU, start, end);
     add_group(root, experiment, GT_EXPERIMENT_GPU, start, end);
     add_meter(root, experiment, start, end);
-    if (gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "experiment");
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, 0, "experiment", error);
 }

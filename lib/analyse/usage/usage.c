@@ -613,10 +613,5 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     gt_usage_warnings_table(&usage, gt_report_root(report));
     gt_next_time_section(&usage, gt_report_root(report));
     gt_usage_provenance(&usage, gt_report_root(report));
-    if (status < 0 || gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "tracking report");
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, status, "tracking report", error);
 }
