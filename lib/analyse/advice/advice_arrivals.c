@@ -119,7 +119,7 @@ static int list_host(const struct job *job, struct gt_spans *spans)
         enum gt_work work = gt_analysis_work(input, i);
         const char *name = gt_trace_text(input->trace, events->name[i]);
         if ((work == GT_WORK_OPERATOR || work == GT_WORK_ANNOTATION) && gt_trace_lasts(input->trace, i) &&
-            strncmp(name, "ProfilerStep", strlen("ProfilerStep")) != 0)
+            !gt_is_profiler_step(name))
             status = gt_spans_add_event(spans, input->trace, i,
                                         GT_SPAN_KEY(events->name[i], gt_analysis_node(input, i)));
     }

@@ -8,13 +8,13 @@
 
 #include "analyse/calls/call_tree.h"
 #include "analyse/calls/flop_formulas.h"
+#include "analyse/calls/operators.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/gpu/gpu_steps.h"
 #include "base/number.h"
 
-enum { DIMENSIONS = 2, OLD_DIMENSIONS, VALUES };
-/* Kineto before 1.12 writes the second. */
-static const char *const arguments[] = {GT_BACKWARD_ARGUMENTS, "Input Dims", "Input dims", "Concrete Inputs", NULL};
+enum { VALUES = GT_OLD_DIMENSIONS + 1 };
+static const char *const arguments[] = {GT_BACKWARD_ARGUMENTS, GT_SHAPE_ARGUMENTS, "Concrete Inputs", NULL};
 
 enum { BY_NAME, BY_SHAPE };
 static const char *const choices[] = {"name", "shape", NULL};
@@ -78,8 +78,8 @@ static double count_of(const struct flops *flops, const struct gt_flop_formula *
     size_t event = flops->tree.spans.span[span].event;
     if (node_of(flops, span)->launched > 0 && !flops->times.gpu_total[span])
         return NAN;
-    const char *dims = text_of(flops, event, DIMENSIONS);
-    dims = dims ? dims : text_of(flops, event, OLD_DIMENSIONS);
+    const char *dims = text_of(flops, event, GT_DIMENSIONS);
+    dims = dims ? dims : text_of(flops, event, GT_OLD_DIMENSIONS);
     return gt_flop_formula_count(formula, dims, text_of(flops, event, VALUES));
 }
 
@@ -267,14 +267,6 @@ static int add_steps(const struct flops *flops, struct gt_node *root)
 
 /* ---- operators ---- */
 
-static uint32_t shape_of(const struct flops *flops, size_t event)
-{
-    const struct gt_trace_argument *shape = gt_trace_argument(flops->input->trace, event, DIMENSIONS);
-    if (!shape)
-        shape = gt_trace_argument(flops->input->trace, event, OLD_DIMENSIONS);
-    return shape ? gt_analysis_place(flops->input, shape->text) : GT_TRACE_NONE;
-}
-
 /* Keys: node, name, shape; `event` becomes the place in the tree, and a span lasts as long as its work. */
 static int list_counted(const struct flops *flops, int by, struct gt_spans *spans)
 {
@@ -285,7 +277,7 @@ static int list_counted(const struct flops *flops, int by, struct gt_spans *span
             continue;
         span.key[0] = gt_analysis_node(flops->input, span.event);
         span.key[1] = gt_analysis_place(flops->input, flops->input->trace->events.name[span.event]);
-        span.key[2] = by == BY_SHAPE ? shape_of(flops, span.event) : 0;
+        span.key[2] = by == BY_SHAPE ? gt_operator_shape(flops->input, span.event) : 0;
         span.key[3] = 0;
         if (flops->node[span.key[0]].gpus) {
             span.start = 0;

@@ -17,15 +17,13 @@
 enum { BY_NAME, BY_SHAPE };
 static const char *const choices[] = {"name", "shape", NULL};
 static const char *const operator_arguments[] = {GT_BACKWARD_ARGUMENTS, NULL};
-/* Kineto before 1.12 writes the second. */
-static const char *const shape_arguments[] = {GT_BACKWARD_ARGUMENTS, "Input Dims", "Input dims", NULL};
-enum { DIMENSIONS = 2, OLD_DIMENSIONS };
+static const char *const shape_arguments[] = {GT_BACKWARD_ARGUMENTS, GT_SHAPE_ARGUMENTS, NULL};
 
-static uint32_t shape_of(const struct gt_analysis_input *input, size_t event)
+uint32_t gt_operator_shape(const struct gt_analysis_input *input, size_t event)
 {
-    const struct gt_trace_argument *shape = gt_trace_argument(input->trace, event, DIMENSIONS);
+    const struct gt_trace_argument *shape = gt_trace_argument(input->trace, event, GT_DIMENSIONS);
     if (!shape)
-        shape = gt_trace_argument(input->trace, event, OLD_DIMENSIONS);
+        shape = gt_trace_argument(input->trace, event, GT_OLD_DIMENSIONS);
     return shape ? gt_analysis_place(input, shape->text) : GT_TRACE_NONE;
 }
 
@@ -48,7 +46,7 @@ static int list_operators(const struct gt_analysis_input *input, const struct gt
             continue;
         span.key[0] = gt_analysis_node(input, span.event);
         span.key[1] = gt_analysis_place(input, input->trace->events.name[span.event]);
-        span.key[2] = by == BY_SHAPE ? shape_of(input, span.event) : 0;
+        span.key[2] = by == BY_SHAPE ? gt_operator_shape(input, span.event) : 0;
         span.key[3] = 0;
         span.event = i;
         status = gt_spans_add(spans, span);
@@ -169,12 +167,6 @@ const char *gt_memory_device(double type, double id, char *text, size_t size)
     return text;
 }
 
-static double argument(const struct gt_analysis_input *input, size_t event, uint32_t key)
-{
-    const struct gt_trace_argument *found = gt_trace_argument(input->trace, event, key);
-    return found ? found->number : NAN;
-}
-
 static int compare_changes(const void *a, const void *b)
 {
     const struct gt_memory_change *x = a, *y = b;
@@ -190,18 +182,19 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
     for (size_t i = 0; i < events->count; i++) {
         if (events->name[i] != name || events->phase[i] != 'i' || name == GT_TRACE_NONE)
             continue;
-        double type = argument(input, i, DEVICE_TYPE), id = argument(input, i, DEVICE);
+        double type = gt_argument_number(input->trace, i, DEVICE_TYPE),
+               id = gt_argument_number(input->trace, i, DEVICE);
         change[count++] = (struct gt_memory_change){
             .node = gt_analysis_node(input, i),
             .track = events->track[i],
             .type = isnan(type) ? -1 : type,
             .id = isnan(id) ? -1 : id,
             .time = events->start[i],
-            .bytes = argument(input, i, BYTES),
+            .bytes = gt_argument_number(input->trace, i, BYTES),
             .owner = GT_TRACE_NONE,
-            .allocated = argument(input, i, ALLOCATED),
-            .reserved = argument(input, i, RESERVED),
-            .address = argument(input, i, ADDRESS),
+            .allocated = gt_argument_number(input->trace, i, ALLOCATED),
+            .reserved = gt_argument_number(input->trace, i, RESERVED),
+            .address = gt_argument_number(input->trace, i, ADDRESS),
             .event = i,
             .is_hidden = events->flag[i] & GT_TRACE_HIDDEN,
         };

@@ -245,17 +245,22 @@ static int align(struct merge *merge, struct gt_error *error)
     return status;
 }
 
+/* INT64_MAX where there is none. */
+static int64_t begin_of(const struct gt_trace *trace, bool with_clock)
+{
+    int64_t begin = INT64_MAX;
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (trace->file[i].first < begin && (!with_clock || trace->file[i].clock != GT_CLOCK_UNKNOWN))
+            begin = trace->file[i].first;
+    return begin;
+}
+
 /* Files that do not say when they began are laid at the begin of those that do. */
 static void place_unknown(struct merge *merge)
 {
     const struct gt_trace *trace = merge->trace;
     static const char *const names[] = {"unknown", "of the file", "of its name"};
-    int64_t begin = INT64_MAX;
-    for (size_t i = 0; i < trace->file_count; i++) {
-        const struct gt_trace_file *file = &trace->file[i];
-        if (file->clock != GT_CLOCK_UNKNOWN && file->first < begin)
-            begin = file->first;
-    }
+    int64_t begin = begin_of(trace, true);
     for (size_t i = 0; i < trace->file_count; i++) {
         const struct gt_trace_file *file = &trace->file[i];
         if (merge->clock[i])
@@ -286,9 +291,7 @@ static int choose_window(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace_options *options = &merge->options->trace;
     const struct gt_trace *trace = merge->trace;
-    int64_t start = options->start, end = options->end, begin = INT64_MAX;
-    for (size_t i = 0; i < trace->file_count; i++)
-        begin = trace->file[i].first < begin ? trace->file[i].first : begin;
+    int64_t start = options->start, end = options->end, begin = begin_of(trace, false);
     if (options->by_step) {
         start = first_of_step(trace, options->start_step);
         end = first_of_step(trace, options->end_step);
@@ -307,10 +310,7 @@ static int choose_window(struct merge *merge, struct gt_error *error)
 
 static void choose_base(struct merge *merge)
 {
-    const struct gt_trace *trace = merge->trace;
-    int64_t begin = INT64_MAX;
-    for (size_t i = 0; i < trace->file_count; i++)
-        begin = trace->file[i].first < begin ? trace->file[i].first : begin;
+    int64_t begin = begin_of(merge->trace, false);
     merge->merged.base = begin == INT64_MAX || begin < 0 ? 0 : begin - begin % 1000;
 }
 

@@ -129,7 +129,7 @@ static bool is_outside(const struct gt_analysis_input *input, size_t event, enum
 {
     uint32_t category = input->trace->events.category[event];
     return work == GT_WORK_ANNOTATION ||
-           strncmp(gt_trace_text(input->trace, input->trace->events.name[event]), "ProfilerStep", 12) == 0 ||
+           gt_is_profiler_step(gt_trace_text(input->trace, input->trace->events.name[event])) ||
            (category != GT_TRACE_NONE && strcmp(gt_trace_text(input->trace, category), "python_function") == 0);
 }
 
@@ -261,8 +261,7 @@ static int add_host(struct builder *builder, size_t track)
         }
         unsigned char kind = (unsigned char)kind_of(builder, span->event);
         uint32_t begin = add_edge_of_span(builder, span->start);
-        bool is_step = strncmp(gt_trace_text(builder->input->trace, events->name[span->event]), "ProfilerStep", 12) ==
-                       0;
+        bool is_step = gt_is_profiler_step(gt_trace_text(builder->input->trace, events->name[span->event]));
         if (gt_analysis_work(builder->input, span->event) == GT_WORK_RUNTIME)
             builder->link[span->event] = begin;
         if (GT_GROW_TO(builder->open, builder->open_capacity, builder->open_count + 1) < 0)

@@ -334,6 +334,18 @@ int64_t gt_analysis_recorded(const struct gt_analysis_input *input, uint32_t nod
     return time;
 }
 
+uint32_t gt_argument_text(const struct gt_trace *trace, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
+    return argument ? argument->text : GT_TRACE_NONE;
+}
+
+double gt_argument_number(const struct gt_trace *trace, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
+    return argument ? argument->number : NAN;
+}
+
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time)
 {
     return gt_trace_us(time - input->origin);

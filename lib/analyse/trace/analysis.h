@@ -8,6 +8,8 @@
 #ifndef GT_ANALYSE_TRACE_ANALYSIS_H
 #define GT_ANALYSE_TRACE_ANALYSIS_H
 
+#include <string.h>
+
 #include "analyse/cells.h"
 #include "report/report.h"
 #include "trace/trace.h"
@@ -107,6 +109,14 @@ bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, u
 bool gt_analysis_shows(const struct gt_analysis_input *input, uint32_t node);
 bool gt_analysis_shows_name(const struct gt_analysis_input *input, const char *name);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
+/* Returns true for the names that PyTorch's profiler gives to steps. */
+static inline bool gt_is_profiler_step(const char *name)
+{
+    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
+}
+/* Return the text or the number of an argument; GT_TRACE_NONE and NaN where there is none. */
+uint32_t gt_argument_text(const struct gt_trace *trace, size_t event, uint32_t key);
+double gt_argument_number(const struct gt_trace *trace, size_t event, uint32_t key);
 /* Returns the number of the recording that an event is in, and how much of from..to something of the node was recorded: cycles of
  * a profiler are files of their own, and what happened between them is not known. */
 uint32_t gt_analysis_recording(const struct gt_analysis_input *input, size_t event);

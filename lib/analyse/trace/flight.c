@@ -40,34 +40,22 @@ static enum gt_flight_state state_of(const char *text)
                                           : GT_FLIGHT_SCHEDULED;
 }
 
-static uint32_t text_argument(const struct gt_trace *trace, size_t event, uint32_t key)
-{
-    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
-    return argument ? argument->text : GT_TRACE_NONE;
-}
-
-static double number_argument(const struct gt_trace *trace, size_t event, uint32_t key)
-{
-    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
-    return argument ? argument->number : NAN;
-}
-
 static int collect(const struct gt_trace *trace, struct calls *calls)
 {
     uint32_t category = gt_trace_find(trace, "nccl_flight");
     for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++) {
-        double number = number_argument(trace, i, calls->first + NUMBER);
+        double number = gt_argument_number(trace, i, calls->first + NUMBER);
         if (trace->events.category[i] != category || !gt_trace_is_slice(trace, i) || !(number >= 0))
             continue;
-        struct call call = {.group = text_argument(trace, i, calls->first + GROUP),
+        struct call call = {.group = gt_argument_text(trace, i, calls->first + GROUP),
                             .name = trace->events.name[i],
-                            .sizes = text_argument(trace, i, calls->first + SIZES),
+                            .sizes = gt_argument_text(trace, i, calls->first + SIZES),
                             .file = gt_trace_process_of(trace, i)->file,
                             .number = (int64_t)number,
                             .start = trace->events.start[i],
                             .duration = gt_trace_duration(&trace->events, i),
-                            .is_message = number_argument(trace, i, calls->first + IS_MESSAGE) > 0,
-                            .state = state_of(gt_trace_text(trace, text_argument(trace, i, calls->first + STATE)))};
+                            .is_message = gt_argument_number(trace, i, calls->first + IS_MESSAGE) > 0,
+                            .state = state_of(gt_trace_text(trace, gt_argument_text(trace, i, calls->first + STATE)))};
         if (GT_APPEND(calls, call, call) < 0)
             return -ENOMEM;
     }
@@ -109,7 +97,7 @@ static int find_silent(const struct gt_trace *trace, uint32_t group, struct memb
 {
     uint32_t category = gt_trace_find(trace, "nccl_group");
     for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++)
-        if (trace->events.category[i] == category && text_argument(trace, i, members->first + GROUP) == group &&
+        if (trace->events.category[i] == category && gt_argument_text(trace, i, members->first + GROUP) == group &&
             !member_of(members, gt_trace_process_of(trace, i)->file))
             return -ENOMEM;
     return 0;

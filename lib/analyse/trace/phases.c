@@ -12,16 +12,11 @@
 
 /* ---- phases ---- */
 
-static bool is_profiler_step(const char *name)
-{
-    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
-}
-
 static bool is_whole_step(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace *trace = input->trace;
     return strncmp(gt_trace_text(trace, gt_trace_process_of(trace, event)->name), "Step:", 5) == 0 ||
-           (is_profiler_step(gt_trace_text(trace, trace->events.name[event])) &&
+           (gt_is_profiler_step(gt_trace_text(trace, trace->events.name[event])) &&
             gt_analysis_work(input, event) != GT_WORK_OTHER);
 }
 
@@ -43,7 +38,7 @@ static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bo
     if (whole_steps ? !is_whole_step(input, event) : !is_block(input, event))
         return GT_TRACE_NONE;
     uint32_t process = gt_trace_process_of(trace, event)->name, name = trace->events.name[event];
-    uint32_t phase = whole_steps && !is_profiler_step(gt_trace_text(trace, name)) ? process : name;
+    uint32_t phase = whole_steps && !gt_is_profiler_step(gt_trace_text(trace, name)) ? process : name;
     return gt_analysis_wants_phase(input, gt_trace_text(trace, phase)) ? gt_analysis_place(input, phase)
                                                                        : GT_TRACE_NONE;
 }
@@ -52,7 +47,7 @@ static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bo
 static const char *title_of(const struct gt_analysis_input *input, uint32_t phase)
 {
     const char *name = gt_analysis_text(input, phase);
-    return is_profiler_step(name) ? "ProfilerStep" : name;
+    return gt_is_profiler_step(name) ? "ProfilerStep" : name;
 }
 
 /* Keys: node, phase. */

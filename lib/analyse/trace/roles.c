@@ -22,11 +22,6 @@ enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES }
 
 /* ---- roles ---- */
 
-static bool is_step(const struct gt_trace *trace, size_t event)
-{
-    return strncmp(gt_trace_text(trace, trace->events.name[event]), "ProfilerStep", strlen("ProfilerStep")) == 0;
-}
-
 /* Collectives as the host calls them. */
 static bool is_collective(const struct gt_trace *trace, size_t event)
 {
@@ -48,7 +43,10 @@ static enum role role_of(const struct gt_analysis_input *input, size_t event)
     case GT_WORK_SET: return MEMSET;
     case GT_WORK_RUNTIME: return RUNTIME;
     case GT_WORK_OPERATOR:
-    case GT_WORK_ANNOTATION: return is_step(trace, event) ? ROLES : is_collective(trace, event) ? COMMUNICATION : CPU;
+    case GT_WORK_ANNOTATION:
+        return gt_is_profiler_step(gt_trace_text(trace, trace->events.name[event])) ? ROLES
+               : is_collective(trace, event)                                        ? COMMUNICATION
+                                                                                    : CPU;
     default: return ROLES;
     }
 }
@@ -184,8 +182,8 @@ static bool uses_tensor_cores(const struct gt_analysis_input *input, size_t even
 
 static double argument_of(const struct gt_analysis_input *input, size_t event, uint32_t key)
 {
-    const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, key);
-    return argument && argument->number >= 0 ? argument->number : NAN;
+    double number = gt_argument_number(input->trace, event, key);
+    return number >= 0 ? number : NAN;
 }
 
 struct edge {
