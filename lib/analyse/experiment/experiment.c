@@ -2,7 +2,6 @@
  *
  * A value with a window is the mean over the time before it, so its share of a stretch of time is that of the
  * overlap, and integrals are exact. Without one, as AIPowerMeter records, a curve is straight between its points. */
-#include "analyse/display.h"
 #include "analyse/experiment/experiment.h"
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyse/display.h"
 #include "base/buffer.h"
 #include "base/grow.h"
 #include "base/json.h"

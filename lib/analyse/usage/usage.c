@@ -12,7 +12,6 @@
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/process_lanes.h"
-#include "analyse/usage/ranks_below.h"
 #include "analyse/usage/provenance.h"
 #include "analyse/usage/usage_brief.h"
 #include "analyse/usage/warning.h"
@@ -507,6 +506,44 @@ static void add_further(const struct gt_usage *usage, struct gt_node *root)
     add_tracker(usage, root);
 }
 
+/* ---- the ranks that were started below the tracker ---- */
+
+static void add_rank_columns(const struct gt_usage *usage, struct gt_table *table)
+{
+    gt_table_column(table, "rank", "Rank", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "local_rank", "Local rank", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "launcher", "Numbered by", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "pid", "PID", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "processes", "Processes", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "ram_peak", "Peak RAM", GT_CELL_NUMBER, usage->machine->ram_unit);
+    gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "gpu_ram_peak", "Peak GPU RAM", GT_CELL_NUMBER, usage->machine->gpu_ram_unit);
+    gt_table_column(table, "gpu_percent", "GPU utilization", GT_CELL_NUMBER, "%");
+    gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "gpu_energy", "GPU energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "gpus", "GPUs", GT_CELL_TEXT, NULL);
+}
+
+static void add_rank(const struct gt_usage *usage, struct gt_table *table, const struct gt_local_rank *rank)
+{
+    gt_table_integer(table, rank->rank);
+    gt_integer_if(table, rank->local > 0, rank->local - 1);
+    GT_CELLS(table, rank->launcher, rank->pid, rank->processes, rank->ram_peak / usage->ram_unit, rank->cpu_time,
+             rank->gpu_ram_peak / usage->gpu_ram_unit, rank->gpu_utilization * 100, gt_local_rank_energy(rank),
+             rank->gpu_energy, *rank->gpus ? rank->gpus : NULL);
+}
+
+static void add_ranks(const struct gt_usage *usage, struct gt_node *root)
+{
+    const struct gt_outcome *outcome = usage->outcome;
+    if (!outcome->rank_count)
+        return;
+    struct gt_table *table = gt_report_table(root, "ranks", "Ranks below the tracker");
+    add_rank_columns(usage, table);
+    for (size_t i = 0; i < outcome->rank_count; i++)
+        add_rank(usage, table, &outcome->rank[i]);
+}
+
 /* ---- each process, for data in the order in which they began, for people as a tree ---- */
 
 enum { UNASKED_IN_TEXT = 40 }; /* lines that a long report shows of them without --detail */
@@ -607,7 +644,7 @@ int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sourc
     gt_process_lanes_add(&usage, gt_report_page(report));
     add_original(&usage, gt_report_root(report));
     add_further(&usage, gt_report_root(report));
-    gt_ranks_below_add(&usage, gt_report_root(report));
+    add_ranks(&usage, gt_report_root(report));
     status = add_process_list(&usage, gt_report_root(report));
     gt_usage_limits_section(&usage, gt_report_root(report));
     gt_usage_warnings_table(&usage, gt_report_root(report));
