@@ -13,17 +13,17 @@
 
 /* The first `i` of from..to, which are sorted, for which `is_before` is false; `to` where there is none:
  * GT_SEARCH(0, count, i, time[i] < wanted). */
-#define GT_SEARCH(from, to, i, is_before)                     \
-    __extension__({                                           \
-        size_t found_##i = (from), end_##i = (to);            \
-        while (found_##i < end_##i) {                         \
-            size_t i = found_##i + (end_##i - found_##i) / 2; \
-            if (is_before)                                    \
-                found_##i = i + 1;                            \
-            else                                              \
-                end_##i = i;                                  \
-        }                                                     \
-        found_##i;                                            \
+#define GT_SEARCH(from, to, i, is_before)                          \
+    __extension__({                                                \
+        size_t found_##i = (from), end_##i = (to);                 \
+        while (found_##i < end_##i) {                              \
+            size_t i = found_##i + (end_##i - found_##i) / 2;      \
+            if (is_before)                                         \
+                found_##i = i + 1;                                 \
+            else                                                   \
+                end_##i = i;                                       \
+        }                                                          \
+        end_##i = found_##i; /* cppcheck wants to see an effect */ \
     })
 
 /* Appends a value to what GT_GROW_LIST or GT_GROW makes longer: 0, or -ENOMEM. */
