@@ -1,5 +1,6 @@
 #include "analyse/display.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "aggregate/energy_curve.h"
@@ -56,4 +57,22 @@ void gt_display_columns(struct gt_table *table, const char *columns)
                         : *kind == 'i' ? GT_CELL_INTEGER
                                        : GT_CELL_NUMBER,
                         NULL);
+}
+
+void gt_display_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind,
+                       const char *unit, unsigned flags)
+{
+    gt_table_column(table, key, title, kind, unit);
+    gt_table_column_flags(table, flags);
+}
+
+int gt_display_end(struct gt_report **ret, struct gt_report *report, int status, const char *subject,
+                   struct gt_error *error)
+{
+    if (status < 0 || gt_report_failed(report)) {
+        gt_report_free(report);
+        return gt_error_system(error, ENOMEM, "%s", subject);
+    }
+    *ret = report;
+    return 0;
 }

@@ -1,9 +1,10 @@
 /* People see measurements of ours in the units that the user chose, as those of the original beside them. Programs
- * see base units, as the columns of recordings have them. */
+ * see base units, as the columns of recordings have them. Below is what all builders of reports share. */
 #ifndef GT_ANALYSE_DISPLAY_H
 #define GT_ANALYSE_DISPLAY_H
 
 #include "base/table.h"
+#include "report/report.h"
 #include "store/store.h"
 
 struct gt_display_unit {
@@ -21,5 +22,13 @@ struct gt_display_unit gt_display_unit_as(const struct gt_columns *columns, cons
 bool gt_display_unit_is_estimated(enum gt_metric_id metric, const struct gt_machine *machine);
 /* Adds columns, whose titles are their keys: "text:name integer:calls number:total". */
 void gt_display_columns(struct gt_table *table, const char *columns);
+
+/* Adds a column with flags of enum gt_column_flag. */
+void gt_display_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind,
+                       const char *unit, unsigned flags);
+
+/* Hands over a report that is built: 0, or -ENOMEM where `status` or the building failed, with the report freed. */
+int gt_display_end(struct gt_report **ret, struct gt_report *report, int status, const char *subject,
+                   struct gt_error *error);
 
 #endif

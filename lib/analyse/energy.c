@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregate/attribute.h"
+#include "analyse/cells.h"
 
 static const struct {
     const char *key, *title;
@@ -342,8 +343,7 @@ void gt_energy_columns(struct gt_table *table, const struct gt_machine *machine,
 void gt_energy_cells(struct gt_table *table, const struct gt_machine *machine, unsigned marks, struct gt_spent spent)
 {
     double kwh = spent.joules / JOULES_PER_KWH;
-    gt_table_number(table, spent.joules);
-    gt_table_number(table, spent.error);
+    GT_CELLS(table, spent.joules, spent.error);
     if (marks & GT_ENERGY_IS_ESTIMATED)
         gt_table_text(table, isnan(spent.joules) ? NULL : spent.is_estimated ? "estimated" : "measured");
     if (marks & GT_ENERGY_IS_PARTIAL)

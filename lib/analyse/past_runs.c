@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "analyse/cells.h"
+#include "analyse/display.h"
 #include "base/number.h"
 #include "sample/life.h"
 #include "schema/human.h"
@@ -110,38 +112,31 @@ double gt_past_runs_usual(const char *command, const char *folder, const char *h
 
 enum { SHOWN = 81 }; /* bytes of a command that people see, and a NUL */
 
-static void add_column(struct gt_table *table, const char *key, const char *title, enum gt_cell_kind kind,
-                       const char *unit, unsigned flags)
-{
-    gt_table_column(table, key, title, kind, unit);
-    gt_table_column_flags(table, flags);
-}
-
 static void add_columns(struct gt_table *table)
 {
     const unsigned people = GT_COLUMN_ONLY_PEOPLE, data = GT_COLUMN_ONLY_DATA;
-    add_column(table, "name", "Run", GT_CELL_TEXT, NULL, people);
-    add_column(table, "run", "Run", GT_CELL_INTEGER, NULL, data);
-    add_column(table, "began", "Began", GT_CELL_TEXT, NULL, people);
-    add_column(table, "start", "Start", GT_CELL_NUMBER, "seconds", data);
-    add_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people | GT_COLUMN_STATE);
-    add_column(table, "exit_status", "Exit status", GT_CELL_INTEGER, NULL, data);
-    add_column(table, "time", "Time", GT_CELL_TEXT, NULL, people);
-    add_column(table, "elapsed", "Time", GT_CELL_NUMBER, "seconds", data);
-    add_column(table, "memory", "Memory", GT_CELL_TEXT, NULL, people);
-    add_column(table, "ram_peak", "Peak memory", GT_CELL_NUMBER, "bytes", data);
-    add_column(table, "cores", "Cores", GT_CELL_TEXT, NULL, people);
-    add_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds", data);
-    add_column(table, "gpu_memory", "GPU memory", GT_CELL_TEXT, NULL, people);
-    add_column(table, "gpu_ram_peak", "GPU memory", GT_CELL_NUMBER, "bytes", data);
-    add_column(table, "drawn", "Energy", GT_CELL_TEXT, NULL, people);
-    add_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules", data);
-    add_column(table, "kept", "Kept", GT_CELL_TEXT, NULL, people);
-    add_column(table, "recording", "Recording", GT_CELL_TEXT, NULL, data);
-    add_column(table, "host", "Host", GT_CELL_TEXT, NULL, data);
-    add_column(table, "folder", "Folder", GT_CELL_TEXT, NULL, data);
-    add_column(table, "words", "Command", GT_CELL_TEXT, NULL, people);
-    add_column(table, "command", "Command", GT_CELL_TEXT, NULL, data);
+    gt_display_column(table, "name", "Run", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "run", "Run", GT_CELL_INTEGER, NULL, data);
+    gt_display_column(table, "began", "Began", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "start", "Start", GT_CELL_NUMBER, "seconds", data);
+    gt_display_column(table, "status", "Exit", GT_CELL_TEXT, NULL, people | GT_COLUMN_STATE);
+    gt_display_column(table, "exit_status", "Exit status", GT_CELL_INTEGER, NULL, data);
+    gt_display_column(table, "time", "Time", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "elapsed", "Time", GT_CELL_NUMBER, "seconds", data);
+    gt_display_column(table, "memory", "Memory", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "ram_peak", "Peak memory", GT_CELL_NUMBER, "bytes", data);
+    gt_display_column(table, "cores", "Cores", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds", data);
+    gt_display_column(table, "gpu_memory", "GPU memory", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "gpu_ram_peak", "GPU memory", GT_CELL_NUMBER, "bytes", data);
+    gt_display_column(table, "drawn", "Energy", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules", data);
+    gt_display_column(table, "kept", "Kept", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "recording", "Recording", GT_CELL_TEXT, NULL, data);
+    gt_display_column(table, "host", "Host", GT_CELL_TEXT, NULL, data);
+    gt_display_column(table, "folder", "Folder", GT_CELL_TEXT, NULL, data);
+    gt_display_column(table, "words", "Command", GT_CELL_TEXT, NULL, people);
+    gt_display_column(table, "command", "Command", GT_CELL_TEXT, NULL, data);
 }
 
 static void put_began(struct gt_table *table, double start)
@@ -163,8 +158,7 @@ typedef char *write_figure(char *ret, double value);
 static void put_figure(struct gt_table *table, double shown, double value, write_figure *write)
 {
     char text[GT_HUMAN_SIZE];
-    gt_table_text(table, isnan(shown) ? NULL : write(text, shown));
-    gt_table_number(table, value);
+    GT_CELLS(table, isnan(shown) ? NULL : write(text, shown), value);
 }
 
 static void put_status(struct gt_table *table, int status)
@@ -172,10 +166,7 @@ static void put_status(struct gt_table *table, int status)
     char text[16];
     snprintf(text, sizeof text, "%d", status);
     gt_table_text(table, status < 0 ? NULL : text);
-    if (status < 0)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, status);
+    gt_integer_if(table, status >= 0, status);
 }
 
 static void put_run(struct gt_table *table, const struct gt_past_run *run)
@@ -183,8 +174,7 @@ static void put_run(struct gt_table *table, const struct gt_past_run *run)
     char name[24], words[SHOWN];
     snprintf(name, sizeof name, "@%lld", (long long)run->back);
     gt_life_shorten(words, sizeof words, run->command ? run->command : "");
-    gt_table_text(table, name);
-    gt_table_integer(table, run->back);
+    GT_CELLS(table, name, run->back);
     put_began(table, run->start);
     gt_table_number(table, run->start);
     put_status(table, run->exit_status);
@@ -193,12 +183,8 @@ static void put_run(struct gt_table *table, const struct gt_past_run *run)
     put_figure(table, run->cpu_time / run->elapsed, run->cpu_time, gt_human_number);
     put_figure(table, run->gpu_ram_peak > 0 ? run->gpu_ram_peak : NAN, run->gpu_ram_peak, gt_human_bytes);
     put_figure(table, run->energy, run->energy, gt_human_energy);
-    gt_table_text(table, run->recording ? "yes" : "no");
-    gt_table_text(table, run->recording);
-    gt_table_text(table, run->host);
-    gt_table_text(table, run->folder);
-    gt_table_text(table, run->command ? words : NULL);
-    gt_table_text(table, run->command);
+    GT_CELLS(table, run->recording ? "yes" : "no", run->recording, run->host, run->folder, run->command ? words : NULL,
+             run->command);
 }
 
 int gt_past_runs_table(struct gt_report **ret, const struct gt_past_runs *runs, struct gt_error *error)
@@ -217,10 +203,5 @@ int gt_past_runs_table(struct gt_report **ret, const struct gt_past_runs *runs, 
     }
     for (size_t i = 0; i < runs->count; i++)
         put_run(table, &runs->run[i]);
-    if (gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "list of runs");
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, 0, "list of runs", error);
 }

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "analyse/display.h"
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/file.h"
@@ -458,18 +459,15 @@ static void add_row(struct gt_table *table, const struct points *points, const s
 static int build(struct gt_report **ret, const struct points *points, const struct base *base,
                  const struct figures *figures, struct gt_error *error)
 {
-    int status = gt_report_new(ret, "points", error);
+    struct gt_report *report;
+    int status = gt_report_new(&report, "points", error);
     if (status < 0)
         return status;
-    struct gt_table *table = gt_report_table(gt_report_root(*ret), "points", "Points");
+    struct gt_table *table = gt_report_table(gt_report_root(report), "points", "Points");
     add_columns(table, points, base, figures);
     for (size_t row = 0; row < points->rows; row++)
         add_row(table, points, base, figures, row);
-    if (!gt_report_failed(*ret))
-        return 0;
-    gt_report_free(*ret);
-    *ret = NULL;
-    return gt_error_system(error, ENOMEM, "%s", points->path);
+    return gt_display_end(ret, report, 0, points->path, error);
 }
 
 int gt_recording_points(const char *path, const char *points_path, const char *columns, struct gt_report **ret,

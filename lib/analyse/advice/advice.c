@@ -195,15 +195,6 @@ static bool has_gpu_work(const struct gt_analysis_input *input, uint32_t node)
     return false;
 }
 
-static double waiting(const struct gt_spans *waits, uint32_t node)
-{
-    double sum = 0;
-    for (size_t i = 0; i < waits->count; i++)
-        if (waits->span[i].key[0] == node)
-            sum += (double)(waits->span[i].end - waits->span[i].start);
-    return sum;
-}
-
 static void judge_node(struct gt_adviser *adviser, uint32_t node, const struct part part[GT_LOADER_PARTS], double waits)
 {
     const char *name = gt_analysis_text(adviser->input, node);
@@ -255,15 +246,14 @@ static void advise_loader(struct gt_adviser *adviser)
     adviser->status = gt_loader_spans(adviser->input, &spans);
     if (adviser->status >= 0)
         adviser->status = gt_loader_waits(adviser->input, &waits);
-    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         struct part part[GT_LOADER_PARTS] = {{.workers = -1}, {.workers = -1}, {.workers = -1}};
-        to = gt_spans_run(&spans, from, 1);
         for (size_t i = from, next; i < to && adviser->status >= 0; i = next) {
             next = gt_spans_run(&spans, i, 2);
             adviser->status = measure(adviser->input, &spans, i, next, &part[spans.span[i].key[1]]);
         }
         if (adviser->status >= 0)
-            judge_node(adviser, spans.span[from].key[0], part, waiting(&waits, spans.span[from].key[0]));
+            judge_node(adviser, spans.span[from].key[0], part, gt_spans_total_of(&waits, spans.span[from].key[0]));
     }
     gt_spans_release(&spans);
     gt_spans_release(&waits);
@@ -666,8 +656,7 @@ int gt_advise_all(struct gt_adviser *adviser)
     for (size_t i = 0; i < sizeof rules / sizeof *rules && adviser->status >= 0; i++)
         rules[i](adviser);
     drop_untold(adviser);
-    if (adviser->count)
-        qsort(adviser->advice, adviser->count, sizeof *adviser->advice, compare);
+    GT_SORT(adviser->advice, adviser->count, compare);
     return adviser->status;
 }
 
@@ -685,9 +674,8 @@ void gt_adviser_release(struct gt_adviser *adviser)
     free(adviser->time);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_adviser adviser = {.input = input};
     char title[200], base[160];
     gt_advise_all(&adviser);
@@ -697,10 +685,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     gt_table_flags(table, GT_SENTENCES);
     gt_top_shown(table, GT_LIST_SHOWN);
     for (size_t i = 0; i < adviser.count; i++) {
-        gt_table_number(table, adviser.advice[i].gain.percent);
-        gt_table_number(table, adviser.advice[i].gain.us);
-        gt_table_text(table, adviser.advice[i].sentence);
-        gt_table_text(table, adviser.advice[i].see);
+        GT_CELLS(table, adviser.advice[i].gain.percent, adviser.advice[i].gain.us, adviser.advice[i].sentence,
+                 adviser.advice[i].see);
     }
     gt_adviser_release(&adviser);
     gt_analysis_empty(root, table, "nothing that costs 5 % or more was found");

@@ -21,9 +21,7 @@ struct calls {
 /* Takes the calls of one name. */
 static void take(struct calls *calls, const char *name, const struct gt_spans *spans, size_t from, size_t to)
 {
-    double total = 0;
-    for (size_t i = from; i < to; i++)
-        total += (double)(spans->span[i].end - spans->span[i].start);
+    double total = (double)gt_spans_total(spans, from, to);
     calls->count += to - from;
     calls->total += total;
     if (calls->longest && total <= calls->most)
@@ -71,11 +69,8 @@ static struct drained sum_gaps(struct gt_spans *gaps)
 {
     struct drained ret = {.operator= GT_TRACE_NONE, .count = gaps->count};
     gt_spans_sort_by(gaps, by_operator);
-    for (size_t from = 0, to; from < gaps->count; from = to) {
-        int64_t sum = 0;
-        to = gt_spans_run(gaps, from, 1);
-        for (size_t i = from; i < to; i++)
-            sum += gaps->span[i].end - gaps->span[i].start;
+    for (size_t from = 0, to = 0; gt_spans_next(gaps, 1, &from, &to);) {
+        int64_t sum = gt_spans_total(gaps, from, to);
         ret.idle += sum;
         if (gaps->span[from].key[0] != GT_TRACE_NONE && sum > ret.most) {
             ret.most = sum;
@@ -203,8 +198,7 @@ static void judge_waits(struct gt_adviser *adviser, const struct gt_spans *calls
     if (status >= 0)
         status = gt_call_tree_open(&waiting.tree, adviser->input);
     adviser->status = status;
-    for (size_t from = 0, to; from < waiting.work.count && adviser->status >= 0; from = to) {
-        to = gt_spans_run(&waiting.work, from, 2);
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&waiting.work, 2, &from, &to);) {
         judge_device(adviser, &waiting, from, to);
     }
     if (status >= 0)
@@ -223,12 +217,11 @@ static void judge_pageable(struct gt_adviser *adviser)
     struct gt_spans spans = {0};
     adviser->status = gt_gpu_spans(adviser->input, &spans);
     gt_spans_sort(&spans);
-    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
         struct gt_gpu_time time;
         double total = 0, bytes = 0;
         size_t count = 0;
         char text[60] = "their bytes are not told", some[GT_HUMAN_SIZE];
-        to = gt_spans_run(&spans, from, 2);
         for (size_t i = from; i < to; i++) {
             const struct gt_keyed_span *span = &spans.span[i];
             if (!gt_api_is_pageable(adviser->input, span->event))
@@ -255,9 +248,8 @@ void gt_advise_api(struct gt_adviser *adviser)
 {
     struct gt_spans spans = {0};
     adviser->status = gt_api_spans(adviser->input, &spans);
-    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         struct calls calls[GT_API_KINDS] = {0};
-        to = gt_spans_run(&spans, from, 1);
         for (size_t i = from, next; i < to; i = next) {
             const char *name = gt_analysis_text(adviser->input, spans.span[i].key[1]);
             next = gt_spans_run(&spans, i, 2);

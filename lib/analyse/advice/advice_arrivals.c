@@ -14,7 +14,6 @@
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
 #include "base/buffer.h"
-#include "base/grow.h"
 #include "base/number.h"
 
 struct straggler {
@@ -120,7 +119,7 @@ static int list_host(const struct job *job, struct gt_spans *spans)
         enum gt_work work = gt_analysis_work(input, i);
         const char *name = gt_trace_text(input->trace, events->name[i]);
         if ((work == GT_WORK_OPERATOR || work == GT_WORK_ANNOTATION) && gt_trace_lasts(input->trace, i) &&
-            strncmp(name, "ProfilerStep", strlen("ProfilerStep")) != 0)
+            !gt_is_profiler_step(name))
             status = gt_spans_add_event(spans, input->trace, i,
                                         GT_SPAN_KEY(events->name[i], gt_analysis_node(input, i)));
     }
@@ -172,8 +171,7 @@ static bool write_host_cause(const struct job *job, size_t rank, double whole, c
     struct gt_spans spans = {0};
     struct host_work best = {0}, work;
     int status = list_host(job, &spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 1);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         status = compare_work(job, &spans, from, to, job->rank[rank].node, &work);
         if (work.own > work.others && is_better(&work, &best))
             best = work;
@@ -225,17 +223,10 @@ static int find_compute(struct job *job)
 /* The part of from..to in which the device computes. */
 static int64_t computed(const struct gt_spans *compute, const uint32_t *key, int64_t from, int64_t to)
 {
-    size_t low = 0, high = compute->count;
+    size_t low = GT_SEARCH(
+        0, compute->count, middle,
+        GT_ORDER_BY(gt_order_lists(compute->span[middle].key, key, 2), compute->span[middle].end <= from ? -1 : 1) < 0);
     int64_t sum = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *span = &compute->span[middle];
-        int order = gt_order_lists(span->key, key, 2);
-        if (order ? order < 0 : span->end <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     for (; low < compute->count && gt_order_lists(compute->span[low].key, key, 2) == 0; low++) {
         const struct gt_keyed_span *span = &compute->span[low];
         if (span->start >= to)
@@ -301,17 +292,9 @@ static int by_unit(const void *a, const void *b)
 static size_t unit_of(const struct job *job, const struct gt_spans *steps, const struct gt_arrival *arrival,
                       size_t collective)
 {
-    size_t low = 0, high = steps->count;
     int64_t time = arrival->event == SIZE_MAX ? arrival->start
                                               : job->adviser->input->trace->events.start[arrival->event];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *step = &steps->span[middle];
-        if (step->key[0] < arrival->node || (step->key[0] == arrival->node && step->start <= time))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = gt_spans_behind(steps, arrival->node, time);
     bool has_step = (low && steps->span[low - 1].key[0] == arrival->node) ||
                     (low < steps->count && steps->span[low].key[0] == arrival->node);
     return has_step ? low : steps->count + 1 + collective;
@@ -369,7 +352,7 @@ static int sum_waits(struct job *job, struct lateness *lateness)
 {
     struct gt_numbers sums = {0};
     int status = 0;
-    qsort(lateness->wait, lateness->waits, sizeof *lateness->wait, by_blamed);
+    GT_SORT(lateness->wait, lateness->waits, by_blamed);
     for (size_t from = 0, to; from < lateness->waits && status >= 0; from = to) {
         const struct wait *first = &lateness->wait[from];
         gt_numbers_clear(&sums);
@@ -403,7 +386,7 @@ size_t gt_advice_few(struct gt_numbers *lateness)
 {
     double sum = 0, part = 0;
     size_t few = 0;
-    qsort(lateness->value, lateness->count, sizeof *lateness->value, by_most);
+    GT_SORT(lateness->value, lateness->count, by_most);
     lateness->is_sorted = false;
     for (size_t i = 0; i < lateness->count; i++)
         sum += fmax(lateness->value[i], 0);
@@ -416,8 +399,7 @@ static int judge_lateness(struct job *job, struct lateness *lateness)
 {
     struct gt_numbers steps = {0};
     int status = 0;
-    if (lateness->count)
-        qsort(lateness->late, lateness->count, sizeof *lateness->late, by_unit);
+    GT_SORT(lateness->late, lateness->count, by_unit);
     for (size_t from = 0, to; from < lateness->count && status >= 0; from = to) {
         struct straggler *straggler = &job->straggler[lateness->late[from].rank];
         gt_numbers_clear(&steps);
@@ -475,15 +457,6 @@ static const char *write_when(const struct straggler *straggler, bool has_steps,
     return text;
 }
 
-static void put_blame(struct gt_adviser *adviser, const struct gt_blame *blame)
-{
-    struct gt_blame *put = GT_GROW(adviser, blame);
-    if (put)
-        *put = *blame;
-    else
-        adviser->status = -ENOMEM;
-}
-
 /* Of the ranks of the report; job->ranks: Horovod alone tells of it. */
 static size_t figures_of(const struct job *job, size_t rank)
 {
@@ -536,7 +509,8 @@ static void put_blames(struct job *job, size_t first, double whole)
     for (size_t i = first; i < job->collectives.ranks; i++)
         if (job->late.first[i] == first) {
             find_cause(job, i, whole, job->straggler[first].is_steady, text, sizeof text, &blame);
-            put_blame(job->adviser, &blame);
+            if (GT_APPEND_TO(job->adviser, blame, blame) < 0)
+                job->adviser->status = -ENOMEM;
         }
 }
 
@@ -654,9 +628,8 @@ static int find_awaited(const struct job *job, bool is_named_too, struct gt_span
     int status = list_waits(job, is_named_too, &waits);
     gt_spans_sort(&waits);
     gt_spans_unite(&waits, 2);
-    for (size_t from = 0, to; from < waits.count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&waits, 2, &from, &to);) {
         int64_t sum = 0;
-        to = gt_spans_run(&waits, from, 2);
         for (size_t i = from; i < to; i++) {
             const struct gt_keyed_span *span = &waits.span[i];
             sum += span->end - span->start - computed(&job->compute, span->key, span->start, span->end);

@@ -110,9 +110,8 @@ void gt_advise_uses(struct gt_adviser *adviser)
     struct gt_spans spans = {0};
     adviser->status = gt_gpu_spans(adviser->input, &spans);
     gt_spans_sort(&spans);
-    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
         struct gt_gpu_time time;
-        to = gt_spans_run(&spans, from, 2);
         adviser->status = gt_gpu_time(adviser->input, &time, &spans, from, to);
         if (adviser->status < 0)
             break;
@@ -223,8 +222,7 @@ void gt_advise_launches(struct gt_adviser *adviser)
     gt_spans_sort(&spans);
     if (adviser->status >= 0)
         adviser->status = gt_gpu_launches(adviser->input, &spans, &call);
-    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 2);
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
         judge_lengths(adviser, &spans, call, from, to);
         for (size_t stream = from, next; stream < to && adviser->status >= 0; stream = next) {
             next = gt_spans_run(&spans, stream, 3);
@@ -301,14 +299,7 @@ static void judge_reserved(struct device *device)
 /* The last change at `time` or before it; SIZE_MAX when there is none. */
 static size_t change_at(const struct device *device, int64_t time)
 {
-    size_t low = device->from, high = device->to;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (device->change[middle].time <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(device->from, device->to, middle, device->change[middle].time <= time);
     return low > device->from ? low - 1 : SIZE_MAX;
 }
 
@@ -397,10 +388,7 @@ double gt_advice_median_of_others(const struct gt_numbers *sorted, double own)
 static int compare_step(const struct gt_spans *steps, size_t from, size_t to, struct rank *rank,
                         struct gt_numbers *lengths)
 {
-    int status = 0;
-    gt_numbers_clear(lengths);
-    for (size_t i = from; i < to && status >= 0; i++)
-        status = gt_numbers_add(lengths, (double)(steps->span[i].end - steps->span[i].start));
+    int status = gt_list_lengths(lengths, steps, from, to, 1);
     gt_numbers_percentile(lengths, 50); /* sorts them */
     for (size_t i = from; i < to && status >= 0; i++) {
         double length = (double)(steps->span[i].end - steps->span[i].start);
@@ -419,8 +407,7 @@ static void judge_steps(struct gt_adviser *adviser)
     struct rank *rank = calloc(places + 1, sizeof *rank);
     double whole = 0;
     adviser->status = rank ? gt_skewed_steps(adviser->input, &steps) : -ENOMEM;
-    for (size_t from = 0, to; from < steps.count && adviser->status >= 0; from = to) {
-        to = gt_spans_run(&steps, from, 2);
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&steps, 2, &from, &to);) {
         struct gt_skew skew = gt_step_skew(&steps, from, to);
         if (skew.nodes < 2)
             continue;
@@ -483,14 +470,13 @@ static void judge_communication(struct gt_adviser *adviser)
     struct share *share = calloc(spans.count + 1, sizeof *share);
     if (!share)
         adviser->status = -ENOMEM;
-    for (size_t from = 0, to; from < spans.count && adviser->status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 1);
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         struct share next = share_of(adviser->input, &spans, from, to);
         if (next.communication > 0)
             share[count++] = next;
     }
     if (adviser->status >= 0 && count >= 2) {
-        qsort(share, count, sizeof *share, by_communication);
+        GT_SORT(share, count, by_communication);
         double others = share[1 + (count - 2) / 2].communication;
         gt_advise(
             adviser, gt_gain_of_rank(adviser, share[0].node, others - share[0].communication), "stragglers, breakdown",

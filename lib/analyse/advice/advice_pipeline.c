@@ -7,7 +7,6 @@
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/trace/time_words.h"
-#include "base/grow.h"
 #include "base/number.h"
 
 bool gt_advice_is_pipeline(const struct gt_adviser *adviser, const struct gt_spans *spans, size_t from, size_t to)
@@ -30,8 +29,7 @@ static bool find_pipeline(struct gt_adviser *adviser, struct gt_spans *spans)
     size_t stages = 0;
     adviser->status = gt_gpu_all_spans(adviser->input, spans);
     gt_spans_sort(spans);
-    for (size_t from = 0, to; from < spans->count && adviser->status >= 0; from = to) {
-        to = gt_spans_run(spans, from, 1);
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(spans, 1, &from, &to);) {
         stages += gt_advice_is_pipeline(adviser, spans, from, to);
     }
     return stages >= 2;
@@ -84,9 +82,8 @@ static void write_cause(const struct gt_adviser *adviser, const struct gt_rank_f
 static int put_awaited(struct gt_adviser *adviser, const struct gt_spans *spans, uint32_t node, double awaited)
 {
     int status = 0;
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
         const uint32_t *key = spans->span[from].key;
-        to = gt_spans_run(spans, from, 2);
         if (key[GT_GPU_NODE] == node && awaited > 0)
             status = gt_spans_add(&adviser->awaited,
                                   (struct gt_keyed_span){.key = {node, key[GT_GPU_DEVICE]}, .end = (int64_t)awaited});
@@ -104,10 +101,9 @@ static int put_waits(struct gt_adviser *adviser, const struct gt_spans *spans, c
         if (rank == slowest->rank || !rank->has_gpu || !(wait > 0))
             continue;
         double awaited = fmin(wait, rank->figure[GT_RANK_COMMUNICATION] / (double)rank->gpus);
-        struct gt_blame *blame = GT_GROW(adviser, blame);
-        if (!blame)
+        if (GT_APPEND_TO(adviser, blame,
+                         (struct gt_blame){{GT_LOSS_HOST, GT_LOSS_OF_STRAGGLER, rank->node}, wait - awaited}) < 0)
             return -ENOMEM;
-        *blame = (struct gt_blame){{GT_LOSS_HOST, GT_LOSS_OF_STRAGGLER, rank->node}, wait - awaited};
         status = put_awaited(adviser, spans, rank->node, awaited);
     }
     return status;

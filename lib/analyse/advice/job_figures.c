@@ -68,7 +68,7 @@ static void choose_rows(struct job *job, double (*cost)(const struct gt_rank_fig
         else
             replace_least(job, i, cost);
     }
-    qsort(job->row, job->rows, sizeof *job->row, by_number);
+    GT_SORT(job->row, job->rows, by_number);
 }
 
 static size_t row_of(const struct job *job, uint32_t node)
@@ -134,8 +134,7 @@ struct steps {
 
 static void choose_mode(struct steps *steps)
 {
-    for (size_t from = 0, to; from < steps->spans.count; from = to) {
-        to = gt_spans_run(&steps->spans, from, 1);
+    for (size_t from = 0, to = 0; gt_spans_next(&steps->spans, 1, &from, &to);) {
         if (to - from <= steps->to - steps->from)
             continue;
         steps->from = from;
@@ -432,8 +431,7 @@ static int measure_course(struct course *course, struct gt_spans *spans)
 {
     int status = 0;
     gt_spans_sort(spans);
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
-        to = gt_spans_run(spans, from, 2);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
         course->row = row_of(course->job, spans->span[from].key[GT_GPU_NODE]);
         if (course->row < course->job->rows)
             status = gt_gpu_pieces(course->job->input, spans, from, to, take_piece, course);

@@ -50,7 +50,7 @@ static void list_calls(struct search *search)
     for (size_t i = 0; i < all->count; i++)
         for (size_t j = all->collective[i].from; j < all->collective[i].to; j++)
             search->call[count++] = (struct call){gt_late_rank_of(all, &all->arrival[j]), j, i, all->arrival[j].start};
-    qsort(search->call, count, sizeof *search->call, by_time);
+    GT_SORT(search->call, count, by_time);
     for (size_t i = 0; i < count; i++)
         search->before[search->call[i].arrival] = i && search->call[i - 1].rank == search->call[i].rank ? i - 1
                                                                                                         : SIZE_MAX;
@@ -119,7 +119,7 @@ static int find_roots(struct search *search)
         search->late->root[i] = i;
     }
     if (order)
-        qsort(order, count, sizeof *order, by_last);
+        GT_SORT(order, count, by_last);
     for (size_t i = 0; i < count && order; i++)
         find_root(search, order[i].collective);
     free(order);

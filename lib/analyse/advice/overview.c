@@ -11,6 +11,7 @@
 #include "analyse/advice/job_brief.h"
 #include "analyse/advice/job_figures.h"
 #include "analyse/calls/operators.h"
+#include "analyse/display.h"
 #include "analyse/trace/inputs.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
@@ -40,23 +41,19 @@ static int choose_ranks(struct job *job)
 
 static void time_column(struct gt_table *table, const char *key, const char *key_us, const char *title)
 {
-    gt_table_column(table, key_us, title, GT_CELL_NUMBER, "us");
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+    gt_display_column(table, key_us, title, GT_CELL_NUMBER, "us", GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, key, title, GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
 }
 
 static void time_cells(struct gt_table *table, double ns)
 {
     char text[32];
-    gt_table_number(table, ns / 1e3);
-    gt_table_text(table, gt_time_words(ns, text));
+    GT_CELLS(table, ns / 1e3, gt_time_words(ns, text));
 }
 
 static void data_column(struct gt_table *table, const char *key, enum gt_cell_kind kind, const char *unit)
 {
-    gt_table_column(table, key, key, kind, unit);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, key, key, kind, unit, GT_COLUMN_ONLY_DATA);
 }
 
 /* ---- sources ---- */
@@ -109,12 +106,8 @@ static void add_sources(const struct job *job)
         const struct gt_trace_file *file = &trace->file[i];
         if (is_in_parts(trace, (uint32_t)i) && !file->damage.bad_events && !file->damage.cut_off)
             continue;
-        gt_table_text(table, file->path);
-        gt_table_text(table, file->node == GT_TRACE_NONE ? NULL : gt_trace_text(trace, file->node));
-        gt_table_integer(table, (int64_t)file->read);
-        gt_table_integer(table, (int64_t)file->kept);
-        gt_table_integer(table, (int64_t)file->samples);
-        gt_table_text(table, file->format);
+        GT_CELLS(table, file->path, file->node == GT_TRACE_NONE ? NULL : gt_trace_text(trace, file->node), file->read,
+                 file->kept, file->samples, file->format);
         time_cells(table, file->first <= file->last ? (double)(file->last - file->first) : NAN);
         const char *trouble = trouble_of(file, trace->file_count > 1, text, sizeof text);
         gt_table_text(table, trouble || gt_inputs_has_content(trace, file) ? trouble : "no events");
@@ -190,8 +183,8 @@ static struct gt_table *make_rank_table(const struct job *job)
     for (int i = GT_RANK_COMPUTE; i <= GT_RANK_HOST; i++) {
         data_column(table, figures[i].key_us, GT_CELL_NUMBER, "us");
         data_column(table, figures[i].key, GT_CELL_NUMBER, "%");
-        gt_table_column(table, figures[i].key, figures[i].title, GT_CELL_TEXT, NULL);
-        gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+        gt_display_column(table, figures[i].key, figures[i].title, GT_CELL_TEXT, NULL,
+                          GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
     }
     data_column(table, "worst", GT_CELL_TEXT, NULL);
     return table;
@@ -210,9 +203,7 @@ static void add_share(struct gt_table *table, const struct gt_rank_figures *rank
     double share = gt_percent(rank->figure[figure], rank->whole);
     char text[32];
     snprintf(text, sizeof text, "%.1f%s", share, is_worst ? " *" : "");
-    gt_table_number(table, rank->figure[figure] / 1e3);
-    gt_table_number(table, share);
-    gt_table_text(table, isnan(share) ? NULL : text);
+    GT_CELLS(table, rank->figure[figure] / 1e3, share, isnan(share) ? NULL : text);
 }
 
 static void add_step(struct gt_table *table, double ns, bool is_worst)
@@ -235,12 +226,10 @@ static void add_ranks(const struct job *job)
         const struct gt_rank_figures *rank = &job->all[i];
         struct gt_buffer words = {0};
         write_worst(worst, i, &words);
-        gt_table_text(table, gt_analysis_text(job->input, rank->node));
-        gt_table_integer(table, (int64_t)rank->steps);
+        GT_CELLS(table, gt_analysis_text(job->input, rank->node), rank->steps);
         add_step(table, rank->figure[GT_RANK_STEP], worst[GT_RANK_STEP] == i);
         time_cells(table, rank->step_p95);
-        gt_table_number(table, rank->whole / 1e3);
-        gt_table_number(table, rank->memory / 1e3);
+        GT_CELLS(table, rank->whole / 1e3, rank->memory / 1e3);
         for (int figure = GT_RANK_COMPUTE; figure <= GT_RANK_HOST; figure++)
             add_share(table, rank, figure, worst[figure] == i);
         gt_table_text(table, words.length ? words.data : NULL);
@@ -304,14 +293,12 @@ static int add_mode(const struct job *job, struct gt_table *table, const struct 
     gt_job_brief_step(&job->brief,
                       &(struct gt_job_step){gt_analysis_text(job->input, steps->span[from].key[0]), &curve,
                                             lengths.count, count, median, gt_numbers_percentile(&lengths, 95)});
-    gt_table_text(table, gt_analysis_text(job->input, steps->span[from].key[0]));
-    gt_table_integer(table, (int64_t)lengths.count);
+    GT_CELLS(table, gt_analysis_text(job->input, steps->span[from].key[0]), lengths.count);
     time_cells(table, median);
     time_cells(table, gt_numbers_percentile(&lengths, 95));
     time_cells(table, gt_numbers_percentile(&lengths, 100));
     time_cells(table, deviation);
-    gt_table_integer(table, (int64_t)count);
-    gt_table_text(table, outliers.length ? outliers.data : NULL);
+    GT_CELLS(table, count, outliers.length ? outliers.data : NULL);
     gt_numbers_release(&lengths);
     gt_buffer_release(&outliers);
     return status;
@@ -343,8 +330,7 @@ static int add_steps(const struct job *job)
     gt_table_flags(table, GT_PAGE_FIRST);
     int status = gt_skewed_steps(job->input, &steps);
     keep_shown(job, &steps);
-    for (size_t from = 0, to; from < steps.count && status >= 0; from = to) {
-        to = gt_spans_run(&steps, from, 1);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&steps, 1, &from, &to);) {
         status = add_mode(job, table, &steps, from, to);
     }
     tell_empty(job, table, "reason_steps", "none: no ProfilerStep, no step numbers, and no range \"step N\"");
@@ -470,8 +456,7 @@ static int find(const struct job *job, const struct gt_adviser *adviser, struct 
         finding->cost *= share;
         finding->us *= share;
     }
-    if (ret->count)
-        qsort(ret->finding, ret->count, sizeof *ret->finding, by_cost);
+    GT_SORT(ret->finding, ret->count, by_cost);
     free(is_taken);
     return status;
 }
@@ -520,9 +505,7 @@ static size_t add_findings(const struct job *job, const struct gt_adviser *advis
         write_sentence(job, adviser, finding, &sentence);
         gt_table_number(table, finding->cost);
         time_cells(table, finding->us * 1e3);
-        gt_table_integer(table, (int64_t)finding->ranks);
-        gt_table_text(table, sentence.data);
-        gt_table_text(table, adviser->advice[finding->worst].see);
+        GT_CELLS(table, finding->ranks, sentence.data, adviser->advice[finding->worst].see);
         gt_job_brief_finding(&job->brief, (struct gt_gain){finding->cost, finding->us, 0}, sentence.data,
                              adviser->advice[finding->worst].see);
         gt_buffer_release(&sentence);
@@ -645,9 +628,8 @@ static void add_verdict(const struct job *job, const struct gt_adviser *adviser,
 
 /* ---- the whole ---- */
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct job job = {.input = input, .root = root};
     struct gt_adviser adviser = {.input = input};
     struct findings findings = {0};

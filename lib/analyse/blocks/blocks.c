@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cells.h"
 #include "blocks/block_memory.h"
 #include "analyse/blocks/block_analysis.h"
 #include "analyse/blocks/lanes.h"
@@ -52,24 +53,17 @@ static struct gt_table *begin_table(struct gt_node *parent, const char *key, con
 {
     struct gt_table *table = gt_report_table(parent, key, title);
     gt_table_flags(table, GT_KEYED);
-    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, "column", "", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE);
-    gt_table_column(table, "factor", "", GT_CELL_NUMBER, NULL);
-    gt_table_column_flags(table, GT_COLUMN_FACTOR);
-    gt_table_column(table, "shown_in", "", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
+    gt_display_column(table, "column", "", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, "column", "", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE);
+    gt_display_column(table, "factor", "", GT_CELL_NUMBER, NULL, GT_COLUMN_FACTOR);
+    gt_display_column(table, "shown_in", "", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
     return table;
 }
 
 static void begin_row(struct gt_table *table, const struct gt_block_analysis *analysis, const char *name)
 {
     struct gt_display_unit display = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
-    gt_table_text(table, name);
-    gt_table_text(table, display.label);
-    gt_table_number(table, display.factor);
-    gt_table_text(table, display.unit);
+    GT_CELLS(table, name, display.label, display.factor, display.unit);
 }
 
 /* One row for each gauge. A block without timepoints has none of them. Without a GPU the original has 0 in its
@@ -78,8 +72,7 @@ static void add_gauges(struct gt_node *parent, const char *key, const char *titl
                        const struct gt_block_analysis *analysis, const struct gt_block_total *total)
 {
     struct gt_table *table = begin_table(parent, key, title);
-    gt_table_column(table, "no_device", "", GT_CELL_INTEGER, NULL);
-    gt_table_column_flags(table, GT_COLUMN_NO_DEVICE);
+    gt_display_column(table, "no_device", "", GT_CELL_INTEGER, NULL, GT_COLUMN_NO_DEVICE);
     for (int id = 0; id < GT_STATISTICS; id++)
         gt_table_column(table, gt_statistic_names[id], gt_statistic_names[id], GT_CELL_NUMBER, NULL);
     for (size_t i = 0; i < analysis->gauges; i++) {
@@ -102,8 +95,7 @@ static void add_counters(struct gt_node *parent, const char *key, const char *ti
         if (isnan(total->counter[i]))
             continue;
         begin_row(table, analysis, analysis->counter[i]->name);
-        gt_table_number(table, total->counter[i]);
-        gt_table_integer(table, (int64_t)total->counter_samples);
+        GT_CELLS(table, total->counter[i], total->counter_samples);
     }
     if (!gt_table_rows(table))
         gt_table_flags(table, GT_KEYED | GT_ONLY_DATA);
@@ -204,14 +196,6 @@ static int add_blocks(struct gt_node *root, struct gt_block_analysis *analysis)
     return 0;
 }
 
-static void add_number_or_missing(struct gt_table *table, int64_t value)
-{
-    if (value < 0)
-        gt_table_number(table, NAN);
-    else
-        gt_table_integer(table, value);
-}
-
 static void add_calls(struct gt_node *root, const struct gt_block_analysis *analysis)
 {
     struct gt_table *table = gt_report_table(root, "calls", "Calls");
@@ -225,17 +209,11 @@ static void add_calls(struct gt_node *root, const struct gt_block_analysis *anal
         gt_energy_columns(table, machine, marks);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
         const struct gt_interval *call = &analysis->intervals.interval[i];
-        gt_table_text(table, gt_strings_text(&analysis->events.names, call->name));
-        gt_table_integer(table, call->process);
-        add_number_or_missing(table, call->thread);
-        add_number_or_missing(table, call->call);
-        gt_table_number(table, call->start);
-        gt_table_number(table, call->stop);
-        gt_table_number(table, call->elapsed);
-        gt_table_number(table, call->self);
-        gt_table_number(table, call->cpu_stop - call->cpu_start);
-        gt_table_integer(table, (int64_t)call->timepoints);
-        gt_table_integer(table, call->unfinished);
+        GT_CELLS(table, gt_strings_text(&analysis->events.names, call->name), call->process);
+        gt_integer_if(table, call->thread >= 0, call->thread);
+        gt_integer_if(table, call->call >= 0, call->call);
+        GT_CELLS(table, call->start, call->stop, call->elapsed, call->self, call->cpu_stop - call->cpu_start,
+                 call->timepoints, call->unfinished);
         if (has_energy)
             gt_energy_cells(table, machine, marks, gt_blocks_energy_of_call(analysis, call));
     }
@@ -248,23 +226,9 @@ static void add_processes(struct gt_node *root, const struct gt_block_analysis *
                               "number:cpu_time integer:num_unfinished_calls number:unfinished_time");
     for (size_t i = 0; i < analysis->processes; i++) {
         const struct gt_process_total *process = &analysis->process[i];
-        gt_table_text(table, gt_strings_text(&analysis->events.names, process->name));
-        gt_table_integer(table, process->process);
-        gt_table_integer(table, (int64_t)process->calls);
-        gt_table_number(table, process->elapsed);
-        gt_table_number(table, process->self);
-        gt_table_number(table, process->cpu_covered);
-        gt_table_integer(table, (int64_t)process->unfinished);
-        gt_table_number(table, process->unfinished_time);
+        GT_CELLS(table, gt_strings_text(&analysis->events.names, process->name), process->process, process->calls,
+                 process->elapsed, process->self, process->cpu_covered, process->unfinished, process->unfinished_time);
     }
-}
-
-static void add_bytes(struct gt_table *table, int64_t bytes)
-{
-    if (bytes < 0)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, bytes);
 }
 
 /* What PyTorch's allocator held, of recordings that were asked for it. */
@@ -281,16 +245,14 @@ static int add_memory(struct gt_node *root, const char *tracking_file, struct gt
                                              {"peak_at_most", "Peak at most"}};
     if (table)
         gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
-    for (size_t i = 0; table && i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_INTEGER, "bytes");
-        gt_table_column_flags(table, GT_COLUMN_SCALED);
-    }
+    for (size_t i = 0; table && i < sizeof columns / sizeof *columns; i++)
+        gt_display_column(table, columns[i][0], columns[i][1], GT_CELL_INTEGER, "bytes", GT_COLUMN_SCALED);
     for (size_t i = 0; table && i < memories.count; i++) {
         gt_table_text(table, memories.memory[i].name);
-        add_bytes(table, memories.memory[i].allocated);
-        add_bytes(table, memories.memory[i].reserved);
-        add_bytes(table, memories.memory[i].least);
-        add_bytes(table, memories.memory[i].most);
+        const int64_t bytes[] = {memories.memory[i].allocated, memories.memory[i].reserved, memories.memory[i].least,
+                                 memories.memory[i].most};
+        for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
+            gt_integer_if(table, bytes[k] >= 0, bytes[k]);
     }
     gt_block_memory_release(&memories);
     return status;
@@ -441,19 +403,14 @@ static void add_summary_row(struct gt_table *table, struct gt_block_analysis *an
 {
     struct gt_call_total *calls = &analysis->block[number];
     struct gt_block_total total = gt_block_join_block(analysis->join, number);
-    gt_table_text(table, gt_strings_text(&analysis->events.names, number));
-    gt_table_integer(table, (int64_t)calls->calls);
-    gt_table_number(table, gt_distribution_total(&calls->elapsed));
-    gt_table_number(table, gt_distribution_total(&calls->self));
-    gt_table_number(table, gt_distribution_mean(&calls->elapsed));
+    GT_CELLS(table, gt_strings_text(&analysis->events.names, number), calls->calls,
+             gt_distribution_total(&calls->elapsed), gt_distribution_total(&calls->self),
+             gt_distribution_mean(&calls->elapsed));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         gt_table_number(table, figure_of(analysis, &total, &figures[i]));
     gt_energy_cells(table, &analysis->machine, gt_energy_curve_marks(&analysis->curve),
                     gt_energy_sum(analysis->energy[number].device));
-    if (is_any_unfinished(analysis))
-        gt_table_integer(table, (int64_t)calls->unfinished);
-    else
-        gt_table_number(table, NAN); /* a column that has nothing is left out */
+    gt_integer_if(table, is_any_unfinished(analysis), (int64_t)calls->unfinished); /* a column of nothing is left out */
     gt_table_number(table, calls->unfinished ? calls->unfinished_time : NAN);
 }
 
@@ -542,12 +499,7 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     add_method(root, analysis);
     gt_node_flags(gt_report_integer(root, "results_version", "Results version", GT_RESULTS_VERSION, NULL),
                   GT_ONLY_DATA);
-    if (status < 0 || gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, status, analysis->options->tracking_file, error);
 }
 
 int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *options, struct gt_error *error)

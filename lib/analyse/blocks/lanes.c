@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
+
 enum { LANES = 32, DEPTHS = 8, CALLS = 20000 };
 
 /* Threads that follow each other share lanes, one for each depth: a script may begin a process for each of its blocks. */
@@ -43,15 +45,8 @@ static double end_of(const struct gt_block_analysis *analysis, const struct gt_i
 static int by_thread(const void *a, const void *b)
 {
     const struct gt_interval *x = *(const struct gt_interval *const *)a, *y = *(const struct gt_interval *const *)b;
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->stop < y->stop) - (x->stop > y->stop);
+    return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process), GT_ORDER(x->thread, y->thread),
+                       GT_ORDER(x->start, y->start), GT_ORDER(y->stop, x->stop));
 }
 
 static bool is_same_thread(const struct gt_interval *x, const struct gt_interval *y)
@@ -139,7 +134,7 @@ static void add_call(struct lanes *lanes, struct thread *thread, const struct gt
 static int by_length(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
-    return x == y ? 0 : x < y ? 1 : -1;
+    return GT_ORDER(y, x);
 }
 
 /* Returns how long a call has to be to be among the longest CALLS. */

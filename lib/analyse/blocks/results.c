@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyse/blocks/blocks.h"
+#include "analyse/display.h"
 #include "base/file.h"
 #include "blocks/block_event.h"
 #include "schema/unit.h"
@@ -351,12 +352,7 @@ static int build_report(struct gt_report **ret, const char *type, struct gt_json
         return status;
     gt_report_layout(report, GT_LAYOUT_ANALYSIS);
     types[i].add(gt_report_root(report), tree);
-    if (gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "results");
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, 0, "results", error);
 }
 
 int gt_results_report(struct gt_report **ret, const char *type, const char *json, struct gt_error *error)

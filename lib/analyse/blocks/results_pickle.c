@@ -46,6 +46,14 @@ static int set(struct gt_json_value *object, const struct gt_pickle_array *label
     return status < 0 ? -EBADMSG : 0;
 }
 
+static struct gt_json_value *finished(struct gt_json_value *object, int status)
+{
+    if (status == 0)
+        return object;
+    gt_json_free(object);
+    return NULL;
+}
+
 static int spend(struct budget *budget, size_t values)
 {
     if (values > budget->values)
@@ -160,10 +168,7 @@ static struct gt_json_value *row_of(const struct frame *frame, size_t row)
         struct gt_json_value *value = gt_pickle_array_get(frame->place[i].array, frame->place[i].row, row);
         status = value ? set(object, &frame->columns, i, value) : -EBADMSG;
     }
-    if (status == 0)
-        return object;
-    gt_json_free(object);
-    return NULL;
+    return finished(object, status);
 }
 
 static struct gt_json_value *frame_tree(const struct gt_pickle_value *value, struct budget *budget)
@@ -180,10 +185,7 @@ static struct gt_json_value *frame_tree(const struct gt_pickle_value *value, str
         status = row ? set(object, &frame.rows, i, row) : -EBADMSG;
     }
     release(&frame);
-    if (status == 0)
-        return object;
-    gt_json_free(object);
-    return NULL;
+    return finished(object, status);
 }
 
 /* ---- series ---- */
@@ -208,10 +210,7 @@ static struct gt_json_value *series_tree(const struct gt_pickle_value *value, st
     }
     gt_pickle_array_release(&labels);
     gt_pickle_array_release(&values);
-    if (status == 0)
-        return object;
-    gt_json_free(object);
-    return NULL;
+    return finished(object, status);
 }
 
 /* ---- trees as they are ---- */
@@ -272,14 +271,6 @@ static const struct gt_pickle_value *report_of(const struct gt_pickle_value *sta
 static int put(struct gt_json_value *object, const char *key, struct gt_json_value *value)
 {
     return value && gt_json_set(object, key, value) == 0 ? 0 : -EBADMSG;
-}
-
-static struct gt_json_value *finished(struct gt_json_value *object, int status)
-{
-    if (status == 0)
-        return object;
-    gt_json_free(object);
-    return NULL;
 }
 
 static struct gt_json_value *block_of(const struct gt_pickle_value *value, struct budget *budget)

@@ -82,16 +82,10 @@ static void add_devices(const struct gt_analysis_input *input, struct gt_node *r
         "number:largest_free_block_bytes");
     for (size_t i = 0; i < devices->count; i++) {
         const struct device *device = &devices->device[i];
-        gt_table_text(table, gt_trace_text(input->trace, device->file));
-        gt_table_text(table, gt_trace_text(input->trace, device->name));
-        gt_table_number(table, device->most[ALLOCATED]);
-        gt_table_number(table, device->peak == INT64_MIN ? NAN : gt_analysis_us(input, device->peak));
-        gt_table_number(table, device->most[RESERVED]);
-        gt_table_number(table, device->last[ALLOCATED]);
-        gt_table_number(table, device->last[RESERVED]);
-        gt_table_number(table, device->last[FREE]);
-        gt_table_number(table, gt_percent(device->last[FREE], device->last[RESERVED]));
-        gt_table_number(table, device->last[LARGEST]);
+        GT_CELLS(table, gt_trace_text(input->trace, device->file), gt_trace_text(input->trace, device->name),
+                 device->most[ALLOCATED], device->peak == INT64_MIN ? NAN : gt_analysis_us(input, device->peak),
+                 device->most[RESERVED], device->last[ALLOCATED], device->last[RESERVED], device->last[FREE],
+                 gt_percent(device->last[FREE], device->last[RESERVED]), device->last[LARGEST]);
     }
     gt_analysis_empty(root, table,
                       has_holders ? NULL : "no memory snapshot of PyTorch, and no profile of memory, in these files");
@@ -127,11 +121,8 @@ static int add_holders(const struct gt_trace_profile *profile, struct holders *h
             own[profile->frame[i].parent] -= profile->frame[i].time;
     }
     for (size_t i = 0; status >= 0 && i < profile->frame_count; i++) {
-        struct holder *holder = own[i] >= 1 ? GT_GROW_LIST(holders, holder) : NULL;
-        if (holder)
-            *holder = (struct holder){profile, i, own[i]};
-        else if (own[i] >= 1)
-            status = -ENOMEM;
+        if (own[i] >= 1)
+            status = GT_APPEND(holders, holder, (struct holder){profile, i, own[i]});
     }
     free(own);
     return status;
@@ -190,8 +181,7 @@ static void add_peak(const struct gt_analysis_input *input, struct gt_node *root
                                                 "text:file text:device number:allocated_bytes text:stack");
     for (size_t i = 0; i < holders->count; i++)
         total += holders->holder[i].bytes;
-    if (holders->count)
-        qsort(holders->holder, holders->count, sizeof *holders->holder, more_bytes);
+    GT_SORT(holders->holder, holders->count, more_bytes);
     size_t most = gt_list_top(input, GT_LIST_SHOWN);
     gt_top_left_out(table, holders->count > most ? holders->count - most : 0);
     gt_top_left_out(stacks, holders->count > most ? holders->count - most : 0);
@@ -199,27 +189,22 @@ static void add_peak(const struct gt_analysis_input *input, struct gt_node *root
         const struct holder *holder = &holders->holder[i];
         gt_buffer_clear(&text);
         write_function(trace, shown(trace, holder), &text);
-        gt_table_text(table, gt_trace_text(trace, holder->profile->thread));
-        gt_table_number(table, holder->bytes);
-        gt_table_number(table, gt_percent(holder->bytes, total));
-        gt_table_text(table, text.data);
+        GT_CELLS(table, gt_trace_text(trace, holder->profile->thread), holder->bytes, gt_percent(holder->bytes, total),
+                 text.data);
         write_stack(trace, holder, &text);
-        gt_table_text(stacks, trace->file[holder->profile->file].path);
-        gt_table_text(stacks, gt_trace_text(trace, holder->profile->thread));
-        gt_table_number(stacks, holder->bytes);
-        gt_table_text(stacks, text.data);
+        GT_CELLS(stacks, trace->file[holder->profile->file].path, gt_trace_text(trace, holder->profile->thread),
+                 holder->bytes, text.data);
     }
     gt_buffer_release(&text);
     gt_analysis_empty(root, table, NULL);
     gt_table_flags(stacks, GT_ONLY_DATA);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct devices devices = {0};
     struct holders holders = {0};
     int status = find_devices(input->trace, &devices);
-    (void)error;
     for (size_t i = 0; i < input->trace->profile_count && status >= 0; i++)
         if (input->trace->profile[i].unit == GT_PROFILE_BYTES || input->trace->profile[i].unit == GT_PROFILE_HELD)
             status = add_holders(&input->trace->profile[i], &holders);

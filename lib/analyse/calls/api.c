@@ -81,24 +81,20 @@ int64_t gt_api_host_time(const struct gt_analysis_input *input, uint32_t node)
     return sum;
 }
 
-static int add_calls(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
-                     struct gt_error *error)
+static int add_calls(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans)
 {
     size_t count;
     int status;
     int64_t host = 0;
     struct gt_numbers lengths = {0};
-    struct gt_list_row *row = gt_list_rows(input, spans, 2, &count, &status, error);
+    struct gt_list_row *row = gt_list_rows(input, spans, 2, &count, &status);
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
         if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
             host = gt_api_host_time(input, span->key[0]);
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(input, span->key[1]));
-        gt_table_integer(table, (int64_t)lengths.count);
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, gt_percent(row[i].total, (double)host));
+        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]), lengths.count,
+                 row[i].total / 1e3, gt_percent(row[i].total, (double)host));
         gt_numbers_cells(table, &lengths);
     }
     gt_top_shown(table, GT_LIST_SHOWN);
@@ -179,17 +175,10 @@ static int add_copy(const struct gt_analysis_input *input, struct gt_table *tabl
         told += (double)length;
         status = length > 0 ? gt_numbers_add(&rates, (double)some / (double)length) : 0;
     }
-    gt_table_text(table, gt_analysis_text(input, first->key[0]));
-    gt_table_text(table, gt_analysis_text(input, first->key[1]));
-    gt_table_text(table, directions[first->key[2]]);
-    gt_table_text(table, memories[first->key[3]]);
-    gt_table_integer(table, (int64_t)(to - from));
-    gt_table_number(table, total / 1e3);
-    gt_table_number(table, rates.count ? bytes : NAN);
-    gt_table_number(table, told > 0 ? bytes / told : NAN);
-    gt_table_number(table, gt_numbers_percentile(&rates, 0));
-    gt_table_number(table, gt_numbers_percentile(&rates, 50));
-    gt_table_number(table, gt_numbers_percentile(&rates, 100));
+    GT_CELLS(table, gt_analysis_text(input, first->key[0]), gt_analysis_text(input, first->key[1]),
+             directions[first->key[2]], memories[first->key[3]], to - from, total / 1e3);
+    GT_CELLS(table, rates.count ? bytes : NAN, told > 0 ? bytes / told : NAN, gt_numbers_percentile(&rates, 0),
+             gt_numbers_percentile(&rates, 50), gt_numbers_percentile(&rates, 100));
     gt_numbers_release(&rates);
     return status;
 }
@@ -202,8 +191,7 @@ static int add_copies(const struct gt_analysis_input *input, struct gt_node *roo
         "text:node text:device text:kind text:host_memory integer:count number:total_us number:total_bytes "
         "number:gb_per_second number:min_gb_per_second number:p50_gb_per_second number:max_gb_per_second");
     int status = find_copies(input, &spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 4);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 4, &from, &to);) {
         status = add_copy(input, table, &spans, from, to);
     }
     gt_analysis_empty(root, table, NULL);
@@ -211,7 +199,7 @@ static int add_copies(const struct gt_analysis_input *input, struct gt_node *roo
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
     struct gt_table *table = gt_analysis_table(
@@ -219,7 +207,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
         "text:node text:name integer:count number:total_us number:host_percent " GT_NUMBERS_COLUMNS_US);
     int status = gt_api_spans(input, &spans);
     if (status >= 0)
-        status = add_calls(input, table, &spans, error);
+        status = add_calls(input, table, &spans);
     gt_analysis_empty(root, table, "no calls of a GPU's runtime or driver (cuda_runtime, cuda_driver, hip_runtime)");
     gt_spans_release(&spans);
     if (status >= 0)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyse/gpu/gpu.h"
-#include "base/grow.h"
 #include "base/number.h"
 
 /* ---- the tree ---- */
@@ -119,15 +118,7 @@ uint32_t gt_call_tree_operator(const struct gt_call_tree *tree, const struct gt_
 
 uint32_t gt_call_tree_at(const struct gt_call_tree *tree, uint32_t track, int64_t time)
 {
-    size_t low = 0, high = tree->spans.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *span = &tree->spans.span[middle];
-        if (span->key[0] != track ? span->key[0] < track : span->start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = gt_spans_behind(&tree->spans, track, time);
     uint32_t found = low && tree->spans.span[low - 1].key[0] == track ? (uint32_t)low - 1 : GT_TRACE_NONE;
     while (found != GT_TRACE_NONE && tree->spans.span[found].end < time)
         found = tree->parent[found];
@@ -174,21 +165,15 @@ static int collect_owners(struct owners *owners, const struct gt_call_tree *tree
             owners->owner[owners->count++] = (struct owner){file_of(input, event), i, gt_trace_external(events, event),
                                                             gt_trace_duration(events, event)};
     }
-    qsort(owners->owner, owners->count, sizeof *owners->owner, compare_owners);
+    GT_SORT(owners->owner, owners->count, compare_owners);
     return 0;
 }
 
 static uint32_t find_owner(const struct owners *owners, uint32_t file, uint64_t id)
 {
     const struct owner *owner = owners->owner;
-    size_t low = 0, high = owners->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (owner[middle].file != file ? owner[middle].file < file : owner[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, owners->count, middle,
+                           owner[middle].file != file ? owner[middle].file < file : owner[middle].id < id);
     return low < owners->count && owner[low].file == file && owner[low].id == id ? owner[low].span : GT_TRACE_NONE;
 }
 
@@ -314,15 +299,6 @@ struct ends {
     size_t count, capacity;
 };
 
-static int add_end(struct ends *ends, struct end end)
-{
-    struct end *place = GT_GROW_LIST(ends, end);
-    if (!place)
-        return -ENOMEM;
-    *place = end;
-    return 0;
-}
-
 /* The flow ends in the function itself; the engine's call around it also adds up and reduces gradients. */
 static uint32_t whole_backward(const struct gt_call_tree *tree, const struct gt_analysis_input *input, uint32_t span)
 {
@@ -349,8 +325,9 @@ static int collect_flows(struct ends *ends, const struct gt_call_tree *tree, con
             continue;
         uint32_t span = gt_call_tree_operator(tree, input, gt_call_tree_at(tree, events->track[i], events->start[i]));
         if (span != GT_TRACE_NONE)
-            status = add_end(ends, (struct end){file_of(input, i), span, gt_trace_id(events, i),
-                                                events->phase[i] == 'f', events->start[i]});
+            status = GT_APPEND(ends, end,
+                               (struct end){file_of(input, i), span, gt_trace_id(events, i), events->phase[i] == 'f',
+                                            events->start[i]});
     }
     return status;
 }
@@ -380,7 +357,7 @@ static int collect_sequences(struct ends *ends, const struct gt_call_tree *tree,
         if (is_backward && around != GT_TRACE_NONE &&
             read_sequence(input, tree->spans.span[around].event, &outer, &is_outer) && is_outer && outer == number)
             continue;
-        status = add_end(ends, (struct end){file_of(input, span->event), i, number, is_backward, span->start});
+        status = GT_APPEND(ends, end, (struct end){file_of(input, span->event), i, number, is_backward, span->start});
     }
     return status;
 }
@@ -419,8 +396,7 @@ int gt_backward_times(struct gt_operator_times *times, const struct gt_call_tree
     struct ends ends = {0};
     bool has_flows;
     int status = collect_ends(&ends, tree, input, &has_flows);
-    if (ends.count)
-        qsort(ends.end, ends.count, sizeof *ends.end, compare_ends);
+    GT_SORT(ends.end, ends.count, compare_ends);
     const struct end *forward = NULL;
     for (size_t i = 0; i < ends.count && status >= 0; i++) {
         const struct end *end = &ends.end[i];

@@ -8,13 +8,13 @@
 
 #include "analyse/calls/call_tree.h"
 #include "analyse/calls/flop_formulas.h"
+#include "analyse/calls/operators.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/gpu/gpu_steps.h"
 #include "base/number.h"
 
-enum { DIMENSIONS = 2, OLD_DIMENSIONS, VALUES };
-/* Kineto before 1.12 writes the second. */
-static const char *const arguments[] = {GT_BACKWARD_ARGUMENTS, "Input Dims", "Input dims", "Concrete Inputs", NULL};
+enum { VALUES = GT_OLD_DIMENSIONS + 1 };
+static const char *const arguments[] = {GT_BACKWARD_ARGUMENTS, GT_SHAPE_ARGUMENTS, "Concrete Inputs", NULL};
 
 enum { BY_NAME, BY_SHAPE };
 static const char *const choices[] = {"name", "shape", NULL};
@@ -78,8 +78,8 @@ static double count_of(const struct flops *flops, const struct gt_flop_formula *
     size_t event = flops->tree.spans.span[span].event;
     if (node_of(flops, span)->launched > 0 && !flops->times.gpu_total[span])
         return NAN;
-    const char *dims = text_of(flops, event, DIMENSIONS);
-    dims = dims ? dims : text_of(flops, event, OLD_DIMENSIONS);
+    const char *dims = text_of(flops, event, GT_DIMENSIONS);
+    dims = dims ? dims : text_of(flops, event, GT_OLD_DIMENSIONS);
     return gt_flop_formula_count(formula, dims, text_of(flops, event, VALUES));
 }
 
@@ -202,16 +202,10 @@ static void add_step(const struct flops *flops, struct gt_table *table, const st
                      double operations, size_t devices)
 {
     double length = (double)(step->span.end - step->span.start), rate = per_second(operations, length);
-    gt_table_text(table, gt_analysis_text(flops->input, step->span.key[0]));
-    gt_table_text(table, gt_analysis_text(flops->input, step->span.key[1]));
-    if (step->is_whole_node)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, (int32_t)step->span.key[2]);
-    gt_table_number(table, length / 1e3);
-    gt_table_number(table, operations / 1e9);
-    gt_table_number(table, rate);
-    gt_table_number(table, gt_percent(rate * 1e12, flops->peak * (double)devices));
+    GT_CELLS(table, gt_analysis_text(flops->input, step->span.key[0]),
+             gt_analysis_text(flops->input, step->span.key[1]));
+    gt_integer_if(table, !step->is_whole_node, (int32_t)step->span.key[2]);
+    GT_CELLS(table, length / 1e3, operations / 1e9, rate, gt_percent(rate * 1e12, flops->peak * (double)devices));
 }
 
 static void add_node(const struct flops *flops, struct gt_table *table, const struct gt_gpu_step *first, size_t steps,
@@ -219,18 +213,11 @@ static void add_node(const struct flops *flops, struct gt_table *table, const st
 {
     const struct node *node = &flops->node[first->span.key[0]];
     double rate = per_second(operations, length);
-    gt_table_text(table, gt_analysis_text(flops->input, first->span.key[0]));
-    gt_table_integer(table, (int64_t)node->gpus);
-    if (first->is_whole_node)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, (int64_t)steps);
-    gt_table_number(table, length / (double)steps / 1e3);
-    gt_table_number(table, operations / (double)steps / 1e9);
-    gt_table_number(table, rate);
-    gt_table_number(table, gt_percent(rate * 1e12, flops->peak * (double)(node->gpus ? node->gpus : 1)));
-    gt_table_number(table, gt_percent(node->backward, node->flops));
-    gt_table_number(table, gt_percent((double)node->counted, (double)node->work));
+    GT_CELLS(table, gt_analysis_text(flops->input, first->span.key[0]), node->gpus);
+    gt_integer_if(table, !first->is_whole_node, (int64_t)steps);
+    GT_CELLS(table, length / (double)steps / 1e3, operations / (double)steps / 1e9, rate,
+             gt_percent(rate * 1e12, flops->peak * (double)(node->gpus ? node->gpus : 1)),
+             gt_percent(node->backward, node->flops), gt_percent((double)node->counted, (double)node->work));
 }
 
 /* An operator belongs to the step in which it begins on the host. */
@@ -280,14 +267,6 @@ static int add_steps(const struct flops *flops, struct gt_node *root)
 
 /* ---- operators ---- */
 
-static uint32_t shape_of(const struct flops *flops, size_t event)
-{
-    const struct gt_trace_argument *shape = gt_trace_argument(flops->input->trace, event, DIMENSIONS);
-    if (!shape)
-        shape = gt_trace_argument(flops->input->trace, event, OLD_DIMENSIONS);
-    return shape ? gt_analysis_place(flops->input, shape->text) : GT_TRACE_NONE;
-}
-
 /* Keys: node, name, shape; `event` becomes the place in the tree, and a span lasts as long as its work. */
 static int list_counted(const struct flops *flops, int by, struct gt_spans *spans)
 {
@@ -298,7 +277,7 @@ static int list_counted(const struct flops *flops, int by, struct gt_spans *span
             continue;
         span.key[0] = gt_analysis_node(flops->input, span.event);
         span.key[1] = gt_analysis_place(flops->input, flops->input->trace->events.name[span.event]);
-        span.key[2] = by == BY_SHAPE ? shape_of(flops, span.event) : 0;
+        span.key[2] = by == BY_SHAPE ? gt_operator_shape(flops->input, span.event) : 0;
         span.key[3] = 0;
         if (flops->node[span.key[0]].gpus) {
             span.start = 0;
@@ -319,7 +298,7 @@ static double sum_of(const struct flops *flops, const struct gt_spans *spans, si
     return sum;
 }
 
-static int add_operators(const struct flops *flops, struct gt_node *root, int by, struct gt_error *error)
+static int add_operators(const struct flops *flops, struct gt_node *root, int by)
 {
     char columns[300];
     struct gt_spans spans = {0};
@@ -330,22 +309,16 @@ static int add_operators(const struct flops *flops, struct gt_node *root, int by
              "number:tflop_per_second number:utilization_percent",
              by == BY_SHAPE ? "text:shape" : "");
     struct gt_table *table = gt_analysis_table(root, "operators", "Operators", columns);
-    struct gt_list_row *row = status < 0
-                                  ? NULL
-                                  : gt_list_rows(flops->input, &spans, by == BY_SHAPE ? 3 : 2, &count, &status, error);
+    struct gt_list_row *row = status < 0 ? NULL
+                                         : gt_list_rows(flops->input, &spans, by == BY_SHAPE ? 3 : 2, &count, &status);
     for (size_t i = 0; row && i < count; i++) {
         const struct gt_keyed_span *span = &spans.span[row[i].from];
         double sum = sum_of(flops, &spans, row[i].from, row[i].to), rate = per_second(sum, row[i].total);
-        gt_table_text(table, gt_analysis_text(flops->input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(flops->input, span->key[1]));
+        GT_CELLS(table, gt_analysis_text(flops->input, span->key[0]), gt_analysis_text(flops->input, span->key[1]));
         if (by == BY_SHAPE)
             gt_table_text(table, gt_analysis_text(flops->input, span->key[2]));
-        gt_table_integer(table, (int64_t)(row[i].to - row[i].from));
-        gt_table_number(table, sum / 1e9);
-        gt_table_number(table, gt_percent(sum, flops->node[span->key[0]].flops));
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, rate);
-        gt_table_number(table, gt_percent(rate * 1e12, flops->peak));
+        GT_CELLS(table, row[i].to - row[i].from, sum / 1e9, gt_percent(sum, flops->node[span->key[0]].flops),
+                 row[i].total / 1e3, rate, gt_percent(rate * 1e12, flops->peak));
     }
     gt_top_shown(table, GT_LIST_SHOWN);
     gt_analysis_empty(root, table, NULL);
@@ -385,7 +358,7 @@ static int list_uncounted(const struct flops *flops, struct gt_spans *spans)
 static int add_foreign(const struct flops *flops, struct gt_spans *spans)
 {
     int status = 0;
-    for (size_t from = 0; from < flops->work.count && status >= 0; from = gt_spans_run(&flops->work, from, 1)) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&flops->work, 1, &from, &to);) {
         uint32_t place = flops->work.span[from].key[GT_GPU_NODE];
         const struct node *node = &flops->node[place];
         if (node->work > node->launched)
@@ -401,7 +374,7 @@ static double time_of(const struct node *node)
     return node->gpus ? (double)node->work : (double)node->self;
 }
 
-static int add_uncounted(const struct flops *flops, struct gt_node *root, struct gt_error *error)
+static int add_uncounted(const struct flops *flops, struct gt_node *root)
 {
     struct gt_table *table = gt_analysis_table(
         root, "uncounted", "Not counted",
@@ -414,18 +387,13 @@ static int add_uncounted(const struct flops *flops, struct gt_node *root, struct
         status = add_foreign(flops, &spans);
     gt_spans_sort(&spans);
     if (status >= 0)
-        row = gt_list_rows(flops->input, &spans, 3, &count, &status, error);
+        row = gt_list_rows(flops->input, &spans, 3, &count, &status);
     for (size_t i = 0; row && i < count; i++) {
         const struct gt_keyed_span *span = &spans.span[row[i].from];
-        gt_table_text(table, gt_analysis_text(flops->input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(flops->input, span->key[1]));
-        gt_table_text(table, reasons[span->key[2]]);
-        if (span->key[2] == NO_OPERATOR)
-            gt_table_missing(table);
-        else
-            gt_table_integer(table, (int64_t)(row[i].to - row[i].from));
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, gt_percent(row[i].total, time_of(&flops->node[span->key[0]])));
+        GT_CELLS(table, gt_analysis_text(flops->input, span->key[0]), gt_analysis_text(flops->input, span->key[1]),
+                 reasons[span->key[2]]);
+        gt_integer_if(table, span->key[2] != NO_OPERATOR, (int64_t)(row[i].to - row[i].from));
+        GT_CELLS(table, row[i].total / 1e3, gt_percent(row[i].total, time_of(&flops->node[span->key[0]])));
     }
     gt_top_shown(table, GT_LIST_SHOWN);
     gt_analysis_empty(root, table, NULL);
@@ -501,11 +469,11 @@ static int find_flops(struct flops *flops)
     return status < 0 ? status : gt_gpu_steps_find(flops->input, &flops->all, &flops->work, NULL, &flops->steps);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct flops flops = {.input = input};
-    int by = gt_analysis_by(input, choices, error);
-    int status = by < 0 ? by : read_peak(input->options->peak_flops, &flops.peak, error);
+    int by = gt_analysis_by(input, choices);
+    int status = by < 0 ? by : read_peak(input->options->peak_flops, &flops.peak, input->error);
     if (status < 0)
         return status;
     status = find_flops(&flops);
@@ -513,9 +481,9 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     if (status >= 0)
         status = add_steps(&flops, root);
     if (status >= 0)
-        status = add_operators(&flops, root, by, error);
+        status = add_operators(&flops, root, by);
     if (status >= 0)
-        status = add_uncounted(&flops, root, error);
+        status = add_uncounted(&flops, root);
     free(flops.count);
     free(flops.node);
     gt_gpu_steps_release(&flops.steps);

@@ -165,7 +165,7 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
     for (size_t i = 0; i < profiles && status >= 0; i++)
         dump[i] = &input->trace->profile[i];
     if (status >= 0)
-        qsort(dump, profiles, sizeof *dump, earlier);
+        GT_SORT(dump, profiles, earlier);
     for (size_t i = 0; i < profiles && status >= 0; i++) {
         if (!is_wanted(input, dump[i], unit) || !is_chosen(input->trace, dump[i], paths))
             continue;
@@ -176,7 +176,7 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
                 ret->each[ret->each_count++] = one(input, (uint32_t)status, dump[i], j);
     }
     if (status >= 0) {
-        qsort(ret->each, ret->each_count, sizeof *ret->each, by_function);
+        GT_SORT(ret->each, ret->each_count, by_function);
         ret->count = add_up(ret->sum, ret->each, ret->each_count);
     }
     gt_buffer_release(&title);
@@ -188,14 +188,8 @@ int gt_functions_sum(const struct gt_analysis_input *input, enum gt_dump_group b
 static const struct gt_function_sum *same_function(const struct gt_function_sums *sums,
                                                    const struct gt_function_sum *wanted, size_t *count)
 {
-    size_t low = 0, high = sums->each_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (gt_order_lists(sums->each[middle].key, wanted->key, GT_FUNCTION_KEYS) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, sums->each_count, middle,
+                           gt_order_lists(sums->each[middle].key, wanted->key, GT_FUNCTION_KEYS) < 0);
     for (*count = 0; low + *count < sums->each_count &&
                      gt_order_lists(sums->each[low + *count].key, wanted->key, GT_FUNCTION_KEYS) == 0;)
         ++*count;
@@ -225,7 +219,7 @@ struct gt_function_sum *gt_function_callers(const struct gt_analysis_input *inpu
         }
     }
     if (caller) {
-        qsort(caller, kept, sizeof *caller, by_function);
+        GT_SORT(caller, kept, by_function);
         *count = add_up(caller, caller, kept);
     }
     return caller;
@@ -297,12 +291,11 @@ static void add_function(const struct gt_analysis_input *input, const struct tab
     struct gt_buffer title = {0};
     if (tables->grouped)
         gt_table_text(tables->functions, sums->group[sum->key[0]]);
-    gt_table_text(tables->functions, gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]));
-    gt_table_text(tables->functions, gt_function_title(input, sum, &title));
+    GT_CELLS(tables->functions, gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]),
+             gt_function_title(input, sum, &title));
     gt_list_whole(tables->functions, sum->figure[GT_PRIMITIVE_CALLS]);
     gt_list_whole(tables->functions, sum->figure[GT_TOTAL_CALLS]);
-    gt_table_number(tables->functions, sum->figure[GT_TOTAL_TIME]);
-    gt_table_number(tables->functions, sum->figure[GT_CUMULATIVE_TIME]);
+    GT_CELLS(tables->functions, sum->figure[GT_TOTAL_TIME], sum->figure[GT_CUMULATIVE_TIME]);
     gt_buffer_release(&title);
 }
 
@@ -315,11 +308,9 @@ static int add_callers(const struct gt_analysis_input *input, const struct table
     for (size_t i = 0; caller && i < count; i++) {
         if (tables->grouped)
             gt_table_text(tables->callers, sums->group[callee->key[0]]);
-        gt_table_text(tables->callers, gt_function_title(input, callee, &of));
-        gt_table_text(tables->callers, gt_function_title(input, &caller[i], &title));
+        GT_CELLS(tables->callers, gt_function_title(input, callee, &of), gt_function_title(input, &caller[i], &title));
         gt_list_whole(tables->callers, caller[i].figure[GT_TOTAL_CALLS]);
-        gt_table_number(tables->callers, caller[i].figure[GT_TOTAL_TIME]);
-        gt_table_number(tables->callers, caller[i].figure[GT_CUMULATIVE_TIME]);
+        GT_CELLS(tables->callers, caller[i].figure[GT_TOTAL_TIME], caller[i].figure[GT_CUMULATIVE_TIME]);
     }
     gt_buffer_release(&of);
     gt_buffer_release(&title);
@@ -339,14 +330,11 @@ static void add_dumps(const struct gt_analysis_input *input, struct gt_node *roo
         const struct gt_trace_profile *profile = &trace->profile[i];
         const uint32_t texts[] = {profile->node, profile->start_mode, profile->end_mode, profile->start_phase,
                                   profile->end_phase};
-        gt_table_text(table, trace->file[profile->file].path);
-        gt_table_text(table, gt_trace_profiler_name(profile->profiler));
+        GT_CELLS(table, trace->file[profile->file].path, gt_trace_profiler_name(profile->profiler));
         for (size_t j = 0; j < sizeof texts / sizeof *texts; j++)
             gt_table_text(table, texts[j] == GT_TRACE_NONE ? NULL : gt_trace_text(trace, texts[j]));
-        gt_table_number(
-            table, isinf(profile->end_step) && profile->start_step > profile->end_step ? NAN : profile->start_step);
-        gt_table_number(table, isinf(profile->end_step) ? NAN : profile->end_step);
-        gt_table_integer(table, (int64_t)profile->function_count);
+        GT_CELLS(table, isinf(profile->end_step) && profile->start_step > profile->end_step ? NAN : profile->start_step,
+                 isinf(profile->end_step) ? NAN : profile->end_step, profile->function_count);
     }
     gt_table_flags(table, GT_ONLY_DATA);
 }
@@ -416,18 +404,12 @@ static void add_weight(const struct gt_analysis_input *input, const struct weigh
     const char *group = weights->grouped ? sums->group[sum->key[0]] : NULL;
     const char *profiler = gt_trace_profiler_name((enum gt_trace_profiler)sum->key[1]);
     gt_function_title(input, sum, &title);
-    gt_table_text(weights->all, group);
-    gt_table_text(weights->all, profiler);
-    gt_table_text(weights->all, title.data);
-    gt_table_number(weights->all, sum->figure[GT_TOTAL_TIME]);
-    gt_table_number(weights->all, sum->figure[GT_CUMULATIVE_TIME]);
-    gt_table_number(weights->all, gt_percent(sum->figure[GT_TOTAL_TIME], weights->total));
-    gt_table_text(weights->all, gt_trace_unit_name(weights->unit));
-    gt_table_text(weights->all, gt_trace_measure_name(weights->unit));
+    GT_CELLS(weights->all, group, profiler, title.data, sum->figure[GT_TOTAL_TIME], sum->figure[GT_CUMULATIVE_TIME],
+             gt_percent(sum->figure[GT_TOTAL_TIME], weights->total), gt_trace_unit_name(weights->unit),
+             gt_trace_measure_name(weights->unit));
     if (group)
         gt_table_text(weights->shown, group);
-    gt_table_text(weights->shown, profiler);
-    gt_table_text(weights->shown, title.data);
+    GT_CELLS(weights->shown, profiler, title.data);
     put_weight(weights, weights->shown, sum->figure[GT_TOTAL_TIME]);
     put_weight(weights, weights->shown, sum->figure[GT_CUMULATIVE_TIME]);
     gt_table_number(weights->shown, gt_percent(sum->figure[GT_TOTAL_TIME], weights->total));
@@ -480,16 +462,16 @@ static int add_tables(const struct gt_analysis_input *input, struct gt_node *roo
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_function_sums sums = {0};
-    int key = 0, by = gt_analysis_by(input, dump_groups, error);
+    int key = 0, by = gt_analysis_by(input, dump_groups);
     if (by < 0)
         return by;
     while (input->options->key && figures[key] && strcmp(figures[key], input->options->key) != 0)
         key++;
     if (!figures[key])
-        return gt_error_set(error, EINVAL, "key '%s' is not one of tottime, cumtime, pcalls, ncalls",
+        return gt_error_set(input->error, EINVAL, "key '%s' is not one of tottime, cumtime, pcalls, ncalls",
                             input->options->key);
     int status = gt_functions_sum(input, (enum gt_dump_group)by, GT_PROFILE_SECONDS, NULL, &sums);
     if (status >= 0)
@@ -546,8 +528,7 @@ static void put_moment(struct gt_table *data, const struct gt_trace *trace, uint
     bool known = time != GT_TRACE_EVER && time != -GT_TRACE_EVER;
     put_text(data, trace, mode);
     put_text(data, trace, phase);
-    gt_table_number(data, step);
-    gt_table_number(data, known ? gt_trace_us(time) : NAN);
+    GT_CELLS(data, step, known ? gt_trace_us(time) : NAN);
 }
 
 static void put_dump(struct gt_table *data, const struct gt_trace *trace, const struct gt_trace_profile *profile)
@@ -655,8 +636,7 @@ static int collect_callers(const struct gt_analysis_input *input, const struct g
 static void unite(struct rows *rows)
 {
     size_t count = 0;
-    if (rows->count)
-        qsort(rows->row, rows->count, sizeof *rows->row, by_key);
+    GT_SORT(rows->row, rows->count, by_key);
     for (size_t i = 0; i < rows->count; i++) {
         struct row *last = count ? &rows->row[count - 1] : NULL;
         if (!last || by_key(last, &rows->row[i]) != 0)
@@ -693,10 +673,9 @@ static int collect_rows(const struct gt_trace *trace, const char *const *paths, 
 static void put_figures(struct gt_table *data, const struct row *row)
 {
     const double *figure = row->figure;
-    gt_table_integer(data, isnan(figure[GT_PRIMITIVE_CALLS]) ? -1 : (int64_t)figure[GT_PRIMITIVE_CALLS]);
-    gt_table_integer(data, isnan(figure[GT_TOTAL_CALLS]) ? -1 : (int64_t)figure[GT_TOTAL_CALLS]);
-    gt_table_number(data, figure[GT_TOTAL_TIME]);
-    gt_table_number(data, figure[GT_CUMULATIVE_TIME]);
+    GT_CELLS(data, isnan(figure[GT_PRIMITIVE_CALLS]) ? -1 : (int64_t)figure[GT_PRIMITIVE_CALLS],
+             isnan(figure[GT_TOTAL_CALLS]) ? -1 : (int64_t)figure[GT_TOTAL_CALLS], figure[GT_TOTAL_TIME],
+             figure[GT_CUMULATIVE_TIME]);
 }
 
 static void put_function(struct gt_table *data, const struct gt_trace *trace, const struct row *row)
@@ -732,8 +711,7 @@ int gt_functions_table(const struct gt_trace *trace, const char *const *paths, b
     for (size_t i = 0; !of_callers && i < functions.count; i++)
         put_function(data, trace, &functions.row[i]);
     for (size_t i = 0; of_callers && i < callers.count; i++) {
-        gt_table_integer(data, row_number(&functions, callers.row[i].key));
-        gt_table_integer(data, row_number(&functions, callers.row[i].key + 3));
+        GT_CELLS(data, row_number(&functions, callers.row[i].key), row_number(&functions, callers.row[i].key + 3));
         put_figures(data, &callers.row[i]);
     }
     free(functions.row);

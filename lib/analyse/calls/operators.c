@@ -17,15 +17,13 @@
 enum { BY_NAME, BY_SHAPE };
 static const char *const choices[] = {"name", "shape", NULL};
 static const char *const operator_arguments[] = {GT_BACKWARD_ARGUMENTS, NULL};
-/* Kineto before 1.12 writes the second. */
-static const char *const shape_arguments[] = {GT_BACKWARD_ARGUMENTS, "Input Dims", "Input dims", NULL};
-enum { DIMENSIONS = 2, OLD_DIMENSIONS };
+static const char *const shape_arguments[] = {GT_BACKWARD_ARGUMENTS, GT_SHAPE_ARGUMENTS, NULL};
 
-static uint32_t shape_of(const struct gt_analysis_input *input, size_t event)
+uint32_t gt_operator_shape(const struct gt_analysis_input *input, size_t event)
 {
-    const struct gt_trace_argument *shape = gt_trace_argument(input->trace, event, DIMENSIONS);
+    const struct gt_trace_argument *shape = gt_trace_argument(input->trace, event, GT_DIMENSIONS);
     if (!shape)
-        shape = gt_trace_argument(input->trace, event, OLD_DIMENSIONS);
+        shape = gt_trace_argument(input->trace, event, GT_OLD_DIMENSIONS);
     return shape ? gt_analysis_place(input, shape->text) : GT_TRACE_NONE;
 }
 
@@ -48,7 +46,7 @@ static int list_operators(const struct gt_analysis_input *input, const struct gt
             continue;
         span.key[0] = gt_analysis_node(input, span.event);
         span.key[1] = gt_analysis_place(input, input->trace->events.name[span.event]);
-        span.key[2] = by == BY_SHAPE ? shape_of(input, span.event) : 0;
+        span.key[2] = by == BY_SHAPE ? gt_operator_shape(input, span.event) : 0;
         span.key[3] = 0;
         span.event = i;
         status = gt_spans_add(spans, span);
@@ -72,7 +70,7 @@ struct operators {
 };
 
 static int add_operators(const struct gt_analysis_input *input, struct gt_table *table,
-                         const struct operators *operators, int by, struct gt_error *error)
+                         const struct operators *operators, int by)
 {
     const struct gt_spans *spans = &operators->spans;
     const int64_t *const times[] = {operators->tree.self, operators->times.gpu, operators->times.gpu_total,
@@ -80,16 +78,14 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
     struct gt_numbers lengths = {0};
     size_t count;
     int status;
-    struct gt_list_row *row = gt_list_rows(input, spans, by == BY_SHAPE ? 3 : 2, &count, &status, error);
+    struct gt_list_row *row = gt_list_rows(input, spans, by == BY_SHAPE ? 3 : 2, &count, &status);
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(input, span->key[1]));
+        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]));
         if (by == BY_SHAPE)
             gt_table_text(table, gt_analysis_text(input, span->key[2]));
-        gt_table_integer(table, (int64_t)lengths.count);
-        gt_table_number(table, row[i].total / 1e3);
+        GT_CELLS(table, lengths.count, row[i].total / 1e3);
         for (size_t j = 0; j < sizeof times / sizeof *times; j++)
             gt_table_number(table, (double)sum_of(times[j], spans, &row[i]) / 1e3);
         gt_numbers_cells(table, &lengths);
@@ -110,10 +106,10 @@ static struct gt_table *make_operators(struct gt_node *root, const char *key, co
     return gt_analysis_table(root, key, title, columns);
 }
 
-static int build_operators(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_operators(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct operators operators = {0};
-    int by = gt_analysis_by(input, choices, error);
+    int by = gt_analysis_by(input, choices);
     if (by < 0)
         return by;
     struct gt_table *table = make_operators(root, "operators", "Operators", by);
@@ -126,11 +122,11 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
     if (status >= 0)
         status = list_operators(input, &operators.tree, GT_WORK_OPERATOR, by, &operators.spans);
     if (status >= 0)
-        status = add_operators(input, table, &operators, by, error);
+        status = add_operators(input, table, &operators, by);
     if (status >= 0)
         status = list_operators(input, &operators.tree, GT_WORK_ANNOTATION, by, &operators.spans);
     if (status >= 0)
-        status = add_operators(input, ranges, &operators, by, error);
+        status = add_operators(input, ranges, &operators, by);
     gt_analysis_empty(root, table, "no operators (cpu_op)");
     gt_analysis_empty(root, ranges, NULL);
     gt_spans_release(&operators.spans);
@@ -171,12 +167,6 @@ const char *gt_memory_device(double type, double id, char *text, size_t size)
     return text;
 }
 
-static double argument(const struct gt_analysis_input *input, size_t event, uint32_t key)
-{
-    const struct gt_trace_argument *found = gt_trace_argument(input->trace, event, key);
-    return found ? found->number : NAN;
-}
-
 static int compare_changes(const void *a, const void *b)
 {
     const struct gt_memory_change *x = a, *y = b;
@@ -192,18 +182,19 @@ static size_t collect(const struct gt_analysis_input *input, struct gt_memory_ch
     for (size_t i = 0; i < events->count; i++) {
         if (events->name[i] != name || events->phase[i] != 'i' || name == GT_TRACE_NONE)
             continue;
-        double type = argument(input, i, DEVICE_TYPE), id = argument(input, i, DEVICE);
+        double type = gt_argument_number(input->trace, i, DEVICE_TYPE),
+               id = gt_argument_number(input->trace, i, DEVICE);
         change[count++] = (struct gt_memory_change){
             .node = gt_analysis_node(input, i),
             .track = events->track[i],
             .type = isnan(type) ? -1 : type,
             .id = isnan(id) ? -1 : id,
             .time = events->start[i],
-            .bytes = argument(input, i, BYTES),
+            .bytes = gt_argument_number(input->trace, i, BYTES),
             .owner = GT_TRACE_NONE,
-            .allocated = argument(input, i, ALLOCATED),
-            .reserved = argument(input, i, RESERVED),
-            .address = argument(input, i, ADDRESS),
+            .allocated = gt_argument_number(input->trace, i, ALLOCATED),
+            .reserved = gt_argument_number(input->trace, i, RESERVED),
+            .address = gt_argument_number(input->trace, i, ADDRESS),
             .event = i,
             .is_hidden = events->flag[i] & GT_TRACE_HIDDEN,
         };
@@ -252,7 +243,7 @@ static int by_size(const void *a, const void *b)
 static size_t keep_live(struct gt_memory_holder *holding, size_t count)
 {
     size_t kept = 0;
-    qsort(holding, count, sizeof *holding, by_address);
+    GT_SORT(holding, count, by_address);
     for (size_t i = 0; i < count; i++)
         if ((i + 1 == count || holding[i + 1].address != holding[i].address) && holding[i].bytes > 0)
             holding[kept++] = holding[i];
@@ -275,7 +266,7 @@ static int mark_unknown(struct gt_memory_change *change, size_t from, size_t to)
         return -ENOMEM;
     for (size_t i = from; i < to; i++)
         block[i - from] = &change[i];
-    qsort(block, to - from, sizeof *block, by_block);
+    GT_SORT(block, to - from, by_block);
     for (size_t i = 0; i < to - from; i++) {
         is_live &= i && block[i]->address == block[i - 1]->address;
         block[i]->is_unknown = block[i]->bytes < 0 && !isnan(block[i]->address) && !is_live;
@@ -310,7 +301,7 @@ int gt_memory_find(const struct gt_analysis_input *input, struct gt_memory_chang
         free(change);
         return status;
     }
-    qsort(change, count, sizeof *change, compare_changes);
+    GT_SORT(change, count, compare_changes);
     for (size_t from = 0, to; from < count && status >= 0; from = to) {
         to = gt_memory_run(change, from, count);
         status = sum_up(change, from, to);
@@ -354,7 +345,7 @@ int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t
             holder[live++] = (struct gt_memory_holder){change[i].address, change[i].bytes, change[i].owner, i,
                                                        change[i].is_hidden};
     live = keep_live(holder, live);
-    qsort(holder, live, sizeof *holder, by_owner);
+    GT_SORT(holder, live, by_owner);
     for (size_t first = 0, next; first < live; first = next) {
         struct gt_memory_holder sum = holder[first];
         for (next = first + 1; next < live && holder[next].owner == sum.owner; next++)
@@ -362,7 +353,7 @@ int gt_memory_holders(const struct gt_memory_change *change, size_t from, size_t
         sum.blocks = next - first;
         holder[owners++] = sum;
     }
-    qsort(holder, owners, sizeof *holder, by_size);
+    GT_SORT(holder, owners, by_size);
     *ret = holder;
     *ret_count = owners;
     return 0;
@@ -391,16 +382,12 @@ static int add_holders(const struct gt_analysis_input *input, struct gt_table *t
         if (!is_shown)
             continue;
         shown++;
-        gt_table_text(table, gt_analysis_text(input, change[from].node));
-        gt_table_text(table, device);
-        gt_table_text(table, gt_analysis_text(input, holder[i].owner));
-        gt_table_integer(table, (int64_t)holder[i].blocks);
-        gt_table_number(table, holder[i].bytes);
+        GT_CELLS(table, gt_analysis_text(input, change[from].node), device, gt_analysis_text(input, holder[i].owner),
+                 holder[i].blocks, holder[i].bytes);
     }
     if (before >= 1) { /* so that all of them sum to the peak */
         gt_table_text(table, gt_analysis_text(input, change[from].node));
-        gt_table_text(table, device);
-        gt_table_text(table, "before the trace");
+        GT_CELLS(table, device, "before the trace");
         gt_table_missing(table);
         gt_table_number(table, before);
     }
@@ -425,20 +412,14 @@ static int add_device(const struct gt_analysis_input *input, const struct tables
         gt_series_point(tables->series, allocated, gt_analysis_us(input, change[i].time), change[i].allocated);
         gt_series_point(tables->series, reserved, gt_analysis_us(input, change[i].time), change[i].reserved);
     }
-    gt_table_text(tables->memory, node);
-    gt_table_text(tables->memory, device);
-    gt_table_integer(tables->memory, (int64_t)(to - from));
-    gt_table_number(tables->memory, change[peak].allocated);
-    gt_table_number(tables->memory, gt_analysis_us(input, change[peak].time));
-    gt_table_number(tables->memory, most_reserved);
-    gt_table_number(tables->memory, change[to - 1].allocated);
-    gt_table_text(tables->memory, change[from].is_summed ? "summed from the begin of the trace" : "told");
+    GT_CELLS(tables->memory, node, device, to - from, change[peak].allocated, gt_analysis_us(input, change[peak].time),
+             most_reserved, change[to - 1].allocated,
+             change[from].is_summed ? "summed from the begin of the trace" : "told");
     return add_holders(input, tables->holders, change, from, peak + 1, device);
 }
 
-static int build_memory(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_memory(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_memory_change *change = NULL;
     size_t count = 0;
     struct tables tables = {

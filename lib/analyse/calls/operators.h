@@ -8,6 +8,12 @@
 /* An analysis has the reader keep these, as the first of its arguments. */
 #define GT_MEMORY_ARGUMENTS "Total Allocated", "Total Reserved", "Device Type", "Device Id", "Addr", "Bytes"
 
+/* Likewise, behind GT_BACKWARD_ARGUMENTS; Kineto before 1.12 writes the second. */
+#define GT_SHAPE_ARGUMENTS "Input Dims", "Input dims"
+enum { GT_DIMENSIONS = 2, GT_OLD_DIMENSIONS };
+/* Returns the shapes that an operator was called with, as a place. */
+uint32_t gt_operator_shape(const struct gt_analysis_input *input, size_t event);
+
 struct gt_memory_change {
     uint32_t node, track;
     double type, id; /* c10::DeviceType and number; -1 not known */

@@ -155,8 +155,7 @@ static int find_sequences(struct finding *finding)
     finding->sequence = malloc((finding->work.count + 1) * sizeof *finding->sequence);
     if (!finding->sequence)
         return -ENOMEM;
-    for (size_t from = 0, to; from < finding->work.count; from = to) {
-        to = gt_spans_run(&finding->work, from, 2);
+    for (size_t from = 0, to = 0; gt_spans_next(&finding->work, 2, &from, &to);) {
         if (length <= to - from)
             add_runs(finding, from, to, length ? length : to - from);
     }
@@ -200,7 +199,7 @@ static struct kind *find_kinds(const struct finding *finding, size_t *ret)
         kind[count - 1].total += length_of(finding, sequence);
     }
     if (kind)
-        qsort(kind, count, sizeof *kind, by_time);
+        GT_SORT(kind, count, by_time);
     *ret = count;
     return kind;
 }
@@ -219,15 +218,10 @@ static double host_time(const struct finding *finding, const struct kind *kind)
 static void add_kind(const struct finding *finding, struct gt_table *table, const struct kind *kind, int64_t number,
                      double whole)
 {
-    gt_table_text(table, gt_analysis_text(finding->input, kind->first->node));
-    gt_table_text(table, gt_analysis_text(finding->input, kind->first->name));
-    gt_table_integer(table, number);
-    gt_table_integer(table, (int64_t)kind->first->length);
-    gt_table_integer(table, (int64_t)kind->count);
-    gt_table_number(table, (double)kind->total / 1e3);
-    gt_table_number(table, (double)kind->total / (double)kind->count / 1e3);
-    gt_table_number(table, gt_percent((double)kind->total, whole));
-    gt_table_number(table, host_time(finding, kind) / 1e3);
+    GT_CELLS(table, gt_analysis_text(finding->input, kind->first->node),
+             gt_analysis_text(finding->input, kind->first->name), number, kind->first->length, kind->count,
+             (double)kind->total / 1e3, (double)kind->total / (double)kind->count / 1e3,
+             gt_percent((double)kind->total, whole), host_time(finding, kind) / 1e3);
 }
 
 static void add_kernels(const struct finding *finding, struct gt_table *table, const struct kind *kind, int64_t number)
@@ -238,10 +232,9 @@ static void add_kernels(const struct finding *finding, struct gt_table *table, c
             const struct gt_keyed_span *span = &finding->work.span[kind->first[i].from + place];
             sum += span->end - span->start;
         }
-        gt_table_text(table, gt_analysis_text(finding->input, kind->first->node));
-        gt_table_integer(table, number);
-        gt_table_text(table, gt_analysis_text(finding->input, finding->work.span[kind->first->from + place].key[2]));
-        gt_table_number(table, (double)sum / (double)kind->count / 1e3);
+        GT_CELLS(table, gt_analysis_text(finding->input, kind->first->node), number,
+                 gt_analysis_text(finding->input, finding->work.span[kind->first->from + place].key[2]),
+                 (double)sum / (double)kind->count / 1e3);
     }
 }
 
@@ -286,10 +279,9 @@ static int add_tables(const struct finding *finding, struct gt_node *root)
     return kind ? 0 : -ENOMEM;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct finding finding = {.input = input};
-    (void)error;
     int status = find_work(&finding);
     if (status >= 0)
         status = find_sequences(&finding);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
+#include "analyse/cells.h"
 #include "analyse/compare/compare_page.h"
 #include "analyse/compare/comparison.h"
 #include "analyse/display.h"
@@ -158,10 +159,8 @@ static struct gt_table *add_differences_table(struct gt_node *root, const char *
     struct gt_table *table = gt_report_table(root, key, title);
     if (of_blocks)
         gt_table_column(table, "name", "name", GT_CELL_TEXT, NULL);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i].key, columns[i].key, columns[i].kind, NULL);
-        gt_table_column_flags(table, columns[i].flags);
-    }
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        gt_display_column(table, columns[i].key, columns[i].key, columns[i].kind, NULL, columns[i].flags);
     return table;
 }
 
@@ -186,19 +185,10 @@ static int add_difference(struct gt_table *table, const struct gt_comparison *co
             return -ENOMEM;
         if (figure->slot)
             gt_table_text(table, figure->slot->label);
-        gt_table_text(table, measurement->name);
-        gt_table_text(table, measurement->label);
-        gt_table_number(table, measurement->factor);
-        gt_table_text(table, measurement->display_unit);
-        gt_table_text(table, measurement->unit);
-        gt_table_text(table, comparison->session[i].name);
-        gt_table_number(table, baseline);
-        gt_table_number(table, value);
-        gt_table_number(table, value - baseline);
-        gt_table_number(table, baseline != 0 ? (value - baseline) / fabs(baseline) * 100 : NAN);
-        gt_table_number(table, low);
-        gt_table_number(table, high);
-        gt_table_integer(table, (int64_t)runs);
+        GT_CELLS(table, measurement->name, measurement->label, measurement->factor, measurement->display_unit,
+                 measurement->unit, comparison->session[i].name, baseline);
+        GT_CELLS(table, value, value - baseline, baseline != 0 ? (value - baseline) / fabs(baseline) * 100 : NAN, low,
+                 high, runs);
     }
     return 0;
 }
@@ -232,16 +222,12 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
     int status = 0;
     read_units(&machine, comparison);
     gt_store_columns(&columns, &machine);
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next) {
-        const char *column = one->key;
-        struct gt_figure figure = {.keys = {"overall", column, comparison->statistic}};
-        status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
-    }
-    for (const struct gt_node *one = gt_compare_measurements(comparison, "peaks"); one; one = one->next) {
-        const char *column = one->key;
-        struct gt_figure figure = {.keys = {"peaks", column}};
-        status |= add_column_difference(overall, comparison, figure, column, &columns, &machine);
-    }
+    const char *const kinds[][2] = {{"overall", comparison->statistic}, {"peaks", NULL}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (const struct gt_node *one = gt_compare_measurements(comparison, kinds[i][0]); one; one = one->next) {
+            struct gt_figure figure = {.keys = {kinds[i][0], one->key, kinds[i][1]}};
+            status |= add_column_difference(overall, comparison, figure, one->key, &columns, &machine);
+        }
     struct gt_figure duration = {.keys = {"duration"}};
     status |= add_column_difference(overall, comparison, duration, "duration", &columns, &machine);
     for (size_t i = 0; i < comparison->slots; i++) {
@@ -278,8 +264,7 @@ static void add_unmatched(struct gt_node *root, const char *key, const char *tit
         const struct gt_slot *slot = &comparison->slot[i];
         for (size_t j = 1; j < comparison->sessions; j++)
             if (has_block(comparison, slot, 0) == in_baseline && has_block(comparison, slot, j) != in_baseline) {
-                gt_table_text(table, comparison->session[j].name);
-                gt_table_text(table, slot->label);
+                GT_CELLS(table, comparison->session[j].name, slot->label);
             }
     }
     if (!gt_table_rows(table))
@@ -449,10 +434,8 @@ static void add_line(struct gt_table *table, const struct gt_comparison *compari
     for (size_t i = 1; i < comparison->sessions; i++) {
         const struct gt_judgement *judgement = &line->judgement[i];
         double value = gt_compare_value(comparison, &line->figure, i, NULL);
-        gt_table_number(table, percent_of(value - baseline, baseline));
-        gt_table_number(table, percent_of(judgement->low, baseline));
-        gt_table_number(table, percent_of(judgement->high, baseline));
-        gt_table_text(table, gt_compare_verdict(judgement));
+        GT_CELLS(table, percent_of(value - baseline, baseline), percent_of(judgement->low, baseline),
+                 percent_of(judgement->high, baseline), gt_compare_verdict(judgement));
     }
 }
 
@@ -464,8 +447,7 @@ static void add_summary_columns(struct gt_table *table, const struct gt_comparis
     char title[128];
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
     gt_table_column(table, "measurement", "Measurement", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "shown_in", "", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_UNIT);
+    gt_display_column(table, "shown_in", "", GT_CELL_TEXT, NULL, GT_COLUMN_UNIT);
     for (size_t i = 0; i < comparison->sessions; i++)
         gt_table_column(table, comparison->session[i].name, comparison->session[i].name, GT_CELL_NUMBER, NULL);
     for (size_t i = 1; i < comparison->sessions; i++)
@@ -492,17 +474,12 @@ static void add_judgement(struct gt_table *table, const struct gt_comparison *co
     const struct gt_judgement *judgement = &line->judgement[session];
     double baseline = gt_compare_value(comparison, &line->figure, 0, NULL);
     double value = gt_compare_value(comparison, &line->figure, session, NULL);
-    gt_table_text(table, line->slot ? line->slot->label : NULL);
-    gt_table_text(table, line->name);
-    gt_table_text(table, comparison->session[session].name);
-    gt_table_text(table, line->unit);
+    GT_CELLS(table, line->slot ? line->slot->label : NULL, line->name, comparison->session[session].name, line->unit);
     const double numbers[] = {baseline,       value,           value - baseline, percent_of(value - baseline, baseline),
                               judgement->low, judgement->high, judgement->p};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         gt_table_number(table, numbers[i]);
-    gt_table_text(table, gt_compare_verdict(judgement));
-    gt_table_integer(table, (int64_t)judgement->baselines);
-    gt_table_integer(table, (int64_t)judgement->runs);
+    GT_CELLS(table, gt_compare_verdict(judgement), judgement->baselines, judgement->runs);
 }
 
 static void add_significance(struct gt_node *root, const struct gt_comparison *comparison,

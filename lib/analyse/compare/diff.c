@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "analyse/calls/api.h"
+#include "analyse/cells.h"
 #include "analyse/compare/diff_functions.h"
 #include "analyse/compare/diff_words.h"
+#include "analyse/display.h"
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/step_spans.h"
 #include "base/number.h"
@@ -138,12 +140,10 @@ static int time_by_step(const struct side *side, const struct pair *pair, int wh
     gt_numbers_clear(values);
     for (size_t i = pair->from[which]; i < pair->to[which] && status >= 0;) {
         size_t to = gt_spans_run(&side->spans, i, 3);
-        double sum = 0;
         bool in_step = side->spans.span[i].key[2] > 0;
-        for (; i < to; i++)
-            sum += (double)(side->spans.span[i].end - side->spans.span[i].start);
         with += in_step;
-        status = in_step ? gt_numbers_add(values, sum) : 0;
+        status = in_step ? gt_numbers_add(values, (double)gt_spans_total(&side->spans, i, to)) : 0;
+        i = to;
     }
     for (; with < side->steps.count && status >= 0; with++)
         status = gt_numbers_add(values, 0);
@@ -174,26 +174,20 @@ static int test(const struct side side[2], struct pair *pair, size_t count)
 /* People see a small chance as one, not as none. */
 static void add_chance_column(struct gt_table *table, const char *key, const char *title)
 {
-    gt_table_column(table, key, title, GT_CELL_NUMBER, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
-    gt_table_column(table, key, title, GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+    gt_display_column(table, key, title, GT_CELL_NUMBER, NULL, GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, key, title, GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
 }
 
 static void add_chance(struct gt_table *table, double chance)
 {
     char text[32];
     snprintf(text, sizeof text, chance < 0.001 ? "< 0.001" : "%.3f", chance);
-    gt_table_number(table, chance);
-    gt_table_text(table, isnan(chance) ? NULL : text);
+    GT_CELLS(table, chance, isnan(chance) ? NULL : text);
 }
 
 static void add_figures(struct gt_table *table, const double of[2])
 {
-    gt_table_number(table, of[0]);
-    gt_table_number(table, of[1]);
-    gt_table_number(table, of[1] - of[0]);
-    gt_table_number(table, of[0] > 0 ? 100 * (of[1] / of[0] - 1) : NAN);
+    GT_CELLS(table, of[0], of[1], of[1] - of[0], of[0] > 0 ? 100 * (of[1] / of[0] - 1) : NAN);
 }
 
 static const char *kind_of(const struct pair *pair, const struct side side[2])
@@ -210,14 +204,9 @@ static void add_rows(struct gt_table *table, const struct side side[2], const st
 {
     gt_top_shown(table, GT_LIST_SHOWN);
     for (size_t i = 0; i < count; i++) {
-        gt_table_text(table, pair[i].name);
-        gt_table_text(table, *pair[i].category ? pair[i].category : NULL);
-        gt_table_text(table, kind_of(&pair[i], side));
+        GT_CELLS(table, pair[i].name, *pair[i].category ? pair[i].category : NULL, kind_of(&pair[i], side));
         for (int which = 0; which < 2; which++)
-            if (pair[i].is_uncounted)
-                gt_table_missing(table);
-            else
-                gt_table_integer(table, (int64_t)(pair[i].to[which] - pair[i].from[which]));
+            gt_integer_if(table, !pair[i].is_uncounted, (int64_t)(pair[i].to[which] - pair[i].from[which]));
         add_figures(table, pair[i].total);
         add_figures(table, pair[i].each);
         add_chance(table, pair[i].p);
@@ -342,7 +331,7 @@ static int add_events(struct gt_node *root, const struct side side[2], struct gt
     if (!pair)
         return -ENOMEM;
     size_t count = match(side, pair);
-    qsort(pair, count, sizeof *pair, compare);
+    GT_SORT(pair, count, compare);
     int status = add_words(root, side, pair, count);
     *table = add_table(root, side[0].steps.count && side[1].steps.count);
     status = status < 0 ? status : test(side, pair, count);
@@ -377,7 +366,7 @@ static int add_functions(struct gt_node *root, const struct side side[2], struct
     }
     if (pair && functions.count) {
         tell_functions(root, &functions);
-        qsort(pair, functions.count, sizeof *pair, compare);
+        GT_SORT(pair, functions.count, compare);
     }
     *table = add_table(root, false);
     add_rows(*table, side, pair, pair ? functions.count : 0);
@@ -387,9 +376,8 @@ static int add_functions(struct gt_node *root, const struct side side[2], struct
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     const struct gt_trace *const traces[] = {input->trace, input->other};
     struct side side[2] = {0};
     struct gt_table *table = NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
+#include "analyse/cells.h"
 #include "analyse/display.h"
 #include "analyse/letters.h"
 #include "analyse/usage/usage_rule.h"
@@ -423,14 +424,8 @@ static void add_row(struct gt_table *table, const struct rule *rule, const char 
 {
     char got[GT_NUMBER_SIZE + GT_HUMAN_SIZE], allowed[sizeof got];
     describe(rule, got, allowed, value, limit);
-    gt_table_text(table, rule->text);
-    gt_table_text(table, session);
-    gt_table_text(table, isnan(value) ? NULL : got);
-    gt_table_text(table, isnan(limit) ? NULL : allowed);
-    gt_table_number(table, value);
-    gt_table_number(table, limit);
-    gt_table_text(table, rule->unit ? rule->unit : gt_unit_name(GT_COUNT));
-    gt_table_text(table, breaks ? "broken" : "kept");
+    GT_CELLS(table, rule->text, session, isnan(value) ? NULL : got, isnan(limit) ? NULL : allowed, value, limit,
+             rule->unit ? rule->unit : gt_unit_name(GT_COUNT), breaks ? "broken" : "kept");
 }
 
 static int judge(const struct gt_comparison *comparison, const struct rule *rule, struct gt_table *table)
@@ -469,10 +464,8 @@ static void add_columns(struct gt_table *table)
         {"unit", "unit", GT_CELL_TEXT, GT_COLUMN_ONLY_DATA},
         {"outcome", "outcome", GT_CELL_TEXT, GT_COLUMN_STATE},
     };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        gt_table_column(table, columns[i].key, columns[i].title, columns[i].kind, NULL);
-        gt_table_column_flags(table, columns[i].flags);
-    }
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        gt_display_column(table, columns[i].key, columns[i].title, columns[i].kind, NULL, columns[i].flags);
 }
 
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error)

@@ -178,9 +178,7 @@ static void set_row(struct test *test, struct row *row, const double *value)
 static int by_observed(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    if (x->observed != y->observed)
-        return x->observed < y->observed ? 1 : -1;
-    return GT_ORDER(x->number, y->number);
+    return GT_ORDER_BY(GT_ORDER(y->observed, x->observed), GT_ORDER(x->number, y->number));
 }
 
 /* The true division, as which the test begins. */

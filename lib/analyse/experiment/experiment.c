@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyse/display.h"
 #include "base/buffer.h"
 #include "base/grow.h"
 #include "base/json.h"
@@ -638,10 +639,5 @@ int gt_experiment_summary(const struct gt_experiment *experiment, double start, 
     add_group(root, experiment, GT_EXPERIMENT_CPU, start, end);
     add_group(root, experiment, GT_EXPERIMENT_GPU, start, end);
     add_meter(root, experiment, start, end);
-    if (gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "experiment");
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, 0, "experiment", error);
 }

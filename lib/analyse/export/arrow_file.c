@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/grow.h"
 
 /* ---- FlatBuffers, as far as Arrow's messages need them: they are built from their end to their begin, and places are
@@ -191,14 +191,8 @@ static void put_message(struct flat *flat, uint32_t header, int type, uint64_t b
 
 static int put(struct gt_arrow_file *file, const void *bytes, size_t length)
 {
-    for (size_t at = 0; at < length;) {
-        ssize_t written = write(file->fd, (const char *)bytes + at, length - at);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        at += written > 0 ? (size_t)written : 0;
-    }
     file->place += length;
-    return 0;
+    return gt_file_write_all(file->fd, bytes, length);
 }
 
 static int put_padded(struct gt_arrow_file *file, const void *bytes, size_t length)

@@ -31,18 +31,6 @@ static int write_tables(struct gt_trace_source *source, const struct gt_new_file
 
 /* ---- stacks ---- */
 
-static int write_all(const struct gt_new_file *file, const struct gt_buffer *text, const char *path,
-                     struct gt_error *error)
-{
-    for (size_t at = 0; at < text->length;) {
-        ssize_t put = write(file->fd, text->data + at, text->length - at);
-        if (put < 0 && errno != EINTR)
-            return gt_error_system(error, errno, "%s", path);
-        at += put > 0 ? (size_t)put : 0;
-    }
-    return 0;
-}
-
 static bool has_stacks(const struct gt_trace *trace)
 {
     for (size_t i = 0; i < trace->profile_count; i++)
@@ -78,8 +66,9 @@ static int write_flame(const struct gt_trace *trace, const struct gt_new_file *f
         gt_flame_page(&flame, slash ? slash + 1 : first, &text);
     else
         gt_flame_collapsed(&flame, &text);
-    if (status >= 0)
-        status = text.failed ? gt_error_system(error, -text.failed, "%s", path) : write_all(file, &text, path, error);
+    int failed = text.failed || status < 0 ? text.failed : gt_file_write_all(file->fd, text.data, text.length);
+    if (status >= 0 && failed)
+        status = gt_error_system(error, -failed, "%s", path);
     gt_buffer_release(&text);
     gt_flame_release(&flame);
     return status;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "analyse/arrays.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "trace/format.h"
@@ -34,10 +34,8 @@ static int64_t add_branch(struct tree *tree, uint32_t parent, const char *name)
     int64_t at = gt_keys_add(&tree->keys, key, (uint32_t)tree->count);
     if (at != (int64_t)tree->count)
         return at;
-    struct branch *branch = GT_GROW_LIST(tree, branch);
-    if (!branch)
+    if (GT_APPEND(tree, branch, (struct branch){parent, (uint32_t)number, 0}) < 0)
         return -ENOMEM;
-    *branch = (struct branch){parent, (uint32_t)number, 0};
     return at;
 }
 

@@ -91,19 +91,12 @@ static int add_row(struct rows *rows, size_t from, size_t to)
     write_last(rows->input, rows->all, rows->count, times, &last);
     double bandwidth = transfer > 0 ? first->bytes * (double)whole / transfer : NAN; /* bytes a ns: GB/s */
     const char *group = first->group == GT_TRACE_NONE ? NULL : gt_trace_text(rows->input->trace, first->group);
-    gt_table_text(rows->table, gt_collective_kind_name(first->kind));
-    gt_table_text(rows->table, group);
-    gt_table_integer(rows->table, (int64_t)(isnan(first->size) ? (double)(first->to - first->from) : first->size));
-    gt_table_integer(rows->table, (int64_t)(to - from));
-    gt_table_number(rows->table, first->bytes);
-    gt_table_number(rows->table, whole ? transfer / (double)whole / 1e3 : NAN);
-    gt_table_number(rows->table, bandwidth);
-    gt_table_number(rows->table, bandwidth * gt_collective_bus_factor(first));
-    gt_table_number(rows->table, gt_numbers_mean(&rows->skew));
-    gt_table_number(rows->table, gt_numbers_percentile(&rows->skew, 95));
-    gt_table_number(rows->table, gt_numbers_percentile(&rows->skew, 100));
-    gt_table_text(rows->table, times ? last.data : NULL);
-    gt_table_number(rows->table, 100 * (double)times / (double)(to - from));
+    GT_CELLS(rows->table, gt_collective_kind_name(first->kind), group,
+             (int64_t)(isnan(first->size) ? (double)(first->to - first->from) : first->size), to - from, first->bytes,
+             whole ? transfer / (double)whole / 1e3 : NAN, bandwidth);
+    GT_CELLS(rows->table, bandwidth * gt_collective_bus_factor(first), gt_numbers_mean(&rows->skew),
+             gt_numbers_percentile(&rows->skew, 95), gt_numbers_percentile(&rows->skew, 100), times ? last.data : NULL,
+             100 * (double)times / (double)(to - from));
     status = last.failed ? last.failed : status;
     gt_buffer_release(&last);
     return status;
@@ -136,14 +129,9 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_node *roo
         "number:kept_waiting_us number:clock_ahead_us number:clock_error_us");
     for (size_t i = 0; i < all->ranks; i++) {
         const struct gt_rank_clock *rank = &all->rank[i];
-        gt_table_text(table, gt_analysis_text(input, rank->node));
-        gt_table_integer(table, (int64_t)rank->collectives);
-        gt_table_integer(table, (int64_t)rank->latest);
-        gt_table_number(table, gt_percent((double)rank->latest, (double)rank->collectives));
-        gt_table_number(table, rank->waited / 1e3);
-        gt_table_number(table, rank->kept_waiting / 1e3);
-        gt_table_number(table, (double)rank->offset / 1e3);
-        gt_table_number(table, rank->error / 1e3);
+        GT_CELLS(table, gt_analysis_text(input, rank->node), rank->collectives, rank->latest,
+                 gt_percent((double)rank->latest, (double)rank->collectives), rank->waited / 1e3,
+                 rank->kept_waiting / 1e3, (double)rank->offset / 1e3, rank->error / 1e3);
     }
     gt_analysis_empty(root, table, NULL);
 }
@@ -176,9 +164,8 @@ static void add_absent(struct gt_node *root, const struct gt_collectives *all)
     gt_report_text(root, "not_known", "Not known", text);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_collectives all;
     int status = gt_collectives_find(input, 0, &all);
     if (status < 0)

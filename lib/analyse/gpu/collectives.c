@@ -89,12 +89,6 @@ struct parts {
     size_t count, capacity;
 };
 
-static uint32_t text_of(const struct gt_analysis_input *input, size_t event, uint32_t key)
-{
-    const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, key);
-    return argument ? argument->text : GT_TRACE_NONE;
-}
-
 /* Numbers may be written as texts. */
 static double number_of(const struct gt_analysis_input *input, size_t event, uint32_t key)
 {
@@ -110,15 +104,15 @@ static double number_of(const struct gt_analysis_input *input, size_t event, uin
 static struct part part_of(const struct gt_analysis_input *input, size_t event, uint32_t first, const char *letters)
 {
     const struct gt_trace_events *events = &input->trace->events;
-    uint32_t type = text_of(input, event, first + TYPE);
+    uint32_t type = gt_argument_text(input->trace, event, first + TYPE);
     double sequence = number_of(input, event, first + SEQUENCE), in = number_of(input, event, first + ELEMENTS_IN);
     double most = fmax(in, number_of(input, event, first + ELEMENTS_OUT));
     double told = most * (type == GT_TRACE_NONE ? NAN : bytes_of_type(gt_trace_text(input->trace, type)));
     int64_t bytes = gt_trace_bytes(events, event); /* of Chakra, which tells no elements */
-    struct part part = {.group = text_of(input, event, first + GROUP),
-                        .ranks = text_of(input, event, first + RANKS),
+    struct part part = {.group = gt_argument_text(input->trace, event, first + GROUP),
+                        .ranks = gt_argument_text(input->trace, event, first + RANKS),
                         .node = gt_analysis_node(input, event),
-                        .shown = text_of(input, event, first + DESCRIPTION),
+                        .shown = gt_argument_text(input->trace, event, first + DESCRIPTION),
                         .kind = kind_of(letters),
                         .sequence = sequence >= 0 && sequence < 1e15 ? (int64_t)sequence : -1,
                         .start = events->start[event],
@@ -145,7 +139,7 @@ static bool is_of_host(const struct gt_analysis_input *input, size_t event)
 /* The letters of what it is: of its argument, else of its name. */
 static void read_letters(const struct gt_analysis_input *input, size_t event, uint32_t first, char letters[80])
 {
-    uint32_t name = text_of(input, event, first + NAME);
+    uint32_t name = gt_argument_text(input->trace, event, first + NAME);
     letters_of(gt_trace_text(input->trace, name == GT_TRACE_NONE ? input->trace->events.name[event] : name), letters,
                80);
 }
@@ -192,22 +186,19 @@ static int take_horovod(void *context, const struct gt_horovod_arrival *arrival)
     const struct horovod *horovod = context;
     char letters[80];
     letters_of(gt_trace_text(horovod->input->trace, arrival->name), letters, sizeof letters);
-    struct part *part = GT_GROW_LIST(horovod->parts, part);
-    if (!part)
-        return -ENOMEM;
-    *part = (struct part){.group = GT_TRACE_NONE - 1,
-                          .ranks = arrival->track,
-                          .node = gt_analysis_place(horovod->input, arrival->rank),
-                          .shown = GT_TRACE_NONE,
-                          .kind = kind_of(letters),
-                          .sequence = arrival->number,
-                          .start = arrival->start,
-                          .end = arrival->end,
-                          .elements = NAN,
-                          .size = NAN,
-                          .bytes = NAN,
-                          .event = SIZE_MAX};
-    return 0;
+    return GT_APPEND(horovod->parts, part,
+                     (struct part){.group = GT_TRACE_NONE - 1,
+                                   .ranks = arrival->track,
+                                   .node = gt_analysis_place(horovod->input, arrival->rank),
+                                   .shown = GT_TRACE_NONE,
+                                   .kind = kind_of(letters),
+                                   .sequence = arrival->number,
+                                   .start = arrival->start,
+                                   .end = arrival->end,
+                                   .elements = NAN,
+                                   .size = NAN,
+                                   .bytes = NAN,
+                                   .event = SIZE_MAX});
 }
 
 static int by_rank(const void *a, const void *b)
@@ -588,11 +579,11 @@ int gt_collectives_find(const struct gt_analysis_input *input, uint32_t first, s
     int status = collect(input, first, &parts, &ret->to_another);
     status = status < 0 ? status : gt_horovod_arrivals(input, take_horovod, &horovod);
     if (status >= 0 && parts.count)
-        qsort(parts.part, parts.count, sizeof *parts.part, by_rank);
+        GT_SORT(parts.part, parts.count, by_rank);
     number_parts(&parts);
     shift_groups(&parts);
     if (status >= 0 && parts.count)
-        qsort(parts.part, parts.count, sizeof *parts.part, by_order);
+        GT_SORT(parts.part, parts.count, by_order);
     status = status < 0 ? status : match(ret, &parts);
     free(parts.part);
     status = status < 0 ? status : list_ranks(input, ret);

@@ -88,7 +88,7 @@ int gt_gpu_pieces(const struct gt_analysis_input *input, const struct gt_spans *
         edge[2 * (i - from)] = (struct edge){span->start, (int8_t)span->key[GT_GPU_USE], 1, recording};
         edge[2 * (i - from) + 1] = (struct edge){span->end, (int8_t)span->key[GT_GPU_USE], -1, recording};
     }
-    qsort(edge, count, sizeof *edge, compare_edges);
+    GT_SORT(edge, count, compare_edges);
     struct gt_step_hull hull = gt_step_hull(input, from < to ? spans->span[from].key[GT_GPU_NODE] : GT_TRACE_NONE);
     for (size_t i = 0; i < count; i++) {
         int64_t start = i ? edge[i - 1].time : 0, end = edge[i].time;
@@ -153,18 +153,8 @@ static struct call call_of(const struct gt_analysis_input *input, size_t event)
 
 static size_t find_call(const struct call *calls, size_t count, struct call wanted)
 {
-    size_t low = 0, high = count;
-    while (low < high) { /* past the last that is not behind what is wanted */
-        size_t middle = low + (high - low) / 2;
-        const struct call *call = &calls[middle];
-        bool before = call->file != wanted.file ? call->file < wanted.file
-                      : call->id != wanted.id   ? call->id < wanted.id
-                                                : call->start <= wanted.start;
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    wanted.event = SIZE_MAX; /* past the last that is not behind what is wanted */
+    size_t low = GT_SEARCH(0, count, middle, compare_calls(&calls[middle], &wanted) < 0);
     bool found = low && calls[low - 1].file == wanted.file && calls[low - 1].id == wanted.id;
     return found ? calls[low - 1].event : SIZE_MAX;
 }
@@ -192,7 +182,7 @@ int gt_gpu_launches(const struct gt_analysis_input *input, const struct gt_spans
         if (gt_analysis_work(input, i) == GT_WORK_RUNTIME && has_correlation(events, i) &&
             gt_trace_lasts(input->trace, i))
             calls[count++] = call_of(input, i);
-    qsort(calls, count, sizeof *calls, compare_calls);
+    GT_SORT(calls, count, compare_calls);
     for (size_t i = 0; i < spans->count; i++) {
         size_t event = spans->span[i].event;
         found[i] = !has_correlation(events, event) ? SIZE_MAX : find_call(calls, count, call_of(input, event));
@@ -219,7 +209,7 @@ int gt_gpu_launch_list(const struct gt_spans *spans, const size_t *call, size_t 
         if (call[i] != SIZE_MAX)
             launch[known++] = (struct gt_launch){call[i], spans->span[i].start,
                                                  spans->span[i].end - spans->span[i].start};
-    qsort(launch, known, sizeof *launch, compare_launches);
+    GT_SORT(launch, known, compare_launches);
     for (size_t i = 0; i < known; i++)
         if (count && launch[count - 1].call == launch[i].call)
             launch[count - 1].work += launch[i].work;
@@ -248,23 +238,18 @@ static void add_breakdown(const struct gt_analysis_input *input, struct gt_table
     int64_t shown[] = {time->part[0], gt_gpu_busy(time, GT_USE_COMPUTE),
                        time->part[COMMUNICATION] + time->part[COMMUNICATION | MEMORY], time->part[MEMORY]};
     int64_t hidden = time->part[COMPUTE | COMMUNICATION] + time->part[COMPUTE | COMMUNICATION | MEMORY];
-    gt_table_text(table, gt_analysis_text(input, span->key[GT_GPU_NODE]));
-    gt_table_text(table, gt_gpu_device(input, span));
-    gt_table_number(table, (double)whole / 1e3);
+    GT_CELLS(table, gt_analysis_text(input, span->key[GT_GPU_NODE]), gt_gpu_device(input, span), (double)whole / 1e3);
     for (size_t i = 0; i < 4; i++)
         gt_table_number(table, (double)shown[i] / 1e3);
     for (size_t i = 0; i < 4; i++)
         gt_table_number(table, gt_percent((double)shown[i], (double)whole));
-    gt_table_number(table, (double)communication / 1e3);
-    gt_table_number(table, gt_percent((double)hidden, (double)communication));
-    gt_table_number(table,
-                    gt_percent((double)(time->part[COMPUTE | MEMORY] + time->part[COMPUTE | COMMUNICATION | MEMORY]),
-                               (double)memory));
+    GT_CELLS(table, (double)communication / 1e3, gt_percent((double)hidden, (double)communication),
+             gt_percent((double)(time->part[COMPUTE | MEMORY] + time->part[COMPUTE | COMMUNICATION | MEMORY]),
+                        (double)memory));
 }
 
-static int build_breakdown(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_breakdown(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_spans spans = {0};
     int status = gt_gpu_spans(input, &spans);
     struct gt_table *table = gt_analysis_table(
@@ -273,9 +258,8 @@ static int build_breakdown(const struct gt_analysis_input *input, struct gt_node
         "number:idle_percent number:compute_percent number:communication_percent number:memory_percent "
         "number:all_communication_us number:communication_overlap_percent number:memory_overlap_percent");
     gt_spans_sort(&spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
         struct gt_gpu_time time;
-        to = gt_spans_run(&spans, from, 2);
         status = gt_gpu_time(input, &time, &spans, from, to);
         add_breakdown(input, table, &spans.span[from], &time);
     }
@@ -373,8 +357,7 @@ int gt_idle_visit(const struct gt_analysis_input *input, struct gt_spans *spans,
     int status = gt_gpu_launches(input, spans, &call);
     if (status >= 0)
         status = gt_loader_waits(input, &loading);
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
-        to = gt_spans_run(spans, from, keys);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, keys, &from, &to);) {
         struct gt_idle_time time = walk_gaps(input, spans, call, from, to, &loading, visitor);
         visitor->time(visitor->context, &time);
     }
@@ -395,14 +378,12 @@ static void add_idle(void *context, const struct gt_idle_time *time)
     int64_t idle = 0;
     for (int why = 0; why < GT_IDLE_CAUSES; why++)
         idle += time->idle[why];
-    gt_table_text(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_NODE]));
-    gt_table_text(idle_rows->table, gt_gpu_device(idle_rows->input, time->span));
+    GT_CELLS(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_NODE]),
+             gt_gpu_device(idle_rows->input, time->span));
     if (idle_rows->streams)
         gt_table_text(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_STREAM]));
-    gt_table_number(idle_rows->table, (double)time->whole / 1e3);
-    gt_table_number(idle_rows->table, (double)idle / 1e3);
-    gt_table_number(idle_rows->table, gt_percent((double)idle, (double)time->whole));
-    gt_table_integer(idle_rows->table, (int64_t)time->gaps);
+    GT_CELLS(idle_rows->table, (double)time->whole / 1e3, (double)idle / 1e3,
+             gt_percent((double)idle, (double)time->whole), time->gaps);
     for (int why = 0; why < GT_IDLE_CAUSES; why++)
         gt_table_number(idle_rows->table, (double)time->idle[why] / 1e3);
     gt_table_number(idle_rows->table, (double)time->loading / 1e3);
@@ -412,9 +393,8 @@ static void add_idle(void *context, const struct gt_idle_time *time)
     "number:span_us number:idle_us number:idle_percent integer:gaps number:host_wait_us " \
     "number:between_kernels_us number:other_us number:data_loader_us"
 
-static int build_idle(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_idle(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_spans spans = {0};
     struct idle_rows devices = {input, gt_analysis_table(root, "devices", "Devices", "text:node text:device " COLUMNS),
                                 false};
@@ -461,11 +441,10 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
         "text:node text:device integer:count integer:short number:call_total_us number:gpu_total_us " GT_NUMBERS_COLUMNS_US);
     struct gt_numbers delays = {0};
     int status = 0;
-    for (size_t from = 0, to; from < launches->spans.count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&launches->spans, 2, &from, &to);) {
         struct gt_launch *launch = NULL;
         size_t count = 0;
         int64_t calls = 0, work = 0, brief = 0;
-        to = gt_spans_run(&launches->spans, from, 2);
         gt_numbers_clear(&delays);
         status = gt_gpu_launch_list(&launches->spans, launches->call, from, to, &launch, &count);
         for (size_t i = 0; i < count && status >= 0; i++) {
@@ -478,12 +457,9 @@ static int add_delays(const struct gt_analysis_input *input, struct gt_node *roo
             brief += launch[i].work < length;
         }
         free(launch);
-        gt_table_text(table, gt_analysis_text(input, launches->spans.span[from].key[GT_GPU_NODE]));
-        gt_table_text(table, gt_gpu_device(input, &launches->spans.span[from]));
-        gt_table_integer(table, (int64_t)delays.count);
-        gt_table_integer(table, brief);
-        gt_table_number(table, (double)calls / 1e3);
-        gt_table_number(table, (double)work / 1e3);
+        GT_CELLS(table, gt_analysis_text(input, launches->spans.span[from].key[GT_GPU_NODE]),
+                 gt_gpu_device(input, &launches->spans.span[from]), delays.count, brief, (double)calls / 1e3,
+                 (double)work / 1e3);
         gt_numbers_cells(table, &delays);
     }
     gt_analysis_empty(root, table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");
@@ -514,7 +490,7 @@ int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spa
     free(launch);
     if (!change)
         return -ENOMEM;
-    qsort(change, count, sizeof *change, compare_changes);
+    GT_SORT(change, count, compare_changes);
     *ret = change;
     *ret_count = count;
     return 0;
@@ -566,14 +542,9 @@ static int add_queue(const struct gt_analysis_input *input, struct gt_table *tab
     struct line line = {input, series, gt_series_line(series, title, title)};
     struct gt_launch_queue queue = gt_launch_queue(change, count, add_point, &line);
     free(change);
-    gt_table_text(table, node);
-    gt_table_text(table, gt_gpu_device(input, first));
-    gt_table_text(table, stream);
-    gt_table_integer(table, (int64_t)(count / 2));
-    gt_table_integer(table, queue.longest);
+    GT_CELLS(table, node, gt_gpu_device(input, first), stream, count / 2, queue.longest);
     double whole = (double)gt_analysis_recorded(input, first->key[GT_GPU_NODE], queue.first, queue.last);
-    gt_table_number(table, whole > 0 ? queue.area / whole : NAN);
-    gt_table_number(table, (double)queue.blocked / 1e3);
+    GT_CELLS(table, whole > 0 ? queue.area / whole : NAN, (double)queue.blocked / 1e3);
     return 0;
 }
 
@@ -585,17 +556,15 @@ static int add_queues(const struct gt_analysis_input *input, struct gt_node *roo
     struct gt_node *series = gt_report_series(root, "queue_length", "Queue length", "us", "launches");
     int status = 0;
     gt_node_flags(series, GT_ONLY_DATA);
-    for (size_t from = 0, to; from < launches->spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&launches->spans, from, 3);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&launches->spans, 3, &from, &to);) {
         status = add_queue(input, table, series, launches, from, to);
     }
     gt_analysis_empty(root, table, NULL);
     return status;
 }
 
-static int build_launches(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_launches(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct launches launches = {0};
     int status = gt_gpu_spans(input, &launches.spans);
     for (size_t i = 0; i < launches.spans.count; i++)

@@ -25,9 +25,8 @@ static bool has_node(const struct gt_spans *spans, uint32_t node)
 static int add_whole_nodes(const struct gt_spans *all, struct gt_spans *spans)
 {
     int status = 0;
-    for (size_t from = 0, to; from < all->count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(all, 1, &from, &to);) {
         struct gt_keyed_span whole = all->span[from];
-        to = gt_spans_run(all, from, 1);
         whole.end = all->span[to - 1].end;
         whole.key[1] = GT_TRACE_NONE;
         if (!has_node(spans, whole.key[0]))
@@ -45,9 +44,8 @@ bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span
 static void leave_out_parts(const struct gt_trace *trace, struct gt_spans *spans)
 {
     size_t kept = 0;
-    for (size_t from = 0, to; from < spans->count && trace->is_bounded; from = to) {
+    for (size_t from = 0, to = 0; trace->is_bounded && gt_spans_next(spans, 1, &from, &to);) {
         size_t first = kept;
-        to = gt_spans_run(spans, from, 1);
         for (size_t i = from; i < to; i++)
             if (!gt_is_read_in_part(trace, &spans->span[i]))
                 spans->span[kept++] = spans->span[i];
@@ -60,15 +58,9 @@ static void leave_out_parts(const struct gt_trace *trace, struct gt_spans *spans
 
 size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time)
 {
-    size_t low = 0, high = steps->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *span = &steps->step[middle].span;
-        if (span->key[0] != node ? span->key[0] < node : steps->step[middle].host_start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, steps->count, middle,
+                           steps->step[middle].span.key[0] != node ? steps->step[middle].span.key[0] < node
+                                                                   : steps->step[middle].host_start <= time);
     return low && steps->step[low - 1].span.key[0] == node ? low - 1 : SIZE_MAX;
 }
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/number.h"
 
 struct search {
@@ -57,16 +56,9 @@ static int collect(struct search *search)
 /* Returns the first span of the track that ends behind `time`, or one of another track, or the count. */
 static size_t find(const struct gt_spans *spans, uint32_t track, int64_t time)
 {
-    size_t low = 0, high = spans->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *span = &spans->span[middle];
-        if (span->key[0] != track ? span->key[0] < track : span->end <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return GT_SEARCH(0, spans->count, middle,
+                     spans->span[middle].key[0] != track ? spans->span[middle].key[0] < track
+                                                         : spans->span[middle].end <= time);
 }
 
 static bool is_before(const struct gt_spans *spans, size_t at, uint32_t track, int64_t time)
@@ -124,14 +116,10 @@ static void end_node(struct search *search)
         sum += search->time[i];
         most = search->time[i] > search->time[most] ? i : most;
     }
-    if (sum > 0) {
-        struct gt_host_wait *wait = GT_GROW_LIST(search->ret, wait);
-        if (wait)
-            *wait = (struct gt_host_wait){search->node, most == places ? GT_TRACE_NONE : most,
-                                          search->time[most] / sum};
-        else
-            search->status = -ENOMEM;
-    }
+    if (sum > 0 && GT_APPEND(search->ret, wait,
+                             (struct gt_host_wait){search->node, most == places ? GT_TRACE_NONE : most,
+                                                   search->time[most] / sum}) < 0)
+        search->status = -ENOMEM;
     memset(search->time, 0, (places + (size_t)1) * sizeof *search->time);
 }
 

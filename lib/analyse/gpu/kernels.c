@@ -21,34 +21,20 @@ static void key_by_name(const struct gt_analysis_input *input, struct gt_spans *
     gt_spans_sort(spans);
 }
 
-static double total_of_node(const struct gt_spans *spans, uint32_t node)
-{
-    double total = 0;
-    for (size_t i = 0; i < spans->count; i++)
-        if (spans->span[i].key[0] == node)
-            total += (double)(spans->span[i].end - spans->span[i].start);
-    return total;
-}
-
-static int add_kernels(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans,
-                       struct gt_error *error)
+static int add_kernels(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_spans *spans)
 {
     size_t count;
     int status;
     struct gt_numbers lengths = {0};
-    struct gt_list_row *row = gt_list_rows(input, spans, 3, &count, &status, error);
+    struct gt_list_row *row = gt_list_rows(input, spans, 3, &count, &status);
     double whole = 0;
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
         if (!i || span->key[0] != spans->span[row[i - 1].from].key[0])
-            whole = total_of_node(spans, span->key[0]);
-        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to);
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_analysis_text(input, span->key[1]));
-        gt_table_text(table, use_names[span->key[2]]);
-        gt_table_integer(table, (int64_t)lengths.count);
-        gt_table_number(table, row[i].total / 1e3);
-        gt_table_number(table, gt_percent(row[i].total, whole));
+            whole = gt_spans_total_of(spans, span->key[0]);
+        status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]), gt_analysis_text(input, span->key[1]),
+                 use_names[span->key[2]], lengths.count, row[i].total / 1e3, gt_percent(row[i].total, whole));
         gt_numbers_cells(table, &lengths);
     }
     gt_numbers_release(&lengths);
@@ -70,9 +56,8 @@ struct kind {
 static size_t sum_kinds(const struct gt_spans *spans, struct kind kind[GT_USES])
 {
     size_t nodes = 0;
-    for (size_t from = 0, to; from < spans->count; from = to, nodes++) {
+    for (size_t from = 0, to = 0; gt_spans_next(spans, 1, &from, &to); nodes++) {
         double total[GT_USES] = {0};
-        to = gt_spans_run(spans, from, 1);
         for (size_t i = from; i < to; i++) {
             total[spans->span[i].key[2]] += (double)(spans->span[i].end - spans->span[i].start);
             kind[spans->span[i].key[2]].count++;
@@ -107,24 +92,17 @@ static void add_types(const struct gt_analysis_input *input, struct gt_node *roo
         const struct kind *of = &kind[use];
         if (!of->count)
             continue;
-        gt_table_text(table, use_names[use]);
-        gt_table_integer(table, (int64_t)nodes);
-        gt_table_integer(table, of->count);
-        gt_table_number(table, of->total / 1e3);
-        gt_table_number(table, gt_percent(of->total, whole));
-        gt_table_number(table, of->total / (double)nodes / 1e3);
-        gt_table_number(table, of->least / 1e3);
-        gt_table_text(table, gt_analysis_text(input, of->least_node));
-        gt_table_number(table, of->most / 1e3);
-        gt_table_text(table, gt_analysis_text(input, of->most_node));
-        gt_table_number(table, gt_percent(of->most - of->least, of->total / (double)nodes));
+        GT_CELLS(table, use_names[use], nodes, of->count, of->total / 1e3, gt_percent(of->total, whole),
+                 of->total / (double)nodes / 1e3);
+        GT_CELLS(table, of->least / 1e3, gt_analysis_text(input, of->least_node), of->most / 1e3,
+                 gt_analysis_text(input, of->most_node), gt_percent(of->most - of->least, of->total / (double)nodes));
     }
     gt_analysis_empty(root, table, NULL);
 }
 
 /* ---- the report ---- */
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
     struct gt_table *table = gt_analysis_table(
@@ -133,7 +111,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root, st
     int status = gt_gpu_spans(input, &spans);
     if (status >= 0) {
         key_by_name(input, &spans);
-        status = add_kernels(input, table, &spans, error);
+        status = add_kernels(input, table, &spans);
         add_types(input, root, &spans);
     }
     gt_analysis_empty(root, table, "no events of GPUs (kernel, gpu_memcpy, gpu_memset)");

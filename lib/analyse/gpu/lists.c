@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/number.h"
 #include "report/report.h"
 
@@ -13,12 +12,8 @@
 
 int gt_numbers_add(struct gt_numbers *values, double value)
 {
-    double *place = GT_GROW_LIST(values, value);
-    if (!place)
-        return -ENOMEM;
-    *place = value;
     values->is_sorted = false;
-    return 0;
+    return GT_APPEND(values, value, value);
 }
 
 double gt_numbers_total(const struct gt_numbers *values)
@@ -39,7 +34,7 @@ double gt_numbers_percentile(struct gt_numbers *values, double percent)
     if (!values->count)
         return NAN;
     if (!values->is_sorted)
-        qsort(values->value, values->count, sizeof *values->value, gt_order_doubles);
+        GT_SORT(values->value, values->count, gt_order_doubles);
     values->is_sorted = true;
     double rank = percent / 100 * (double)(values->count - 1);
     double low = values->value[(size_t)floor(rank)], high = values->value[(size_t)ceil(rank)];
@@ -132,7 +127,7 @@ int gt_significance_correct(double *p, size_t count)
     for (size_t i = 0; i < count; i++)
         if (!isnan(p[i]))
             sorted[known++] = &p[i];
-    qsort(sorted, known, sizeof *sorted, compare_values);
+    GT_SORT(sorted, known, compare_values);
     for (size_t i = 0; i < known; i++)
         *sorted[i] = least = fmax(least, fmin(1, *sorted[i] * (double)(known - i)));
     free(sorted);
@@ -143,11 +138,7 @@ int gt_significance_correct(double *p, size_t count)
 
 int gt_spans_add(struct gt_spans *spans, struct gt_keyed_span span)
 {
-    struct gt_keyed_span *place = GT_GROW_LIST(spans, span);
-    if (!place)
-        return -ENOMEM;
-    *place = span;
-    return 0;
+    return GT_APPEND(spans, span, span);
 }
 
 int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, size_t event,
@@ -162,8 +153,7 @@ int gt_spans_add_event(struct gt_spans *spans, const struct gt_trace *trace, siz
 
 void gt_spans_sort_by(struct gt_spans *spans, int (*order)(const void *a, const void *b))
 {
-    if (spans->count)
-        qsort(spans->span, spans->count, sizeof *spans->span, order);
+    GT_SORT(spans->span, spans->count, order);
 }
 
 static int by_key(const void *a, const void *b)
@@ -198,6 +188,20 @@ size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys)
     return to;
 }
 
+bool gt_spans_next(const struct gt_spans *spans, int keys, size_t *from, size_t *to)
+{
+    *from = *to;
+    *to = gt_spans_run(spans, *from, keys);
+    return *from < spans->count;
+}
+
+size_t gt_spans_behind(const struct gt_spans *spans, uint32_t key, int64_t time)
+{
+    return GT_SEARCH(0, spans->count, middle,
+                     spans->span[middle].key[0] != key ? spans->span[middle].key[0] < key
+                                                       : spans->span[middle].start <= time);
+}
+
 void gt_spans_unite(struct gt_spans *spans, int keys)
 {
     size_t count = 0;
@@ -211,20 +215,30 @@ void gt_spans_unite(struct gt_spans *spans, int keys)
     spans->count = count;
 }
 
+int64_t gt_spans_total(const struct gt_spans *spans, size_t from, size_t to)
+{
+    int64_t sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += spans->span[i].end - spans->span[i].start;
+    return sum;
+}
+
+double gt_spans_total_of(const struct gt_spans *spans, uint32_t key)
+{
+    double total = 0;
+    for (size_t i = 0; i < spans->count; i++)
+        if (spans->span[i].key[0] == key)
+            total += (double)(spans->span[i].end - spans->span[i].start);
+    return total;
+}
+
 int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end)
 {
-    size_t low = from, high = to;
     int64_t overlap = 0;
-    while (low < high) { /* the first that ends behind `start` */
-        size_t middle = low + (high - low) / 2;
-        if (spans->span[middle].end <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < to && spans->span[low].start < end; low++) {
-        int64_t first = spans->span[low].start > start ? spans->span[low].start : start;
-        int64_t last = spans->span[low].end < end ? spans->span[low].end : end;
+    for (size_t i = GT_SEARCH(from, to, middle, spans->span[middle].end <= start); i < to && spans->span[i].start < end;
+         i++) {
+        int64_t first = spans->span[i].start > start ? spans->span[i].start : start;
+        int64_t last = spans->span[i].end < end ? spans->span[i].end : end;
         overlap += last > first ? last - first : 0;
     }
     return overlap;
@@ -249,10 +263,7 @@ static double longest(const struct gt_spans *spans, size_t from, size_t to)
 
 static double total(const struct gt_spans *spans, size_t from, size_t to)
 {
-    int64_t sum = 0;
-    for (size_t i = from; i < to; i++)
-        sum += spans->span[i].end - spans->span[i].start;
-    return (double)sum;
+    return (double)gt_spans_total(spans, from, to);
 }
 
 static double mean(const struct gt_spans *spans, size_t from, size_t to)
@@ -296,30 +307,29 @@ size_t gt_list_top(const struct gt_analysis_input *input, size_t standard)
     return top < 0 ? SIZE_MAX : top == 0 ? standard : (size_t)top;
 }
 
-static int find_order(const struct gt_analysis_input *input, struct gt_error *error)
+static int find_order(const struct gt_analysis_input *input)
 {
     const char *key = input->options->key;
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         if (!key || strcmp(orders[i].name, key) == 0)
             return (int)i;
-    return gt_error_set(error, EINVAL, "key '%s' is not one of total, count, mean, max, name", key);
+    return gt_error_set(input->error, EINVAL, "key '%s' is not one of total, count, mean, max, name", key);
 }
 
 struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
-                                 size_t *count, int *status, struct gt_error *error)
+                                 size_t *count, int *status)
 {
     size_t rows = 0;
-    int order = find_order(input, error);
+    int order = find_order(input);
     struct weighed *row = malloc((spans->count + 1) * sizeof *row);
     struct gt_list_row *ret = order < 0 || !row ? NULL : malloc((spans->count + 1) * sizeof *ret);
     *status = order < 0 ? order : ret ? 0 : -ENOMEM;
-    for (size_t from = 0, to; ret && from < spans->count; from = to) {
-        to = gt_spans_run(spans, from, keys);
+    for (size_t from = 0, to = 0; ret && gt_spans_next(spans, keys, &from, &to);) {
         row[rows++] = (struct weighed){
             {from, to, total(spans, from, to)}, spans->span[from].key[0], orders[order].weight(spans, from, to)};
     }
     if (ret)
-        qsort(row, rows, sizeof *row, compare_rows);
+        GT_SORT(row, rows, compare_rows);
     for (size_t i = 0; ret && i < rows; i++)
         ret[i] = row[i].row;
     free(row);
@@ -327,11 +337,11 @@ struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const st
     return ret;
 }
 
-int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to)
+int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to, double unit)
 {
     int status = 0;
     gt_numbers_clear(values);
     for (size_t i = from; i < to && status >= 0; i++)
-        status = gt_numbers_add(values, (double)(spans->span[i].end - spans->span[i].start) / 1e3);
+        status = gt_numbers_add(values, (double)(spans->span[i].end - spans->span[i].start) / unit);
     return status;
 }

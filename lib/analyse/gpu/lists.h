@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/arrays.h"
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/top.h"
 
@@ -79,9 +80,16 @@ void gt_spans_sort(struct gt_spans *spans);
 void gt_spans_sort_nested(struct gt_spans *spans);
 /* Returns the index behind the last span whose first `keys` keys are those of span `from`. */
 size_t gt_spans_run(const struct gt_spans *spans, size_t from, int keys);
+/* Goes on from the spans *from..*to, which begin as 0..0, to the next run of such. Returns false behind the last one. */
+bool gt_spans_next(const struct gt_spans *spans, int keys, size_t *from, size_t *to);
+/* Returns the index behind the last span with this first key that begins no later than `time`, of spans sorted by both. */
+size_t gt_spans_behind(const struct gt_spans *spans, uint32_t key, int64_t time);
 /* Makes one span of those that touch or overlap and share the first `keys` keys; they are sorted by these and by
  * start. */
 void gt_spans_unite(struct gt_spans *spans, int keys);
+/* Return how long spans from..to last in all, and all whose first key is this. */
+int64_t gt_spans_total(const struct gt_spans *spans, size_t from, size_t to);
+double gt_spans_total_of(const struct gt_spans *spans, uint32_t key);
 /* Returns how much of [start, end) lies in spans from..to, which are sorted and do not overlap. */
 int64_t gt_spans_overlap(const struct gt_spans *spans, size_t from, size_t to, int64_t start, int64_t end);
 void gt_spans_release(struct gt_spans *spans);
@@ -96,11 +104,11 @@ struct gt_list_row {
  * options->key is their order: "total" (where it is NULL), "count", "mean", "max" or "name". The caller frees them.
  * Returns NULL on failure: *status is -ENOMEM, or -EINVAL for an unknown order. */
 struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
-                                 size_t *count, int *status, struct gt_error *error);
+                                 size_t *count, int *status);
 enum { GT_LIST_SHOWN = 20 }; /* rows of lists that people see unless they ask for more */
 /* Returns options->top, `standard` where it is 0, SIZE_MAX where it is negative. */
 size_t gt_list_top(const struct gt_analysis_input *input, size_t standard);
-/* Replaces the values by the lengths of spans from..to in microseconds. */
-int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to);
+/* Replaces the values by the lengths of spans from..to, in units of so many nanoseconds. */
+int gt_list_lengths(struct gt_numbers *values, const struct gt_spans *spans, size_t from, size_t to, double unit);
 
 #endif

@@ -36,17 +36,14 @@ static bool is_seen(const struct overlay *overlay, const struct gt_path_piece *p
 static void name_process(const struct overlay *overlay, const char *node)
 {
     struct gt_buffer *out = gt_merged_file_text(overlay->merged->file);
-    gt_buffer_printf(out, ",\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %" PRId64 ", \"args\": {\"name\": ",
-                     overlay->pid);
-    gt_buffer_text(out, "\"Critical path\"}}");
-    gt_buffer_printf(
-        out,
-        ",\n{\"name\": \"process_labels\", \"ph\": \"M\", \"pid\": %" PRId64 ", \"args\": {\"labels\": ", overlay->pid);
+    gt_merged_metadata(overlay->merged, "process_name", overlay->pid, -1);
+    gt_buffer_text(out, "\"name\": \"Critical path\"}}");
+    gt_merged_metadata(overlay->merged, "process_labels", overlay->pid, -1);
+    gt_buffer_text(out, "\"labels\": ");
     gt_json_quote(out, node);
-    gt_buffer_printf(out,
-                     "}},\n{\"name\": \"process_sort_index\", \"ph\": \"M\", \"pid\": %" PRId64
-                     ", \"args\": {\"sort_index\": -1}}",
-                     overlay->pid);
+    gt_buffer_text(out, "}}");
+    gt_merged_metadata(overlay->merged, "process_sort_index", overlay->pid, -1);
+    gt_buffer_text(out, "\"sort_index\": -1}}");
 }
 
 /* Where a piece lies: the thread or stream, and in the path of the job the rank. */

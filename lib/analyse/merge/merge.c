@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "analyse/cells.h"
 #include "analyse/merge/critical_overlay.h"
 #include "analyse/merge/merged_trace.h"
 #include "base/file.h"
@@ -244,17 +245,22 @@ static int align(struct merge *merge, struct gt_error *error)
     return status;
 }
 
+/* INT64_MAX where there is none. */
+static int64_t begin_of(const struct gt_trace *trace, bool with_clock)
+{
+    int64_t begin = INT64_MAX;
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (trace->file[i].first < begin && (!with_clock || trace->file[i].clock != GT_CLOCK_UNKNOWN))
+            begin = trace->file[i].first;
+    return begin;
+}
+
 /* Files that do not say when they began are laid at the begin of those that do. */
 static void place_unknown(struct merge *merge)
 {
     const struct gt_trace *trace = merge->trace;
     static const char *const names[] = {"unknown", "of the file", "of its name"};
-    int64_t begin = INT64_MAX;
-    for (size_t i = 0; i < trace->file_count; i++) {
-        const struct gt_trace_file *file = &trace->file[i];
-        if (file->clock != GT_CLOCK_UNKNOWN && file->first < begin)
-            begin = file->first;
-    }
+    int64_t begin = begin_of(trace, true);
     for (size_t i = 0; i < trace->file_count; i++) {
         const struct gt_trace_file *file = &trace->file[i];
         if (merge->clock[i])
@@ -285,9 +291,7 @@ static int choose_window(struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace_options *options = &merge->options->trace;
     const struct gt_trace *trace = merge->trace;
-    int64_t start = options->start, end = options->end, begin = INT64_MAX;
-    for (size_t i = 0; i < trace->file_count; i++)
-        begin = trace->file[i].first < begin ? trace->file[i].first : begin;
+    int64_t start = options->start, end = options->end, begin = begin_of(trace, false);
     if (options->by_step) {
         start = first_of_step(trace, options->start_step);
         end = first_of_step(trace, options->end_step);
@@ -306,10 +310,7 @@ static int choose_window(struct merge *merge, struct gt_error *error)
 
 static void choose_base(struct merge *merge)
 {
-    const struct gt_trace *trace = merge->trace;
-    int64_t begin = INT64_MAX;
-    for (size_t i = 0; i < trace->file_count; i++)
-        begin = trace->file[i].first < begin ? trace->file[i].first : begin;
+    int64_t begin = begin_of(merge->trace, false);
     merge->merged.base = begin == INT64_MAX || begin < 0 ? 0 : begin - begin % 1000;
 }
 
@@ -531,11 +532,8 @@ static int report_merge(struct gt_report **ret, const struct merge *merge, struc
     gt_table_column(table, "shift", "Shift", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "lost", "Lost events", GT_CELL_INTEGER, "");
     for (size_t i = 0; i < trace->file_count; i++) {
-        gt_table_text(table, trace->file[i].path);
-        gt_table_text(table, merge->clock[i]);
-        gt_table_number(table, (double)merge->shift[i] / 1e9);
-        gt_table_integer(table, (int64_t)(trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples +
-                                          trace->file[i].damage.unopened));
+        GT_CELLS(table, trace->file[i].path, merge->clock[i], (double)merge->shift[i] / 1e9,
+                 trace->file[i].damage.bad_events + trace->file[i].damage.bad_samples + trace->file[i].damage.unopened);
     }
     return gt_report_failed(*ret) ? gt_error_system(error, ENOMEM, "report") : 0;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "analyse/arrays.h"
 #include "base/json.h"
 #include "base/number.h"
 
@@ -81,22 +81,16 @@ void gt_merged_begin(struct gt_buffer *out)
     begin_piece(out, (struct piece){.track = GT_TRACE_NONE});
 }
 
-static void begin_event(struct gt_buffer *out)
-{
-    gt_buffer_text(out, ",\n");
-}
-
 static void touch(struct gt_merged_trace *merged, int64_t start, int64_t end)
 {
     merged->first = start < merged->first ? start : merged->first;
     merged->last = end > merged->last ? end : merged->last;
 }
 
-static void write_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid)
+void gt_merged_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid)
 {
     struct gt_buffer *out = gt_merged_file_text(merged->file);
-    begin_event(out);
-    gt_buffer_printf(out, "{\"name\": \"%s\", \"ph\": \"M\", \"pid\": %" PRId64, what, pid);
+    gt_buffer_printf(out, ",\n{\"name\": \"%s\", \"ph\": \"M\", \"pid\": %" PRId64, what, pid);
     if (tid >= 0)
         gt_buffer_printf(out, ", \"tid\": %" PRId64, tid);
     gt_buffer_text(out, ", \"args\": {");
@@ -117,7 +111,7 @@ static void write_process(struct gt_merged_trace *merged, int64_t pid, const cha
                           const char *node, int32_t rank, const struct gt_trace_process *of)
 {
     struct gt_buffer *out = gt_merged_file_text(merged->file);
-    write_metadata(merged, "process_name", pid, -1);
+    gt_merged_metadata(merged, "process_name", pid, -1);
     gt_buffer_text(out, "\"name\": ");
     gt_json_quote(out, name);
     if (*node) {
@@ -129,11 +123,11 @@ static void write_process(struct gt_merged_trace *merged, int64_t pid, const cha
     if (of)
         write_origin(merged, of);
     gt_buffer_text(out, "}}");
-    write_metadata(merged, "process_sort_index", pid, -1);
+    gt_merged_metadata(merged, "process_sort_index", pid, -1);
     gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", pid);
     if (!*label)
         return;
-    write_metadata(merged, "process_labels", pid, -1);
+    gt_merged_metadata(merged, "process_labels", pid, -1);
     gt_buffer_text(out, "\"labels\": ");
     gt_json_quote(out, label);
     gt_buffer_text(out, "}}");
@@ -174,14 +168,14 @@ static void tell_thread(struct gt_merged_trace *merged, uint32_t number)
         return;
     lane->is_told = true;
     if (track->sort != INT64_MAX) {
-        write_metadata(merged, "thread_sort_index", lane->pid, lane->tid);
+        gt_merged_metadata(merged, "thread_sort_index", lane->pid, lane->tid);
         gt_buffer_printf(out, "\"sort_index\": %" PRId64 "}}", track->sort);
     }
     if (!*name && strcmp(tid, number_text) != 0)
         name = tid; /* its number was changed: the old one is its name */
     if (!*name)
         return;
-    write_metadata(merged, "thread_name", lane->pid, lane->tid);
+    gt_merged_metadata(merged, "thread_name", lane->pid, lane->tid);
     gt_buffer_text(out, "\"name\": ");
     gt_json_quote(out, name);
     gt_buffer_text(out, "}}");
@@ -367,10 +361,8 @@ static int see_track(struct gt_merged_trace *merged, uint32_t track)
             return -ENOMEM;
         *added = false;
     }
-    uint32_t *seen = GT_GROW(merged, track);
-    if (!seen)
+    if (GT_APPEND_TO(merged, track, track) < 0)
         return -ENOMEM;
-    *seen = track;
     merged->is_seen[track] = true;
     return 0;
 }
@@ -511,7 +503,7 @@ static int collect(struct counters *counters)
         if (counters->key[samples->series[i]])
             counters->sample[counters->count++] = (struct sample){samples->time[i], samples->value[i],
                                                                   samples->series[i]};
-    qsort(counters->sample, counters->count, sizeof *counters->sample, compare_samples);
+    GT_SORT(counters->sample, counters->count, compare_samples);
     return 0;
 }
 

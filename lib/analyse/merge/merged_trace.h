@@ -61,10 +61,10 @@ void gt_merged_begin(struct gt_buffer *out);
 void gt_merged_forget(struct gt_merged_trace *merged);
 /* Writes the names of processes and threads that have events. */
 void gt_merged_tell(struct gt_merged_trace *merged);
+/* Begins an event that tells something of a process, or of a thread where `tid` is not -1, up to its arguments. */
+void gt_merged_metadata(struct gt_merged_trace *merged, const char *what, int64_t pid, int64_t tid);
 /* Takes counters and marks of all samples of the trace. */
 int gt_merged_samples(struct gt_merged_trace *merged, struct gt_error *error);
-/* Begins an event at the end of gt_sorted_text_end; what follows is its text. */
-void gt_merged_begin(struct gt_buffer *out);
 /* Writes what was taken. */
 int gt_merged_write(struct gt_merged_trace *merged, struct gt_error *error);
 /* Writes a time as microseconds, exact. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cells.h"
 #include "analyse/merge/merge.h"
 #include "analyse/trace/time_words.h"
 #include "base/number.h"
@@ -105,22 +106,11 @@ static void add_files(struct gt_node *root, const struct gt_trace *trace)
         const struct gt_trace_damage *damage = &file->damage;
         char rank[16];
         snprintf(rank, sizeof rank, "%d", (int)file->rank);
-        gt_table_text(table, file->path);
-        gt_table_text(table, file->format);
-        gt_table_text(table, file->node == GT_TRACE_NONE ? NULL : gt_trace_text(trace, file->node));
-        gt_table_text(table, file->rank < 0 ? NULL : rank);
-        gt_table_text(table, clocks[file->clock]);
-        gt_table_integer(table, (int64_t)file->read);
-        gt_table_integer(table, (int64_t)file->kept);
-        gt_table_integer(table, (int64_t)file->samples);
-        gt_table_number(table, file->first <= file->last ? seconds(file->last - file->first) : NAN);
-        gt_table_text(table, damage->cut_off ? "yes" : "no");
-        gt_table_integer(table, (int64_t)(damage->bad_events + damage->bad_samples));
-        gt_table_integer(table, (int64_t)damage->lost_bytes);
-        gt_table_integer(table, (int64_t)damage->mended);
-        gt_table_integer(table, (int64_t)damage->unclosed);
-        gt_table_integer(table, (int64_t)damage->unopened);
-        gt_table_text(table, *damage->first ? damage->first : NULL);
+        GT_CELLS(table, file->path, file->format, file->node == GT_TRACE_NONE ? NULL : gt_trace_text(trace, file->node),
+                 file->rank < 0 ? NULL : rank, clocks[file->clock], file->read, file->kept, file->samples);
+        GT_CELLS(table, file->first <= file->last ? seconds(file->last - file->first) : NAN,
+                 damage->cut_off ? "yes" : "no", damage->bad_events + damage->bad_samples, damage->lost_bytes,
+                 damage->mended, damage->unclosed, damage->unopened, *damage->first ? damage->first : NULL);
     }
 }
 
@@ -160,8 +150,7 @@ static int add_phases(struct gt_node *root, const struct gt_trace *trace)
         add_columns(table, columns, "ti");
         qsort(phase, count, sizeof *phase, by_events);
         for (size_t i = 0; i < count && i < MOST_PHASES; i++) {
-            gt_table_text(table, gt_trace_text(trace, phase[i].name));
-            gt_table_integer(table, (int64_t)phase[i].events);
+            GT_CELLS(table, gt_trace_text(trace, phase[i].name), phase[i].events);
         }
     }
     free(phase);
@@ -189,11 +178,7 @@ static void add_steps(struct gt_node *root, const struct gt_trace *trace)
             first = trace->step[j].step < first ? trace->step[j].step : first;
             last = trace->step[j].step > last ? trace->step[j].step : last;
         }
-        gt_table_text(table, gt_trace_text(trace, step->node));
-        gt_table_text(table, gt_trace_text(trace, step->mode));
-        gt_table_integer(table, count);
-        gt_table_integer(table, first);
-        gt_table_integer(table, last);
+        GT_CELLS(table, gt_trace_text(trace, step->node), gt_trace_text(trace, step->mode), count, first, last);
     }
     free(done);
 }

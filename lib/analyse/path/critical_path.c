@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "analyse/gpu/gpu_steps.h"
-#include "base/grow.h"
 #include "base/number.h"
 
 const char *gt_path_kind_name(enum gt_path_kind kind)
@@ -167,20 +166,11 @@ static struct gt_path_anchor anchor_at(const struct gt_path_graph *graph, uint32
     return anchor;
 }
 
-static int add_anchor(struct gt_critical_path *path, struct gt_path_anchor anchor)
-{
-    struct gt_path_anchor *place = GT_GROW(path, anchor);
-    if (!place)
-        return -ENOMEM;
-    *place = anchor;
-    return 0;
-}
-
 /* The threads that the host's part of a step ends on: those that begin and end something with it, or else all. */
 static int add_host_ends(struct gt_critical_path *path, const struct gt_path_step *step, int64_t start, int64_t end)
 {
     const struct gt_path_graph *graph = &path->graph;
-    int status = add_anchor(path, anchor_at(graph, step->span.key[0], end));
+    int status = GT_APPEND_TO(path, anchor, anchor_at(graph, step->span.key[0], end));
     bool is_told = false;
     for (int pass = 0; pass < 2 && !is_told; pass++)
         for (uint32_t i = 0; i < graph->lanes && status >= 0; i++) {
@@ -196,7 +186,7 @@ static int add_host_ends(struct gt_critical_path *path, const struct gt_path_ste
             if (pass == 0 && !is_told) /* it is known whose step it is, whoever else was last */
                 path->anchor_count--;
             is_told |= pass == 0;
-            status = add_anchor(path, (struct gt_path_anchor){point, 0});
+            status = GT_APPEND_TO(path, anchor, (struct gt_path_anchor){point, 0});
         }
     return status;
 }
@@ -247,7 +237,7 @@ static struct owned *find_owned(const struct gt_path_graph *graph, const struct 
         uint32_t point = end[graph->gpu.span[i].event];
         owned[all++] = (struct owned){steps->owner[i], gt_path_lane_of(graph, point), point};
     }
-    qsort(owned, all, sizeof *owned, compare_owned);
+    GT_SORT(owned, all, compare_owned);
     for (size_t i = 0; i < all; i++)
         if (!i || owned[i].step != owned[i - 1].step || owned[i].lane != owned[i - 1].lane)
             owned[(*count)++] = owned[i];
@@ -268,7 +258,7 @@ static int add_steps(struct gt_critical_path *path, const struct gt_gpu_steps *s
         const struct gt_gpu_step *step = &steps->step[i];
         status = add_step(path, step, !i || step[-1].span.key[0] != step->span.key[0]);
         for (; at < count && owned[at].step == i && status >= 0; at++)
-            status = add_anchor(path, (struct gt_path_anchor){owned[at].point, 0});
+            status = GT_APPEND_TO(path, anchor, (struct gt_path_anchor){owned[at].point, 0});
         path->step[i].end_end = path->anchor_count;
     }
     free(owned);
@@ -338,11 +328,7 @@ static int add_piece(struct gt_critical_path *path, struct gt_path_piece piece, 
         last->start = piece.start;
         return 0;
     }
-    struct gt_path_piece *place = GT_GROW(path, piece);
-    if (!place)
-        return -ENOMEM;
-    *place = piece;
-    return 0;
+    return GT_APPEND_TO(path, piece, piece);
 }
 
 /* What a point waited for in the end: the point, and what lasted until then; GT_TRACE_NONE: the trace does not tell. */

@@ -78,9 +78,8 @@ static void add_owners(const struct tables *tables, struct gt_node *root)
     for (size_t i = 0; i < tables->owners; i++) {
         const struct owner *owner = &tables->owner[i];
         bool is_step = !tables->path->step[owner->from].is_whole_node;
-        gt_table_text(table, name_of(tables, i));
-        gt_table_integer(table, is_step ? (int64_t)(owner->to - owner->from) : 0);
-        gt_table_number(table, (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
+        GT_CELLS(table, name_of(tables, i), is_step ? (int64_t)(owner->to - owner->from) : 0,
+                 (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
         for (int kind = 0; kind < GT_PATH_KINDS; kind++)
             gt_table_number(table, gt_percent((double)owner->part[kind], (double)owner->whole));
     }
@@ -97,14 +96,10 @@ static void add_steps(const struct tables *tables, struct gt_node *root)
             const struct gt_path_step *step = &tables->path->step[j];
             int64_t part[GT_PATH_KINDS];
             add_up(tables->path, j, j + 1, part);
-            gt_table_text(table, name_of(tables, i));
-            gt_table_text(table, gt_analysis_text(tables->input, step->span.key[1]));
-            if (step->is_whole_node)
-                gt_table_missing(table);
-            else
-                gt_table_integer(table, (int32_t)step->span.key[2]);
-            gt_table_number(table, gt_analysis_us(tables->input, step->span.start));
-            gt_table_number(table, (double)(step->span.end - step->span.start) / 1e3);
+            GT_CELLS(table, name_of(tables, i), gt_analysis_text(tables->input, step->span.key[1]));
+            gt_integer_if(table, !(step->is_whole_node), (int32_t)step->span.key[2]);
+            GT_CELLS(table, gt_analysis_us(tables->input, step->span.start),
+                     (double)(step->span.end - step->span.start) / 1e3);
             for (int kind = 0; kind < GT_PATH_KINDS; kind++)
                 gt_table_number(table, (double)part[kind] / 1e3);
         }
@@ -168,7 +163,7 @@ static int find_names(const struct tables *tables, struct entries *ret)
                     ret->entry[count++] = (struct entry){i, piece->name, piece->kind, 1, piece->end - piece->start};
             }
     free(is_hidden);
-    qsort(ret->entry, count, sizeof *ret->entry, by_name);
+    GT_SORT(ret->entry, count, by_name);
     for (size_t i = 0; i < count; i++) {
         struct entry *last = ret->count ? &ret->entry[ret->count - 1] : NULL;
         if (last && by_name(last, &ret->entry[i]) == 0) {
@@ -195,12 +190,9 @@ static void add_names(const struct tables *tables, struct gt_node *root, const s
     gt_top_shown(table, SHOWN_NAMES);
     for (size_t i = 0; i < entries->count; i++) {
         const struct entry *entry = &entries->entry[i];
-        gt_table_text(table, name_of(tables, entry->owner));
-        gt_table_text(table, gt_trace_text(tables->input->trace, entry->name));
-        gt_table_text(table, gt_path_kind_name(entry->kind));
-        gt_table_integer(table, (int64_t)entry->pieces);
-        gt_table_number(table, (double)entry->time / 1e3);
-        gt_table_number(table, gt_percent((double)entry->time, (double)tables->owner[entry->owner].whole));
+        GT_CELLS(table, name_of(tables, entry->owner), gt_trace_text(tables->input->trace, entry->name),
+                 gt_path_kind_name(entry->kind), entry->pieces, (double)entry->time / 1e3,
+                 gt_percent((double)entry->time, (double)tables->owner[entry->owner].whole));
     }
     gt_analysis_empty(root, table, NULL);
 }
@@ -283,7 +275,7 @@ static struct entry *most_names(const struct tables *tables, const struct entrie
     }
     if (!most)
         return NULL;
-    qsort(most, all, sizeof *most, by_name);
+    GT_SORT(most, all, by_name);
     for (size_t i = 0; i < all; i++)
         if (*count && most[*count - 1].name == most[i].name)
             most[*count - 1].time += most[i].time;
@@ -323,13 +315,11 @@ static void add_gain(const struct tables *tables, struct gt_table *table, const 
 {
     const struct owner *owner = &tables->owner[gain->owner];
     double whole = (double)owner->whole, steps = (double)(owner->to - owner->from);
-    gt_table_text(table, name_of(tables, gain->owner));
-    gt_table_text(table, gain->what.kind != GT_PATH_KINDS ? gt_path_kind_name(gain->what.kind)
-                                                          : gt_trace_text(tables->input->trace, gain->what.name));
-    gt_table_text(table, gain->what.kind != GT_PATH_KINDS ? "kind" : "name");
-    gt_table_number(table, gt_percent((double)gain->on_path, whole));
-    gt_table_number(table, (double)gain->length / steps / 1e3);
-    gt_table_number(table, gt_percent(whole - (double)gain->length, whole));
+    GT_CELLS(table, name_of(tables, gain->owner),
+             gain->what.kind != GT_PATH_KINDS ? gt_path_kind_name(gain->what.kind)
+                                              : gt_trace_text(tables->input->trace, gain->what.name),
+             gain->what.kind != GT_PATH_KINDS ? "kind" : "name", gt_percent((double)gain->on_path, whole),
+             (double)gain->length / steps / 1e3, gt_percent(whole - (double)gain->length, whole));
 }
 
 static int add_what_if(const struct tables *tables, struct gt_node *root, const struct entries *entries)
@@ -366,9 +356,8 @@ static int add_ranks(const struct tables *tables, struct gt_node *root)
     for (uint32_t i = 0; time && i < places && tables->has_job; i++) {
         if (!time[i])
             continue;
-        gt_table_text(table, gt_analysis_text(tables->input, i));
-        gt_table_number(table, (double)time[i] / 1e3);
-        gt_table_number(table, gt_percent((double)time[i], (double)tables->owner[tables->owners - 1].whole));
+        GT_CELLS(table, gt_analysis_text(tables->input, i), (double)time[i] / 1e3,
+                 gt_percent((double)time[i], (double)tables->owner[tables->owners - 1].whole));
     }
     gt_analysis_empty(root, table, NULL);
     free(time);
@@ -411,9 +400,8 @@ static void add_notes(const struct tables *tables, struct gt_node *root)
         gt_report_text(root, "not_known", "Not known", text);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_critical_path path;
     struct tables tables = {.input = input, .path = &path};
     struct entries entries = {0};

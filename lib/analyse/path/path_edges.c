@@ -98,10 +98,8 @@ static int collect_records(struct told *told)
         *record = (struct record){gt_trace_id(events, i), gt_trace_process_of(input->trace, i)->file, events->track[i],
                                   told->graph->time[begin]};
     }
-    if (told->record_count)
-        qsort(told->record, told->record_count, sizeof *told->record, compare_records);
-    if (told->order_count)
-        qsort(told->order, told->order_count, sizeof *told->order, compare_orders);
+    GT_SORT(told->record, told->record_count, compare_records);
+    GT_SORT(told->order, told->order_count, compare_orders);
     return 0;
 }
 
@@ -131,14 +129,8 @@ static double number_of(const struct told *told, size_t event, uint32_t key)
 static const struct gt_path_work *launched_by(const struct gt_path_graph *graph, uint32_t lane, int64_t time,
                                               bool behind)
 {
-    size_t low = graph->lane[lane].work, high = graph->lane[lane].work_end;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (graph->work[middle].launched < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(graph->lane[lane].work, graph->lane[lane].work_end, middle,
+                           graph->work[middle].launched < time);
     if (behind)
         return low < graph->lane[lane].work_end ? &graph->work[low] : NULL;
     return low > graph->lane[lane].work ? &graph->work[low - 1] : NULL;
@@ -151,15 +143,9 @@ static bool find_record(const struct told *told, size_t event, int64_t *ret)
     if (!(id > 0 && id < 9e15) || !told->record_count)
         return false;
     struct record wanted = {(uint64_t)id, gt_trace_process_of(told->hosts->input->trace, event)->file, 0, 0};
-    size_t low = 0, high = told->record_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct record *record = &told->record[middle];
-        if (record->file != wanted.file ? record->file < wanted.file : record->id < wanted.id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, told->record_count, middle,
+                           told->record[middle].file != wanted.file ? told->record[middle].file < wanted.file
+                                                                    : told->record[middle].id < wanted.id);
     bool found = low < told->record_count && told->record[low].file == wanted.file && told->record[low].id == wanted.id;
     *ret = found ? told->record[low].start : 0;
     return found;
@@ -178,11 +164,7 @@ static int add_stream_wait(struct told *told, size_t event, int64_t called)
     told->has_waits[told->graph->lane[to].file] = true;
     if (!before || !behind)
         return 0;
-    struct wait *wait = GT_GROW(told, wait);
-    if (!wait)
-        return -ENOMEM;
-    *wait = (struct wait){behind->start, before->end};
-    return 0;
+    return GT_APPEND_TO(told, wait, (struct wait){behind->start, before->end});
 }
 
 static int add_sync(struct told *told, size_t event, uint32_t call, const char *name)
@@ -198,11 +180,7 @@ static int add_sync(struct told *told, size_t event, uint32_t call, const char *
         sync.lane = told->hosts->lane_of[track];
         sync.lane = sync.lane == GT_TRACE_NONE ? told->graph->lanes : sync.lane; /* nothing ran there */
     }
-    struct sync *place = GT_GROW(told, sync);
-    if (!place)
-        return -ENOMEM;
-    *place = sync;
-    return 0;
+    return GT_APPEND_TO(told, sync, sync);
 }
 
 /* Kineto's and Nsight's records of synchronization, joined with their calls. */
@@ -227,10 +205,8 @@ static int collect_syncs(struct told *told)
         status = is_wait ? add_stream_wait(told, spans.span[i].event, told->graph->time[begin])
                          : add_sync(told, spans.span[i].event, (uint32_t)call[i], name);
     }
-    if (told->sync_count)
-        qsort(told->sync, told->sync_count, sizeof *told->sync, compare_syncs);
-    if (told->wait_count)
-        qsort(told->wait, told->wait_count, sizeof *told->wait, compare_stream_waits);
+    GT_SORT(told->sync, told->sync_count, compare_syncs);
+    GT_SORT(told->wait, told->wait_count, compare_stream_waits);
     gt_spans_release(&spans);
     free(call);
     return status;
@@ -265,14 +241,7 @@ static bool may_wait(const struct told *told, const struct gt_path_lane *lane, c
     if (strstr(gt_trace_text(trace, trace->events.name[work->call]), "GraphLaunch"))
         return true;
     struct record wanted = {.track = trace->events.track[work->call], .start = work->launched};
-    size_t low = 0, high = told->order_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_orders(&told->order[middle], &wanted) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, told->order_count, middle, compare_orders(&told->order[middle], &wanted) <= 0);
     bool is_first = work == &told->graph->work[lane->work];
     return low && told->order[low - 1].track == wanted.track &&
            (is_first || told->order[low - 1].start > work[-1].launched);
@@ -435,14 +404,8 @@ static int hold_stream(struct told *told, uint32_t number, const struct delay *l
 static uint32_t last_in_call(const struct gt_path_graph *graph, const struct gt_path_lane *lane,
                              const struct gt_path_wait *wait, int64_t until)
 {
-    size_t low = lane->work, high = lane->work_end;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (graph->time[graph->work[middle].end] <= graph->time[wait->end])
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(lane->work, lane->work_end, middle,
+                           graph->time[graph->work[middle].end] <= graph->time[wait->end]);
     for (; low > lane->work && graph->time[graph->work[low - 1].end] > wait->start; low--)
         if (graph->work[low - 1].launched < wait->start && graph->work[low - 1].launched <= until)
             return graph->work[low - 1].end;
@@ -453,14 +416,7 @@ static uint32_t last_in_call(const struct gt_path_graph *graph, const struct gt_
  * for, whatever its stream. */
 static struct sync sync_of(const struct told *told, const struct gt_path_wait *wait)
 {
-    size_t low = 0, high = told->sync_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (told->sync[middle].call < wait->event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, told->sync_count, middle, told->sync[middle].call < wait->event);
     return low < told->sync_count && told->sync[low].call == wait->event
                ? told->sync[low]
                : (struct sync){wait->event, GT_TRACE_NONE, INT64_MAX};

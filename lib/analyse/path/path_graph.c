@@ -129,7 +129,7 @@ static bool is_outside(const struct gt_analysis_input *input, size_t event, enum
 {
     uint32_t category = input->trace->events.category[event];
     return work == GT_WORK_ANNOTATION ||
-           strncmp(gt_trace_text(input->trace, input->trace->events.name[event]), "ProfilerStep", 12) == 0 ||
+           gt_is_profiler_step(gt_trace_text(input->trace, input->trace->events.name[event])) ||
            (category != GT_TRACE_NONE && strcmp(gt_trace_text(input->trace, category), "python_function") == 0);
 }
 
@@ -181,14 +181,8 @@ static int close_span(struct builder *builder, int64_t time)
     enum gt_path_call call = gt_path_call(&builder->hosts, events->name[top->event]);
     if (call != GT_PATH_WAITS && call != GT_PATH_COPIES_MEMORY)
         return 0;
-    struct gt_path_wait *wait = GT_GROW_TO(builder->hosts.wait, builder->hosts.capacity, builder->hosts.count + 1) < 0
-                                    ? NULL
-                                    : &builder->hosts.wait[builder->hosts.count++];
-    if (!wait)
-        return -ENOMEM;
-    *wait = (struct gt_path_wait){top->event, end,
-                                  events->start[top->event] - builder->graph->lane[builder->graph->lanes - 1].ahead};
-    return 0;
+    int64_t start = events->start[top->event] - builder->graph->lane[builder->graph->lanes - 1].ahead;
+    return GT_APPEND(&builder->hosts, wait, (struct gt_path_wait){top->event, end, start});
 }
 
 /* Times are rounded to microseconds at most: who ends so much later than the span around it ends with it. */
@@ -240,12 +234,10 @@ static int begin_exchange(struct builder *builder, size_t track, size_t at, uint
     const struct span *span = &builder->span[at];
     bool is_alone = at + 1 == builder->first[track + 1] || builder->span[at + 1].start >= span->end;
     *is_exchange = is_alone && builder->open[builder->open_count - 1].kind == GT_PATH_COMMUNICATION;
-    struct gt_path_exchange *exchange = *is_exchange ? GT_GROW(graph, exchange) : NULL;
     if (!*is_exchange)
         return 0;
-    if (!exchange)
+    if (GT_APPEND_TO(graph, exchange, (struct gt_path_exchange){begin, begin}) < 0)
         return -ENOMEM;
-    *exchange = (struct gt_path_exchange){begin, begin};
     graph->kind[begin] |= GT_PATH_START;
     return add_meeting(builder, span->event, begin, span->end);
 }
@@ -269,8 +261,7 @@ static int add_host(struct builder *builder, size_t track)
         }
         unsigned char kind = (unsigned char)kind_of(builder, span->event);
         uint32_t begin = add_edge_of_span(builder, span->start);
-        bool is_step = strncmp(gt_trace_text(builder->input->trace, events->name[span->event]), "ProfilerStep", 12) ==
-                       0;
+        bool is_step = gt_is_profiler_step(gt_trace_text(builder->input->trace, events->name[span->event]));
         if (gt_analysis_work(builder->input, span->event) == GT_WORK_RUNTIME)
             builder->link[span->event] = begin;
         if (GT_GROW_TO(builder->open, builder->open_capacity, builder->open_count + 1) < 0)
@@ -386,7 +377,7 @@ static int collect_members(struct builder *builder)
             if (all->arrival[j].event != SIZE_MAX)
                 builder->member[builder->members++] = (struct gt_path_meeting){(uint32_t)all->arrival[j].event,
                                                                                (uint32_t)i};
-    qsort(builder->member, builder->members, sizeof *builder->member, compare_members);
+    GT_SORT(builder->member, builder->members, compare_members);
     return 0;
 }
 
@@ -516,8 +507,7 @@ static int settle_edges(struct gt_path_graph *graph)
         free(at);
         return -ENOMEM;
     }
-    if (graph->edge_count)
-        qsort(graph->edge, graph->edge_count, sizeof *graph->edge, by_end);
+    GT_SORT(graph->edge, graph->edge_count, by_end);
     for (uint32_t i = 0; i < graph->lanes; i++) {
         next[i] = graph->lane[i].from;
         at[i] = gt_path_edges(graph, next[i]);
@@ -572,8 +562,7 @@ static int hold(struct builder *builder)
     struct gt_path_hosts *hosts = &builder->hosts;
     hosts->begin = builder->link;
     hosts->lane_of = builder->lane_of;
-    if (hosts->count)
-        qsort(hosts->wait, hosts->count, sizeof *hosts->wait, compare_waits);
+    GT_SORT(hosts->wait, hosts->count, compare_waits);
     int status = gt_path_hold_gpus(builder->graph, hosts);
     status = status < 0 ? status : order_points(builder->graph);
     status = status < 0 ? status : gt_path_hold_threads(builder->graph, builder->input, builder->lane_of);
@@ -646,15 +635,7 @@ uint32_t gt_path_at(const struct gt_path_graph *graph, uint32_t lane, int64_t ti
 
 size_t gt_path_edges(const struct gt_path_graph *graph, uint32_t point)
 {
-    size_t low = 0, high = graph->edge_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (graph->edge[middle].to < point)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return GT_SEARCH(0, graph->edge_count, middle, graph->edge[middle].to < point);
 }
 
 uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point)
@@ -667,10 +648,8 @@ uint32_t gt_path_collective(const struct gt_path_graph *graph, uint32_t point)
 
 int gt_path_hold(struct gt_path_graph *graph, struct gt_path_edge edge)
 {
-    struct gt_path_edge *place = GT_GROW(graph, edge);
-    if (!place)
+    if (GT_APPEND_TO(graph, edge, edge) < 0)
         return -ENOMEM;
-    *place = edge;
     if (edge.is_binding)
         graph->kind[edge.to] |= GT_PATH_ALONE;
     return 0;

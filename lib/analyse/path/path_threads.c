@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "analyse/path/path_graph.h"
-#include "base/grow.h"
 #include "base/number.h"
 
 struct thread {
@@ -112,10 +111,7 @@ static int sweep(struct threads *threads)
         threads->thread[i] = (struct thread){.next = graph->lane[i].from, .giver = GT_TRACE_NONE};
         if (graph->lane[i].is_gpu)
             continue;
-        uint32_t *place = GT_GROW(file, lane);
-        status = place ? 0 : -ENOMEM;
-        if (place)
-            *place = i;
+        status = GT_APPEND_TO(file, lane, i);
     }
     for (uint32_t i = 0; i < graph->points && status >= 0; i++)
         if (!graph->lane[graph->order[i]].is_gpu)
@@ -167,14 +163,11 @@ static int collect_flows(const struct gt_path_graph *graph, const struct gt_anal
             continue;
         bool is_backward = events->phase[i] == 'f';
         uint32_t point = point_of(graph, lane, events->start[i] - graph->lane[lane].ahead);
-        struct end *end = point == GT_TRACE_NONE ? NULL : GT_GROW_LIST(ends, end);
-        if (end)
-            *end = (struct end){gt_trace_id(events, i), graph->lane[lane].file, point, is_backward};
-        else if (point != GT_TRACE_NONE)
+        if (point != GT_TRACE_NONE &&
+            GT_APPEND(ends, end, (struct end){gt_trace_id(events, i), graph->lane[lane].file, point, is_backward}) < 0)
             return -ENOMEM;
     }
-    if (ends->count)
-        qsort(ends->end, ends->count, sizeof *ends->end, compare_ends);
+    GT_SORT(ends->end, ends->count, compare_ends);
     return 0;
 }
 

@@ -250,10 +250,11 @@ int gt_analysis_run(const struct gt_analysis *analysis, const struct gt_trace *t
     strncat(type, analysis->name, sizeof type - strlen(type) - 1);
     int status = gt_analysis_open(&input, trace, options ? options : &defaults);
     input.other = other;
+    input.error = error;
     if (status >= 0)
         status = gt_report_new(&report, type, error);
     if (status >= 0)
-        status = analysis->build(&input, gt_report_root(report), error);
+        status = analysis->build(&input, gt_report_root(report));
     if (status >= 0)
         status = gt_shown_nodes_cut(trace, input.hidden, gt_report_root(report));
     if (status >= 0)
@@ -331,6 +332,18 @@ int64_t gt_analysis_recorded(const struct gt_analysis_input *input, uint32_t nod
         time -= (end < to ? end : to) - (start > from ? start : from);
     }
     return time;
+}
+
+uint32_t gt_argument_text(const struct gt_trace *trace, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
+    return argument ? argument->text : GT_TRACE_NONE;
+}
+
+double gt_argument_number(const struct gt_trace *trace, size_t event, uint32_t key)
+{
+    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
+    return argument ? argument->number : NAN;
 }
 
 double gt_analysis_us(const struct gt_analysis_input *input, int64_t time)
@@ -419,7 +432,7 @@ void gt_analysis_empty(struct gt_node *parent, struct gt_table *table, const cha
         gt_report_text(parent, key, gt_table_title(parent, table), reason);
 }
 
-int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error)
+int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices)
 {
     struct gt_buffer names = {0};
     for (int i = 0; choices[i]; i++) {
@@ -429,7 +442,7 @@ int gt_analysis_by(const struct gt_analysis_input *input, const char *const *cho
         }
         gt_buffer_printf(&names, "%s%s", i ? ", " : "", choices[i]);
     }
-    gt_error_set(error, EINVAL, "by '%s': it is one of %s", input->options->by, names.data ? names.data : "");
+    gt_error_set(input->error, EINVAL, "by '%s': it is one of %s", input->options->by, names.data ? names.data : "");
     gt_buffer_release(&names);
     return -EINVAL;
 }

@@ -8,6 +8,9 @@
 #ifndef GT_ANALYSE_TRACE_ANALYSIS_H
 #define GT_ANALYSE_TRACE_ANALYSIS_H
 
+#include <string.h>
+
+#include "analyse/cells.h"
 #include "report/report.h"
 #include "trace/trace.h"
 
@@ -29,7 +32,8 @@ struct gt_analysis_input {
     const struct gt_trace *trace;
     const struct gt_trace *other; /* diff: what is compared with `trace`; else NULL */
     const struct gt_profile_options *options;
-    int64_t origin; /* ns; times are shown from here */
+    struct gt_error *error; /* says why an analysis fails; may be NULL */
+    int64_t origin;         /* ns; times are shown from here */
     /* Filled by gt_analysis_open. Texts are known by their place in the order of all texts ("GPU 2" before "GPU
      * 10"). */
     uint32_t *place, *text;
@@ -68,7 +72,7 @@ struct gt_analysis {
     bool of_selected;                /* its shares and spans are of what is selected alone */
     bool of_all;                     /* it judges all that ran: no part of it can be selected by name */
     bool compares;                   /* it compares nodes with one another, also those that are not shown */
-    int (*build)(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error);
+    int (*build)(const struct gt_analysis_input *input, struct gt_node *root);
 };
 
 extern const struct gt_analysis *const gt_analyses[];
@@ -105,6 +109,14 @@ bool gt_analysis_is_host(const struct gt_analysis_input *input, uint32_t host, u
 bool gt_analysis_shows(const struct gt_analysis_input *input, uint32_t node);
 bool gt_analysis_shows_name(const struct gt_analysis_input *input, const char *name);
 enum gt_work gt_analysis_work(const struct gt_analysis_input *input, size_t event);
+/* Returns true for the names that PyTorch's profiler gives to steps. */
+static inline bool gt_is_profiler_step(const char *name)
+{
+    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
+}
+/* Return the text or the number of an argument; GT_TRACE_NONE and NaN where there is none. */
+uint32_t gt_argument_text(const struct gt_trace *trace, size_t event, uint32_t key);
+double gt_argument_number(const struct gt_trace *trace, size_t event, uint32_t key);
 /* Returns the number of the recording that an event is in, and how much of from..to something of the node was recorded: cycles of
  * a profiler are files of their own, and what happened between them is not known. */
 uint32_t gt_analysis_recording(const struct gt_analysis_input *input, size_t event);
@@ -116,7 +128,7 @@ bool gt_analysis_wants_phase(const struct gt_analysis_input *input, const char *
 
 /* Returns the number of options->by among the choices, which end with NULL; 0 where it is NULL. The error of -EINVAL
  * names them. */
-int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices, struct gt_error *error);
+int gt_analysis_by(const struct gt_analysis_input *input, const char *const *choices);
 
 /* Adds a table with the columns "text:node kernel:name number:mean_us integer:count"; a kernel's name is a text, which people see cut.
  * Titles are the keys in words; keys that end in _us, _bytes, _seconds or _percent carry that unit. */

@@ -1,14 +1,15 @@
 /* The data loader: how long initialization, workers, fetching and whole batches take, and which stand out. */
-#include <fnmatch.h>
+#include "analyse/trace/dataloader.h"
+
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
-#include "analyse/trace/dataloader.h"
-#include "analyse/trace/epochs.h"
 #include "trace/tables.h"
 
 /* ---- spans ---- */
@@ -85,6 +86,105 @@ static int collect(const struct gt_analysis_input *input, struct gt_spans *spans
     return status;
 }
 
+/* ---- ends of epochs, which tools do not write down ---- */
+
+struct fetch {
+    uint32_t track;
+    int64_t start, end;
+    size_t number; /* in the list that was given */
+    bool has_operators, by_workers;
+    size_t step; /* that it begins in; SIZE_MAX: none */
+};
+
+static int by_track(const void *a, const void *b)
+{
+    const struct fetch *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->track, y->track), GT_ORDER(x->start, y->start));
+}
+
+/* The last fetch of the track that begins before a time. */
+static struct fetch *fetch_before(struct fetch *fetch, size_t count, uint32_t track, int64_t time)
+{
+    struct fetch wanted = {.track = track, .start = time};
+    size_t low = GT_SEARCH(0, count, middle, by_track(&fetch[middle], &wanted) <= 0);
+    return low && fetch[low - 1].track == track ? &fetch[low - 1] : NULL;
+}
+
+static void find_operators(const struct gt_analysis_input *input, struct fetch *fetch, size_t count)
+{
+    const struct gt_trace_events *events = &input->trace->events;
+    for (size_t i = 0; i < events->count; i++) {
+        if (gt_analysis_work(input, i) != GT_WORK_OPERATOR || !gt_trace_lasts(input->trace, i))
+            continue;
+        struct fetch *before = fetch_before(fetch, count, events->track[i], events->start[i]);
+        if (before && events->start[i] < before->end)
+            before->has_operators = true;
+    }
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start));
+}
+
+static size_t step_at(const struct gt_spans *steps, uint32_t node, int64_t time)
+{
+    size_t low = gt_spans_behind(steps, node, time);
+    bool is_in = low && steps->span[low - 1].key[0] == node && steps->span[low - 1].end > time;
+    return is_in ? low - 1 : SIZE_MAX;
+}
+
+/* Fetches from..to are of one process. Where most of them do work (that of workers is elsewhere), one that does none had nothing to
+ * fetch; where most steps have one fetch, one that is followed by another in its step had none either. */
+static void judge_fetches(const struct fetch *const *of, size_t from, size_t to, bool *is_end)
+{
+    size_t working = 0, alone = 0, followed = 0;
+    for (size_t i = from; i < to; i++) {
+        bool is_followed = i + 1 < to && of[i]->step == of[i + 1]->step;
+        working += of[i]->has_operators && !of[i]->by_workers;
+        followed += of[i]->step != SIZE_MAX && is_followed;
+        alone += of[i]->step != SIZE_MAX && !is_followed;
+    }
+    for (size_t i = from; i < to; i++)
+        is_end[i] = 2 * working > to - from ? !of[i]->has_operators
+                                            : alone > 2 * followed && of[i]->step != SIZE_MAX && i + 1 < to &&
+                                                  of[i]->step == of[i + 1]->step;
+}
+
+/* Which fetches found nothing more: the epoch ended. They are sorted by keys 0 and 1, node and process, and by start.
+ * Returns 0 or -ENOMEM. */
+static int find_ends(const struct gt_analysis_input *input, const struct gt_spans *fetches, bool *is_end)
+{
+    struct fetch *fetch = calloc(fetches->count + 1, sizeof *fetch);
+    const struct fetch **of = calloc(fetches->count + 1, sizeof *of);
+    struct gt_spans steps = {0};
+    int status = fetch && of ? gt_step_spans(input, &steps) : -ENOMEM;
+    gt_spans_sort_by(&steps, by_node);
+    for (size_t i = 0; i < fetches->count && status >= 0; i++) {
+        const struct gt_keyed_span *span = &fetches->span[i];
+        const char *name = gt_trace_text(input->trace, input->trace->events.name[span->event]);
+        fetch[i] = (struct fetch){.track = input->trace->events.track[span->event],
+                                  .start = span->start,
+                                  .end = span->end,
+                                  .number = i,
+                                  .by_workers = strstr(name, "MultiProcessing") != NULL,
+                                  .step = step_at(&steps, span->key[0], span->start)};
+    }
+    if (status >= 0) {
+        GT_SORT(fetch, fetches->count, by_track);
+        find_operators(input, fetch, fetches->count);
+        for (size_t i = 0; i < fetches->count; i++)
+            of[fetch[i].number] = &fetch[i];
+        for (size_t from = 0, to = 0; gt_spans_next(fetches, 2, &from, &to);)
+            judge_fetches(of, from, to, is_end);
+    }
+    gt_spans_release(&steps);
+    free(of);
+    free(fetch);
+    return status;
+}
+
 /* Takes out the fetches that ended an epoch. Keys: node, process, part. */
 static int leave_out_ends(const struct gt_analysis_input *input, struct gt_spans *spans, struct gt_spans *ends)
 {
@@ -96,7 +196,7 @@ static int leave_out_ends(const struct gt_analysis_input *input, struct gt_spans
         if (spans->span[i].key[2] == GT_LOADER_NEXT)
             status = gt_spans_add(&fetches, spans->span[i]);
     bool *is_end = calloc(fetches.count + 1, sizeof *is_end);
-    status = status < 0 ? status : is_end ? gt_epoch_ends(input, &fetches, is_end) : -ENOMEM;
+    status = status < 0 ? status : is_end ? find_ends(input, &fetches, is_end) : -ENOMEM;
     for (size_t i = 0; i < spans->count && status >= 0; i++) {
         bool ends_epoch = spans->span[i].key[2] == GT_LOADER_NEXT && is_end[at++];
         if (ends_epoch)
@@ -205,9 +305,7 @@ int gt_loader_outlier(struct gt_numbers *lengths, double *ret)
 static int find_least(const struct gt_spans *spans, size_t from, size_t to, double *ret)
 {
     struct gt_numbers lengths = {0};
-    int status = 0;
-    for (size_t i = from; i < to && status >= 0; i++)
-        status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start));
+    int status = gt_list_lengths(&lengths, spans, from, to, 1);
     if (status >= 0)
         status = gt_loader_outlier(&lengths, ret);
     gt_numbers_release(&lengths);
@@ -227,12 +325,9 @@ static void add_outliers(const struct gt_analysis_input *input, struct gt_table 
         char text[32];
         if (!is_outlier(span, least))
             continue;
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, part_names[span->key[1]]);
-        gt_table_number(table, gt_analysis_us(input, span->start));
-        gt_table_number(table, gt_analysis_us(input, span->end));
-        gt_table_number(table, (double)(span->end - span->start) / 1e3);
-        gt_table_text(table, argument_text(input, span->event, GT_TABLE_WORKER_ID, text));
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]), part_names[span->key[1]],
+                 gt_analysis_us(input, span->start), gt_analysis_us(input, span->end),
+                 (double)(span->end - span->start) / 1e3, argument_text(input, span->event, GT_TABLE_WORKER_ID, text));
     }
 }
 
@@ -246,19 +341,15 @@ static int add_parts(const struct gt_analysis_input *input, struct gt_node *root
         "text:node text:part number:start_us number:end_us number:duration_us text:worker_id");
     struct gt_numbers lengths = {0};
     int status = 0;
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
-        to = gt_spans_run(spans, from, 2);
-        status = gt_list_lengths(&lengths, spans, from, to);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
+        status = gt_list_lengths(&lengths, spans, from, to, 1e3);
         double total = gt_numbers_total(&lengths), least = NAN;
         if (status >= 0)
             status = find_least(spans, from, to, &least);
         size_t before = gt_table_rows(outliers);
         add_outliers(input, outliers, spans, from, to, least);
-        gt_table_text(table, gt_analysis_text(input, spans->span[from].key[0]));
-        gt_table_text(table, part_names[spans->span[from].key[1]]);
-        gt_table_integer(table, (int64_t)(to - from));
-        gt_table_number(table, total);
-        gt_table_integer(table, (int64_t)(gt_table_rows(outliers) - before));
+        GT_CELLS(table, gt_analysis_text(input, spans->span[from].key[0]), part_names[spans->span[from].key[1]],
+                 to - from, total, (int64_t)(gt_table_rows(outliers) - before));
         gt_numbers_cells(table, &lengths);
     }
     gt_analysis_empty(root, table, "no events of a data loader");
@@ -277,19 +368,17 @@ static void add_iterators(const struct gt_analysis_input *input, struct gt_node 
         char text[32];
         if (span->key[1] != GT_LOADER_INITIALIZATION)
             continue;
-        gt_table_text(table, gt_analysis_text(input, span->key[0]));
-        gt_table_text(table, gt_trace_text(input->trace, input->trace->events.name[span->event]));
-        gt_table_number(table, gt_analysis_us(input, span->start));
-        gt_table_number(table, (double)(span->end - span->start) / 1e3);
-        gt_table_text(table, argument_text(input, span->event, GT_TABLE_NUM_WORKERS, text));
-        gt_table_text(table, argument_text(input, span->event, GT_TABLE_PIN_MEMORY, text));
+        GT_CELLS(table, gt_analysis_text(input, span->key[0]),
+                 gt_trace_text(input->trace, input->trace->events.name[span->event]),
+                 gt_analysis_us(input, span->start), (double)(span->end - span->start) / 1e3,
+                 argument_text(input, span->event, GT_TABLE_NUM_WORKERS, text),
+                 argument_text(input, span->event, GT_TABLE_PIN_MEMORY, text));
     }
     gt_analysis_empty(root, table, NULL);
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_spans spans = {0};
     int status = gt_loader_spans(input, &spans);
     for (size_t i = 0; i < spans.count; i++)
@@ -331,9 +420,8 @@ static int keep_outliers(struct gt_spans *spans, uint32_t part)
 {
     size_t kept = 0;
     int status = 0;
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
         double least;
-        to = gt_spans_run(spans, from, 2);
         if (spans->span[from].key[1] != part)
             continue;
         status = find_least(spans, from, to, &least);
@@ -354,8 +442,7 @@ static void put_row(struct gt_table *data, const struct gt_trace *trace, const s
     gt_table_time(data, span->start);
     gt_table_time(data, events->start[event]);
     gt_table_time(data, events->start[event] + gt_trace_duration(events, event));
-    gt_table_number(data, gt_trace_us(span->end - span->start));
-    gt_table_integer(data, gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
+    GT_CELLS(data, gt_trace_us(span->end - span->start), gt_table_integer_of(trace, event, GT_TABLE_WORKER_ID));
     gt_table_choice(data, events->name[event], gt_trace_text(trace, events->name[event]));
     gt_table_choice(data, node, gt_trace_text(trace, node));
 }

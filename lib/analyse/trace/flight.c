@@ -40,40 +40,26 @@ static enum gt_flight_state state_of(const char *text)
                                           : GT_FLIGHT_SCHEDULED;
 }
 
-static uint32_t text_argument(const struct gt_trace *trace, size_t event, uint32_t key)
-{
-    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
-    return argument ? argument->text : GT_TRACE_NONE;
-}
-
-static double number_argument(const struct gt_trace *trace, size_t event, uint32_t key)
-{
-    const struct gt_trace_argument *argument = gt_trace_argument(trace, event, key);
-    return argument ? argument->number : NAN;
-}
-
 static int collect(const struct gt_trace *trace, struct calls *calls)
 {
     uint32_t category = gt_trace_find(trace, "nccl_flight");
     for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++) {
-        double number = number_argument(trace, i, calls->first + NUMBER);
+        double number = gt_argument_number(trace, i, calls->first + NUMBER);
         if (trace->events.category[i] != category || !gt_trace_is_slice(trace, i) || !(number >= 0))
             continue;
-        struct call *call = GT_GROW_LIST(calls, call);
-        if (!call)
+        struct call call = {.group = gt_argument_text(trace, i, calls->first + GROUP),
+                            .name = trace->events.name[i],
+                            .sizes = gt_argument_text(trace, i, calls->first + SIZES),
+                            .file = gt_trace_process_of(trace, i)->file,
+                            .number = (int64_t)number,
+                            .start = trace->events.start[i],
+                            .duration = gt_trace_duration(&trace->events, i),
+                            .is_message = gt_argument_number(trace, i, calls->first + IS_MESSAGE) > 0,
+                            .state = state_of(gt_trace_text(trace, gt_argument_text(trace, i, calls->first + STATE)))};
+        if (GT_APPEND(calls, call, call) < 0)
             return -ENOMEM;
-        *call = (struct call){.group = text_argument(trace, i, calls->first + GROUP),
-                              .name = trace->events.name[i],
-                              .sizes = text_argument(trace, i, calls->first + SIZES),
-                              .file = gt_trace_process_of(trace, i)->file,
-                              .number = (int64_t)number,
-                              .start = trace->events.start[i],
-                              .duration = gt_trace_duration(&trace->events, i),
-                              .is_message = number_argument(trace, i, calls->first + IS_MESSAGE) > 0,
-                              .state = state_of(gt_trace_text(trace, text_argument(trace, i, calls->first + STATE)))};
     }
-    if (calls->count)
-        qsort(calls->call, calls->count, sizeof *calls->call, by_number);
+    GT_SORT(calls->call, calls->count, by_number);
     return 0;
 }
 
@@ -111,7 +97,7 @@ static int find_silent(const struct gt_trace *trace, uint32_t group, struct memb
 {
     uint32_t category = gt_trace_find(trace, "nccl_group");
     for (size_t i = 0; category != GT_TRACE_NONE && i < trace->events.count; i++)
-        if (trace->events.category[i] == category && text_argument(trace, i, members->first + GROUP) == group &&
+        if (trace->events.category[i] == category && gt_argument_text(trace, i, members->first + GROUP) == group &&
             !member_of(members, gt_trace_process_of(trace, i)->file))
             return -ENOMEM;
     return 0;
@@ -131,7 +117,7 @@ static int find_members(const struct gt_trace *trace, const struct call *call, s
         if (call[i].state == GT_FLIGHT_COMPLETED && call[i].number > member->done)
             member->done = call[i].number;
     }
-    qsort(members->member, members->count, sizeof *members->member, by_file);
+    GT_SORT(members->member, members->count, by_file);
     return 0;
 }
 
@@ -214,10 +200,7 @@ int gt_flight_visit(const struct gt_analysis_input *input, uint32_t first, const
 static void add_open(void *context, const struct gt_flight_call *call)
 {
     struct gt_table *table = context;
-    gt_table_text(table, call->group);
-    gt_table_integer(table, call->number);
-    gt_table_text(table, call->name);
-    gt_table_text(table, call->sizes);
+    GT_CELLS(table, call->group, call->number, call->name, call->sizes);
     for (int state = 0; state < GT_FLIGHT_STATES; state++)
         gt_table_text(table, call->ranks[state]);
     gt_table_text(table, call->differs ? "yes" : "no");
@@ -232,15 +215,11 @@ static void add_ranks(const struct gt_analysis_input *input, struct gt_table *ta
         if (!gt_analysis_shows(input, input->node[member->file]))
             continue;
         write_rank(input->trace, member->file, &rank);
-        gt_table_text(table, gt_trace_text(input->trace, call->group));
-        gt_table_text(table, call->is_message ? "messages" : "collectives");
-        gt_table_text(table, rank.data);
+        GT_CELLS(table, gt_trace_text(input->trace, call->group), call->is_message ? "messages" : "collectives",
+                 rank.data);
         const int64_t numbers[] = {member->first == INT64_MAX ? -1 : member->first, member->done, member->last};
         for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++)
-            if (numbers[j] < 0)
-                gt_table_missing(table);
-            else
-                gt_table_integer(table, numbers[j]);
+            gt_integer_if(table, numbers[j] >= 0, numbers[j]);
         gt_buffer_release(&rank);
     }
 }
@@ -269,9 +248,7 @@ static int add_durations(const struct gt_analysis_input *input, struct gt_node *
                 status = gt_numbers_add(&values, gt_trace_us(calls->call[to].duration));
         if (!values.count)
             continue;
-        gt_table_text(table, gt_trace_text(input->trace, calls->call[from].name));
-        gt_table_integer(table, (int64_t)values.count);
-        gt_table_number(table, gt_numbers_total(&values));
+        GT_CELLS(table, gt_trace_text(input->trace, calls->call[from].name), values.count, gt_numbers_total(&values));
         gt_numbers_cells(table, &values);
     }
     gt_analysis_empty(root, table, NULL);
@@ -279,11 +256,10 @@ static int add_durations(const struct gt_analysis_input *input, struct gt_node *
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct calls calls = {0};
     struct members members = {0};
-    (void)error;
     struct gt_table *open = gt_analysis_table(
         root, "unfinished", "Not finished by all ranks",
         "text:process_group integer:number text:name text:sizes text:scheduled text:started text:completed "

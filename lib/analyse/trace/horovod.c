@@ -83,9 +83,8 @@ int gt_horovod_arrivals(const struct gt_analysis_input *input,
     struct gt_spans spans = {0};
     int status = has_negotiations(input->trace) ? collect(input, &spans) : 0;
     gt_spans_sort_by(&spans, by_time);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         int64_t number = 0;
-        to = gt_spans_run(&spans, from, 1);
         for (size_t i = from; i < to && status >= 0; i++) {
             size_t operation = spans.span[i].key[3] == NEGOTIATION ? operation_of(&spans, i, to) : SIZE_MAX;
             if (operation == SIZE_MAX)

@@ -12,16 +12,11 @@
 
 /* ---- phases ---- */
 
-static bool is_profiler_step(const char *name)
-{
-    return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
-}
-
 static bool is_whole_step(const struct gt_analysis_input *input, size_t event)
 {
     const struct gt_trace *trace = input->trace;
     return strncmp(gt_trace_text(trace, gt_trace_process_of(trace, event)->name), "Step:", 5) == 0 ||
-           (is_profiler_step(gt_trace_text(trace, trace->events.name[event])) &&
+           (gt_is_profiler_step(gt_trace_text(trace, trace->events.name[event])) &&
             gt_analysis_work(input, event) != GT_WORK_OTHER);
 }
 
@@ -43,7 +38,7 @@ static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bo
     if (whole_steps ? !is_whole_step(input, event) : !is_block(input, event))
         return GT_TRACE_NONE;
     uint32_t process = gt_trace_process_of(trace, event)->name, name = trace->events.name[event];
-    uint32_t phase = whole_steps && !is_profiler_step(gt_trace_text(trace, name)) ? process : name;
+    uint32_t phase = whole_steps && !gt_is_profiler_step(gt_trace_text(trace, name)) ? process : name;
     return gt_analysis_wants_phase(input, gt_trace_text(trace, phase)) ? gt_analysis_place(input, phase)
                                                                        : GT_TRACE_NONE;
 }
@@ -52,7 +47,7 @@ static uint32_t phase_of(const struct gt_analysis_input *input, size_t event, bo
 static const char *title_of(const struct gt_analysis_input *input, uint32_t phase)
 {
     const char *name = gt_analysis_text(input, phase);
-    return is_profiler_step(name) ? "ProfilerStep" : name;
+    return gt_is_profiler_step(name) ? "ProfilerStep" : name;
 }
 
 /* Keys: node, phase. */
@@ -147,8 +142,7 @@ int gt_phases_find(const struct gt_analysis_input *input, bool each_step, struct
     struct gt_spans spans = {0};
     int status = collect(input, &spans);
     gt_spans_sort_nested(&spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 1);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 1, &from, &to);) {
         status = add_node(input, &spans, from, to, each_step, phases);
     }
     gt_spans_release(&spans);
@@ -199,26 +193,24 @@ bool gt_node_range(const struct gt_analysis_input *input, uint32_t node, int64_t
     return true;
 }
 
-static int build_phases(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_phases(const struct gt_analysis_input *input, struct gt_node *root)
 {
     static const char *const choices[] = {"phase", "step", NULL};
     struct gt_phases phases = {0};
     struct gt_table *table = gt_analysis_table(root, "phases", "Phases",
                                                "text:node text:phase number:start_us number:end_us number:duration_us");
     struct gt_trace_energy energy;
-    int by = gt_analysis_by(input, choices, error);
-    int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);
+    int by = gt_analysis_by(input, choices);
+    int status = by < 0 ? by : gt_trace_energy_open(&energy, input);
     if (status < 0)
         return status;
     gt_trace_energy_columns(&energy, table);
     status = gt_phases_find(input, by == 1, &phases);
     for (size_t i = 0; i < phases.count && status >= 0; i++) {
         const struct gt_phase_interval *interval = &phases.interval[i];
-        gt_table_text(table, gt_analysis_text(input, interval->node));
-        gt_table_text(table, interval->title);
-        gt_table_number(table, gt_analysis_us(input, interval->start));
-        gt_table_number(table, gt_analysis_us(input, interval->end));
-        gt_table_number(table, (double)(interval->end - interval->start) / 1e3);
+        GT_CELLS(table, gt_analysis_text(input, interval->node), interval->title,
+                 gt_analysis_us(input, interval->start), gt_analysis_us(input, interval->end),
+                 (double)(interval->end - interval->start) / 1e3);
         struct gt_keyed_span span = {.start = interval->start, .end = interval->end};
         status = gt_trace_energy_cells(&energy, table, interval->node, &span, 1);
     }
@@ -251,13 +243,11 @@ static void add_job(const struct gt_analysis_input *input, struct gt_table *tabl
                     const struct job *job)
 {
     int64_t part[] = {job->loop_start - job->first, job->loop_end - job->loop_start, job->last - job->loop_end};
-    gt_table_text(table, node);
-    gt_table_number(table, gt_analysis_us(input, job->first));
-    gt_table_number(table, gt_analysis_us(input, job->last));
-    gt_table_number(table, (double)(job->last - job->first) / 1e3);
+    GT_CELLS(table, node, gt_analysis_us(input, job->first), gt_analysis_us(input, job->last),
+             (double)(job->last - job->first) / 1e3);
     for (size_t i = 0; i < 3; i++) {
-        gt_table_number(table, job->has_steps ? (double)part[i] / 1e3 : NAN);
-        gt_table_number(table, job->has_steps ? gt_percent((double)part[i], (double)(job->last - job->first)) : NAN);
+        GT_CELLS(table, job->has_steps ? (double)part[i] / 1e3 : NAN,
+                 job->has_steps ? gt_percent((double)part[i], (double)(job->last - job->first)) : NAN);
     }
 }
 
@@ -296,9 +286,8 @@ static void widen(const struct gt_analysis_input *input, struct job *all)
     }
 }
 
-static int build_job(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_job(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     struct gt_spans steps = {0};
     struct job all = {.first = INT64_MAX, .last = INT64_MIN};
     struct gt_table *table = gt_analysis_table(

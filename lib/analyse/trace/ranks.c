@@ -39,11 +39,8 @@ static int measure_steps(struct search *search)
     struct gt_spans steps = {0};
     struct gt_numbers lengths = {0};
     int status = gt_step_spans(search->input, &steps);
-    for (size_t from = 0, to; from < steps.count && status >= 0; from = to) {
-        to = gt_spans_run(&steps, from, 1);
-        gt_numbers_clear(&lengths);
-        for (size_t i = from; i < to && status >= 0; i++)
-            status = gt_numbers_add(&lengths, (double)(steps.span[i].end - steps.span[i].start));
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&steps, 1, &from, &to);) {
+        status = gt_list_lengths(&lengths, &steps, from, to, 1);
         if (steps.span[from].key[0] == GT_TRACE_NONE)
             continue;
         struct gt_rank_figures *rank = &search->rank[steps.span[from].key[0]];
@@ -77,9 +74,8 @@ static void add_gpu(struct gt_rank_figures *rank, const struct gt_gpu_time *time
 static int measure_gpus(struct search *search, const struct gt_spans *spans)
 {
     int status = 0;
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
         struct gt_gpu_time time;
-        to = gt_spans_run(spans, from, 2);
         status = gt_gpu_time(search->input, &time, spans, from, to);
         if (status < 0 || spans->span[from].key[GT_GPU_NODE] == GT_TRACE_NONE)
             continue;
@@ -109,17 +105,14 @@ static int measure_loading(struct search *search)
 {
     struct gt_spans waits = {0};
     int status = gt_loader_waits(search->input, &waits);
-    for (size_t from = 0, to; from < waits.count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&waits, 1, &from, &to);) {
         int64_t first, last;
         uint32_t node = waits.span[from].key[0];
-        to = gt_spans_run(&waits, from, 1);
         if (node == GT_TRACE_NONE || search->rank[node].has_gpu || !gt_node_range(search->input, node, &first, &last))
             continue;
         struct gt_rank_figures *rank = &search->rank[node];
         rank->whole = (double)gt_analysis_recorded(search->input, node, first, last);
-        rank->figure[GT_RANK_LOADING] = 0;
-        for (size_t i = from; i < to; i++)
-            rank->figure[GT_RANK_LOADING] += (double)(waits.span[i].end - waits.span[i].start);
+        rank->figure[GT_RANK_LOADING] = (double)gt_spans_total(&waits, from, to);
     }
     gt_spans_release(&waits);
     return status;
@@ -188,7 +181,7 @@ size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *
 
 static double median_of(double *value, size_t count)
 {
-    qsort(value, count, sizeof *value, gt_order_doubles);
+    GT_SORT(value, count, gt_order_doubles);
     return count ? (value[(count - 1) / 2] + value[count / 2]) / 2 : NAN;
 }
 

@@ -22,11 +22,6 @@ enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES }
 
 /* ---- roles ---- */
 
-static bool is_step(const struct gt_trace *trace, size_t event)
-{
-    return strncmp(gt_trace_text(trace, trace->events.name[event]), "ProfilerStep", strlen("ProfilerStep")) == 0;
-}
-
 /* Collectives as the host calls them. */
 static bool is_collective(const struct gt_trace *trace, size_t event)
 {
@@ -48,7 +43,10 @@ static enum role role_of(const struct gt_analysis_input *input, size_t event)
     case GT_WORK_SET: return MEMSET;
     case GT_WORK_RUNTIME: return RUNTIME;
     case GT_WORK_OPERATOR:
-    case GT_WORK_ANNOTATION: return is_step(trace, event) ? ROLES : is_collective(trace, event) ? COMMUNICATION : CPU;
+    case GT_WORK_ANNOTATION:
+        return gt_is_profiler_step(gt_trace_text(trace, trace->events.name[event])) ? ROLES
+               : is_collective(trace, event)                                        ? COMMUNICATION
+                                                                                    : CPU;
     default: return ROLES;
     }
 }
@@ -78,15 +76,7 @@ static int find_roles(const struct gt_analysis_input *input, struct roles *roles
 /* The first of a node's spans, of those sorted by it. */
 static size_t first_of(const struct gt_spans *spans, uint32_t node)
 {
-    size_t low = 0, high = spans->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->span[middle].key[0] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return GT_SEARCH(0, spans->count, middle, spans->span[middle].key[0] < node);
 }
 
 /* Times of the roles and of "other" in a stretch. */
@@ -108,14 +98,9 @@ static void divide(const struct roles *roles, uint32_t node, int64_t start, int6
 static void add_step(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_gpu_step *step,
                      const int64_t part[ROLES + 1])
 {
-    gt_table_text(table, gt_analysis_text(input, step->span.key[0]));
-    gt_table_text(table, gt_analysis_text(input, step->span.key[1]));
-    if (step->is_whole_node)
-        gt_table_missing(table);
-    else
-        gt_table_integer(table, (int32_t)step->span.key[2]);
-    gt_table_number(table, gt_analysis_us(input, step->span.start));
-    gt_table_number(table, (double)(step->span.end - step->span.start) / 1e3);
+    GT_CELLS(table, gt_analysis_text(input, step->span.key[0]), gt_analysis_text(input, step->span.key[1]));
+    gt_integer_if(table, !step->is_whole_node, (int32_t)step->span.key[2]);
+    GT_CELLS(table, gt_analysis_us(input, step->span.start), (double)(step->span.end - step->span.start) / 1e3);
     for (int i = 0; i <= ROLES; i++)
         gt_table_number(table, (double)part[i] / 1e3);
     gt_table_integer(table, (int64_t)step->work);
@@ -124,9 +109,7 @@ static void add_step(const struct gt_analysis_input *input, struct gt_table *tab
 static void add_node(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_gpu_step *first,
                      size_t steps, int64_t whole, const int64_t part[ROLES + 1])
 {
-    gt_table_text(table, gt_analysis_text(input, first->span.key[0]));
-    gt_table_integer(table, (int64_t)steps);
-    gt_table_number(table, (double)whole / (double)steps / 1e3);
+    GT_CELLS(table, gt_analysis_text(input, first->span.key[0]), steps, (double)whole / (double)steps / 1e3);
     for (int i = 0; i <= ROLES; i++)
         gt_table_number(table, gt_percent((double)part[i], (double)whole));
 }
@@ -199,8 +182,8 @@ static bool uses_tensor_cores(const struct gt_analysis_input *input, size_t even
 
 static double argument_of(const struct gt_analysis_input *input, size_t event, uint32_t key)
 {
-    const struct gt_trace_argument *argument = gt_trace_argument(input->trace, event, key);
-    return argument && argument->number >= 0 ? argument->number : NAN;
+    double number = gt_argument_number(input->trace, event, key);
+    return number >= 0 ? number : NAN;
 }
 
 struct edge {
@@ -220,7 +203,7 @@ static double efficient_time(struct edge *edge, size_t count)
     double blocks = 0, area = 0;
     if (!count)
         return NAN;
-    qsort(edge, count, sizeof *edge, compare_edges);
+    GT_SORT(edge, count, compare_edges);
     for (size_t i = 0; i < count; i++) {
         if (i)
             area += fmin(blocks, 1) * (double)(edge[i].time - edge[i - 1].time);
@@ -278,10 +261,8 @@ static int measure_device(const struct gt_analysis_input *input, const struct gt
 static void add_device(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_keyed_span *span,
                        const struct device *device, double whole)
 {
-    gt_table_text(table, gt_analysis_text(input, span->key[GT_GPU_NODE]));
-    gt_table_text(table, gt_gpu_device(input, span));
-    gt_table_number(table, gt_percent(device->busy, whole));
-    gt_table_number(table, gt_percent(device->efficient, whole));
+    GT_CELLS(table, gt_analysis_text(input, span->key[GT_GPU_NODE]), gt_gpu_device(input, span),
+             gt_percent(device->busy, whole), gt_percent(device->efficient, whole));
     for (int key = 0; key < 3; key++)
         gt_table_number(table, device->weight[key] > 0 ? device->sum[key] / device->weight[key] : NAN);
     gt_table_number(table, gt_percent(device->tensor, device->kernels));
@@ -302,11 +283,10 @@ static int add_devices(const struct gt_analysis_input *input, struct gt_node *ro
         "number:blocks_per_sm number:warps_per_sm number:tensor_core_percent");
     int status = 0;
     gt_spans_sort_by(work, by_device);
-    for (size_t from = 0, to; from < work->count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(work, 2, &from, &to);) {
         uint32_t node = work->span[from].key[GT_GPU_NODE];
         int64_t start = INT64_MAX, end = INT64_MIN;
         struct device device;
-        to = gt_spans_run(work, from, 2);
         for (size_t i = 0; i < steps->count; i++)
             if (steps->step[i].span.key[0] == node) {
                 start = steps->step[i].span.start < start ? steps->step[i].span.start : start;
@@ -319,12 +299,11 @@ static int add_devices(const struct gt_analysis_input *input, struct gt_node *ro
     return status;
 }
 
-static int build(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct roles roles = {0};
     struct gt_gpu_steps steps = {0};
     struct gt_spans work = {0};
-    (void)error;
     int status = find_roles(input, &roles);
     if (status >= 0)
         status = gt_gpu_spans(input, &work);

@@ -31,15 +31,9 @@ static int by_number(const void *a, const void *b)
 /* The mode of a step's number: of modes that have it, the one during which the event begins, else the first. */
 static uint32_t mode_of(const struct gt_spans *steps, uint32_t node, uint32_t number, int64_t time)
 {
-    size_t low = 0, high = steps->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_keyed_span *step = &steps->span[middle];
-        if (step->key[0] != node ? step->key[0] < node : step->key[1] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, steps->count, middle,
+                           steps->span[middle].key[0] != node ? steps->span[middle].key[0] < node
+                                                              : steps->span[middle].key[1] < number);
     uint32_t first = GT_TRACE_NONE;
     for (; low < steps->count && steps->span[low].key[0] == node && steps->span[low].key[1] == number; low++) {
         const struct gt_keyed_span *step = &steps->span[low];
@@ -82,8 +76,7 @@ static int collect_events(const struct gt_analysis_input *input, int by, struct 
 static void join_steps(struct gt_spans *spans)
 {
     size_t count = 0;
-    for (size_t from = 0, to; from < spans->count; from = to) {
-        to = gt_spans_run(spans, from, 4);
+    for (size_t from = 0, to = 0; gt_spans_next(spans, 4, &from, &to);) {
         struct gt_keyed_span hull = spans->span[from];
         for (size_t i = from; i < to; i++)
             hull.end = spans->span[i].end > hull.end ? spans->span[i].end : hull.end;
@@ -104,11 +97,8 @@ static int add_statistics(const struct gt_analysis_input *input, struct gt_node 
     gt_trace_energy_columns(energy, table);
     int keys = by ? 3 : 2, status = 0;
     struct gt_numbers lengths = {0};
-    for (size_t from = 0, to; from < spans->count && status >= 0; from = to) {
-        to = gt_spans_run(spans, from, keys);
-        gt_numbers_clear(&lengths);
-        for (size_t i = from; i < to && status >= 0; i++)
-            status = gt_numbers_add(&lengths, (double)(spans->span[i].end - spans->span[i].start) / 1e3);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, keys, &from, &to);) {
+        status = gt_list_lengths(&lengths, spans, from, to, 1e3);
         for (int key = 0; key < keys; key++)
             gt_table_text(table, gt_analysis_text(input, spans->span[from].key[key]));
         gt_table_integer(table, (int64_t)(to - from));
@@ -145,11 +135,10 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         "text:training_phase integer:steps number:mean_length_over_nodes_us number:mean_start_skew_us "
         "number:max_start_skew_us number:mean_length_difference_us number:max_length_difference_us");
     int status = collect_skewed(input, &spans);
-    for (size_t from = 0, to, end; from < spans.count && status >= 0; from = end) {
+    for (size_t from = 0, end = 0, to; status >= 0 && gt_spans_next(&spans, 1, &from, &end);) {
         struct gt_numbers *const all[] = {&hull, &starts, &lengths};
         for (size_t i = 0; i < 3; i++)
             gt_numbers_clear(all[i]);
-        end = gt_spans_run(&spans, from, 1);
         for (size_t step = from; step < end && status >= 0; step = to) {
             to = gt_spans_run(&spans, step, 2);
             struct gt_skew skew = gt_step_skew(&spans, step, to);
@@ -161,13 +150,9 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
         }
         if (!hull.count)
             continue;
-        gt_table_text(table, gt_analysis_text(input, spans.span[from].key[0]));
-        gt_table_integer(table, (int64_t)hull.count);
-        gt_table_number(table, gt_numbers_mean(&hull));
-        gt_table_number(table, gt_numbers_mean(&starts));
-        gt_table_number(table, gt_numbers_percentile(&starts, 100));
-        gt_table_number(table, gt_numbers_mean(&lengths));
-        gt_table_number(table, gt_numbers_percentile(&lengths, 100));
+        GT_CELLS(table, gt_analysis_text(input, spans.span[from].key[0]), hull.count, gt_numbers_mean(&hull),
+                 gt_numbers_mean(&starts), gt_numbers_percentile(&starts, 100), gt_numbers_mean(&lengths),
+                 gt_numbers_percentile(&lengths, 100));
     }
     gt_analysis_empty(root, table, NULL);
     gt_numbers_release(&hull);
@@ -177,12 +162,12 @@ static int add_skew(const struct gt_analysis_input *input, struct gt_node *root)
     return status;
 }
 
-static int build_steps(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_steps(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct gt_spans spans = {0};
     struct gt_trace_energy energy;
-    int by = gt_analysis_by(input, choices, error);
-    int status = by < 0 ? by : gt_trace_energy_open(&energy, input, error);
+    int by = gt_analysis_by(input, choices);
+    int status = by < 0 ? by : gt_trace_energy_open(&energy, input);
     if (status < 0)
         return status;
     status = by == 0 ? gt_step_spans(input, &spans) : collect_events(input, by, &spans);
@@ -228,8 +213,7 @@ static int collect_steps(const struct gt_analysis_input *input, struct rank *ran
 {
     struct gt_spans spans = {0};
     int status = gt_skewed_steps(input, &spans);
-    for (size_t from = 0, to; from < spans.count && status >= 0; from = to) {
-        to = gt_spans_run(&spans, from, 2);
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&spans, 2, &from, &to);) {
         struct gt_skew skew = gt_step_skew(&spans, from, to);
         if (skew.nodes < 2)
             continue;
@@ -264,28 +248,19 @@ static void add_arrivals(struct gt_table *table, const struct gt_rank_clock *ran
             gt_table_missing(table);
         return;
     }
-    gt_table_integer(table, (int64_t)rank->collectives);
-    gt_table_integer(table, (int64_t)rank->latest);
-    gt_table_number(table, gt_percent((double)rank->latest, (double)rank->collectives));
-    gt_table_number(table, rank->waited / 1e3);
-    gt_table_number(table, rank->kept_waiting / 1e3);
+    GT_CELLS(table, rank->collectives, rank->latest, gt_percent((double)rank->latest, (double)rank->collectives),
+             rank->waited / 1e3, rank->kept_waiting / 1e3);
 }
 
 static void add_straggler(struct gt_table *table, const struct rank *rank)
 {
     double steps = rank->steps ? (double)rank->steps : NAN;
-    gt_table_integer(table, (int64_t)rank->steps);
-    gt_table_number(table, (double)rank->length / steps / 1e3);
-    gt_table_integer(table, (int64_t)rank->slowest);
-    gt_table_number(table, 100 * (double)rank->slowest / steps);
-    gt_table_number(table, (double)rank->late / steps / 1e3);
-    gt_table_number(table, (double)rank->late / 1e3);
-    gt_table_number(table, (double)rank->communication / 1e3);
+    GT_CELLS(table, rank->steps, (double)rank->length / steps / 1e3, rank->slowest, 100 * (double)rank->slowest / steps,
+             (double)rank->late / steps / 1e3, (double)rank->late / 1e3, (double)rank->communication / 1e3);
 }
 
-static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_stragglers(const struct gt_analysis_input *input, struct gt_node *root)
 {
-    (void)error;
     uint32_t places = input->trace->strings.count;
     struct rank *rank = calloc(places + (size_t)1, sizeof *rank);
     struct gt_collectives collectives = {0};

@@ -154,14 +154,14 @@ static uint32_t only_node_of(const struct gt_analysis_input *input)
     return only;
 }
 
-int gt_trace_energy_open(struct gt_trace_energy *energy, const struct gt_analysis_input *input, struct gt_error *error)
+int gt_trace_energy_open(struct gt_trace_energy *energy, const struct gt_analysis_input *input)
 {
     const struct gt_profile_options *options = input->options;
     struct gt_cost cost = {options->carbon_intensity, options->carbon_file, options->price};
     *energy = (struct gt_trace_energy){.input = input, .only_node = only_node_of(input)};
-    int status = gt_cost_read(&energy->machine, &cost, error);
+    int status = gt_cost_read(&energy->machine, &cost, input->error);
     if (status >= 0 && take_all(energy) < 0)
-        status = gt_error_system(error, ENOMEM, "energy");
+        status = gt_error_system(input->error, ENOMEM, "energy");
     if (status < 0)
         gt_trace_energy_close(energy);
     else

@@ -16,7 +16,7 @@ struct gt_trace_energy {
 };
 
 /* The error of -EINVAL names an option about costs that is wrong. */
-int gt_trace_energy_open(struct gt_trace_energy *energy, const struct gt_analysis_input *input, struct gt_error *error);
+int gt_trace_energy_open(struct gt_trace_energy *energy, const struct gt_analysis_input *input);
 /* Add further columns to a table, and their cells to a row, where energy was recorded. A node without a recording
  * has that of the only node that has one, when events are of one node alone: programs name a machine differently.
  * Spans may overlap. The second returns 0 or -ENOMEM. */

@@ -49,7 +49,7 @@ int gt_resources_find(const struct gt_analysis_input *input, struct gt_resources
         return -ENOMEM;
     for (size_t i = 0; i < trace->series_count; i++)
         resources->resource[i] = resource_of(input, &trace->series[i]);
-    qsort(resources->resource, trace->series_count, sizeof *resources->resource, compare);
+    GT_SORT(resources->resource, trace->series_count, compare);
     for (size_t i = 0; i < trace->series_count; i++)
         if (!count || compare(&resources->resource[count - 1], &resources->resource[i]) != 0)
             resources->resource[count++] = resources->resource[i];
@@ -135,15 +135,9 @@ static void release_titles(struct titles *titles)
 /* The interval of a node that began last and holds the moment; its title's number, or SIZE_MAX. */
 static size_t title_at(const struct gt_phases *phases, const struct titles *titles, uint32_t node, int64_t time)
 {
-    size_t low = 0, high = phases->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct gt_phase_interval *interval = &phases->interval[middle];
-        if (interval->node != node ? interval->node < node : interval->start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = GT_SEARCH(0, phases->count, middle,
+                           phases->interval[middle].node != node ? phases->interval[middle].node < node
+                                                                 : phases->interval[middle].start <= time);
     while (low > 0 && phases->interval[low - 1].node == node && titles->latest[low - 1] > time)
         if (end_of(&phases->interval[--low]) > time)
             return titles->of_interval[low];
@@ -171,10 +165,8 @@ static void add_row(const struct gt_analysis_input *input, struct gt_table *tabl
     gt_table_text(table, gt_analysis_text(input, resource->node));
     if (by_phase)
         gt_table_text(table, phase);
-    gt_table_text(table, gt_analysis_text(input, resource->type));
-    gt_table_text(table, gt_analysis_text(input, resource->name));
-    gt_table_text(table, gt_analysis_text(input, resource->dimension));
-    gt_table_integer(table, (int64_t)values->count);
+    GT_CELLS(table, gt_analysis_text(input, resource->type), gt_analysis_text(input, resource->name),
+             gt_analysis_text(input, resource->dimension), values->count);
     gt_numbers_cells(table, values);
 }
 
@@ -229,12 +221,12 @@ static int add_table(const struct gt_analysis_input *input, struct gt_node *root
     return status;
 }
 
-static int build_utilization(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_utilization(const struct gt_analysis_input *input, struct gt_node *root)
 {
     static const char *const choices[] = {"device", "phase", "training_phase", NULL};
     struct gt_phases phases = {0};
     struct titles titles = {0};
-    int by = gt_analysis_by(input, choices, error);
+    int by = gt_analysis_by(input, choices);
     int status = by < 0 ? by : by > 0 ? gt_phases_find(input, false, &phases) : 0;
     if (status >= 0)
         status = number_titles(&phases, &titles);
@@ -329,24 +321,17 @@ static void add_usage(const struct gt_analysis_input *input, struct gt_table *ta
     for (size_t i = 0; i < ranges->count; i++) {
         char range[2 * GT_NUMBER_SIZE + 8];
         snprintf(range, sizeof range, "%g-%g", ranges->low[i], ranges->high[i]);
-        gt_table_text(table, gt_analysis_text(input, resource->node));
-        gt_table_text(table, gt_analysis_text(input, resource->name));
-        gt_table_text(table, gt_analysis_text(input, resource->dimension));
-        gt_table_text(table, range);
-        gt_table_integer(table, (int64_t)usage->in[i]);
-        gt_table_number(table, 100 * (double)usage->in[i] / (double)usage->samples);
+        GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
+                 gt_analysis_text(input, resource->dimension), range, usage->in[i],
+                 100 * (double)usage->in[i] / (double)usage->samples);
     }
 }
 
 static void add_idle(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_resource *resource,
                      int64_t start, int64_t end, int64_t samples)
 {
-    gt_table_text(table, gt_analysis_text(input, resource->node));
-    gt_table_text(table, gt_analysis_text(input, resource->name));
-    gt_table_number(table, gt_analysis_us(input, start));
-    gt_table_number(table, gt_analysis_us(input, end));
-    gt_table_number(table, (double)(end - start) / 1e3);
-    gt_table_integer(table, samples);
+    GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
+             gt_analysis_us(input, start), gt_analysis_us(input, end), (double)(end - start) / 1e3, samples);
 }
 
 /* The dimension tells of the GPU itself, not of its memory. */
@@ -384,11 +369,11 @@ static size_t collect_moments(const struct gt_analysis_input *input, const struc
             moment[count++] = (struct moment){number, samples->time[i],
                                               gt_resource_value(input, resource, samples->value[i])};
     }
-    qsort(moment, count, sizeof *moment, compare_moments);
+    GT_SORT(moment, count, compare_moments);
     return count;
 }
 
-static int build_devices(const struct gt_analysis_input *input, struct gt_node *root, struct gt_error *error)
+static int build_devices(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct ranges ranges = {0};
     struct gt_resources resources = {0};
@@ -400,7 +385,8 @@ static int build_devices(const struct gt_analysis_input *input, struct gt_node *
                                               "integer:samples");
     int status = moment ? gt_resources_find(input, &resources) : -ENOMEM;
     if (status >= 0)
-        status = parse_ranges(&ranges, input->options->ranges ? input->options->ranges : "90-100,10-90,0-10", error);
+        status = parse_ranges(&ranges, input->options->ranges ? input->options->ranges : "90-100,10-90,0-10",
+                              input->error);
     size_t count = status < 0 ? 0 : collect_moments(input, &resources, moment);
     for (size_t from = 0, to; from < count; from = to) {
         struct usage usage = {0};

@@ -52,18 +52,14 @@ static void add_event_table(struct window *window)
 {
     struct gt_table *table = gt_analysis_table(window->root, "events", "Events",
                                                "text:framework_metric integer:count number:total_us number:longest_us");
-    for (size_t from = 0, to; from < window->events.count; from = to) {
+    for (size_t from = 0, to = 0; gt_spans_next(&window->events, 1, &from, &to);) {
         double total = 0, longest = 0;
-        to = gt_spans_run(&window->events, from, 1);
         for (size_t i = from; i < to; i++) {
             double length = (double)(window->events.span[i].end - window->events.span[i].start) / 1e3;
             total += length;
             longest = fmax(longest, length);
         }
-        gt_table_text(table, gt_trace_text(window->trace, window->events.span[from].key[0]));
-        gt_table_integer(table, (int64_t)(to - from));
-        gt_table_number(table, total);
-        gt_table_number(table, longest);
+        GT_CELLS(table, gt_trace_text(window->trace, window->events.span[from].key[0]), to - from, total, longest);
     }
     gt_analysis_empty(window->root, table, "no events of that name in this time");
 }
@@ -242,8 +238,7 @@ static int open_bounds(struct bounds *bounds, size_t capacity)
 
 static void sort_bounds(struct bounds *bounds)
 {
-    if (bounds->count)
-        qsort(bounds->time, bounds->count, sizeof *bounds->time, gt_order_int64s);
+    GT_SORT(bounds->time, bounds->count, gt_order_int64s);
     for (size_t i = 0; i < bounds->count; i++)
         bounds->sum[i + 1] = bounds->sum[i] + bounds->time[i];
 }
@@ -251,15 +246,7 @@ static void sort_bounds(struct bounds *bounds)
 /* How many lie count_before a moment. */
 static size_t count_before(const struct bounds *bounds, int64_t moment)
 {
-    size_t low = 0, high = bounds->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (bounds->time[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return GT_SEARCH(0, bounds->count, middle, bounds->time[middle] < moment);
 }
 
 static int open_spans(struct asked_spans *ret, const int64_t (*span)[2], size_t count)
@@ -343,9 +330,8 @@ int gt_trace_overlaps(const struct gt_trace *trace, const int64_t (*span)[2], si
                         : collect_touching(trace, &asked_spans, names, &found, error);
     struct gt_table *data = gt_table_new();
     gt_table_add_columns(data, overlap_columns, COLUMNS);
-    for (size_t from = 0, to; from < found.count && status >= 0; from = to) {
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(&found, 2, &from, &to);) {
         double sum = 0;
-        to = gt_spans_run(&found, from, 2);
         for (size_t i = from; i < to; i++)
             sum += overlap(&asked_spans, found.span[i].start, found.span[i].end);
         for (int key = 1; key >= 0; key--)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
+
 enum { SHOWN = 40 };
 
 struct bar {
@@ -14,18 +16,13 @@ struct bar {
 static int by_length(const void *a, const void *b)
 {
     const struct bar *x = a, *y = b;
-    double one = x->end - x->begin, other = y->end - y->begin;
-    return one == other  ? (x->life->number > y->life->number) - (x->life->number < y->life->number)
-           : one < other ? 1
-                         : -1;
+    return GT_ORDER_BY(GT_ORDER(y->end - y->begin, x->end - x->begin), GT_ORDER(x->life->number, y->life->number));
 }
 
 static int by_begin(const void *a, const void *b)
 {
     const struct bar *x = a, *y = b;
-    return x->begin == y->begin  ? (x->life->number > y->life->number) - (x->life->number < y->life->number)
-           : x->begin < y->begin ? -1
-                                 : 1;
+    return GT_ORDER_BY(GT_ORDER(x->begin, y->begin), GT_ORDER(x->life->number, y->life->number));
 }
 
 /* Times of lives count from the beginning of the tracking, those of charts from the first sample. */

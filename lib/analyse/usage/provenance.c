@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregate/combine.h"
+#include "analyse/cells.h"
 #include "analyse/display.h"
 
 /* Each figure of the report rests on a metric, and follows from it in a way that is told here. A plain table. */
@@ -163,12 +164,9 @@ static void add_provenance(const struct gt_usage *usage, struct gt_table *table,
     const struct gt_provenance *provenance = find(usage->outcome, figures[figure].scope, metric);
     char name[80];
     metric_name(name, sizeof name, figures[figure].scope, metric);
-    gt_table_text(table, figures[figure].key);
-    gt_table_text(table, name);
-    gt_table_text(table, provenance ? gt_exactness_name(provenance->exactness) : NULL);
-    gt_table_text(table, provenance ? provenance->source : "recording");
-    gt_table_text(table, method_behind(figure, metric));
-    gt_table_text(table, provenance && *provenance->note ? provenance->note : NULL);
+    GT_CELLS(table, figures[figure].key, name, provenance ? gt_exactness_name(provenance->exactness) : NULL,
+             provenance ? provenance->source : "recording", method_behind(figure, metric),
+             provenance && *provenance->note ? provenance->note : NULL);
 }
 
 const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
@@ -186,12 +184,9 @@ const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope 
 static void add_elapsed(const struct gt_usage *usage, struct gt_table *table)
 {
     bool complete = usage->outcome->complete;
-    gt_table_text(table, "compute_time.time");
-    gt_table_text(table, NULL);
-    gt_table_text(table, gt_exactness_name(complete ? GT_EXACT : GT_SAMPLED));
-    gt_table_text(table, "monotonic clock");
-    gt_table_text(table, complete ? "from the start of tracking to the end of the job" : "first to last sample");
-    gt_table_text(table, NULL);
+    GT_CELLS(table, "compute_time.time", (const char *)NULL, gt_exactness_name(complete ? GT_EXACT : GT_SAMPLED),
+             "monotonic clock", complete ? "from the start of tracking to the end of the job" : "first to last sample",
+             (const char *)NULL);
 }
 
 static struct gt_table *add_table(struct gt_node *root, const char *key, const char *title, const char *columns)
@@ -216,9 +211,7 @@ void gt_usage_provenance(const struct gt_usage *usage, struct gt_node *root)
         }
         char name[80];
         metric_name(name, sizeof name, scope, figures[figure].metric);
-        gt_table_text(missing, figures[figure].key);
-        gt_table_text(missing, name);
-        gt_table_text(missing, gt_usage_reason_missing(usage, scope, figures[figure].metric));
+        GT_CELLS(missing, figures[figure].key, name, gt_usage_reason_missing(usage, scope, figures[figure].metric));
     }
     if (!isnan(usage->outcome->elapsed))
         add_elapsed(usage, provenance);

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "analyse/cells.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/figures.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
 #include "analyse/usage/process_lanes.h"
-#include "analyse/usage/ranks_below.h"
 #include "analyse/usage/provenance.h"
 #include "analyse/usage/usage_brief.h"
 #include "analyse/usage/warning.h"
@@ -226,10 +226,8 @@ static bool is_apart(double lower, double upper)
     return upper - lower > NEGLIGIBLE * upper;
 }
 
-static bool add_bracket(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope, const char *key,
-                        const char *title)
+static bool add_bracket(const struct gt_usage *usage, struct gt_node *bracket, enum gt_scope scope)
 {
-    struct gt_node *bracket = gt_report_section(section, key, title);
     const struct gt_peak_fields *fields = &usage->outcome->peak[scope];
     double peak = gt_usage_scope_peak(usage, scope);
     double lower = isnan(fields->least) ? peak : fmin(fields->least, peak);
@@ -273,9 +271,9 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     const char *method = usage->machine->ram_method;
     struct gt_node *section = gt_report_section(root, "memory_peak", "Memory peak");
     add_unit(section, usage->machine->ram_unit);
-    bool is_bracket = add_bracket(usage, section, GT_SCOPE_MAIN, "main", "Main");
-    is_bracket |= add_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
-    is_bracket |= add_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
+    bool is_bracket = false;
+    for (int i = 1; i < SCOPES; i++)
+        is_bracket |= add_bracket(usage, gt_report_section(section, scopes[i].key, scopes[i].title), scopes[i].scope);
     add_memory(usage, section, "largest_sample", "Largest sample", combined[GT_RAM].max);
     add_memory(usage, section, "rss_sum", "Sum of RSS", combined[GT_RSS].max);
     struct gt_node *control = add_memory(usage, section, "control_group", "Control group, with page cache", group);
@@ -284,21 +282,18 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     explain_bracket(usage, section, is_bracket);
 }
 
-static void add_gpu_bracket(const struct gt_usage *usage, struct gt_node *section, enum gt_scope scope, const char *key,
-                            const char *title)
+static void add_gpu_bound(const struct gt_usage *usage, struct gt_node *bracket, const char *key, const char *title,
+                          double bytes)
+{
+    gt_node_measure(gt_report_number(bracket, key, title, bytes / usage->gpu_ram_unit, NULL),
+                    usage->machine->gpu_ram_unit);
+}
+
+static void add_gpu_bracket(const struct gt_usage *usage, struct gt_node *bracket, enum gt_scope scope)
 {
     const double *values = usage->outcome->value[scope];
-    const struct {
-        const char *key, *title;
-        double bytes;
-    } bounds[] = {{"at_least", "At least", values[GT_GPU_RAM_PEAK]},
-                  {"at_most", "At most", values[GT_GPU_RAM_PEAK_BOUND]}};
-    struct gt_node *bracket = gt_report_section(section, key, title);
-    for (int i = 0; i < 2; i++) {
-        double shown = bounds[i].bytes / usage->gpu_ram_unit;
-        struct gt_node *node = gt_report_number(bracket, bounds[i].key, bounds[i].title, shown, NULL);
-        gt_node_measure(node, usage->machine->gpu_ram_unit);
-    }
+    add_gpu_bound(usage, bracket, "at_least", "At least", values[GT_GPU_RAM_PEAK]);
+    add_gpu_bound(usage, bracket, "at_most", "At most", values[GT_GPU_RAM_PEAK_BOUND]);
     gt_node_flags(bracket, isnan(values[GT_GPU_RAM_PEAK]) ? GT_ONLY_DATA : 0);
 }
 
@@ -307,9 +302,8 @@ static void add_gpu_memory_peak(const struct gt_usage *usage, struct gt_node *ro
 {
     struct gt_node *section = gt_report_section(root, "gpu_memory_peak", "GPU memory peak");
     add_unit(section, usage->machine->gpu_ram_unit);
-    add_gpu_bracket(usage, section, GT_SCOPE_MAIN, "main", "Main");
-    add_gpu_bracket(usage, section, GT_SCOPE_DESCENDANTS, "descendants", "Descendants");
-    add_gpu_bracket(usage, section, GT_SCOPE_COMBINED, "combined", "Combined");
+    for (int i = 1; i < SCOPES; i++)
+        add_gpu_bracket(usage, gt_report_section(section, scopes[i].key, scopes[i].title), scopes[i].scope);
     bool is_known = !isnan(usage->outcome->value[GT_SCOPE_COMBINED][GT_GPU_RAM_PEAK]);
     gt_node_flags(section, is_known ? 0 : GT_ONLY_DATA);
 }
@@ -431,11 +425,8 @@ static void add_gpus(const struct gt_usage *usage, struct gt_node *root)
                         gpu_columns[i].factor > 0 ? gpu_columns[i].unit : machine->gpu_ram_unit);
     for (size_t i = 0; i < machine->gpu_length; i++) {
         const struct gt_gpu *gpu = &machine->gpu[i];
-        gt_table_text(table, gpu->uuid);
-        gt_table_text(table, gpu->name);
-        gt_table_text(table, gpu->brand);
-        gt_table_text(table, gpu->selected ? "yes" : "no");
-        gt_table_number(table, gpu->memory / usage->gpu_ram_unit);
+        GT_CELLS(table, gpu->uuid, gpu->name, gpu->brand, gpu->selected ? "yes" : "no",
+                 gpu->memory / usage->gpu_ram_unit);
         for (int column = 0; column < GPU_COLUMNS; column++)
             gt_table_number(table, gpu_value(usage, i, &gpu_columns[column]));
     }
@@ -515,6 +506,44 @@ static void add_further(const struct gt_usage *usage, struct gt_node *root)
     add_tracker(usage, root);
 }
 
+/* ---- the ranks that were started below the tracker ---- */
+
+static void add_rank_columns(const struct gt_usage *usage, struct gt_table *table)
+{
+    gt_table_column(table, "rank", "Rank", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "local_rank", "Local rank", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "launcher", "Numbered by", GT_CELL_TEXT, NULL);
+    gt_table_column(table, "pid", "PID", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "processes", "Processes", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "ram_peak", "Peak RAM", GT_CELL_NUMBER, usage->machine->ram_unit);
+    gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "gpu_ram_peak", "Peak GPU RAM", GT_CELL_NUMBER, usage->machine->gpu_ram_unit);
+    gt_table_column(table, "gpu_percent", "GPU utilization", GT_CELL_NUMBER, "%");
+    gt_table_column(table, "energy", "Energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "gpu_energy", "GPU energy", GT_CELL_NUMBER, "joules");
+    gt_table_column(table, "gpus", "GPUs", GT_CELL_TEXT, NULL);
+}
+
+static void add_rank(const struct gt_usage *usage, struct gt_table *table, const struct gt_local_rank *rank)
+{
+    gt_table_integer(table, rank->rank);
+    gt_integer_if(table, rank->local > 0, rank->local - 1);
+    GT_CELLS(table, rank->launcher, rank->pid, rank->processes, rank->ram_peak / usage->ram_unit, rank->cpu_time,
+             rank->gpu_ram_peak / usage->gpu_ram_unit, rank->gpu_utilization * 100, gt_local_rank_energy(rank),
+             rank->gpu_energy, *rank->gpus ? rank->gpus : NULL);
+}
+
+static void add_ranks(const struct gt_usage *usage, struct gt_node *root)
+{
+    const struct gt_outcome *outcome = usage->outcome;
+    if (!outcome->rank_count)
+        return;
+    struct gt_table *table = gt_report_table(root, "ranks", "Ranks below the tracker");
+    add_rank_columns(usage, table);
+    for (size_t i = 0; i < outcome->rank_count; i++)
+        add_rank(usage, table, &outcome->rank[i]);
+}
+
 /* ---- each process, for data in the order in which they began, for people as a tree ---- */
 
 enum { UNASKED_IN_TEXT = 40 }; /* lines that a long report shows of them without --detail */
@@ -537,16 +566,9 @@ static void add_process(const struct gt_usage *usage, struct gt_table *table, co
     char name[GT_LIFE_BRANCH_SIZE + GT_LIFE_NAME];
     snprintf(name, sizeof name, "%s%s", branch, *life->name ? life->name : "?");
     gt_table_integer(table, life->pid);
-    if (life->parent)
-        gt_table_integer(table, life->parent);
-    else
-        gt_table_number(table, NAN);
-    gt_table_text(table, *life->name || *branch ? name : NULL);
-    gt_table_number(table, life->begin);
-    gt_table_number(table, life->end);
-    gt_table_number(table, life->ram_peak / usage->ram_unit);
-    gt_table_number(table, life->cpu_time);
-    gt_table_text(table, *life->command ? life->command : NULL);
+    gt_integer_if(table, life->parent, life->parent);
+    GT_CELLS(table, *life->name || *branch ? name : NULL, life->begin, life->end, life->ram_peak / usage->ram_unit,
+             life->cpu_time, *life->command ? life->command : NULL);
 }
 
 /* People see whose child each is. */
@@ -622,7 +644,7 @@ static int add_all(const struct gt_usage *usage, struct gt_report *report)
     gt_process_lanes_add(usage, gt_report_page(report));
     add_original(usage, root);
     add_further(usage, root);
-    gt_ranks_below_add(usage, root);
+    add_ranks(usage, root);
     int status = add_process_list(usage, root);
     gt_usage_limits_section(usage, root);
     gt_usage_warnings_table(usage, root);
@@ -644,12 +666,7 @@ static int build(struct gt_report **ret, const struct gt_usage_sources *sources,
     gt_usage_brief(&usage, gt_report_root(report));
     if (!is_summary)
         status = add_all(&usage, report);
-    if (status < 0 || gt_report_failed(report)) {
-        gt_report_free(report);
-        return gt_error_system(error, ENOMEM, "tracking report");
-    }
-    *ret = report;
-    return 0;
+    return gt_display_end(ret, report, status, "tracking report", error);
 }
 
 int gt_usage_report(struct gt_report **ret, const struct gt_usage_sources *sources, struct gt_error *error)

@@ -20,13 +20,8 @@ static double time_of(const struct gt_usage *usage)
 /* Energy that was counted for a part of the time is more than it says. */
 static double energy_of(const struct gt_usage *usage)
 {
-    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
     struct gt_energy_reading end;
-    for (int metric = 0; metric < GT_METRIC_COUNT; metric++) {
-        system[metric] = gt_usage_final(usage, GT_SCOPE_SYSTEM, metric);
-        job[metric] = gt_usage_final(usage, GT_SCOPE_COMBINED, metric);
-    }
-    gt_energy_reading_take(&end, system, job);
+    gt_usage_energy(usage, &end);
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         if (end.missing[device] > 0)
             return NAN;

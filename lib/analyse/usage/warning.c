@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/cells.h"
+#include "analyse/display.h"
 #include "analyse/usage/block_brief.h"
 #include "analyse/usage/figures.h"
 #include "schema/human.h"
@@ -434,17 +436,13 @@ void gt_usage_warnings_table(const struct gt_usage *usage, struct gt_node *root)
     size_t count = gt_warnings(usage, warning);
     struct gt_table *table = gt_report_table(root, "warnings", "Warnings");
     gt_table_flags(table, GT_NOT_IN_ORIGINAL | (count ? 0 : GT_ONLY_DATA));
-    gt_table_column(table, "name", "Name", GT_CELL_TEXT, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, "name", "Name", GT_CELL_TEXT, NULL, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "sentence", "What", GT_CELL_TEXT, NULL);
     gt_table_column(table, "detail", "More", GT_CELL_TEXT, NULL);
-    gt_table_column(table, "value", "Figure", GT_CELL_NUMBER, NULL);
-    gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
+    gt_display_column(table, "value", "Figure", GT_CELL_NUMBER, NULL, GT_COLUMN_ONLY_DATA);
     for (size_t i = 0; i < count; i++) {
-        gt_table_text(table, warning[i].name);
-        gt_table_text(table, warning[i].sentence);
-        gt_table_text(table, *warning[i].detail ? warning[i].detail : NULL);
-        gt_table_number(table, warning[i].value);
+        GT_CELLS(table, warning[i].name, warning[i].sentence, *warning[i].detail ? warning[i].detail : NULL,
+                 warning[i].value);
     }
 }
 
