@@ -76,7 +76,8 @@ size_t traces_add(struct gt_trace *trace, struct traces_event event)
     events->step[at] = event.step;
     events->phase[at] = 'X';
     events->flag[at] = 0;
-    gt_trace_file_widen(&trace->file[file_of(trace, event.node)], event.start, event.start + event.duration);
+    uint32_t file = file_of(trace, event.node); /* which may move them all */
+    gt_trace_file_widen(&trace->file[file], event.start, event.start + event.duration);
     return at;
 }
 
@@ -84,7 +85,8 @@ void traces_step(struct gt_trace *trace, const char *node, const char *mode, int
 {
     uint32_t of = intern(trace, node), process = intern(trace, mode);
     *GT_GROW(trace, step) = (struct gt_trace_step){of, process, step, start, end};
-    gt_trace_file_widen(&trace->file[file_of(trace, node)], start, end);
+    uint32_t file = file_of(trace, node);
+    gt_trace_file_widen(&trace->file[file], start, end);
 }
 
 void traces_sample(struct gt_trace *trace, const char *node, const char *type, const char *name, const char *dimension,

@@ -31,7 +31,8 @@ static void open_with(const char *file, const char *data)
 static void expect(int device, const double expected[])
 {
     for (int metric = GT_GPU_ECC_CORRECTED; metric <= GT_GPU_XID; metric++)
-        assert_close(gpu_machine_device(&machine, device, metric), expected[metric - GT_GPU_ECC_CORRECTED], 0);
+        if (metric != GT_GPU_XGMI_ERRORS) /* of AMD's alone */
+            assert_close(gpu_machine_device(&machine, device, metric), *expected++, 0);
 }
 
 static void fields_tell_them_in_one_call(void **state)
