@@ -297,25 +297,25 @@ static int answer_some(struct gt_job_server *state, struct answer *answer,
 }
 
 /* As many ranks at once as fit into memory. */
-int gt_job_server_series(void *context, const struct gt_job *job, const struct gt_job_question *question,
-                         int (*take)(void *context, const struct gt_job_series *series), void *taker,
+int gt_job_server_series(void *state, const struct gt_job *job, const struct gt_job_question *question,
+                         int (*take)(void *context, const struct gt_job_series *series), void *context,
                          struct gt_error *error)
 {
-    struct gt_job_server *state = context;
+    struct gt_job_server *server = state;
     struct answer answer = {.job = job, .question = question};
-    if (!state->columns.text.length)
-        gt_engine_list(&state->columns, state->server);
+    if (!server->columns.text.length)
+        gt_engine_list(&server->columns, server->server);
     if (part_column(question) &&
-        !gt_engine_has(&state->columns, gt_engine_table_name(table_of(question)), part_column(question)))
+        !gt_engine_has(&server->columns, gt_engine_table_name(table_of(question)), part_column(question)))
         return 0; /* a table of an earlier version does not tell the ranks of processes */
     size_t each = question->subjects * question->buckets;
     answer.place = calloc(job->count + 2, sizeof *answer.place);
     answer.is_asked = calloc(job->count + 1, 1);
-    int status = answer.place && answer.is_asked ? gt_job_server_place(state, job, error)
-                                                 : gt_error_system(error, ENOMEM, "%s", state->name);
+    int status = answer.place && answer.is_asked ? gt_job_server_place(server, job, error)
+                                                 : gt_error_system(error, ENOMEM, "%s", server->name);
     for (answer.first = 0; status >= 0 && answer.first < job->count; answer.first += answer.count) {
         answer.count = 0;
-        answer.tracker = state->of_rank + answer.first;
+        answer.tracker = server->of_rank + answer.first;
         while (answer.first + answer.count < job->count && answer.count < GT_JOB_RANKS_AT_ONCE &&
                (!answer.count || answer.place[answer.count] * each < BUCKETS_AT_ONCE)) {
             const struct gt_job_rank *rank = &job->rank[answer.first + answer.count];
@@ -323,7 +323,7 @@ int gt_job_server_series(void *context, const struct gt_job *job, const struct g
                                              (part_column(question) ? gt_job_parts(question, rank) : 1);
             answer.count++;
         }
-        status = answer_some(state, &answer, take, taker, error);
+        status = answer_some(server, &answer, take, context, error);
     }
     free(answer.place);
     free(answer.is_asked);
