@@ -29,17 +29,19 @@ void watch_warn(void *context, const char *sentence)
 
 /* ---- Signals ----------------------------------------------------------------------------------------------------- */
 
-/* Most signals of the terminal reach the command by themselves, since it is in the same process group; those of the job's
- * own processes were meant for us. */
-static bool is_for_command(const struct watch *watch, const siginfo_t *signal)
+/* Most signals of the terminal reach the command by themselves, since it is in the same process group, and so does what others send
+ * to that group; those of the job's own processes were meant for us. */
+static bool is_for_command(struct watch *watch, const siginfo_t *signal)
 {
     pid_t sender = signal->si_pid;
+    bool went_to_all = witness_saw(&watch->witness, signal) && getpgid(watch->main) == getpgrp();
     bool is_session_leader = getsid(0) == getpid();
     if (signal->si_signo == SIGHUP && signal->si_code == SI_KERNEL && is_session_leader)
         return true; /* the terminal has gone: only the leader is told */
     if (signal->si_code != SI_USER && signal->si_code != SI_QUEUE && signal->si_code != SI_TKILL)
         return false;
-    return !watch->main_ended && sender != getpid() && !(watch->tracker && gt_tracker_contains(watch->tracker, sender));
+    return !watch->main_ended && !went_to_all && sender != getpid() &&
+           !(watch->tracker && gt_tracker_contains(watch->tracker, sender));
 }
 
 static void handle(struct watch *watch, const siginfo_t *signal)
@@ -175,6 +177,7 @@ int watch_run(struct watch *watch)
 void watch_close(struct watch *watch)
 {
     status_close(&watch->status);
+    witness_close(&watch->witness);
     signals_close(&watch->signals);
     gt_tracker_close(watch->tracker);
 }

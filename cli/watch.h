@@ -7,11 +7,13 @@
 #include "gpu_tracker.h"
 #include "signals.h"
 #include "status.h"
+#include "witness.h"
 
 struct watch {
     struct gt_tracker *tracker; /* NULL: nothing can be measured, and the job runs */
     struct signals signals;
     struct status status;
+    struct witness witness;
     pid_t main;
     bool is_child;      /* launched, not attached to */
     bool owns_children; /* every child that is waited for belongs to the job */

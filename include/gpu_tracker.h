@@ -108,6 +108,7 @@ struct gt_tracker_options {
      * ru_maxrss of getrusage(2) begins anew. 1: the mark is left alone, and the peak lies between the largest look and the mark. */
     int keep_high_water_mark;
     const struct gt_experiment_options *experiment; /* of our own programs: NULL */
+    pid_t aside; /* with `launched`: a child of the caller's that is no part of the job; 0: none */
 };
 
 /* Blank-separated marks of all trackers around, the innermost last. */

@@ -47,7 +47,9 @@ def wait_until(condition, seconds=60):
 
 
 def children(pid):
-    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Of a tracker without the witness of its signals."""
+    numbers = [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [number for number in numbers if pathlib.Path(f"/proc/{number}/comm").read_text() != "gt-witness\n"]
 
 
 def states_of_children(pid):

@@ -61,6 +61,7 @@ static int open_parts(struct gt_recorder *recorder, pid_t pid, struct gt_error *
         .slurm_job = options->mark ? getenv("SLURM_JOB_ID") : NULL,
         .mark = options->mark,
         .launched = options->launched,
+        .aside = options->aside,
         .names = names_of(options),
         .machine_root = options->machine_root,
         .gpu_brand = options->gpu_brand,

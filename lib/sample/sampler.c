@@ -139,6 +139,8 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
                      "descriptors are short (ulimit -n): what could not be opened is not measured");
     int64_t now = gt_clock_monotonic(&sampler->clock);
     status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
+    if (status >= 0 && options->aside)
+        gt_tree_keep_out(&sampler->tree, options->aside);
     if (status >= 0 && sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, now) < 0)
         status = gt_error_system(error, ENOMEM, "names of the processes");
     const struct gt_events *events = sampler->finder.events;

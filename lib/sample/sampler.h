@@ -42,6 +42,7 @@ struct gt_sampler {
 struct gt_sampler_options {
     pid_t pid;
     bool launched;
+    pid_t aside;  /* a child of the tracker that is no part of the job, or 0 */
     size_t names; /* how many processes are listed by name */
     const char *machine_root;
     const struct gt_clock *clock; /* NULL: the system's */

@@ -193,6 +193,13 @@ void gt_tree_leave_out(struct gt_tree *tree, struct gt_process *process)
     gt_tree_drop_gone(tree);
 }
 
+void gt_tree_keep_out(struct gt_tree *tree, pid_t pid)
+{
+    struct gt_process_stat stat;
+    if (gt_process_stat_of(tree->root, pid, &stat) >= 0)
+        gt_map_put(&tree->left_out, pid, low_bits(stat.start)); /* without memory it counts as an orphan of the job */
+}
+
 void gt_tree_drop_gone(struct gt_tree *tree)
 {
     size_t kept = 0;

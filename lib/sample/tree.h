@@ -42,6 +42,8 @@ int gt_tree_add(struct gt_tree *tree, pid_t pid);
 int gt_tree_discover(struct gt_tree *tree, bool thorough, int64_t now_ns);
 /* A member, not the main process, that turned out to be no part of the job. */
 void gt_tree_leave_out(struct gt_tree *tree, struct gt_process *process);
+/* A process that is no part of the job, and never was a member. */
+void gt_tree_keep_out(struct gt_tree *tree, pid_t pid);
 /* Process `pid`, a zombie or living, was left out. */
 bool gt_tree_was_left_out(struct gt_tree *tree, pid_t pid);
 /* Orders pointers to processes for qsort, the youngest first: children come before their parents. */

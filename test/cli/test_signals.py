@@ -62,6 +62,101 @@ def test_a_signal_from_outside_is_passed_on_once(tracked, name):
     assert "status code: 9\n" in job.errors
 
 
+def witness_of(tracker):
+    with open(f"/proc/{tracker}/task/{tracker}/children") as file:
+        [witness] = [pid for pid in map(int, file.read().split()) if command_line(pid).startswith("signals of:")]
+    return witness
+
+
+def command_line(pid):
+    with open(f"/proc/{pid}/cmdline") as file:
+        return file.read()
+
+
+def send_to_group(tracker, number):
+    os.killpg(tracker, number)
+
+
+def send_to_each(tracker, number):
+    """As systemd and schedulers do with the processes of a control group."""
+    for pid in all_of(tracker)[::-1]:
+        os.kill(pid, number)
+
+
+def all_of(tracker):
+    with open(f"/proc/{tracker}/task/{tracker}/children") as file:
+        return [tracker, *map(int, file.read().split())]
+
+
+@pytest.mark.parametrize("send", [send_to_group, send_to_each])
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "USR1", "USR2"])
+def test_a_signal_to_all_reaches_the_job_once(tracked, send, name):
+    """What came before a signal to the tracker alone is all that came: pending ones are taken by their number, WINCH at last."""
+    job = tracked("TERM", 9, start_new_session=True)
+    for _ in range(3):
+        send(job.tracker.pid, signal.Signals["SIG" + name])
+        assert job.next() == {"signal": name, "sender": os.getpid()}
+        job.tracker.send_signal(signal.SIGWINCH)
+        assert job.next() == {"signal": "WINCH", "sender": job.tracker.pid}
+        job.tracker.send_signal(signal.Signals["SIG" + name])
+        assert job.next() == {"signal": name, "sender": job.tracker.pid}
+    send(job.tracker.pid, signal.SIGTERM)
+    assert job.next() == {"signal": "TERM", "sender": os.getpid()}
+    assert job.end()[0] == 9
+
+
+def test_the_witness_may_be_sent_it_last(tracked):
+    """Within moments: a busy machine may take longer, so one try in five is enough."""
+    job = tracked("TERM", 9)
+    came = []
+    for _ in range(5):
+        for pid in all_of(job.tracker.pid):
+            os.kill(pid, signal.SIGUSR1)
+        job.tracker.send_signal(signal.SIGWINCH)
+        came.append([])
+        while not came[-1] or came[-1][-1] != "WINCH":
+            came[-1].append(job.next()["signal"])
+    assert ["USR1", "WINCH"] in came
+    job.tracker.terminate()
+    assert job.next()["signal"] == "TERM" and job.end()[0] == 9
+
+
+def test_a_job_that_left_the_group_gets_what_is_sent_to_it(gpu_tracker, tmp_path):
+    program = "import json, os, signal; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); os.setpgid(0, 0); " \
+              "print(json.dumps({'ready': os.getpid()}), flush=True); signal.sigwait({signal.SIGTERM})"
+    job = Tracked([gpu_tracker, *START, sys.executable, "-c", program], tmp_path, start_new_session=True)
+    os.killpg(job.tracker.pid, signal.SIGTERM)
+    assert job.end()[0] == 0
+
+
+def test_the_witness_of_signals(tracked):
+    """Who looks for the command finds it beside the command, who looks for gpu-tracker does not; it counts nowhere, and ends."""
+    job = tracked("TERM", 9)
+    witness = witness_of(job.tracker.pid)
+    assert command_line(witness).rstrip("\0") == "signals of:\0" + command_line(job.pid).rstrip("\0")
+    assert "gpu-tracker" not in command_line(witness).partition(command_line(job.pid))[0]
+    assert os.listdir(f"/proc/{witness}/fd") == ["0"]
+    os.kill(witness, signal.SIGSTOP)
+    job.tracker.send_signal(signal.SIGUSR1)
+    assert job.next() == {"signal": "USR1", "sender": job.tracker.pid}
+    os.kill(witness, signal.SIGKILL)
+    job.tracker.terminate()
+    assert job.next() == {"signal": "TERM", "sender": job.tracker.pid}
+    status, report = job.end()
+    assert status == 9
+    assert report["processes"] == {"max": 1, "started": 1}
+    assert not os.path.exists(f"/proc/{witness}")
+
+
+def test_the_witness_ends_with_a_killed_tracker(tracked):
+    job = tracked()
+    witness = witness_of(job.tracker.pid)
+    job.tracker.kill()
+    job.tracker.wait()
+    while os.path.exists(f"/proc/{witness}") and state(witness) != "Z":
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "QUIT", "USR1"])
 def test_a_command_that_dies_of_it(gpu_tracker, tmp_path, name):
     number = signal.Signals["SIG" + name]
