@@ -1,0 +1,49 @@
+"""What profile tells of traces and profiles without any work of a GPU: what takes the time, who holds the memory, and nothing of GPUs."""
+import json
+
+import pytest
+
+BASE = 1_700_000_000_000_000
+
+
+def event(category, name, begin, duration, **more):
+    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": BASE + begin, "dur": duration, **more}
+
+
+def write(path, *events):
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": list(events)}))
+    return path
+
+
+@pytest.fixture
+def report(cli):
+    def run(*words, status=0):
+        done = cli("profile", *words, "--format=json")
+        assert done.returncode == status, done.stderr
+        return json.loads(done.stdout)
+    return run
+
+
+# ---- steps, orders, differences
+
+
+def write_steps(path, slow):
+    events, at = [event("Trace", "PyTorch Profiler (0)", 0, 60_000 + slow)], 0
+    for step in range(6):
+        length = 10_000 + (slow if step == 3 else 0)
+        events += [event("user_annotation", f"Epoch {step // 3}, step {step}", at, length),
+                   event("cpu_op", "aten::mm", at + 10, 5000), event("cpu_op", "aten::add", at + 5010, 4000)]
+        at += length
+    return write(path, *events)
+
+
+def test_a_difference_leaves_out_the_recording_and_takes_steps_together(cli, report, tmp_path):
+    write_steps(tmp_path / "a.json", 0)
+    write_steps(tmp_path / "b.json", 60_000)
+    found = report("diff", "a.json", "b.json")
+    rows = {row["name"]: row for row in found["differences"]}
+    assert set(rows) == {"step", "aten::mm", "aten::add"}
+    step = rows["step"]
+    assert (step["count_a"], step["count_b"], step["step_a_us"], step["step_b_us"]) == (6, 6, 10_000, 20_000)
+    assert found["words"] == "A step takes 20 ms in B, 10 ms in A (+100 %)"
+    assert "Profiler" not in cli("profile", "diff", "a.json", "b.json", "--all").stdout
