@@ -24,7 +24,27 @@ def report(cli):
     return run
 
 
+@pytest.fixture
+def plain(tmp_path):
+    """Operators in a range, most of the time in one that lies in a wrapper; a tenth of all time is waiting for data."""
+    return write(tmp_path / "plain.json", event("Trace", "PyTorch Profiler (0)", 0, 1000),
+                 event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 100),
+                 event("user_annotation", "forward", 100, 900), event("cpu_op", "aten::linear", 100, 700),
+                 event("cpu_op", "aten::addmm", 150, 600), event("cpu_op", "aten::relu", 820, 100))
+
+
 # ---- steps, orders, differences
+
+
+def test_operators_are_ordered_by_their_own_time(cli, report, plain):
+    def names(*words):
+        return [row["name"] for row in report("operators", plain, *words)["operators"]]
+    assert names() == ["aten::linear", "aten::addmm", "aten::relu"]
+    assert names("--key=self") == ["aten::addmm", "aten::linear", "aten::relu"]
+    assert "total, count, mean, max, name, self" in cli("profile", "operators", plain, "--key=what").stderr
+    refused = cli("profile", "kernels", plain, "--key=self")
+    assert refused.returncode == 2 and refused.stderr.strip().endswith("one of total, count, mean, max, name")
+    assert "total|count|mean|max|name|self" in "".join(cli("profile", "--help").stdout.split())
 
 
 def write_steps(path, slow):

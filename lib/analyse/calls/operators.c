@@ -78,7 +78,8 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
     struct gt_numbers lengths = {0};
     size_t count;
     int status;
-    struct gt_list_row *row = gt_list_rows(input, spans, by == BY_SHAPE ? 3 : 2, &count, &status);
+    struct gt_list_row *row = gt_list_rows_self(input, spans, by == BY_SHAPE ? 3 : 2, operators->tree.self, &count,
+                                                &status);
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
         status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
@@ -138,7 +139,8 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
 const struct gt_analysis gt_analysis_operators = {
     .name = "operators",
     .help =
-        "operators of each rank: count, total, self and GPU time, percentiles; --by shape; --top, --key total|count|mean|max|name",
+        "operators of each rank: count, total, self and GPU time, percentiles; --by shape; --top, --key " GT_LIST_KEYS
+        "|" GT_LIST_SELF,
     .takes = GT_TAKES_BY | GT_TAKES_KEY | GT_TAKES_TOP,
     .arguments = operator_arguments,
     .arguments_by = shape_arguments,
