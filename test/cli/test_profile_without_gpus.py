@@ -1,4 +1,6 @@
 """What profile tells of traces and profiles without any work of a GPU: what takes the time, who holds the memory, and nothing of GPUs."""
+import csv
+import io
 import json
 
 import pytest
@@ -31,6 +33,41 @@ def plain(tmp_path):
                  event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 100),
                  event("user_annotation", "forward", 100, 900), event("cpu_op", "aten::linear", 100, 700),
                  event("cpu_op", "aten::addmm", 150, 600), event("cpu_op", "aten::relu", 820, 100))
+
+
+@pytest.fixture
+def with_gpu(tmp_path):
+    return write(tmp_path / "gpu.json", event("cpu_op", "aten::mm", 0, 30), event("cuda_runtime", "cudaLaunchKernel", 10, 5, args={
+        "correlation": 1}), event("kernel", "gemm", 20, 50, pid=0, tid=7, args={"correlation": 1, "device": 0, "stream": 7}))
+
+
+# ---- figures of GPUs are missing
+
+
+GPU_FIGURES = ("gpu_us", "gpu_total_us", "backward_gpu_us")
+
+
+def test_operators_have_no_time_of_gpus_that_was_not_recorded(cli, report, plain):
+    found = report("operators", plain)
+    for table in ("operators", "ranges"):
+        assert found[table] and all(row[key] is None for row in found[table] for key in GPU_FIGURES)
+    rows = csv.DictReader(io.StringIO(cli("profile", "operators", plain, "--format=csv").stdout))
+    assert all(row[key] == "" for row in rows for key in GPU_FIGURES)
+    assert "gpu" not in cli("profile", "operators", plain).stdout
+
+
+def test_beside_a_trace_with_gpus_only_the_other_lacks_them(cli, report, plain, with_gpu):
+    rows = {row["name"]: row for row in report("operators", plain, with_gpu)["operators"]}
+    assert rows["aten::mm"]["gpu_us"] == 50 and rows["aten::mm"]["backward_gpu_us"] == 0 and rows["aten::relu"]["gpu_us"] is None
+    assert "gpu total (us)" in cli("profile", "operators", plain, with_gpu).stdout
+
+
+def test_roles_of_gpus_are_missing_too(cli, report, plain, with_gpu):
+    found = report("roles", plain)
+    assert all(found["roles"][0][f"{role}_percent"] is None for role in ("kernel", "memcpy", "memset"))
+    assert found["steps"][0]["kernel_us"] is None and found["steps"][0]["gpu_work"] is None and found["roles"][0]["cpu_percent"] == 90
+    assert "no work of GPUs" in found["not_known"] and "kernel" not in cli("profile", "roles", plain).stdout
+    assert report("roles", with_gpu)["roles"][0]["memset_percent"] == 0
 
 
 # ---- steps, orders, differences
