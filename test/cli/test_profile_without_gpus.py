@@ -73,6 +73,14 @@ def test_roles_of_gpus_are_missing_too(cli, report, plain, with_gpu):
 # ---- steps, orders, differences
 
 
+def test_a_trace_without_steps_has_no_number_of_them_anywhere(report, plain):
+    for analysis, table in (("roles", "roles"), ("critical_path", "critical_path"), ("flops", "ranks")):
+        found = report(analysis, plain)
+        assert [row["steps"] for row in found[table]] in ([None], []), analysis
+    for analysis in ("roles", "critical_path"):
+        assert "no steps: the whole trace is one interval" in report(analysis, plain)["not_known"]
+
+
 def test_operators_are_ordered_by_their_own_time(cli, report, plain):
     def names(*words):
         return [row["name"] for row in report("operators", plain, *words)["operators"]]

@@ -118,7 +118,7 @@ static void add_node(const struct gt_analysis_input *input, struct gt_table *tab
                      size_t steps, int64_t whole, const int64_t part[ROLES + 1], bool has_gpu)
 {
     gt_table_text(table, gt_analysis_text(input, first->span.key[0]));
-    gt_table_integer(table, (int64_t)steps);
+    gt_integer_if(table, !first->is_whole_node, (int64_t)steps);
     gt_table_number(table, (double)whole / (double)steps / 1e3);
     for (int i = 0; i <= ROLES; i++)
         gt_table_number(table, is_known(i, has_gpu) ? gt_percent((double)part[i], (double)whole) : NAN);
