@@ -2,6 +2,8 @@
 import csv
 import io
 import json
+import marshal
+import re
 
 import pytest
 
@@ -39,6 +41,79 @@ def plain(tmp_path):
 def with_gpu(tmp_path):
     return write(tmp_path / "gpu.json", event("cpu_op", "aten::mm", 0, 30), event("cuda_runtime", "cudaLaunchKernel", 10, 5, args={
         "correlation": 1}), event("kernel", "gemm", 20, 50, pid=0, tid=7, args={"correlation": 1, "device": 0, "stream": 7}))
+
+
+# ---- the report of a job
+
+
+def test_it_says_which_operators_take_the_time(cli, report, plain):
+    rows = report(plain)["most_time"]
+    assert [(row["name"], row["self_us"], row["share_percent"], row["see"]) for row in rows] == [
+        ("aten::addmm", 600, 75, "operators"), ("aten::linear", 100, 12.5, "operators"), ("aten::relu", 100, 12.5, "operators")]
+    own = {row["name"]: row["self_us"] for row in report("operators", plain)["operators"]}
+    assert own == {row["name"]: row["self_us"] for row in rows}
+    text = cli("profile", plain).stdout
+    assert "Operators that take the most time themselves (% of the time in operators; more: profile operators):\n" in text
+    assert re.search(r"^ +600\.0 +75\.0 +aten::addmm$", text, re.MULTILINE)
+    assert re.search(r"most time +75\.0 % +of the time in operators: aten::addmm", cli("profile", plain, "-f", "summary").stdout)
+
+
+def test_ranks_are_told_together_and_as_many_as_asked_for(report, tmp_path):
+    for rank in range(2):
+        write(tmp_path / f"r{rank}.json", *(event("cpu_op", f"aten::op{i}", 1000 * i, 100 + i) for i in range(8)))
+    names = [f"aten::op{i}" for i in range(7, -1, -1)]
+    rows = report("r0.json", "r1.json")["most_time"]
+    assert [row["name"] for row in rows] == names[:5] and rows[0]["self_us"] == 214
+    assert [row["name"] for row in report("r0.json", "r1.json", "--top=2")["most_time"]] == names[:2]
+    assert [row["name"] for row in report("r0.json", "r1.json", "--all")["most_time"]] == names
+
+
+def test_where_gpus_work_their_time_is_what_counts(report, with_gpu):
+    assert "most_time" not in report(with_gpu)
+
+
+def test_functions_of_a_profile_are_told_also_below_a_quarter(cli, report, tmp_path):
+    functions = {("m.py", line, f"f{line}"): (1, 1, 1.0 + line / 100, 9.0, {}) for line in range(1, 9)}
+    (tmp_path / "p.prof").write_bytes(marshal.dumps(functions))
+    found = report("p.prof")
+    assert "findings" not in found or not found["findings"]
+    assert [(row["name"], row["self_us"], row["see"]) for row in found["most_time"]][:2] == [
+        ("m.py:8(f8)", 1_080_000, "functions"), ("m.py:7(f7)", 1_070_000, "functions")]
+    assert "(% of the time profiled; more: profile functions)" in cli("profile", "p.prof").stdout
+
+
+def test_samples_are_no_times(report, tmp_path):
+    (tmp_path / "s.collapsed").write_text("main (a.py:1);f (a.py:5) 3\nmain (a.py:1);g (a.py:9) 1\n")
+    rows = report("s.collapsed")["most_time"]
+    assert [(row["self_samples"], row["share_percent"]) for row in rows] == [(3, 75), (1, 25)]
+
+
+MEMRAY = "allocator,num_allocations,size,tid,thread_name,stack_trace\n"
+
+
+def test_a_profile_of_memory_says_who_holds_it_and_what_tells_more(cli, report, tmp_path):
+    (tmp_path / "m.csv").write_text(MEMRAY + "MALLOC,1,3000,1,MainThread,work;m.py;3|<module>;m.py;9\n"
+                                             "MALLOC,1,1000,1,MainThread,load;m.py;5|<module>;m.py;8\n")
+    found = report("m.csv")
+    assert [(row["self_bytes"], row["share_percent"], row["see"]) for row in found["most_memory"]] == [
+        (3000, 75, "allocations, functions"), (1000, 25, "allocations, functions")]
+    assert "work" in found["most_memory"][0]["name"] and "most_time" not in found
+    assert "hold the most memory at the peak (% of the peak; more: profile allocations, functions)" in cli("profile", "m.csv").stdout
+    assert report("allocations", "m.csv")["peak"]
+
+
+def test_statistics_of_memray_do_not_lead_in_a_circle(cli, report, tmp_path):
+    """They have no stacks: what is named tells more of them, and says so where it cannot."""
+    (tmp_path / "stats.json").write_text(json.dumps({
+        "total_num_allocations": 4, "total_bytes_allocated": 4000, "allocation_size_histogram": [], "allocator_type_distribution": {},
+        "top_allocations_by_size": [{"location": "work:m.py:3", "size": 3000}, {"location": "load:m.py:5", "size": 1000}],
+        "top_allocations_by_count": [{"location": "work:m.py:3", "count": 1}], "metadata": {"peak_memory": 4000, "pid": 1}}))
+    rows = report("stats.json")["most_memory"]
+    assert rows[0]["self_bytes"] == 3000 and {row["see"] for row in rows} == {"functions"}
+    assert "allocations" not in cli("profile", "stats.json").stdout
+    said = cli("profile", "allocations", "stats.json").stdout
+    assert "profile functions tells who allocated it" in said and "no profile of memory" not in said
+    assert "work" in cli("profile", "functions", "stats.json").stdout
 
 
 # ---- figures of GPUs are missing
