@@ -116,6 +116,39 @@ def test_statistics_of_memray_do_not_lead_in_a_circle(cli, report, tmp_path):
     assert "work" in cli("profile", "functions", "stats.json").stdout
 
 
+# ---- the page
+
+
+def bars(page):
+    picture = page.split("Where the time of each rank goes</h2>")
+    return re.findall(r"<title>([^<]*%[^<]*)</title>", picture[1].split("</figure>")[0]) if len(picture) > 1 else None
+
+
+def test_waiting_for_data_is_drawn_as_the_part_that_it_is(cli, plain, tmp_path):
+    assert cli("profile", plain, "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    told, = bars(page)
+    assert "not known 90" in told and "waiting for data 10" in told
+    widths = re.findall(r'<rect class="part\d" x="([\d.]+)" height="\d+" width="([\d.]+)"', page)
+    assert [tuple(map(float, width)) for width in widths] == [(0, 1080), (1080, 120)]
+
+
+def test_what_is_next_to_nothing_has_no_picture(cli, plain, tmp_path):
+    trace = json.loads(plain.read_text())
+    trace["traceEvents"] += [event("cpu_op", "aten::mm", 1000, 2000)]
+    plain.write_text(json.dumps(trace))
+    assert cli("profile", plain, "-o", "page.html").returncode == 0
+    assert bars((tmp_path / "page.html").read_text()) is None
+
+
+def test_shares_end_at_the_whole_also_where_gpus_are_not_all_of_it(cli, with_gpu, plain, tmp_path):
+    """One rank has a GPU, of the other little is known: its bar is not as long as all its time."""
+    assert cli("profile", with_gpu, plain, "-o", "page.html").returncode == 0
+    widths = [float(width) for width in re.findall(
+        r'<rect class="part\d" x="[\d.]+" height="\d+" width="([\d.]+)"', (tmp_path / "page.html").read_text())]
+    assert 1200 in widths and 120 in widths
+
+
 # ---- figures of GPUs are missing
 
 
