@@ -220,3 +220,32 @@ def test_a_difference_leaves_out_the_recording_and_takes_steps_together(cli, rep
     assert (step["count_a"], step["count_b"], step["step_a_us"], step["step_b_us"]) == (6, 6, 10_000, 20_000)
     assert found["words"] == "A step takes 20 ms in B, 10 ms in A (+100 %)"
     assert "Profiler" not in cli("profile", "diff", "a.json", "b.json", "--all").stdout
+
+
+# ---- use of resources
+
+
+UNTIL_SAMPLED = "until [ $(wc -l < run.csv) -gt 8 ]; do sleep 0.1; done"
+
+
+def test_use_is_told_with_units_and_without_counters(cli, report):
+    assert cli("run", "--quiet", "--disable-logs", "--st=0.1", "--tf=run.csv", "--", "bash", "-c", UNTIL_SAMPLED).returncode == 0
+    found = report("utilization", "run.csv")
+    units = {row["dimension"]: row["unit"] for row in found["utilization"]}
+    assert units["ram"] == "bytes" and units["threads"] == "count" and not {"cpu_time", "minor_faults", "ram_peak"} & set(units)
+    assert "report has them" in found["left_out"]
+    text = cli("profile", "utilization", "run.csv").stdout
+    assert re.search(r"^ .* ram +\d+ +[\d.]+ [kMG]?B ", text, re.MULTILINE) and "cpu_time" not in text
+    assert "Left out: counters" in text
+    alone = cli("profile", "utilization", "run.csv", "--device=cpu_time")
+    assert "report has them" in alone.stdout and "no samples" not in alone.stdout
+
+
+def test_use_by_smdebugs_names_has_its_unit_where_it_is_known(report, tmp_path):
+    folder = tmp_path / "job" / "system" / "incremental" / "2023111500"
+    folder.mkdir(parents=True)
+    lines = [{"Type": kind, "Name": name, "Dimension": dimension, "Value": 50, "NodeId": "algo-1", "Timestamp": 1_700_000_000 + i}
+             for i in range(3) for kind, name, dimension in (("cpu", "cpu0", "CPUUtilization"), ("network", "Algorithm", "Rx"))]
+    (folder / "1700000000.algo-1.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rows = {row["dimension"]: (row["mean"], row["unit"]) for row in report("utilization", "job")["utilization"]}
+    assert rows == {"CPUUtilization": (50, "percent"), "Rx": (50, None)}
