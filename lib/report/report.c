@@ -391,6 +391,51 @@ const char *gt_table_cell_unit(const struct gt_table *table, size_t row, size_t 
     return "";
 }
 
+static void copy_cell(struct gt_table *ret, const struct gt_table *table, size_t row, size_t column)
+{
+    size_t length;
+    if (gt_table_is_missing(table, row, column)) {
+        gt_table_missing(ret);
+        return;
+    }
+    switch (table->column[column].kind) {
+    case GT_CELL_NUMBER: gt_table_number(ret, gt_table_cell_number(table, row, column)); return;
+    case GT_CELL_INTEGER: gt_table_integer(ret, gt_table_cell_integer(table, row, column)); return;
+    case GT_CELL_TIME: gt_table_time(ret, gt_table_cell_integer(table, row, column)); return;
+    default: break;
+    }
+    const char *text = gt_table_cell_bytes(table, row, column, &length);
+    gt_table_text_of(ret, text, length);
+}
+
+static bool is_for_people(const struct gt_table *table, size_t column)
+{
+    return table->column[column].flags & GT_COLUMN_ONLY_PEOPLE;
+}
+
+/* What people see of a figure has the name of the figure: it is no data. NULL without memory. */
+static struct gt_table *data_of(struct gt_table *table)
+{
+    size_t people = 0;
+    for (size_t i = 0; i < table->columns; i++)
+        people += is_for_people(table, i);
+    if (!people)
+        return gt_table_keep(table);
+    struct gt_table *ret = gt_table_new();
+    for (size_t i = 0; i < table->columns; i++)
+        if (!is_for_people(table, i))
+            gt_table_column(ret, table->column[i].key, table->column[i].title, table->column[i].kind,
+                            table->column[i].unit);
+    for (size_t row = 0; row < gt_table_rows(table); row++)
+        for (size_t i = 0; i < table->columns; i++)
+            if (!is_for_people(table, i))
+                copy_cell(ret, table, row, i);
+    if (!ret || !ret->failed)
+        return ret;
+    gt_table_free(ret);
+    return NULL;
+}
+
 int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
                          struct gt_error *error)
 {
@@ -403,8 +448,8 @@ int gt_report_table_data(const struct gt_report *report, size_t index, const cha
     if (!node->table || node->table->failed)
         return gt_error_system(error, ENOMEM, "%s", node->key);
     *key = node->key;
-    *ret = gt_table_keep(node->table);
-    return 0;
+    *ret = data_of(node->table);
+    return *ret ? 0 : gt_error_system(error, ENOMEM, "%s", node->key);
 }
 
 /* ---- series ---- */

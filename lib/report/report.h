@@ -224,8 +224,8 @@ const char *gt_node_measure_of(const struct gt_node *node); /* the unit that it 
 bool gt_node_is_absent(const struct gt_node *node);         /* a zero with GT_NO_DEVICE */
 const char *gt_node_text(const struct gt_node *node);       /* NULL: missing */
 struct gt_table *gt_node_table(const struct gt_node *node); /* NULL for other nodes */
-/* Finds table number `index` of those at the top of a report, which the caller then owns, too. Returns 0 or -ENOENT. The key is
- * borrowed. */
+/* Finds table number `index` of those at the top of a report, without columns that are for people alone; the caller then owns it, too.
+ * Returns 0, -ENOENT or -ENOMEM. The key is borrowed. */
 int gt_report_table_data(const struct gt_report *report, size_t index, const char **key, struct gt_table **ret,
                          struct gt_error *error);
 /* Returns false for columns that are for others than `reader` (GT_ONLY_DATA or GT_ONLY_PEOPLE), or for nobody. */

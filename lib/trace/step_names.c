@@ -113,6 +113,19 @@ bool gt_step_is_of_epoch(struct gt_span before)
     return split(before, &kind) >= 0;
 }
 
+uint32_t gt_step_kind(const struct gt_trace *trace, uint32_t label)
+{
+    const char *text = gt_trace_text(trace, label);
+    struct gt_span before, kind;
+    if (gt_step_number((struct gt_span){text, strlen(text)}, &before) == GT_TRACE_NO_STEP)
+        return GT_TRACE_NONE;
+    split(before, &kind);
+    char *name = strndup(kind.text, kind.length);
+    uint32_t string = name ? gt_trace_find(trace, name) : GT_TRACE_NONE;
+    free(name);
+    return string;
+}
+
 /* ---- numbers that begin anew ---- */
 
 int64_t gt_step_round(struct gt_step_rounds *rounds, struct gt_step_round step, int64_t start)

@@ -11,6 +11,9 @@ int32_t gt_step_number(struct gt_span label, struct gt_span *before);
 /* Returns true where steps are counted anew in each epoch, which the name tells: "epoch 1 step". */
 bool gt_step_is_of_epoch(struct gt_span before);
 
+/* Returns the mode of the steps that a string names, "step" of "epoch 1 step 12", as a string; GT_TRACE_NONE: it names none. */
+uint32_t gt_step_kind(const struct gt_trace *trace, uint32_t label);
+
 /* The last step of each mode on each track of a file. All zero is empty. */
 struct gt_step_rounds {
     struct gt_step_round {

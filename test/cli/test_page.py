@@ -467,6 +467,7 @@ def operators(cli, tmp_path):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             events = [{"ph": "X", "cat": "cpu_op", "name": operator, "pid": 1, "tid": 1, "ts": i * 100, "dur": time}
                       for i, (operator, time) in enumerate(OPERATORS * 2)]
+            events.append({"ph": "X", "cat": "kernel", "name": "of none of them", "pid": 0, "tid": 7, "ts": 0, "dur": 1})
             (tmp_path / name).write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
         done = cli("profile", analysis, *names, "-o", "page.html")
         assert done.returncode == 0, done.stderr

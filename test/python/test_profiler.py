@@ -485,3 +485,13 @@ def test_info_and_merge(job, tmp_path):
         trace.merge(tmp_path / "out.json")
     with pytest.raises(ValueError, match="load takes a path"):
         profiler.load()
+
+
+def test_tables_are_data_and_not_what_people_see_of_it(tmp_path):
+    """"4.46 ms" and "28.6 *" are for people: they have the names of the figures, whose place they would take."""
+    (tmp_path / "trace.json").write_text(json.dumps([
+        {"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 1.7e15 + begin, "dur": length}
+        for name, begin, length in (("ProfilerStep#1", 0, 1000), ("enumerate(DataLoader)#_Iter.__next__", 0, 250))]))
+    ranks = profiler.load(tmp_path / "trace.json").overview()["ranks"]
+    assert len(set(ranks.column_names)) == len(ranks.column_names) and "step" not in ranks.column_names
+    assert list(ranks["data_loading_percent"]) == [25] and list(ranks["step_us"]) == [1000]

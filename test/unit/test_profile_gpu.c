@@ -342,6 +342,7 @@ static void differences_are_tested_over_steps(void **state)
             int number = 10 * side + i;
             char name[40];
             snprintf(name, sizeof name, "ProfilerStep#%d", number);
+            traces_step(trace[side], "n", "ProfilerStep", number, 100 * i * US, (100 * i + 50) * US);
             const char *const names[] = {name, "k", "even"};
             const int64_t durations[] = {50, 10 + 10 * side + i, 7};
             for (int j = 0; j < 3; j++)

@@ -127,8 +127,8 @@ static void brief_traces(const struct gt_job_brief *job)
         last = file->last - ahead > last ? file->last - ahead : last;
     }
     gt_collectives_release(&all);
-    snprintf(text, sizeof text, "from the first to the last of %" PRIu64 " events in %zu files", events,
-             (size_t)trace->file_count);
+    snprintf(text, sizeof text, "from the first to the last of %" PRIu64 " events in %zu %s", events,
+             (size_t)trace->file_count, trace->file_count == 1 ? "file" : "files");
     if (first <= last)
         gt_brief_line(job->node, &(struct gt_brief_line){.title = "traces",
                                                          .value = gt_time_words((double)(last - first), value),
@@ -163,7 +163,8 @@ void gt_job_brief_begin(struct gt_job_brief *job, const struct gt_analysis_input
     else if (job->ranks)
         snprintf(title, sizeof title, "%s: %zu rank%s", name, job->ranks, job->ranks == 1 ? "" : "s");
     if (isnan(compute))
-        snprintf(outcome, sizeof outcome, "what GPUs did is not known");
+        snprintf(outcome, sizeof outcome, "%s",
+                 !job->ranks && input->trace->profile_count ? "a profile of functions" : "what GPUs did is not known");
     else
         snprintf(outcome, sizeof outcome, "GPUs compute %.1f %% of their time", compute);
     job->node = gt_brief_add(job->root, title, outcome, false);

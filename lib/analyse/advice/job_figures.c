@@ -12,7 +12,8 @@
 
 /* A picture has no more rows and columns than can be told apart; the note says what is left out, and what is taken together. */
 enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, NAME = 120 };
-static const double NARROWEST = 0.05; /* of the median: the range of lengths */
+static const double NARROWEST = 0.05;  /* of the median: the range of lengths */
+static const double LEAST_TOLD = 0.05; /* of the time of a rank, as for findings */
 
 enum part { COMPUTE, COMMUNICATION, COPIES, LOADING, OTHER, HOST, PARTS };
 static const char *const part_title[PARTS] = {
@@ -308,26 +309,46 @@ static void put_shares(struct gt_node *series, const char *name, const struct gt
                         gt_percent(share[part], rank->whole));
 }
 
+/* Of a rank without work of GPUs nothing is known but how long it waits for data. */
+static void put_waiting(struct gt_node *series, const char *name, const struct gt_rank_figures *rank)
+{
+    double waiting = gt_percent(rank->figure[GT_RANK_LOADING], rank->whole);
+    gt_series_point(series, gt_series_line(series, name, "not known"), 0, 100 - waiting);
+    gt_series_point(series, gt_series_line(series, name, "waiting for data"), 0, waiting);
+}
+
+/* A picture of ranks that only wait for data is worth its place where one of them waits as long as what is told of. */
+static bool has_time(const struct job *job, bool has_gpu)
+{
+    bool is_told = has_gpu;
+    for (size_t i = 0; i < job->rows; i++)
+        is_told |= lost_of(&job->rank[job->row[i]]) >= LEAST_TOLD;
+    return job->rows && is_told;
+}
+
 static void add_time_of_ranks(struct job *job)
 {
-    char note[240], which[80], name[NAME];
-    bool has_gpu = false;
+    char note[400], which[80], name[NAME];
+    bool has_gpu = false, all_have = true;
     choose_rows(job, lost_of);
-    for (size_t i = 0; i < job->rows; i++)
+    for (size_t i = 0; i < job->rows; i++) {
         has_gpu |= job->rank[job->row[i]].has_gpu;
-    if (!job->rows)
+        all_have &= job->rank[job->row[i]].has_gpu;
+    }
+    if (!has_time(job, has_gpu))
         return;
     write_rows(job, has_gpu ? "that compute least" : "that wait longest for data", which, sizeof which);
-    snprintf(note, sizeof note, "%s, in percent%s%s.",
+    snprintf(note, sizeof note, "%s, in percent%s%s%s.",
              has_gpu ? "Time between the first and the last work of a rank's GPUs"
                      : "All time of a rank; what its GPU did is not in the traces",
+             has_gpu && !all_have ? "; of a rank without such work waiting for data alone is known" : "",
              is_any_worst(job, GT_RANK_COMPUTE, GT_RANK_HOST) ? "; * is the worst in one of them" : "", which);
     struct gt_node *series = picture(job, GT_JOB_TIME, "Where the time of each rank goes", "", "%", GT_STACKS);
     gt_series_note(series, note);
     gt_series_band(series, "", 0, 100);
     for (size_t row = 0; row < job->rows; row++)
-        put_shares(series, marked_name(job, row, GT_RANK_COMPUTE, GT_RANK_HOST, name, sizeof name),
-                   &job->rank[job->row[row]]);
+        (has_gpu ? put_shares : put_waiting)(
+            series, marked_name(job, row, GT_RANK_COMPUTE, GT_RANK_HOST, name, sizeof name), &job->rank[job->row[row]]);
 }
 
 /* ---- what holds the steps of each rank ---- */

@@ -10,6 +10,7 @@
 #include "analyse/advice/advice.h"
 #include "analyse/advice/job_brief.h"
 #include "analyse/advice/job_figures.h"
+#include "analyse/advice/most.h"
 #include "analyse/calls/operators.h"
 #include "analyse/display.h"
 #include "analyse/trace/inputs.h"
@@ -601,7 +602,7 @@ static void write_limits(const struct job *job, const struct gt_adviser *adviser
     write_absent(job, adviser, out);
     if (is_profile(job)) {
         if (!tells_time(job->input->trace))
-            gt_buffer_text(out, "a profile of memory: profile functions and profile allocations tell who holds it");
+            gt_buffer_text(out, "a profile of memory: it tells no time");
     } else if (!job->ranks) {
         gt_buffer_text(out, "no events that last, and no steps: ranks are not compared");
     }
@@ -646,6 +647,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
         status = add_steps(&job);
         gt_job_brief_end(&job.brief);
     }
+    status = status < 0 ? status : gt_job_most(&job.brief);
     status = status < 0 ? status : find(&job, &adviser, &findings);
     if (status >= 0) {
         size_t not_shown = add_findings(&job, &adviser, &findings);

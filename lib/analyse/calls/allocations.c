@@ -73,7 +73,7 @@ static int find_devices(const struct gt_trace *trace, struct devices *devices)
 }
 
 static void add_devices(const struct gt_analysis_input *input, struct gt_node *root, const struct devices *devices,
-                        bool has_holders)
+                        const char *reason)
 {
     struct gt_table *table = gt_analysis_table(
         root, "devices", "Devices",
@@ -87,8 +87,7 @@ static void add_devices(const struct gt_analysis_input *input, struct gt_node *r
                  device->most[RESERVED], device->last[ALLOCATED], device->last[RESERVED], device->last[FREE],
                  gt_percent(device->last[FREE], device->last[RESERVED]), device->last[LARGEST]);
     }
-    gt_analysis_empty(root, table,
-                      has_holders ? NULL : "no memory snapshot of PyTorch, and no profile of memory, in these files");
+    gt_analysis_empty(root, table, reason);
 }
 
 /* ---- what was allocated at the peak ---- */
@@ -200,6 +199,21 @@ static void add_peak(const struct gt_analysis_input *input, struct gt_node *root
     gt_table_flags(stacks, GT_ONLY_DATA);
 }
 
+static bool is_of_memory(const struct gt_trace_profile *profile)
+{
+    return profile->unit == GT_PROFILE_BYTES || profile->unit == GT_PROFILE_HELD ||
+           profile->unit == GT_PROFILE_ALLOCATED;
+}
+
+/* Why there is nothing to tell. */
+static const char *reason_of(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->profile_count; i++)
+        if (is_of_memory(&trace->profile[i]))
+            return "a profile of memory without stacks: profile functions tells who allocated it";
+    return "no memory snapshot of PyTorch, and no profile of memory, in these files";
+}
+
 static int build(const struct gt_analysis_input *input, struct gt_node *root)
 {
     struct devices devices = {0};
@@ -213,7 +227,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
         if (input->trace->profile[i].unit == GT_PROFILE_ALLOCATED)
             status = add_holders(&input->trace->profile[i], &holders);
     if (status >= 0) {
-        add_devices(input, root, &devices, holders.count);
+        add_devices(input, root, &devices, holders.count ? NULL : reason_of(input->trace));
         add_peak(input, root, &holders, of_peak || !holders.count ? "Allocated at the peak" : "Allocated in total");
     }
     free(devices.device);

@@ -217,8 +217,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_api = {
     .name = "api",
-    .help =
-        "calls of the CUDA or HIP runtime by name, and the bandwidth of copies; --top, --key total|count|mean|max|name",
+    .help = "calls of the CUDA or HIP runtime by name, and the bandwidth of copies; --top, --key " GT_LIST_KEYS,
     .takes = GT_TAKES_KEY | GT_TAKES_TOP,
     .joins = true,
     .build = build,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/calls/call_tree.h"
+#include "analyse/gpu/gpu.h"
 #include "base/number.h"
 
 /* ---- operators ----
@@ -67,18 +68,40 @@ struct operators {
     struct gt_call_tree tree;
     struct gt_operator_times times;
     struct gt_spans spans;
+    bool *has_gpu; /* of a node: gt_gpu_nodes */
+    bool any_gpu;  /* on a node that is shown */
 };
+
+static int find_gpus(const struct gt_analysis_input *input, struct operators *operators)
+{
+    operators->has_gpu = gt_gpu_nodes(input);
+    for (uint32_t node = 0; operators->has_gpu && node <= input->trace->strings.count; node++)
+        operators->any_gpu |= operators->has_gpu[node] && gt_analysis_shows(input, node);
+    return operators->has_gpu ? 0 : -ENOMEM;
+}
+
+enum { SELF, GPU, GPU_TOTAL, BACKWARD, TIMES };
+
+static void add_times(const struct gt_analysis_input *input, struct gt_table *table, const struct operators *operators,
+                      const struct gt_list_row *row)
+{
+    const int64_t *const times[TIMES] = {operators->tree.self, operators->times.gpu, operators->times.gpu_total,
+                                         operators->times.backward};
+    uint32_t node = operators->spans.span[row->from].key[0];
+    bool has_gpu = gt_gpu_has_node(input, operators->has_gpu, node);
+    for (int i = SELF; i < TIMES; i++)
+        gt_table_number(table, i == SELF || has_gpu ? (double)sum_of(times[i], &operators->spans, row) / 1e3 : NAN);
+}
 
 static int add_operators(const struct gt_analysis_input *input, struct gt_table *table,
                          const struct operators *operators, int by)
 {
     const struct gt_spans *spans = &operators->spans;
-    const int64_t *const times[] = {operators->tree.self, operators->times.gpu, operators->times.gpu_total,
-                                    operators->times.backward};
     struct gt_numbers lengths = {0};
     size_t count;
     int status;
-    struct gt_list_row *row = gt_list_rows(input, spans, by == BY_SHAPE ? 3 : 2, &count, &status);
+    struct gt_list_row *row = gt_list_rows_self(input, spans, by == BY_SHAPE ? 3 : 2, operators->tree.self, &count,
+                                                &status);
     for (size_t i = 0; row && i < count && status >= 0; i++) {
         const struct gt_keyed_span *span = &spans->span[row[i].from];
         status = gt_list_lengths(&lengths, spans, row[i].from, row[i].to, 1e3);
@@ -86,8 +109,7 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
         if (by == BY_SHAPE)
             gt_table_text(table, gt_analysis_text(input, span->key[2]));
         GT_CELLS(table, lengths.count, row[i].total / 1e3);
-        for (size_t j = 0; j < sizeof times / sizeof *times; j++)
-            gt_table_number(table, (double)sum_of(times[j], spans, &row[i]) / 1e3);
+        add_times(input, table, operators, &row[i]);
         gt_numbers_cells(table, &lengths);
     }
     gt_top_shown(table, GT_LIST_SHOWN);
@@ -96,14 +118,16 @@ static int add_operators(const struct gt_analysis_input *input, struct gt_table 
     return status;
 }
 
-static struct gt_table *make_operators(struct gt_node *root, const char *key, const char *title, int by)
+static struct gt_table *make_operators(struct gt_node *root, const char *key, const char *title, int by, bool any_gpu)
 {
-    char columns[300];
-    snprintf(columns, sizeof columns,
-             "text:node text:name %s integer:count number:total_us number:self_us number:gpu_us number:gpu_total_us "
-             "number:backward_gpu_us " GT_NUMBERS_COLUMNS_US,
-             by == BY_SHAPE ? "text:shape" : "");
-    return gt_analysis_table(root, key, title, columns);
+    struct gt_table *table = gt_analysis_table(
+        root, key, title,
+        by == BY_SHAPE ? "text:node text:name text:shape integer:count number:total_us number:self_us"
+                       : "text:node text:name integer:count number:total_us number:self_us");
+    gt_analysis_columns(table, "number:gpu_us number:gpu_total_us number:backward_gpu_us",
+                        any_gpu ? 0 : GT_COLUMN_ONLY_DATA);
+    gt_analysis_columns(table, GT_NUMBERS_COLUMNS_US, 0);
+    return table;
 }
 
 static int build_operators(const struct gt_analysis_input *input, struct gt_node *root)
@@ -112,9 +136,11 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
     int by = gt_analysis_by(input, choices);
     if (by < 0)
         return by;
-    struct gt_table *table = make_operators(root, "operators", "Operators", by);
-    struct gt_table *ranges = make_operators(root, "ranges", "Ranges of the program", by);
-    int status = gt_call_tree_open(&operators.tree, input);
+    int status = find_gpus(input, &operators);
+    struct gt_table *table = make_operators(root, "operators", "Operators", by, operators.any_gpu);
+    struct gt_table *ranges = make_operators(root, "ranges", "Ranges of the program", by, operators.any_gpu);
+    if (status >= 0)
+        status = gt_call_tree_open(&operators.tree, input);
     if (status >= 0)
         status = gt_operator_times_find(&operators.times, &operators.tree, input);
     if (status >= 0)
@@ -129,6 +155,7 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
         status = add_operators(input, ranges, &operators, by);
     gt_analysis_empty(root, table, "no operators (cpu_op)");
     gt_analysis_empty(root, ranges, NULL);
+    free(operators.has_gpu);
     gt_spans_release(&operators.spans);
     gt_operator_times_release(&operators.times);
     gt_call_tree_close(&operators.tree);
@@ -138,7 +165,8 @@ static int build_operators(const struct gt_analysis_input *input, struct gt_node
 const struct gt_analysis gt_analysis_operators = {
     .name = "operators",
     .help =
-        "operators of each rank: count, total, self and GPU time, percentiles; --by shape; --top, --key total|count|mean|max|name",
+        "operators of each rank: count, total, self and GPU time, percentiles; --by shape; --top, --key " GT_LIST_KEYS
+        "|" GT_LIST_SELF,
     .takes = GT_TAKES_BY | GT_TAKES_KEY | GT_TAKES_TOP,
     .arguments = operator_arguments,
     .arguments_by = shape_arguments,

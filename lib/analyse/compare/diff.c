@@ -19,10 +19,10 @@
 #include "base/number.h"
 #include "trace/step_names.h"
 
-#define STEP "ProfilerStep"
-
 struct side {
     struct gt_analysis_input input;
+    uint32_t *name;        /* of a string: the place under which events of that name are counted */
+    bool *is_step;         /* of a place: ranges that are steps */
     struct gt_spans spans; /* keys: name, node, step + 1 (0: in none) */
     struct gt_spans steps; /* the steps that are there; keys: node, step + 1 */
     double step_us;        /* how long a step takes; NaN: there are none */
@@ -33,14 +33,30 @@ struct pair {
     const char *name, *category;
     size_t from[2], to[2];
     double total[2], p, p_holm;
-    bool is_uncounted;
+    bool is_uncounted, is_step;
     double each[2]; /* the total time of a step; NaN where a side has no steps */
 };
 
-/* The numbered names of the PyTorch profiler's steps are one name. */
-static bool is_step(const struct gt_trace *trace, uint32_t name)
+/* Steps bear a name each, "ProfilerStep#3" or "epoch 1 step 3": those of a kind are one name. */
+static int name_steps(struct side *side)
 {
-    return name != GT_TRACE_NONE && strncmp(gt_trace_text(trace, name), STEP "#", strlen(STEP "#")) == 0;
+    const struct gt_trace *trace = side->input.trace;
+    uint32_t count = trace->strings.count;
+    side->name = calloc(count + (size_t)1, sizeof *side->name);
+    side->is_step = calloc(count + (size_t)1, sizeof *side->is_step);
+    bool *is_mode = calloc(count + (size_t)1, sizeof *is_mode);
+    for (size_t i = 0; is_mode && i < trace->step_count; i++)
+        if (trace->step[i].mode < count)
+            is_mode[trace->step[i].mode] = true;
+    for (uint32_t i = 0; i < count && side->name && side->is_step && is_mode; i++) {
+        uint32_t kind = gt_step_kind(trace, i);
+        kind = kind == GT_TRACE_NONE || !is_mode[kind] ? GT_TRACE_NONE : kind;
+        side->name[i] = gt_analysis_place(&side->input, kind == GT_TRACE_NONE ? i : kind);
+        side->is_step[side->name[i]] |= kind != GT_TRACE_NONE;
+    }
+    int status = side->name && side->is_step && is_mode ? 0 : -ENOMEM;
+    free(is_mode);
+    return status;
 }
 
 static int measure_steps(struct side *side)
@@ -58,16 +74,13 @@ static int measure_steps(struct side *side)
 static int collect(struct side *side)
 {
     const struct gt_trace_events *events = &side->input.trace->events;
-    uint32_t first_step = GT_TRACE_NONE;
-    int status = 0;
+    int status = name_steps(side);
     for (size_t i = 0; i < events->count && status >= 0; i++) {
         uint32_t node = gt_analysis_node(&side->input, i),
                  step = events->step[i] < 0 ? 0 : (uint32_t)events->step[i] + 1;
-        uint32_t name = gt_analysis_place(&side->input, events->name[i]);
-        if (!gt_trace_is_slice(side->input.trace, i))
+        if (!gt_trace_is_slice(side->input.trace, i) || gt_analysis_work(&side->input, i) == GT_WORK_RECORDING)
             continue;
-        if (is_step(side->input.trace, events->name[i]))
-            name = first_step = first_step == GT_TRACE_NONE ? name : first_step;
+        uint32_t name = events->name[i] == GT_TRACE_NONE ? GT_TRACE_NONE : side->name[events->name[i]];
         status = gt_spans_add_event(&side->spans, side->input.trace, i, GT_SPAN_KEY(name, node, step));
         if (status >= 0 && step)
             status = gt_spans_add(&side->steps, (struct gt_keyed_span){.key = {node, step}});
@@ -80,8 +93,7 @@ static int collect(struct side *side)
 
 static const char *name_at(const struct side *side, size_t span)
 {
-    const char *name = gt_analysis_text(&side->input, side->spans.span[span].key[0]);
-    return name && strncmp(name, STEP "#", strlen(STEP "#")) == 0 ? STEP : name;
+    return gt_analysis_text(&side->input, side->spans.span[span].key[0]);
 }
 
 static void take(struct pair *pair, const struct side *side, int which, size_t *at)
@@ -92,6 +104,7 @@ static void take(struct pair *pair, const struct side *side, int which, size_t *
         pair->total[which] += (double)(side->spans.span[i].end - side->spans.span[i].start) / 1e3;
     const struct gt_keyed_span *first = &side->spans.span[pair->from[which]];
     pair->name = name_at(side, pair->from[which]);
+    pair->is_step = side->is_step[first->key[0]];
     pair->category = gt_trace_text(side->input.trace, side->input.trace->events.category[first->event]);
 }
 
@@ -248,15 +261,13 @@ enum kind { OF_GPUS, OF_HOST, OPERATORS, ALL };
 static bool is_told(const struct side side[2], const struct pair *pair, enum kind kind)
 {
     enum gt_work work = work_of(side, pair);
-    struct gt_span before;
-    if (strcmp(pair->name, STEP) == 0)
+    if (pair->is_step)
         return false;
     switch (kind) {
     case OF_GPUS: return is_gpu_work(work);
     case OF_HOST:
         return !is_gpu_work(work) &&
-               gt_api_kind(pair->name) != GT_API_SYNCHRONIZATION && /* GPUs tell what they wait for */
-               gt_step_number((struct gt_span){pair->name, strlen(pair->name)}, &before) == GT_TRACE_NO_STEP;
+               gt_api_kind(pair->name) != GT_API_SYNCHRONIZATION; /* GPUs tell what they wait for */
     case OPERATORS: return work == GT_WORK_OPERATOR;
     default: return true;
     }
@@ -398,6 +409,8 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
         gt_analysis_close(&side[i].input);
         gt_spans_release(&side[i].spans);
         gt_spans_release(&side[i].steps);
+        free(side[i].name);
+        free(side[i].is_step);
     }
     return status;
 }

@@ -22,6 +22,26 @@ bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event)
     return is_work(input, event) && gt_trace_is_slice(input->trace, event);
 }
 
+static uint32_t index_of(const struct gt_analysis_input *input, uint32_t node)
+{
+    uint32_t places = input->trace->strings.count;
+    return node < places ? node : places;
+}
+
+bool *gt_gpu_nodes(const struct gt_analysis_input *input)
+{
+    bool *nodes = calloc(input->trace->strings.count + (size_t)1, sizeof *nodes);
+    for (size_t i = 0; nodes && i < input->trace->events.count; i++)
+        if (is_work(input, i) && gt_trace_lasts(input->trace, i))
+            nodes[index_of(input, gt_analysis_node(input, i))] = true;
+    return nodes;
+}
+
+bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, uint32_t node)
+{
+    return nodes[index_of(input, node)];
+}
+
 static enum gt_use use_of(const struct gt_analysis_input *input, size_t event)
 {
     if (gt_analysis_work(input, event) != GT_WORK_KERNEL)

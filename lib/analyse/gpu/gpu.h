@@ -11,6 +11,10 @@ enum { GT_GPU_NODE, GT_GPU_DEVICE, GT_GPU_STREAM, GT_GPU_USE };
 int gt_gpu_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 int gt_gpu_all_spans(const struct gt_analysis_input *input, struct gt_spans *spans);
 bool gt_gpu_is_work(const struct gt_analysis_input *input, size_t event);
+/* Tells of each node, by place, whether work of its GPUs was recorded, selected or not: of one without it nothing that GPUs did is known.
+ * The node GT_TRACE_NONE is the one behind the last place. The caller frees it; NULL without memory. */
+bool *gt_gpu_nodes(const struct gt_analysis_input *input);
+bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, uint32_t node);
 /* Returns "GPU 0", as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
 

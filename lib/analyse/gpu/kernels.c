@@ -121,8 +121,7 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
 
 const struct gt_analysis gt_analysis_kernels = {
     .name = "kernels",
-    .help =
-        "kernels, copies and fills of each rank: count, total, mean, percentiles; --top, --key total|count|mean|max|name",
+    .help = "kernels, copies and fills of each rank: count, total, mean, percentiles; --top, --key " GT_LIST_KEYS,
     .takes = GT_TAKES_KEY | GT_TAKES_TOP,
     .compares = true,
     .of_selected = true,

@@ -283,10 +283,12 @@ static double no_weight(const struct gt_spans *spans, size_t from, size_t to)
     return 0;
 }
 
+/* NULL: by what the caller has for each span. */
 static const struct {
     const char *name;
     double (*weight)(const struct gt_spans *spans, size_t from, size_t to);
-} orders[] = {{"total", total}, {"count", number_of}, {"mean", mean}, {"max", longest}, {"name", no_weight}};
+} orders[] = {{"total", total}, {"count", number_of}, {"mean", mean},
+              {"max", longest}, {"name", no_weight},  {GT_LIST_SELF, NULL}};
 
 struct weighed {
     struct gt_list_row row;
@@ -307,26 +309,51 @@ size_t gt_list_top(const struct gt_analysis_input *input, size_t standard)
     return top < 0 ? SIZE_MAX : top == 0 ? standard : (size_t)top;
 }
 
-static int find_order(const struct gt_analysis_input *input)
+static int find_order(const struct gt_analysis_input *input, bool has_self)
 {
     const char *key = input->options->key;
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-        if (!key || strcmp(orders[i].name, key) == 0)
+    struct gt_buffer names = {0};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        if (!orders[i].weight && !has_self)
+            continue;
+        if (!key || strcmp(orders[i].name, key) == 0) {
+            gt_buffer_release(&names);
             return (int)i;
-    return gt_error_set(input->error, EINVAL, "key '%s' is not one of total, count, mean, max, name", key);
+        }
+        gt_buffer_printf(&names, "%s%s", i ? ", " : "", orders[i].name);
+    }
+    gt_error_set(input->error, EINVAL, "key '%s' is not one of %s", key, names.data ? names.data : "");
+    gt_buffer_release(&names);
+    return -EINVAL;
+}
+
+static double weight_of(const struct gt_spans *spans, size_t from, size_t to, int order, const int64_t *self)
+{
+    int64_t sum = 0;
+    if (orders[order].weight)
+        return orders[order].weight(spans, from, to);
+    for (size_t i = from; i < to; i++)
+        sum += self[spans->span[i].event];
+    return (double)sum;
 }
 
 struct gt_list_row *gt_list_rows(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
                                  size_t *count, int *status)
 {
+    return gt_list_rows_self(input, spans, keys, NULL, count, status);
+}
+
+struct gt_list_row *gt_list_rows_self(const struct gt_analysis_input *input, const struct gt_spans *spans, int keys,
+                                      const int64_t *self, size_t *count, int *status)
+{
     size_t rows = 0;
-    int order = find_order(input);
+    int order = find_order(input, self);
     struct weighed *row = malloc((spans->count + 1) * sizeof *row);
     struct gt_list_row *ret = order < 0 || !row ? NULL : malloc((spans->count + 1) * sizeof *ret);
     *status = order < 0 ? order : ret ? 0 : -ENOMEM;
     for (size_t from = 0, to = 0; ret && gt_spans_next(spans, keys, &from, &to);) {
         row[rows++] = (struct weighed){
-            {from, to, total(spans, from, to)}, spans->span[from].key[0], orders[order].weight(spans, from, to)};
+            {from, to, total(spans, from, to)}, spans->span[from].key[0], weight_of(spans, from, to, order, self)};
     }
     if (ret)
         GT_SORT(row, rows, compare_rows);

@@ -77,9 +77,9 @@ static void add_owners(const struct tables *tables, struct gt_node *root)
                                                "text:node integer:steps number:mean_step_us " KIND_COLUMNS("percent"));
     for (size_t i = 0; i < tables->owners; i++) {
         const struct owner *owner = &tables->owner[i];
-        bool is_step = !tables->path->step[owner->from].is_whole_node;
-        GT_CELLS(table, name_of(tables, i), is_step ? (int64_t)(owner->to - owner->from) : 0,
-                 (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
+        gt_table_text(table, name_of(tables, i));
+        gt_integer_if(table, !tables->path->step[owner->from].is_whole_node, (int64_t)(owner->to - owner->from));
+        gt_table_number(table, (double)owner->whole / (double)(owner->to - owner->from) / 1e3);
         for (int kind = 0; kind < GT_PATH_KINDS; kind++)
             gt_table_number(table, gt_percent((double)owner->part[kind], (double)owner->whole));
     }

@@ -34,6 +34,7 @@ static const struct {
     {"cuda_runtime", GT_WORK_RUNTIME}, {"cuda_driver", GT_WORK_RUNTIME}, {"hip_runtime", GT_WORK_RUNTIME},
     {"hip_driver", GT_WORK_RUNTIME},   {"hsa_api", GT_WORK_RUNTIME},     {"Runtime", GT_WORK_RUNTIME},
     {"cpu_op", GT_WORK_OPERATOR},      {"Operator", GT_WORK_OPERATOR},   {"user_annotation", GT_WORK_ANNOTATION},
+    {"Trace", GT_WORK_RECORDING},
 };
 
 /* Names of kernels that are not computation: NCCL's (RCCL keeps the names), NVSHMEM's, Chakra's nodes, and copies made by

@@ -23,6 +23,7 @@ enum gt_work {
     GT_WORK_RUNTIME,  /* a call of the CUDA or HIP runtime or driver */
     GT_WORK_OPERATOR, /* cpu_op */
     GT_WORK_ANNOTATION,
+    GT_WORK_RECORDING, /* the span of the recording itself, which is no work */
 };
 
 /* GPUs are used for one of these. */

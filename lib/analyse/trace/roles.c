@@ -4,6 +4,7 @@
  * What GPUs do for a step counts to it. Unlike there, the last step stays where few of its kernels were recorded. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +14,13 @@
 
 enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES };
 
-#define ROLE_COLUMNS                                                                                \
-    "number:kernel_us number:memcpy_us number:memset_us number:communication_us number:runtime_us " \
-    "number:dataloader_us number:cpu_us number:other_us"
-#define SHARE_COLUMNS                                                                                 \
-    "number:kernel_percent number:memcpy_percent number:memset_percent number:communication_percent " \
-    "number:runtime_percent number:dataloader_percent number:cpu_percent number:other_percent"
+/* Those of GPUs, then the others, in the order of the roles. */
+#define GPU_COLUMNS "number:kernel_us number:memcpy_us number:memset_us"
+#define HOST_COLUMNS "number:communication_us number:runtime_us number:dataloader_us number:cpu_us number:other_us"
+#define GPU_SHARES "number:kernel_percent number:memcpy_percent number:memset_percent"
+#define HOST_SHARES                                                                                     \
+    "number:communication_percent number:runtime_percent number:dataloader_percent number:cpu_percent " \
+    "number:other_percent"
 
 /* ---- roles ---- */
 
@@ -95,52 +97,97 @@ static void divide(const struct roles *roles, uint32_t node, int64_t start, int6
 
 /* ---- tables of steps ---- */
 
+/* What GPUs did is not known of a node without any work of theirs. */
+static bool is_known(int role, bool has_gpu)
+{
+    return has_gpu || role > MEMSET;
+}
+
 static void add_step(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_gpu_step *step,
-                     const int64_t part[ROLES + 1])
+                     const int64_t part[ROLES + 1], bool has_gpu)
 {
     GT_CELLS(table, gt_analysis_text(input, step->span.key[0]), gt_analysis_text(input, step->span.key[1]));
     gt_integer_if(table, !step->is_whole_node, (int32_t)step->span.key[2]);
     GT_CELLS(table, gt_analysis_us(input, step->span.start), (double)(step->span.end - step->span.start) / 1e3);
     for (int i = 0; i <= ROLES; i++)
-        gt_table_number(table, (double)part[i] / 1e3);
-    gt_table_integer(table, (int64_t)step->work);
+        gt_table_number(table, is_known(i, has_gpu) ? (double)part[i] / 1e3 : NAN);
+    gt_integer_if(table, has_gpu, (int64_t)step->work);
 }
 
 static void add_node(const struct gt_analysis_input *input, struct gt_table *table, const struct gt_gpu_step *first,
-                     size_t steps, int64_t whole, const int64_t part[ROLES + 1])
+                     size_t steps, int64_t whole, const int64_t part[ROLES + 1], bool has_gpu)
 {
-    GT_CELLS(table, gt_analysis_text(input, first->span.key[0]), steps, (double)whole / (double)steps / 1e3);
+    gt_table_text(table, gt_analysis_text(input, first->span.key[0]));
+    gt_integer_if(table, !first->is_whole_node, (int64_t)steps);
+    gt_table_number(table, (double)whole / (double)steps / 1e3);
     for (int i = 0; i <= ROLES; i++)
-        gt_table_number(table, gt_percent((double)part[i], (double)whole));
+        gt_table_number(table, is_known(i, has_gpu) ? gt_percent((double)part[i], (double)whole) : NAN);
+}
+
+static struct gt_table *make_nodes(struct gt_node *root, unsigned of_gpus)
+{
+    struct gt_table *table = gt_analysis_table(root, "roles", "Roles", "text:node integer:steps number:mean_step_us");
+    gt_analysis_columns(table, GPU_SHARES, of_gpus);
+    gt_analysis_columns(table, HOST_SHARES, 0);
+    return table;
+}
+
+static struct gt_table *make_steps(struct gt_node *root, unsigned of_gpus)
+{
+    struct gt_table *table = gt_analysis_table(root, "steps", "Steps",
+                                               "text:node text:mode integer:step number:start_us number:duration_us");
+    gt_analysis_columns(table, GPU_COLUMNS, of_gpus);
+    gt_analysis_columns(table, HOST_COLUMNS, 0);
+    gt_analysis_columns(table, "integer:gpu_work", of_gpus);
+    return table;
+}
+
+static void tell_missing(struct gt_node *root, const struct gt_gpu_steps *steps, bool any_gpu)
+{
+    char text[160];
+    size_t whole = 0;
+    for (size_t i = 0; i < steps->count; i++)
+        whole += steps->step[i].is_whole_node;
+    snprintf(text, sizeof text, "%s%s%s%s", any_gpu ? "" : "no work of GPUs was recorded",
+             whole && !any_gpu ? "; " : "",
+             !whole                 ? ""
+             : whole < steps->count ? "no steps of some nodes"
+                                    : "no steps",
+             whole ? ": the whole trace is one interval" : "");
+    if (steps->count && *text)
+        gt_report_text(root, "not_known", "Not known", text);
 }
 
 static void add_steps(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_gpu_steps *steps,
-                      const struct roles *roles)
+                      const struct roles *roles, const bool *gpus)
 {
-    struct gt_table *nodes = gt_analysis_table(root, "roles", "Roles",
-                                               "text:node integer:steps number:mean_step_us " SHARE_COLUMNS);
-    struct gt_table *table = gt_analysis_table(
-        root, "steps", "Steps",
-        "text:node text:mode integer:step number:start_us number:duration_us " ROLE_COLUMNS " integer:gpu_work");
+    bool any_gpu = false;
+    for (size_t i = 0; i < steps->count; i++)
+        any_gpu |= gt_gpu_has_node(input, gpus, steps->step[i].span.key[0]) &&
+                   gt_analysis_shows(input, steps->step[i].span.key[0]);
+    struct gt_table *nodes = make_nodes(root, any_gpu ? 0 : GT_COLUMN_ONLY_DATA);
+    struct gt_table *table = make_steps(root, any_gpu ? 0 : GT_COLUMN_ONLY_DATA);
     int64_t sum[ROLES + 1] = {0}, whole = 0;
     size_t first = 0;
     for (size_t i = 0; i < steps->count; i++) {
         const struct gt_gpu_step *step = &steps->step[i];
         int64_t part[ROLES + 1];
+        bool has_gpu = gt_gpu_has_node(input, gpus, step->span.key[0]);
         divide(roles, step->span.key[0], step->span.start, step->span.end, part);
-        add_step(input, table, step, part);
+        add_step(input, table, step, part, has_gpu);
         for (int role = 0; role <= ROLES; role++)
             sum[role] += part[role];
         whole += step->span.end - step->span.start;
         if (i + 1 < steps->count && step[1].span.key[0] == step->span.key[0])
             continue;
-        add_node(input, nodes, &steps->step[first], i + 1 - first, whole, sum);
+        add_node(input, nodes, &steps->step[first], i + 1 - first, whole, sum, has_gpu);
         memset(sum, 0, sizeof sum);
         whole = 0;
         first = i + 1;
     }
     gt_analysis_empty(root, nodes, "no operators, calls or work of GPUs (torch.profiler, Nsight Systems)");
     gt_analysis_empty(root, table, NULL);
+    tell_missing(root, steps, any_gpu);
 }
 
 /* ---- how well GPUs were used ---- */
@@ -304,17 +351,19 @@ static int build(const struct gt_analysis_input *input, struct gt_node *root)
     struct roles roles = {0};
     struct gt_gpu_steps steps = {0};
     struct gt_spans work = {0};
-    int status = find_roles(input, &roles);
+    bool *gpus = gt_gpu_nodes(input);
+    int status = gpus ? find_roles(input, &roles) : -ENOMEM;
     if (status >= 0)
         status = gt_gpu_spans(input, &work);
     if (status >= 0 && roles.until[ROLES - 1].count)
         status = gt_gpu_steps_find(input, &roles.until[ROLES - 1], &work, NULL, &steps);
     if (status >= 0) {
-        add_steps(input, root, &steps, &roles);
+        add_steps(input, root, &steps, &roles, gpus);
         status = add_devices(input, root, &steps, &work);
     }
     for (int role = 0; role < ROLES; role++)
         gt_spans_release(&roles.until[role]);
+    free(gpus);
     gt_spans_release(&work);
     gt_gpu_steps_release(&steps);
     return status;

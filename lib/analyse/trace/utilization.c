@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/display.h"
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/phases.h"
 #include "base/number.h"
+#include "report/human_amount.h"
+#include "schema/human.h"
 #include "schema/metric.h"
 
 /* ---- resources ---- */
@@ -68,12 +71,18 @@ void gt_resources_release(struct gt_resources *resources)
     free(resources->of_series);
 }
 
-/* Series of our recordings are named by their metric. */
-static bool is_ratio(const struct gt_analysis_input *input, const struct gt_resource *resource)
+/* Series of our recordings are named by their metric; NULL: it is of another tool. */
+static const struct gt_metric *metric_of(const struct gt_analysis_input *input, const struct gt_resource *resource)
 {
     const char *dimension = gt_analysis_text(input, resource->dimension);
     int metric = dimension ? gt_metric_find(dimension) : -1;
-    return metric >= 0 && gt_metrics[metric].unit == GT_RATIO;
+    return metric < 0 ? NULL : &gt_metrics[metric];
+}
+
+static bool is_ratio(const struct gt_analysis_input *input, const struct gt_resource *resource)
+{
+    const struct gt_metric *metric = metric_of(input, resource);
+    return metric && metric->unit == GT_RATIO;
 }
 
 double gt_resource_value(const struct gt_analysis_input *input, const struct gt_resource *resource, double value)
@@ -88,6 +97,77 @@ static bool is_share(const struct gt_analysis_input *input, const struct gt_reso
     return is_ratio(input, resource) ||
            (dimension && (strstr(dimension, "Utilization") || strstr(dimension, "Percent"))) ||
            (gt_analysis_text(input, resource->name) && strstr(gt_analysis_text(input, resource->name), "Percent"));
+}
+
+/* ---- figures and their units ---- */
+
+/* Of counters and of maxima so far neither a mean nor a percentile says anything of use, nor does one of flags. */
+static bool has_statistics(const struct gt_analysis_input *input, const struct gt_resource *resource)
+{
+    const struct gt_metric *metric = metric_of(input, resource);
+    return !metric || (metric->kind == GT_GAUGE && metric->unit != GT_BITS);
+}
+
+/* NULL: it is not known. */
+static const char *unit_of(const struct gt_analysis_input *input, const struct gt_resource *resource)
+{
+    const struct gt_metric *metric = metric_of(input, resource);
+    if (is_share(input, resource))
+        return "percent";
+    return metric ? gt_unit_name(metric->unit) : NULL;
+}
+
+/* "171 MB", "12.4 %", "2". */
+static void write_figure(struct gt_buffer *out, double value, const char *unit)
+{
+    static const struct {
+        const char *unit, *shown;
+        double by;
+    } others[] = {{"percent", " %", 1}, {"celsius", " C", 1}, {"hertz", " MHz", 1e6}};
+    char number[GT_HUMAN_SIZE];
+    gt_buffer_clear(out);
+    if (gt_human_amount(out, value, unit))
+        return;
+    for (size_t i = 0; unit && i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].unit, unit) == 0) {
+            gt_buffer_printf(out, "%s%s", gt_human_number(number, value / others[i].by), others[i].shown);
+            return;
+        }
+    gt_buffer_text(out, gt_human_number(number, value));
+}
+
+static const struct {
+    const char *key;
+    double percent; /* NaN: the mean */
+} figures[] = {{"mean", NAN}, {"min", 0}, {"max", 100}, {"p50", 50}, {"p95", 95}, {"p99", 99}};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+static struct gt_table *make_table(struct gt_node *root, bool by_phase)
+{
+    struct gt_table *table = gt_analysis_table(
+        root, "utilization", "Utilization",
+        by_phase ? "text:node text:phase text:resource text:device text:dimension integer:samples"
+                 : "text:node text:resource text:device text:dimension integer:samples");
+    gt_analysis_columns(table, GT_NUMBERS_COLUMNS " text:unit", GT_COLUMN_ONLY_DATA);
+    for (int i = 0; i < FIGURES; i++)
+        gt_display_column(table, figures[i].key, figures[i].key, GT_CELL_TEXT, NULL,
+                          GT_COLUMN_ONLY_PEOPLE | GT_COLUMN_FIGURE);
+    return table;
+}
+
+static void add_figures(struct gt_table *table, struct gt_numbers *values, const char *unit)
+{
+    struct gt_buffer text = {0};
+    gt_numbers_cells(table, values);
+    gt_table_text(table, unit);
+    for (int i = 0; i < FIGURES; i++) {
+        write_figure(&text,
+                     isnan(figures[i].percent) ? gt_numbers_mean(values)
+                                               : gt_numbers_percentile(values, figures[i].percent),
+                     unit);
+        gt_table_text(table, text.data);
+    }
+    gt_buffer_release(&text);
 }
 
 /* ---- the report ---- */
@@ -167,7 +247,7 @@ static void add_row(const struct gt_analysis_input *input, struct gt_table *tabl
         gt_table_text(table, phase);
     GT_CELLS(table, gt_analysis_text(input, resource->type), gt_analysis_text(input, resource->name),
              gt_analysis_text(input, resource->dimension), values->count);
-    gt_numbers_cells(table, values);
+    add_figures(table, values, unit_of(input, resource));
 }
 
 /* One list of values for each resource and title. */
@@ -184,7 +264,7 @@ static int collect_values(const struct gt_analysis_input *input, const struct gt
     for (size_t i = 0; i < samples->count && status >= 0; i++) {
         uint32_t number = resources->of_series[samples->series[i]];
         const struct gt_resource *resource = &resources->resource[number];
-        if (!resource->wanted)
+        if (!resource->wanted || !has_statistics(input, resource))
             continue;
         size_t title = by_phase ? title_at(phases, titles, node[number], samples->time[i]) : 0;
         if (title != SIZE_MAX)
@@ -195,14 +275,20 @@ static int collect_values(const struct gt_analysis_input *input, const struct gt
     return status;
 }
 
+/* Returns what is left out of the wanted resources, or NULL. */
+static const char *left_out(const struct gt_analysis_input *input, const struct gt_resources *resources)
+{
+    for (size_t i = 0; i < resources->count; i++)
+        if (resources->resource[i].wanted && !has_statistics(input, &resources->resource[i]))
+            return "counters, and maxima so far: gpu-tracker report has them";
+    return NULL;
+}
+
 static int add_table(const struct gt_analysis_input *input, struct gt_node *root, const struct gt_phases *phases,
                      const struct titles *titles, bool by_phase)
 {
     struct gt_resources resources = {0};
-    struct gt_table *table = gt_analysis_table(
-        root, "utilization", "Utilization",
-        by_phase ? "text:node text:phase text:resource text:device text:dimension integer:samples " GT_NUMBERS_COLUMNS
-                 : "text:node text:resource text:device text:dimension integer:samples " GT_NUMBERS_COLUMNS);
+    struct gt_table *table = make_table(root, by_phase);
     int status = gt_resources_find(input, &resources);
     size_t columns = by_phase ? titles->count : 1, cells = resources.count * columns;
     struct gt_numbers *values = calloc(cells + 1, sizeof *values);
@@ -214,10 +300,14 @@ static int add_table(const struct gt_analysis_input *input, struct gt_node *root
     for (size_t i = 0; values && i < cells; i++)
         gt_numbers_release(&values[i]);
     free(values);
+    const char *rest = status < 0 ? NULL : left_out(input, &resources);
     gt_resources_release(&resources);
     gt_analysis_empty(root, table,
                       by_phase && !titles->count ? "no training phase of that name, and no steps"
+                      : rest                     ? rest
                                                  : "no samples of system metrics");
+    if (rest && table && gt_table_rows(table))
+        gt_report_text(root, "left_out", "Left out", rest);
     return status;
 }
 
