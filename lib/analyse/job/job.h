@@ -2,7 +2,7 @@
  *
  * What is a rank's own is added up. What trackers share counts once: machines by their boot id, GPUs by UUID, network namespaces and
  * control groups by what names them (the column `job` of metric.def). Memory that ranks share lies in each rank's figure, so that sums of
- * memory are bounds: the job had at least the largest sum of one moment, and at most the sum of the ranks' own peaks. */
+ * memory are bounds: the job had at least the largest sum of one moment, and at most the sum of the own peaks of ranks that ran at once. */
 #ifndef GT_ANALYSE_JOB_JOB_H
 #define GT_ANALYSE_JOB_JOB_H
 
