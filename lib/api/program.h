@@ -145,6 +145,15 @@ void gt_engine_spool_close(struct gt_spool *spool);
 /* What a tracker records is sent to this address, which outlives it: its report names the job there. */
 void gt_tracker_sent_to(struct gt_tracker *tracker, const char *url);
 
+/* ---- Names of recordings ------------------------------------------------------------------------------------------- */
+
+/* Take the name of a recording, the tracking file of `options`, by an empty file that the tracker has to overwrite; where another has it,
+ * NAME-2.sqlite, NAME-3.sqlite and so on. `ret` gets it, with its placeholders; %p is not among them. Returns 0, 1 when it is not the one
+ * that was given, or negative errno. */
+int gt_recording_take_name(char *ret, size_t size, const struct gt_tracker_options *options, struct gt_error *error);
+/* Removes the file where nothing was recorded. */
+void gt_recording_give_name_back(const char *pattern);
+
 /* ---- A line about a job -------------------------------------------------------------------------------------------- */
 /* One line about a job that this process tracks: how it is, how far, and how long it will still take. */
 struct gt_status;
