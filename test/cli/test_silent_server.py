@@ -63,6 +63,49 @@ def test_push_is_as_patient_as_it_is_told(gpu_tracker, address, tmp_path):
     assert done.returncode == 125 and int(re.search(r"timed out after (\d+) milliseconds", done.stderr)[1]) < 45_000, done.stderr
 
 
+@pytest.mark.parametrize("command", [["report"], ["schema", "--sql"]], ids=" ".join)
+def test_a_person_is_not_kept_waiting(gpu_tracker, address, tmp_path, command):
+    done = subprocess.run([gpu_tracker, *command, f"{address}0.1"], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 125 and not done.stdout
+    silence = re.fullmatch(r"gpu-tracker: clickhouse://127.0.0.1:\d+/jobs does not answer: nothing came within (\d+) s \(.wait=.*\)\n",
+                           done.stderr)
+    assert silence and int(silence[1]) < 45, done.stderr
+
+
+def answer(connection, body):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+def question_of(connection):
+    """The statement of one request, whose headers and body may come in pieces."""
+    said = b""
+    while b"\r\n\r\n" not in said:
+        said += connection.recv(1 << 16)
+    headers, _, body = said.partition(b"\r\n\r\n")
+    length = int(re.search(rb"(?i)content-length: (\d+)", headers)[1])
+    while len(body) < length:
+        body += connection.recv(1 << 16)
+    return body
+
+
+def test_a_question_that_takes_long_is_not_given_up(gpu_tracker, listener, address, tmp_path):
+    """As long as the server answers, when it is asked meanwhile whether it is there."""
+    asking = subprocess.Popen([gpu_tracker, "report", f"{address}0.1"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    long_one, _ = listener.accept()
+    long_one.settimeout(100)
+    assert b"trackers" in question_of(long_one)
+    sign, _ = listener.accept()
+    sign.settimeout(100)
+    for _ in range(2):
+        assert question_of(sign) == b"SELECT 1"
+        answer(sign, b"1\n")
+    answer(long_one, b"")
+    said = asking.communicate(timeout=100)[1]
+    sign.close()
+    long_one.close()
+    assert asking.returncode == 125 and "there is no such job" in said, said
+
+
 @pytest.mark.parametrize("option", ["--netrc-file", "--token-file"])
 def test_a_login_that_is_not_used_is_not_waited_for(gpu_tracker, address, tmp_path, option):
     secret = tmp_path / "secret"
