@@ -138,8 +138,9 @@ const char *gt_engine_spool_folder(const struct gt_spool *spool);
 const char *gt_engine_spool_recording(const struct gt_spool *spool);
 const char *gt_engine_spool_address(const struct gt_spool *spool); /* with its placeholders filled in */
 /* The recording is finished: wait until the server has it, as long as the address says. 1: it has, and 0: it has not, and the recording
- * was moved into the working folder, to `saved`. */
-int gt_engine_spool_end(struct gt_spool *spool, char *saved, size_t size, struct gt_error *error);
+ * was moved into the working folder, to `saved`. `shipper`: a descriptor that ends with the process that was started to send it; -1: not
+ * known. Nobody is waited for when it has ended and no other sends. */
+int gt_engine_spool_end(struct gt_spool *spool, int shipper, char *saved, size_t size, struct gt_error *error);
 void gt_engine_spool_close(struct gt_spool *spool);
 
 /* What a tracker records is sent to this address, which outlives it: its report names the job there. */

@@ -1,6 +1,9 @@
 """A server that accepts connections and never answers, as one that hangs, or behind a firewall that drops: nobody waits for it."""
 import ctypes.util
+import os
+import pathlib
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -104,6 +107,58 @@ def test_a_question_that_takes_long_is_not_given_up(gpu_tracker, listener, addre
     sign.close()
     long_one.close()
     assert asking.returncode == 125 and "there is no such job" in said, said
+
+
+def shipper_of(folder):
+    for entry in os.listdir("/proc"):
+        try:
+            words = pathlib.Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"--follow" in words and any(word.startswith(os.fsencode(folder)) for word in words):
+            return int(entry)
+    return None
+
+
+@pytest.mark.parametrize("place", [{}, {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0"}], ids=["alone", "rank"])
+def test_a_shipper_that_was_killed_is_not_waited_for(gpu_tracker, listener, address, tmp_path, place):
+    process = subprocess.Popen(line(gpu_tracker, f"{address}1000", "cat"), cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env={**os.environ, **place})
+    request, _ = listener.accept()
+    os.kill(shipper_of(tmp_path), signal.SIGKILL)
+    said = process.communicate("", timeout=300)[1]
+    request.close()
+    assert process.returncode == 0 and "send it with: gpu-tracker push gpu-tracker-unsent/" in said, said
+    assert len(list((tmp_path / "gpu-tracker-unsent").glob("*/*.sqlite"))) == 1
+    wait_until(lambda: is_cleared(tmp_path))
+
+
+def test_another_ranks_shipper_takes_the_place_of_one_that_was_killed(gpu_tracker, listener, address, tmp_path):
+    """A rank whose own was killed waits for it."""
+    environment = {**os.environ, "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
+
+    def start(rank):
+        return subprocess.Popen(line(gpu_tracker, f"{address}1000", "head", "-n1"), cwd=tmp_path, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**environment, "SLURM_PROCID": rank})
+
+    first = start("0")
+    requests = [listener.accept()[0]]
+    shipper = shipper_of(tmp_path)
+    second = start("1")
+    wait_until(lambda: len(list((tmp_path / "spool").glob("*/*/*.sqlite"))) == 2)
+    os.kill(shipper, signal.SIGKILL)
+    requests.append(listener.accept()[0])
+    first.stdin.write("the command is over\n")
+    first.stdin.flush()
+    assert first.stdout.readline() == "the command is over\n"
+    assert first.poll() is None
+    os.kill(shipper_of(tmp_path), signal.SIGKILL)
+    for process in (first, second):
+        said = process.communicate("", timeout=300)[1]
+        assert process.returncode == 0 and "send it with: gpu-tracker push gpu-tracker-unsent/" in said, said
+    for request in requests:
+        request.close()
+    wait_until(lambda: is_cleared(tmp_path))
 
 
 @pytest.mark.parametrize("option", ["--netrc-file", "--token-file"])
