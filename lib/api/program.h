@@ -51,7 +51,7 @@ int gt_server_is_address(const char *text, int *has_job);
 /* The latest `most` jobs of a server. */
 int gt_server_jobs(const char *address, size_t most, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error);
-/* The report of gt_folder_report, with more in it. Returns 1 where a recording is not finished, else 0. -ENOENT: no recording has the
+/* The report of gt_folder_report, with more in it. Returns 1 while the job goes on (gt_job_goes_on), else 0. -ENOENT: no recording has the
  * metric. -ENODATA: there is no recording yet. */
 int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error);

@@ -347,6 +347,33 @@ size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
     return missing;
 }
 
+static long attempt_of(const char *job)
+{
+    const char *restart = strchr(job, '+');
+    return restart ? atol(restart + 1) : 0;
+}
+
+/* Its tracker was killed, with all of the attempt. */
+static bool has_later_attempt(const struct gt_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->count; i++)
+        if (is_same_step(job->rank[i].machine.job, name) && attempt_of(job->rank[i].machine.job) > attempt_of(name))
+            return true;
+    return false;
+}
+
+bool gt_job_goes_on(const struct gt_job *job, double now)
+{
+    static const double LATEST = 120;
+    struct gt_buffer numbers = {0};
+    for (size_t i = 0; i < job->count; i++)
+        if (!job->rank[i].complete && !has_later_attempt(job, job->rank[i].machine.job))
+            return true;
+    size_t missing = gt_job_missing(&numbers, job);
+    gt_buffer_release(&numbers);
+    return missing && fabs(now - job->end) < LATEST;
+}
+
 /* ---- All of it ---------------------------------------------------------------------------------------------------- */
 
 static int check_one_job(const struct gt_job *job, struct gt_error *error)
