@@ -105,6 +105,8 @@ def test_attempts_of_a_job_have_the_same_ranks(rank, gpu_tracker, tmp_path):
     line = ["--tf", "run-%j/%r.sqlite", "--", "true"]
     end_step(begin_step(rank, 0, *line))
     end_step(begin_step(rank, 0, *line, SLURM_RESTART_COUNT="1"))
+    said = subprocess.run([gpu_tracker, "report", "run-12", "-f", "summary"], cwd=tmp_path, text=True, capture_output=True, check=True)
+    assert "3 ranks in 6 recordings on 1 node" in said.stdout
     job = report_of(gpu_tracker, tmp_path, "run-12")["job"]
     assert (job["name"], job["recordings"], job["ranks"], job["missing"]) == ("12.0, 12.0+1", 6, 3, 0)
 
