@@ -114,7 +114,7 @@ static bool may_come(int status)
     return status == -ENODATA || status == -ENOENT;
 }
 
-/* The report of a job again and again, until its recordings are finished. */
+/* The report of a job again and again, until its recordings are finished and no rank is waited for. */
 static int watch(const struct options *options, struct output *output, char **operands)
 {
     bool clears = isatty(STDOUT_FILENO) && !output->path;

@@ -19,9 +19,10 @@ enum { NICENESS = 10 };
 struct ship {
     struct gt_spool *spool;
     const char *netrc_file, *token_file;
+    int shipper; /* a pipe that ends with the process that sends; -1: nothing tells */
 };
 
-static void become_shipper(const struct ship *ship, const struct options *options)
+static void become_shipper(const struct ship *ship, const struct options *options, int life)
 {
     char *words[12] = {"gpu-tracker", "push", "--follow", (char *)gt_engine_spool_folder(ship->spool),
                        (char *)gt_engine_spool_address(ship->spool)};
@@ -38,25 +39,32 @@ static void become_shipper(const struct ship *ship, const struct options *option
     dup2(fd, STDIN_FILENO);
     dup2(fd, STDOUT_FILENO);
     setpriority(PRIO_PROCESS, 0, NICENESS);
-    gt_close_from(STDERR_FILENO + 1);
+    if (life != STDERR_FILENO + 1)
+        dup2(life, STDERR_FILENO + 1);
+    fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* it stays open as long as this process lives */
+    gt_close_from(STDERR_FILENO + 2);
     execv("/proc/self/exe", words);
     _exit(EXIT_TRACKER);
 }
 
 /* Its parent ends at once: it is nobody's child. */
-static void start(const struct ship *ship, const struct options *options)
+static void start(struct ship *ship, const struct options *options)
 {
+    int life[2] = {-1, -1};
+    ship->shipper = pipe2(life, O_CLOEXEC) < 0 ? -1 : life[0];
     pid_t pid = fork();
     if (pid == 0) {
         setsid();
         if (fork() == 0)
-            become_shipper(ship, options);
+            become_shipper(ship, options, life[1]);
         _exit(0);
     }
     if (pid < 0)
         say("the recording is not sent while it is made: %s", strerror(errno));
     else
         waitpid(pid, NULL, 0);
+    if (life[1] >= 0)
+        close(life[1]);
 }
 
 /* Launchers end all ranks of a job when one of them fails. What is kept with a recording is not asked for then, either. */
@@ -113,11 +121,13 @@ void ship_end(struct ship *ship)
     struct gt_error error = {0};
     if (!ship)
         return;
-    int status = gt_engine_spool_end(ship->spool, saved, sizeof saved, &error);
+    int status = gt_engine_spool_end(ship->spool, ship->shipper, saved, sizeof saved, &error);
     if (status < 0)
         say("the recording is not on the server, and stays in %s: %s", gt_engine_spool_folder(ship->spool), error.text);
     else if (status == 0)
         say_unsent(ship, saved);
+    if (ship->shipper >= 0)
+        close(ship->shipper);
     gt_engine_spool_close(ship->spool);
     free(ship);
 }

@@ -88,9 +88,11 @@ struct track {
     struct gt_block_injection injection;
     struct gt_python_hooks hooks;
     struct gt_group *group;
-    const char *pattern; /* the name of the recording as it was typed, or NULL */
-    const char *address; /* to which the recording is sent, or NULL */
-    bool is_strict;      /* what could not be recorded or reported makes the exit status */
+    const char *pattern;  /* the name of the recording as it was typed, or NULL */
+    char taken[PATH_MAX]; /* its name, once no other may take it; "" where it is not taken beforehand */
+    const char *address;  /* to which the recording is sent, or NULL */
+    bool has_place; /* the name holds the place of this rank, so that it may be recorded beside another of that name */
+    bool is_strict; /* what could not be recorded or reported makes the exit status */
 };
 
 /* Many launchers end all ranks of a job when one of them fails: a rank whose recording cannot be made goes on without. */
@@ -123,10 +125,21 @@ static void do_without_recording(struct track *track, const struct gt_error *err
     do_without_blocks(track);
 }
 
+/* Whoever has the name already is another step or an earlier attempt of the job. */
+static bool has_place(const struct options *options)
+{
+    const char *pattern = options->tracking_file;
+    if (!pattern || options->overwrite || options->strict_recording || !gt_rank() || strstr(pattern, "%p"))
+        return false;
+    return strstr(pattern, "%r") || (strstr(pattern, "%h") && gt_rank_has_others());
+}
+
 static int check_tracker(struct track *track, struct gt_error *error)
 {
     struct gt_error other = {0};
     int status = gt_tracker_check(&track->settings, error);
+    if (status == -EEXIST && track->has_place)
+        return 0; /* take_name finds another */
     if (status >= 0 || exit_status_of(status) == EXIT_USAGE || !is_dispensable(track))
         return status;
     struct gt_tracker_options without = track->settings;
@@ -185,6 +198,7 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     *track = (struct track){.settings = settings_tracker(options)};
     track->is_strict = options->strict_recording;
     track->pattern = options->tracking_file;
+    track->has_place = has_place(options);
     track->watch.is_quiet = options->disable_logs;
     track->watch.waits_for_all = options->wait && strcmp(options->wait, "all") == 0;
     track->watch.signals.fd = -1;
@@ -207,6 +221,45 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     if (status >= 0)
         tell_of_job(track, options->tracking_file);
     return status < 0 ? say_failure(status, &error) : 0;
+}
+
+/* Rank 0 tells for all. */
+static void tell_of_name(struct track *track, const char *pattern)
+{
+    char sentence[PATH_MAX + 200];
+    if (strcmp(gt_rank(), "0") != 0)
+        return;
+    snprintf(sentence, sizeof sentence, "%s exists already: each rank records beside it, into %s", pattern,
+             track->taken);
+    watch_warn(&track->watch, sentence);
+}
+
+/* Two steps of a job may begin at once: each gets names of its own. */
+static int take_name(struct track *track, struct options *options)
+{
+    struct gt_error error = {0};
+    if (!track->has_place || !track->settings.tracking_file)
+        return 0;
+    int status = gt_recording_take_name(track->taken, sizeof track->taken, &track->settings, &error);
+    if (status < 0) {
+        *track->taken = '\0';
+        if (!is_dispensable(track))
+            return say_failure(status, &error);
+        do_without_recording(track, &error);
+        return 0;
+    }
+    if (status > 0)
+        tell_of_name(track, options->tracking_file);
+    options->tracking_file = track->taken;
+    track->settings.tracking_file = track->taken;
+    track->settings.overwrite = true; /* what holds the name */
+    return 0;
+}
+
+static void give_name_back(const struct track *track)
+{
+    if (*track->taken)
+        gt_recording_give_name_back(track->taken);
 }
 
 /* The name as ps shows it; false for a process that has ended. */
@@ -435,6 +488,7 @@ static int run_instead(struct track *track, char **words, int code)
     say("nothing is measured: no process can be made for '%s', which gets this one: %s", words[0], strerror(code));
     gt_group_close(track->group);
     track->group = NULL;
+    give_name_back(track);
     do_without_blocks(track);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     return cannot_execute(words[0], launch_instead(words, &track->watch.signals));
@@ -536,16 +590,21 @@ static int judge(const struct track *track, const struct options *options)
     return broken < 0 ? say_failure(broken, &error) : broken ? EXIT_BROKEN_RULE : 0;
 }
 
-static int track_prepared(const struct options *options, char **words, bool as_original, const char *address)
+static int track_prepared(const struct options *given, char **words, bool as_original, const char *address)
 {
     struct track track;
+    struct options own = *given, *options = &own; /* the name of the recording may become another */
     int status = prepare(&track, options, as_original);
     if (!status)
         status = launch_check(words[0]);
     if (!status)
+        status = take_name(&track, options);
+    if (!status)
         status = prepare_blocks(&track, options);
-    if (status)
+    if (status) {
+        give_name_back(&track);
         return status;
+    }
     char *text = command_text(words);
     track.settings.command = text;
     track.address = address;
@@ -561,6 +620,7 @@ static int track_prepared(const struct options *options, char **words, bool as_o
         gt_blocks_cancel(track.blocks);
     }
     watch_close(&track.watch);
+    give_name_back(&track);
     gt_group_close(track.group);
     free(text);
     return status;

@@ -26,6 +26,8 @@ int gt_engine_schema(const char *address, const struct gt_login_files *files, bo
     int status = address ? gt_address_read(&parts, address, error) : 0;
     if (status >= 0 && address)
         status = gt_server_open(&server, &parts, files, error);
+    if (server)
+        gt_server_watch(server);
     if (status >= 0)
         status = describe(server, create, &sql, error);
     if (status >= 0 && sql.failed)
@@ -84,10 +86,10 @@ const char *gt_engine_spool_address(const struct gt_spool *spool)
     return spool->url;
 }
 
-int gt_engine_spool_end(struct gt_spool *spool, char *saved, size_t size, struct gt_error *error)
+int gt_engine_spool_end(struct gt_spool *spool, int shipper, char *saved, size_t size, struct gt_error *error)
 {
     gt_spool_end(spool);
-    if (gt_spool_wait(spool, spool->address.wait))
+    if (gt_spool_wait(spool, spool->address.wait, shipper))
         return 1;
     return gt_spool_save(spool, saved, size, error);
 }

@@ -9,6 +9,7 @@
 #include "analyse/job/job_server.h"
 #include "api/caller_struct.h"
 #include "api/program.h"
+#include "base/clock.h"
 #include "gpu_tracker.h"
 #include "store/address.h"
 
@@ -42,8 +43,8 @@ int gt_folder_view(const char *folder, const struct gt_folder_options *options, 
     status = gt_job_read(&job, &source, error);
     if (status >= 0) {
         status = gt_job_report(ret, &job, &wanted, error);
-        for (size_t i = 0; i < job.count && !status; i++)
-            status = !job.rank[i].complete;
+        if (!status)
+            status = gt_job_goes_on(&job, gt_seconds(gt_clock_real(&gt_clock_system)));
         gt_job_release(&job);
     }
     source.close(source.state);

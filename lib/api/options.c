@@ -1,8 +1,11 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "api/program.h"
 #include "api/tracker.h"
@@ -14,6 +17,7 @@
 #include "collect/process/pid_namespace.h"
 #include "sample/cost.h"
 #include "schema/unit.h"
+#include "store/type.h"
 
 #define TEXT_TEXT(member, fallback) {offsetof(struct gt_tracker_options, member), fallback},
 #define TEXT_PATH(member, fallback) TEXT_TEXT(member, fallback)
@@ -213,6 +217,53 @@ static int check_recording(const struct gt_tracker_options *options, struct gt_e
     struct gt_store_options store = {.path = path, .overwrite = options->overwrite, .detail = options->detail};
     int status = gt_recorder_path(options, 0, path, sizeof path, error);
     return status < 0 ? status : gt_store_check(&store, error);
+}
+
+/* The name is taken by an empty file, which no other gets. */
+static int take_name(const char *pattern, struct gt_error *error)
+{
+    char path[4096];
+    int status = gt_store_path(path, sizeof path, pattern, 0, error);
+    if (status >= 0)
+        status = gt_store_make_folder(path, error);
+    if (status < 0)
+        return status;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return gt_error_system(error, errno, "%s", path);
+    close(fd);
+    return 0;
+}
+
+int gt_recording_take_name(char *ret, size_t size, const struct gt_tracker_options *options, struct gt_error *error)
+{
+    enum { MOST = 10000 };
+    char beside[16] = "";
+    int status = -EEXIST;
+    for (int i = 1; status == -EEXIST && i < MOST; i++) {
+        struct gt_error problem = {0};
+        struct gt_tracker_options one = *options;
+        one.tracking_file = ret;
+        if (i > 1)
+            snprintf(beside, sizeof beside, "-%d", i);
+        if (gt_store_path_beside(ret, size, options->tracking_file, beside) < 0)
+            return gt_error_system(error, ENAMETOOLONG, "%s", options->tracking_file);
+        status = check_recording(&one, &problem);
+        if (status >= 0)
+            status = take_name(ret, &problem);
+        if (status < 0)
+            *error = problem;
+    }
+    return status < 0 ? status : *beside != '\0';
+}
+
+void gt_recording_give_name_back(const char *pattern)
+{
+    char path[4096];
+    struct stat facts;
+    if (gt_store_path(path, sizeof path, pattern, 0, NULL) >= 0 && lstat(path, &facts) == 0 && S_ISREG(facts.st_mode) &&
+        facts.st_size == 0)
+        unlink(path);
 }
 
 int gt_tracker_check_copy(const struct gt_tracker_options *options, struct gt_error *error)

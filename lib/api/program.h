@@ -51,7 +51,7 @@ int gt_server_is_address(const char *text, int *has_job);
 /* The latest `most` jobs of a server. */
 int gt_server_jobs(const char *address, size_t most, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error);
-/* The report of gt_folder_report, with more in it. Returns 1 where a recording is not finished, else 0. -ENOENT: no recording has the
+/* The report of gt_folder_report, with more in it. Returns 1 while the job goes on (gt_job_goes_on), else 0. -ENOENT: no recording has the
  * metric. -ENODATA: there is no recording yet. */
 int gt_folder_view(const char *folder, const struct gt_folder_options *options, struct gt_report **ret,
                    struct gt_error *error);
@@ -138,12 +138,22 @@ const char *gt_engine_spool_folder(const struct gt_spool *spool);
 const char *gt_engine_spool_recording(const struct gt_spool *spool);
 const char *gt_engine_spool_address(const struct gt_spool *spool); /* with its placeholders filled in */
 /* The recording is finished: wait until the server has it, as long as the address says. 1: it has, and 0: it has not, and the recording
- * was moved into the working folder, to `saved`. */
-int gt_engine_spool_end(struct gt_spool *spool, char *saved, size_t size, struct gt_error *error);
+ * was moved into the working folder, to `saved`. `shipper`: a descriptor that ends with the process that was started to send it; -1: not
+ * known. Nobody is waited for when it has ended and no other sends. */
+int gt_engine_spool_end(struct gt_spool *spool, int shipper, char *saved, size_t size, struct gt_error *error);
 void gt_engine_spool_close(struct gt_spool *spool);
 
 /* What a tracker records is sent to this address, which outlives it: its report names the job there. */
 void gt_tracker_sent_to(struct gt_tracker *tracker, const char *url);
+
+/* ---- Names of recordings ------------------------------------------------------------------------------------------- */
+
+/* Take the name of a recording, the tracking file of `options`, by an empty file that the tracker has to overwrite; where another has it,
+ * NAME-2.sqlite, NAME-3.sqlite and so on. `ret` gets it, with its placeholders; %p is not among them. Returns 0, 1 when it is not the one
+ * that was given, or negative errno. */
+int gt_recording_take_name(char *ret, size_t size, const struct gt_tracker_options *options, struct gt_error *error);
+/* Removes the file where nothing was recorded. */
+void gt_recording_give_name_back(const char *pattern);
 
 /* ---- A line about a job -------------------------------------------------------------------------------------------- */
 /* One line about a job that this process tracks: how it is, how far, and how long it will still take. */

@@ -323,6 +323,7 @@ int gt_new_file_begin(struct gt_new_file *file, const char *path)
     file->path = path;
     file->fd = -EEXIST;
     file->has_predecessor = lstat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+    file->replaces_content = file->has_predecessor && facts.st_size > 0;
     for (int i = 0; file->fd == -EEXIST && i < 100; i++) { /* one may lie there that a killed process left */
         int status = hidden_name(file->hidden, path);
         if (status < 0)
@@ -349,7 +350,7 @@ static int place_anew(const struct gt_new_file *file)
 static int place_instead(const struct gt_new_file *file)
 {
     /* What cannot be synced (a FUSE file system without it) is no less whole. */
-    if (file->has_predecessor && fsync(file->fd) < 0 && errno != EINVAL && errno != ENOSYS)
+    if (file->replaces_content && fsync(file->fd) < 0 && errno != EINVAL && errno != ENOSYS)
         return -errno;
     return rename(file->hidden, file->path) < 0 ? -errno : 0;
 }

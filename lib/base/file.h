@@ -52,6 +52,7 @@ int gt_given_file_check(const char *path, struct gt_error *error);
 struct gt_new_file {
     int fd;                /* for writing; the caller's after gt_new_file_place */
     bool has_predecessor;  /* a regular file has the name when this one begins */
+    bool replaces_content; /* the predecessor is not empty */
     const char *path;      /* where it shall be, borrowed */
     char hidden[PATH_MAX]; /* where it is until then, in the same folder */
 };

@@ -99,6 +99,12 @@ const char *gt_rank(void)
     return launcher ? value_of(&environment, launcher->rank) : NULL;
 }
 
+const char *gt_rank_step(void)
+{
+    const struct gt_rank_environment environment = own();
+    return value_of(&environment, "SLURM_STEP_ID");
+}
+
 bool gt_rank_has_others(void)
 {
     struct gt_rank_place place;

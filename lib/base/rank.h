@@ -18,6 +18,8 @@ const char *gt_rank(void);
 int gt_rank_job(struct gt_buffer *out);
 /* False: it would be such a word. */
 bool gt_rank_job_is_told(void);
+/* The number of the step of Slurm's, or NULL outside of one. */
+const char *gt_rank_step(void);
 /* The job is known to have more ranks than this one. */
 bool gt_rank_has_others(void);
 

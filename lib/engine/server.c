@@ -14,6 +14,12 @@ struct gt_server {
     struct gt_address address;
     char name[800];
     struct gt_http_limits limits;
+    struct gt_login login;
+    struct gt_http *other; /* a connection of its own for signs of life; NULL: not needed yet */
+    double asked,
+        next_try;   /* when the question was asked, and when a sign of life will be asked for; of the monotonic clock */
+    bool is_heard;  /* it has answered something */
+    bool is_silent; /* it does not even give a sign of life */
     struct gt_dialect dialect; /* major 0: not asked yet */
     struct gt_buffer body, answer;
     unsigned long long requests, bytes;
@@ -127,18 +133,64 @@ static int judge_answer(const struct gt_server *server, int status, struct gt_bu
     return gt_error_set(error, meaning, "%s refuses with status %d: %.*s", server->name, status, length, sentence);
 }
 
+/* ---- Signs of life ---- */
+
+static const double DAY = 86400, SHORTEST = 5, MINUTE = 60;
+
+static double now(void)
+{
+    return gt_seconds(gt_clock_monotonic(&gt_clock_system));
+}
+
+/* Half of it goes by before a sign of life is asked for, which has the other half. */
+static double patience_of(const struct gt_server *server)
+{
+    return server->address.wait > SHORTEST ? server->address.wait : SHORTEST;
+}
+
+static bool gives_sign(struct gt_server *server)
+{
+    struct gt_buffer question = {0}, answer = {0};
+    const struct gt_http_limits limits = {.seconds = server->is_heard ? MINUTE : patience_of(server) / 2};
+    int status = gt_buffer_text(&question, "SELECT 1");
+    if (status >= 0 && !server->other)
+        status = gt_http_open(&server->other, &server->address, &server->login, NULL);
+    if (status >= 0)
+        status = gt_http_post(server->other,
+                              &(struct gt_http_request){.parameters = "", .body = &question, .limits = limits}, &answer,
+                              NULL);
+    gt_buffer_release(&question);
+    gt_buffer_release(&answer);
+    return status >= 0; /* a refusal is one, too */
+}
+
+static bool is_silent(void *context)
+{
+    struct gt_server *server = context;
+    if (now() < server->next_try)
+        return false;
+    server->is_silent = !gives_sign(server);
+    server->is_heard = true;
+    server->next_try = now() + patience_of(server) / 2;
+    return server->is_silent;
+}
+
+void gt_server_watch(struct gt_server *server)
+{
+    server->limits = (struct gt_http_limits){.seconds = DAY, .is_vain = is_silent, .context = server};
+}
+
 int gt_server_open(struct gt_server **ret, const struct gt_address *address, const struct gt_login_files *files,
                    struct gt_error *error)
 {
-    struct gt_login login;
     struct gt_server *server = calloc(1, sizeof *server);
     if (!server)
         return gt_error_system(error, ENOMEM, "%s", address->host);
     server->address = *address;
     gt_address_name(server->name, sizeof server->name, address);
-    int status = gt_login_find(&login, files, error);
+    int status = gt_login_find(&server->login, files, error);
     if (status >= 0)
-        status = gt_http_open(&server->http, address, &login, error);
+        status = gt_http_open(&server->http, address, &server->login, error);
     if (status < 0)
         gt_server_close(server);
     else
@@ -151,6 +203,7 @@ void gt_server_close(struct gt_server *server)
     if (!server)
         return;
     gt_http_close(server->http);
+    gt_http_close(server->other);
     gt_buffer_release(&server->body);
     gt_buffer_release(&server->answer);
     free(server);
@@ -185,8 +238,19 @@ static int post(struct gt_server *server, struct gt_http_request *request, struc
     server->requests++;
     request->limits = server->limits;
     server->bytes += request->body->length;
-    int status = gt_http_post(server->http, request, ret, error);
-    return status < 0 ? status : status != 200 ? judge_answer(server, status, ret, error) : 0;
+    struct gt_error problem = {0};
+    server->asked = now();
+    server->next_try = server->asked + patience_of(server) / 2;
+    int status = gt_http_post(server->http, request, ret, &problem);
+    server->is_heard |= status >= 0;
+    if (status == -ECANCELED && server->is_silent)
+        return gt_error_set(
+            error, ETIMEDOUT,
+            "%s does not answer: nothing came within %.0f s (?wait=SECONDS in its address waits longer)", server->name,
+            now() - server->asked);
+    if (status < 0)
+        return gt_error_set(error, -status, "%s", problem.text);
+    return status != 200 ? judge_answer(server, status, ret, error) : 0;
 }
 
 void gt_server_explain(struct gt_server *server, void (*tell)(void *context, const char *sql), void *context)

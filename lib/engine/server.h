@@ -17,6 +17,9 @@ bool gt_server_refused(int status);
 int gt_server_open(struct gt_server **ret, const struct gt_address *address, const struct gt_login_files *files,
                    struct gt_error *error);
 void gt_server_close(struct gt_server *server);
+/* From now on somebody waits for the answers. A question may take long: while it does the server is asked for a sign of life, and given up
+ * (-ETIMEDOUT) when it never gave one within the seconds that its address has for waiting, 5 at least, or gives none for a minute. */
+void gt_server_watch(struct gt_server *server);
 /* When requests are given up, from now on. */
 void gt_server_limit(struct gt_server *server, const struct gt_http_limits *limits);
 const char *gt_server_name(const struct gt_server *server);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,15 +122,61 @@ void gt_spool_end(struct gt_spool *spool)
     spool->lock = -1;
 }
 
+static bool has_ended(int shipper)
+{
+    struct pollfd end = {.fd = shipper};
+    return shipper >= 0 && poll(&end, 1, 0) > 0 && end.revents & (POLLHUP | POLLERR);
+}
+
+/* Somebody sends from the folder at this moment. */
+static bool is_sent_from(const char *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.3900s/.shipper", folder);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool is_taken = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+    if (fd >= 0)
+        close(fd);
+    return is_taken;
+}
+
+static int count_one(void *context, const char *path)
+{
+    (void)path;
+    ++*(size_t *)context;
+    return 0;
+}
+
+/* Others may have started processes that would take the place of ours. */
+static bool is_shared(const char *folder)
+{
+    size_t count = 0;
+    bool is_written;
+    gt_spool_each(folder, count_one, &count, &is_written);
+    return count > 1 || gt_rank();
+}
+
+/* These look for a turn every second at least. */
+static bool is_left_alone(const struct gt_spool *spool, int shipper, int64_t now, int64_t *alone_since)
+{
+    if (!has_ended(shipper) || is_sent_from(spool->folder)) {
+        *alone_since = now;
+        return false;
+    }
+    return now - *alone_since >= (is_shared(spool->folder) ? 3 * GT_SECOND : 0);
+}
+
 /* One that was never made is waited for by nobody. */
-bool gt_spool_wait(const struct gt_spool *spool, double seconds)
+bool gt_spool_wait(const struct gt_spool *spool, double seconds, int shipper)
 {
     char refused[PATH_MAX + 16];
-    int64_t end = gt_clock_monotonic(&gt_clock_system) + (int64_t)(seconds * 1e9);
+    int64_t now = gt_clock_monotonic(&gt_clock_system), end = now + (int64_t)(seconds * 1e9), alone_since = now;
     snprintf(refused, sizeof refused, "%s/" GT_SPOOL_REFUSED, spool->folder);
     while (access(spool->recording, F_OK) == 0) {
-        if (gt_clock_monotonic(&gt_clock_system) >= end || access(refused, F_OK) == 0)
-            return false;
+        now = gt_clock_monotonic(&gt_clock_system);
+        bool is_over = now >= end || access(refused, F_OK) == 0 || is_left_alone(spool, shipper, now, &alone_since);
+        if (is_over)
+            return access(spool->recording, F_OK) < 0; /* whoever ended may have sent it just before */
         gt_sleep(0.02);
     }
     return true;

@@ -24,8 +24,9 @@ struct gt_spool {
 int gt_spool_begin(struct gt_spool *ret, const char *pattern, struct gt_error *error);
 /* The recording is finished, and may be removed when it was sent. */
 void gt_spool_end(struct gt_spool *spool);
-/* Wait until it was sent, or refused. Returns true where it was sent. */
-bool gt_spool_wait(const struct gt_spool *spool, double seconds);
+/* Wait until it was sent, or refused, or nobody is there who would send it. `shipper` is a descriptor that ends with the one that this
+ * process started; -1: it is not known. Returns true where it was sent. */
+bool gt_spool_wait(const struct gt_spool *spool, double seconds, int shipper);
 /* Move it into the folder gpu-tracker-unsent/JOB of the working folder, with all that belongs to it; `ret` gets its new name. */
 int gt_spool_save(const struct gt_spool *spool, char *ret, size_t size, struct gt_error *error);
 

@@ -79,6 +79,15 @@ static int add_rank(struct gt_buffer *out, const char *pattern, struct gt_error 
     return 0;
 }
 
+static int add_step(struct gt_buffer *out, const char *pattern, struct gt_error *error)
+{
+    const char *step = gt_rank_step();
+    if (!step)
+        return gt_error_set(error, EINVAL, "%s: %%s needs a step of a job of Slurm, as srun starts one", pattern);
+    add_without_slashes(out, step);
+    return 0;
+}
+
 static int add_job(struct gt_buffer *out, const char *pattern, struct gt_error *error)
 {
     struct gt_buffer job = {0};
@@ -103,11 +112,13 @@ static int expand_one(struct gt_buffer *out, const char *pattern, char letter, p
     case 'h': gethostname(host, sizeof host - 1); return gt_buffer_text(out, host);
     case 'j': return add_job(out, pattern, error);
     case 'r': return add_rank(out, pattern, error);
+    case 's': return add_step(out, pattern, error);
     case '\0': return gt_error_set(error, EINVAL, "%s: %% at the end stands for nothing; write %%%%", pattern);
     default:
-        return gt_error_set(error, EINVAL,
-                            "%s: %%%c is no placeholder; there are %%p pid, %%h host, %%j job, %%r rank and %%%%",
-                            pattern, letter);
+        return gt_error_set(
+            error, EINVAL,
+            "%s: %%%c is no placeholder; there are %%p pid, %%h host, %%j job, %%s step, %%r rank and %%%%", pattern,
+            letter);
     }
 }
 

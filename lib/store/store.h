@@ -16,7 +16,7 @@
 
 struct gt_store;
 
-/* Fill in placeholders (%p pid, %h host, %j job id, %r rank, %% percent) and the suffix .sqlite when there is none.
+/* Fill in placeholders (%p pid, %h host, %j job id, %s step, %r rank, %% percent) and the suffix .sqlite when there is none.
  * -EINVAL names an unknown suffix or placeholder. */
 int gt_store_path(char *ret, size_t size, const char *pattern, pid_t pid, struct gt_error *error);
 /* Fill in placeholders alone. */

@@ -95,8 +95,7 @@ def test_ranks_behind_each_other_are_not_added_up_in_memory(rank, report):
     for number in range(2):
         finish(rank(number, 2, mib=100))
     peak = report()["totals"]["memory_peak"]
-    assert 100 * MIB <= peak["at_least"] < 190 * MIB
-    assert peak["at_most"] >= 200 * MIB
+    assert 100 * MIB <= peak["at_least"] <= peak["at_most"] < 190 * MIB
 
 
 def test_a_file_that_a_rank_has_alone_may_be_that_of_another_soon(rank, report, tmp_path):

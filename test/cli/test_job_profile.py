@@ -1,6 +1,8 @@
 """profile, heat map and blocks of a folder with a recording of each rank: how they were used, who is slow, which node is sick."""
 import json
 import os
+import shutil
+import sqlite3
 import subprocess
 
 import pytest
@@ -313,6 +315,40 @@ def test_a_job_is_watched_until_it_is_finished(job, gpu_tracker, cli, refused, t
     job.run(3, "UPDATE outcome SET value = 1 WHERE key = 'complete'")
     assert "Recordings not finished: 0" in watching.communicate(timeout=120)[0] and watching.returncode == 0
     refused(2, "no folder", "report", "job/0.sqlite", "--watch", "1")
+
+
+def test_a_watch_waits_for_ranks_that_are_missing(gpu_tracker, tmp_path):
+    environment = {**os.environ, "SLURM_JOB_ID": "42", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
+    watch = [gpu_tracker, "report", "run-42", "--watch", "0.1"]
+
+    def run(rank):
+        subprocess.run([gpu_tracker, "run", "--no-history", "-q", "--tf", "run-%j/%r.sqlite", "--", "true"], cwd=tmp_path, check=True,
+                       timeout=100, env={**environment, "SLURM_PROCID": rank})
+
+    run("0")
+    watching = subprocess.Popen(watch, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    seen = 0
+    while seen < 2:
+        line = watching.stdout.readline()
+        assert line, "it ended"
+        seen += "Ranks without a recording: 1" in line
+    run("1")
+    assert "Ranks without a recording: 0" in watching.communicate(timeout=300)[0] and watching.returncode == 0
+    (tmp_path / "run-42" / "1.sqlite").unlink()
+    with sqlite3.connect(tmp_path / "run-42" / "0.sqlite") as database:
+        database.execute("UPDATE static_data SET start = start - 3600")
+    done = subprocess.run(watch, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.count("Ranks without a recording: 1") == 1  # they do not come any more
+
+
+def test_a_killed_attempt_is_not_watched_for_ever(gpu_tracker, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 2, seconds=3)
+    job.run(0, "UPDATE outcome SET value = 0 WHERE key = 'complete'")
+    shutil.copy(job.path(1), job.path(2))
+    job.run(2, "UPDATE static_data SET rank = 0, job = job || '+1', pid = pid + 1")
+    done = subprocess.run([gpu_tracker, "report", "job", "--watch", "0.1"], cwd=tmp_path, capture_output=True, text=True, timeout=100,
+                          check=True)
+    assert "Recordings not finished: 1" in done.stdout
 
 
 def test_a_watch_may_begin_before_the_job(job, gpu_tracker, refused, tmp_path):

@@ -1,6 +1,7 @@
 """Recordings of the ranks of a parallel job, by the variables that launchers set."""
 import csv
 import itertools
+import json
 import os
 import shutil
 import sqlite3
@@ -50,6 +51,91 @@ def test_rank_0_tells_for_all_where_figures_are_kept(rank, tmp_path):
         assert "gpu-tracker  true" in complaints, complaints
     _, complaints = rank(2, "--tf", "shared.sqlite", "--", "true").communicate(timeout=60)
     assert "%r in the name" in complaints and "nothing is recorded: shared.sqlite exists already" in complaints
+
+
+STEP = {"SLURM_JOB_ID": "12", "SLURM_LOCALID": "0", "OMPI_COMM_WORLD_RANK": "", "OMPI_COMM_WORLD_SIZE": ""}
+
+
+def begin_step(rank, step, *words, ranks=3, **variables):
+    return [rank(number, *words, **{**STEP, "SLURM_PROCID": str(number), "SLURM_STEP_ID": str(step), "SLURM_STEP_NUM_TASKS": str(ranks),
+                                    **variables}) for number in range(ranks)]
+
+
+def end_step(processes, status=0):
+    said = [process.communicate(timeout=120)[1] for process in processes]
+    assert [process.returncode for process in processes] == [status] * len(processes), said
+    return said
+
+
+def report_of(gpu_tracker, tmp_path, folder):
+    done = subprocess.run([gpu_tracker, "report", folder, "-f", "json"], cwd=tmp_path, text=True, capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "csv"])
+def test_steps_of_a_batch_script_are_recorded_beside_each_other(rank, gpu_tracker, tmp_path, suffix):
+    line = ["--tf", f"run-%j/%r.{suffix}", "--blocks", "--", "sh", "-c", "sleep 0.2; exit 5"]
+    assert not any("exists already" in text for text in end_step(begin_step(rank, 0, *line), 5))
+    said = end_step(begin_step(rank, 1, *line), 5)
+    assert [text.count("each rank records beside it, into run-%j/%r-2." + suffix) for text in said] == [1, 0, 0], said
+    end_step(begin_step(rank, 2, *line, ranks=1), 5)  # a step of one task, too
+    files = [f"{number}{more}.{suffix}" for number in range(3) for more in ("", "-2")] + [f"0-3.{suffix}"]
+    assert names_in(tmp_path / "run-12") == sorted(files)
+    job = report_of(gpu_tracker, tmp_path, "run-12")
+    assert job["job"]["name"].split(", ") == ["12.0", "12.1", "12.2"]
+    assert (job["job"]["recordings"], job["job"]["ranks"], job["job"]["missing"]) == (7, 7, 0)
+    ranks = {(row["job"], row["rank"]) for row in job["ranks"]}
+    assert ranks == {*itertools.product(("12.0", "12.1"), range(3)), ("12.2", 0)}
+
+
+def test_steps_that_begin_at_once_get_names_of_their_own(rank, gpu_tracker, tmp_path):
+    line = ["--tf", "run-%j/%r.sqlite", "--", sys.executable, "-c", "print('done')"]
+    for text in end_step([process for step in range(4) for process in begin_step(rank, step, *line, ranks=2)]):
+        assert "nothing is recorded" not in text
+    job = report_of(gpu_tracker, tmp_path, "run-12")
+    assert (job["job"]["recordings"], job["job"]["ranks"]) == (8, 8) and "left_out" not in job
+    assert len(names_in(tmp_path / "run-12")) == 8
+
+
+def test_attempts_of_a_job_have_the_same_ranks(rank, gpu_tracker, tmp_path):
+    line = ["--tf", "run-%j/%r.sqlite", "--", "true"]
+    end_step(begin_step(rank, 0, *line))
+    end_step(begin_step(rank, 0, *line, SLURM_RESTART_COUNT="1"))
+    said = subprocess.run([gpu_tracker, "report", "run-12", "-f", "summary"], cwd=tmp_path, text=True, capture_output=True, check=True)
+    assert "3 ranks in 6 recordings on 1 node" in said.stdout
+    job = report_of(gpu_tracker, tmp_path, "run-12")["job"]
+    assert (job["name"], job["recordings"], job["ranks"], job["missing"]) == ("12.0, 12.0+1", 6, 3, 0)
+
+
+def test_a_name_that_is_not_used_is_given_back(rank, tmp_path):
+    end_step(begin_step(rank, 0, "--tf", "run-%j/%r.sqlite", "--sleep-time", "0", "--", "true"), 2)
+    assert not (tmp_path / "run-12").exists()
+    end_step(begin_step(rank, 0, "--tf", "run-%j/%r.sqlite", "--", "no such program"), 127)
+    assert not (tmp_path / "run-12").exists()
+    end_step(begin_step(rank, 0, "--tf", "run-%j/%r.sqlite", "--blocks-from", "nothing", "--", "true"), 2)
+    assert names_in(tmp_path / "run-12") == []
+
+
+def test_what_was_asked_for_is_kept_to(rank, tmp_path):
+    line = ["--tf", "run-%j/%r.sqlite", "--", "true"]
+    end_step(begin_step(rank, 0, *line))
+    for text in end_step(begin_step(rank, 1, "--strict-recording", *line), 125):
+        assert ".sqlite exists already" in text
+    end_step(begin_step(rank, 1, "--overwrite", *line))
+    assert names_in(tmp_path / "run-12") == ["0.sqlite", "1.sqlite", "2.sqlite"]
+
+
+def test_a_name_with_the_step(rank, tmp_path):
+    line = ["--tf", "run-%j/%s-%r.sqlite", "--", "true"]
+    for step in range(2):
+        assert not any("exists" in text for text in end_step(begin_step(rank, step, *line)))
+    assert names_in(tmp_path / "run-12") == [f"{step}-{number}.sqlite" for step in range(2) for number in range(3)]
+    for text in end_step(begin_step(rank, "", *line), 2):
+        assert "%s needs a step of a job of Slurm" in text
 
 
 def test_a_single_rank_that_cannot_be_recorded_is_refused(rank, tmp_path):

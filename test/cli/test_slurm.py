@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import socket
 import sqlite3
@@ -188,6 +189,19 @@ def test_ranks_of_four_nodes_are_a_job(start_slurm, gpu_tracker):
     job = ask(gpu_tracker, "report", below)
     assert [row["rank"] for row in job["ranks"]] == list(range(8)) and job["job"]["recordings"] == 4
     assert job["job"]["launcher"] == "torchrun" and job["job"]["missing"] == 0
+
+    before = set(slurm.glob("run-*"))
+    step = shlex.join(["srun", "--ntasks=8", "--overcommit", *tracker, "sleep", "1"])
+    (slurm / "steps.sh").write_text(f"#!/bin/sh\n{step}\n{step}\n")
+    batch = ["sbatch", "--wait", "--nodes=4", "--ntasks=8", "--overcommit", "--output=steps.txt", "steps.sh"]
+    subprocess.run(batch, cwd=slurm, check=True, timeout=200, capture_output=True)
+    both, = set(slurm.glob("run-*")) - before
+    job = ask(gpu_tracker, "report", both)
+    number = f"test:{both.name.removeprefix('run-')}"
+    assert job["job"]["name"].split(", ") == [f"{number}.0", f"{number}.1"], (slurm / "steps.txt").read_text()
+    assert (job["job"]["recordings"], job["job"]["ranks"], job["job"]["missing"]) == (16, 16, 0)
+    assert {(place_of(path)[0], path.name) for path in both.iterdir()} == {
+        (rank, f"{rank}{more}.sqlite") for rank in range(8) for more in ("", "-2")}
 
 
 def place_of(path):

@@ -338,13 +338,77 @@ static size_t missing_of(struct gt_buffer *out, const struct gt_job *job, const 
 
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
 {
-    size_t missing = 0, steps = 0;
-    for (size_t i = 0; i < job->count; i++)
-        steps += is_first_of_step(job, i);
+    size_t missing = 0, steps = gt_job_steps(job);
     for (size_t i = 0; i < job->count; i++)
         if (is_first_of_step(job, i))
             missing += missing_of(out, job, job->rank[i].machine.job, steps > 1);
     return missing;
+}
+
+size_t gt_job_steps(const struct gt_job *job)
+{
+    size_t steps = 0;
+    for (size_t i = 0; i < job->count; i++)
+        steps += is_first_of_step(job, i);
+    return steps;
+}
+
+/* Those without a number are told apart by nothing, and count each. */
+static size_t ranks_of(const struct gt_job *job, const char *step, size_t most)
+{
+    size_t ranks = 0;
+    bool *is_met = calloc(most, sizeof *is_met);
+    if (!is_met)
+        return 0;
+    for (size_t i = 0; i < job->members; i++) {
+        int number = gt_job_member_number(job, i);
+        if (!is_same_step(job->rank[job->member[i].rank].machine.job, step))
+            continue;
+        ranks += number < 0 || !is_met[number];
+        if (number >= 0)
+            is_met[number] = true;
+    }
+    free(is_met);
+    return ranks;
+}
+
+size_t gt_job_ranks(const struct gt_job *job)
+{
+    size_t ranks = 0, most = 1;
+    for (size_t i = 0; i < job->members; i++)
+        if (gt_job_member_number(job, i) >= (int)most)
+            most = (size_t)gt_job_member_number(job, i) + 1;
+    for (size_t i = 0; i < job->count; i++)
+        if (is_first_of_step(job, i))
+            ranks += ranks_of(job, job->rank[i].machine.job, most);
+    return ranks;
+}
+
+static long attempt_of(const char *job)
+{
+    const char *restart = strchr(job, '+');
+    return restart ? atol(restart + 1) : 0;
+}
+
+/* Its tracker was killed, with all of the attempt. */
+static bool has_later_attempt(const struct gt_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->count; i++)
+        if (is_same_step(job->rank[i].machine.job, name) && attempt_of(job->rank[i].machine.job) > attempt_of(name))
+            return true;
+    return false;
+}
+
+bool gt_job_goes_on(const struct gt_job *job, double now)
+{
+    static const double LATEST = 120;
+    struct gt_buffer numbers = {0};
+    for (size_t i = 0; i < job->count; i++)
+        if (!job->rank[i].complete && !has_later_attempt(job, job->rank[i].machine.job))
+            return true;
+    size_t missing = gt_job_missing(&numbers, job);
+    gt_buffer_release(&numbers);
+    return missing && fabs(now - job->end) < LATEST;
 }
 
 /* ---- All of it ---------------------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  * What is a rank's own is added up. What trackers share counts once: machines by their boot id, GPUs by UUID, network namespaces and
  * control groups by what names them (the column `job` of metric.def). Memory that ranks share lies in each rank's figure, so that sums of
- * memory are bounds: the job had at least the largest sum of one moment, and at most the sum of the ranks' own peaks. */
+ * memory are bounds: the job had at least the largest sum of one moment, and at most the sum of the own peaks of ranks that ran at once. */
 #ifndef GT_ANALYSE_JOB_JOB_H
 #define GT_ANALYSE_JOB_JOB_H
 
@@ -123,6 +123,12 @@ size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job);
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job);
 /* Samples that were not recorded, and from how many ranks. */
 size_t gt_job_dropped(double *ret, const struct gt_job *job);
+/* How many steps there are recordings of, and how many ranks: those of attempts of a step are the same. */
+size_t gt_job_steps(const struct gt_job *job);
+size_t gt_job_ranks(const struct gt_job *job);
+/* More may come: a recording is not finished, and no later attempt has taken its place; or ranks are missing, and the last that was heard
+ * of the others is less than two minutes before `now`, seconds since the epoch. */
+bool gt_job_goes_on(const struct gt_job *job, double now);
 /* The size of the job as its launcher told it, of all steps; 0: it did not. */
 int gt_job_world(const struct gt_job *job);
 /* Energy of all machines of one kind of device. */

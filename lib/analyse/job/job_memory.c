@@ -105,6 +105,28 @@ static void take_peaks(struct gt_job_rank *rank, const struct memory *memory, co
     rank->gpu_use = count ? sum / count : NAN;
 }
 
+static bool runs_at(const struct gt_job_rank *rank, double moment)
+{
+    return rank->begin <= moment && moment <= rank->end;
+}
+
+/* No more than the peaks together of those that ran at one moment: there were most when one of them began. */
+static void take_most(struct gt_job_node *node, const struct gt_job *job)
+{
+    const struct gt_job_rank *first = &job->rank[node->first], *behind = first + node->count;
+    for (const struct gt_job_rank *one = first; one < behind; one++) {
+        double ram = NAN, gpu_ram = NAN;
+        for (const struct gt_job_rank *other = first; other < behind; other++) {
+            if (!runs_at(other, one->begin))
+                continue;
+            ram = isnan(other->ram.most) ? ram : known(ram) + other->ram.most;
+            gpu_ram = isnan(other->gpu_ram) ? gpu_ram : known(gpu_ram) + other->gpu_ram;
+        }
+        node->ram.most = fmax(node->ram.most, ram);
+        node->gpu_ram.most = fmax(node->gpu_ram.most, gpu_ram);
+    }
+}
+
 /* No less than each of its parts alone, and no more than they together. */
 static void add_bounds(struct gt_job_bounds *whole, double least, double most)
 {
@@ -118,10 +140,10 @@ static void take_bounds(struct gt_job_node *node, const struct gt_job *job)
 {
     node->ram = node->gpu_ram = (struct gt_job_bounds){NAN, NAN};
     for (size_t i = node->first; i < node->first + node->count; i++) {
-        const struct gt_job_rank *rank = &job->rank[i];
-        add_bounds(&node->ram, rank->ram.least, rank->ram.most);
-        add_bounds(&node->gpu_ram, rank->gpu_ram, rank->gpu_ram);
+        node->ram.least = fmax(node->ram.least, job->rank[i].ram.least);
+        node->gpu_ram.least = fmax(node->gpu_ram.least, job->rank[i].gpu_ram);
     }
+    take_most(node, job);
 }
 
 /* All ranks of the node have been read. */

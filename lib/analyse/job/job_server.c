@@ -332,6 +332,8 @@ static int open_server(struct gt_server **ret, struct gt_address *address, const
     int status = gt_address_read(address, text, error);
     if (status >= 0)
         status = gt_server_open(ret, address, &options->files, error);
+    if (status >= 0)
+        gt_server_watch(*ret);
     if (status >= 0 && options->explain)
         gt_server_explain(*ret, options->explain, options->context);
     return status;

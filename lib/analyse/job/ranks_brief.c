@@ -27,13 +27,16 @@ static void add_head(struct gt_node **ret, struct gt_node *root, const struct gt
         failed += job->rank[i].complete && job->rank[i].exit_status > 0;
     }
     struct gt_buffer names = {0};
-    size_t count = gt_job_names(&names, job);
+    size_t steps = gt_job_steps(job), ranks = gt_job_ranks(job);
+    gt_job_names(&names, job);
     snprintf(title, sizeof title, "%.200s%s%.200s", names.length ? names.data : "", names.length ? "  " : "",
              job->rank[0].machine.command);
     gt_buffer_release(&names);
-    put_count(&outcome, job->members, "rank", "ranks");
-    if (count > 1)
-        gt_buffer_printf(&outcome, " of %zu steps", count);
+    put_count(&outcome, ranks, "rank", "ranks");
+    if (steps > 1)
+        gt_buffer_printf(&outcome, " of %zu steps", steps);
+    if (job->members > ranks)
+        gt_buffer_printf(&outcome, " in %zu recordings", job->count);
     gt_buffer_printf(&outcome, " on %zu %s", job->nodes, job->nodes == 1 ? "node" : "nodes");
     if (failed)
         put_count(&outcome, failed, "failed", "failed");
