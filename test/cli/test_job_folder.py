@@ -273,6 +273,9 @@ def test_the_summary_names_the_worst_ranks_first(rank, report, tmp_path):
     odd = [line.split("! ")[1] for line in summary.splitlines() if "! rank" in line]
     assert [line.split(" on ")[0] for line in odd[:3]] == ["rank 35", "rank 30", "rank 31"] and "failed with 3" in odd[0], odd
     assert len(odd) == 3 and "2 more are in the whole report" in " ".join(summary.split()), summary
+    change(tmp_path / "job" / "0.sqlite", "UPDATE static_data SET world_size = 42")
+    summary = report(style="summary")
+    assert "no recording of 2 ranks" in summary and "3 more are in the whole report" in " ".join(summary.split()), summary
 
 
 def test_ranks_that_differ_by_nothing_to_speak_of_are_not_named(rank, report, tmp_path):

@@ -107,8 +107,10 @@ def test_attempts_of_a_job_have_the_same_ranks(rank, gpu_tracker, tmp_path):
     end_step(begin_step(rank, 0, *line, SLURM_RESTART_COUNT="1"))
     said = subprocess.run([gpu_tracker, "report", "run-12", "-f", "summary"], cwd=tmp_path, text=True, capture_output=True, check=True)
     assert "3 ranks in 6 recordings on 1 node" in said.stdout
-    job = report_of(gpu_tracker, tmp_path, "run-12")["job"]
+    whole = report_of(gpu_tracker, tmp_path, "run-12")
+    job = whole["job"]
     assert (job["name"], job["recordings"], job["ranks"], job["missing"]) == ("12.0, 12.0+1", 6, 3, 0)
+    assert [node["ranks"] for node in whole["nodes"]] == [3]
 
 
 def test_a_name_that_is_not_used_is_given_back(rank, tmp_path):

@@ -354,15 +354,16 @@ size_t gt_job_steps(const struct gt_job *job)
 }
 
 /* Those without a number are told apart by nothing, and count each. */
-static size_t ranks_of(const struct gt_job *job, const char *step, size_t most)
+static size_t ranks_of(const struct gt_job *job, const char *step, size_t node, size_t most)
 {
     size_t ranks = 0;
     bool *is_met = calloc(most, sizeof *is_met);
     if (!is_met)
         return 0;
     for (size_t i = 0; i < job->members; i++) {
+        const struct gt_job_rank *rank = &job->rank[job->member[i].rank];
         int number = gt_job_member_number(job, i);
-        if (!is_same_step(job->rank[job->member[i].rank].machine.job, step))
+        if ((node != GT_JOB_ALL_NODES && rank->node != node) || !is_same_step(rank->machine.job, step))
             continue;
         ranks += number < 0 || !is_met[number];
         if (number >= 0)
@@ -372,7 +373,7 @@ static size_t ranks_of(const struct gt_job *job, const char *step, size_t most)
     return ranks;
 }
 
-size_t gt_job_ranks(const struct gt_job *job)
+size_t gt_job_ranks(const struct gt_job *job, size_t node)
 {
     size_t ranks = 0, most = 1;
     for (size_t i = 0; i < job->members; i++)
@@ -380,7 +381,7 @@ size_t gt_job_ranks(const struct gt_job *job)
             most = (size_t)gt_job_member_number(job, i) + 1;
     for (size_t i = 0; i < job->count; i++)
         if (is_first_of_step(job, i))
-            ranks += ranks_of(job, job->rank[i].machine.job, most);
+            ranks += ranks_of(job, job->rank[i].machine.job, node, most);
     return ranks;
 }
 

@@ -123,9 +123,10 @@ size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job);
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job);
 /* Samples that were not recorded, and from how many ranks. */
 size_t gt_job_dropped(double *ret, const struct gt_job *job);
-/* How many steps there are recordings of, and how many ranks: those of attempts of a step are the same. */
+#define GT_JOB_ALL_NODES ((size_t)-1)
+/* How many steps there are recordings of, and how many ranks, on one node: those of attempts of a step are the same. */
 size_t gt_job_steps(const struct gt_job *job);
-size_t gt_job_ranks(const struct gt_job *job);
+size_t gt_job_ranks(const struct gt_job *job, size_t node);
 /* More may come: a recording is not finished, and no later attempt has taken its place; or ranks are missing, and the last that was heard
  * of the others is less than two minutes before `now`, seconds since the epoch. */
 bool gt_job_goes_on(const struct gt_job *job, double now);

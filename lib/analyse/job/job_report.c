@@ -212,14 +212,11 @@ static void add_node(struct gt_table *table, const void *context, size_t number)
     const struct gt_job_node *node = &job->node[number];
     const struct gt_machine *machine = &job->rank[node->first].machine;
     double energy = NAN;
-    size_t ranks = 0;
-    for (size_t i = node->first; i < node->first + node->count; i++)
-        ranks += job->rank[i].below_count ? job->rank[i].below_count : 1;
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         energy = add(energy, node->energy[device].job);
     gt_table_text(table, node->name);
     gt_table_text(table, node->id);
-    gt_table_integer(table, (int64_t)ranks);
+    gt_table_integer(table, (int64_t)gt_job_ranks(job, number));
     gt_table_number(table, node_cpu_time(job, node));
     gt_table_number(table, node->ram.least);
     gt_table_number(table, node->ram.most);

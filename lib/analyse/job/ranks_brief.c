@@ -9,7 +9,7 @@
 #include "report/brief.h"
 #include "schema/human.h"
 
-enum { TEXT = 300, NAMED = 3 };
+enum { TEXT = 300, NAMED = GT_BRIEF_WARNINGS };
 
 static void put_count(struct gt_buffer *out, size_t count, const char *one, const char *several)
 {
@@ -27,7 +27,7 @@ static void add_head(struct gt_node **ret, struct gt_node *root, const struct gt
         failed += job->rank[i].complete && job->rank[i].exit_status > 0;
     }
     struct gt_buffer names = {0};
-    size_t steps = gt_job_steps(job), ranks = gt_job_ranks(job);
+    size_t steps = gt_job_steps(job), ranks = gt_job_ranks(job, GT_JOB_ALL_NODES);
     gt_job_names(&names, job);
     snprintf(title, sizeof title, "%.200s%s%.200s", names.length ? names.data : "", names.length ? "  " : "",
              job->rank[0].machine.command);
@@ -185,7 +185,10 @@ static void name_odd(struct gt_node *brief, const struct gt_job *job, const stru
 static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     struct odd_rank *odd = calloc(job->members + 1, sizeof *odd);
-    size_t count = 0;
+    size_t count = 0, named = NAMED, told = 0;
+    for (const struct gt_node *item = gt_brief_first_warning(brief); item; item = item->next)
+        told++;
+    named = told < named ? named - told : 1; /* a summary has no more lines */
     for (size_t i = 0; i < job->members && odd; i++) {
         struct gt_buffer remark = {0};
         odd[count] = (struct odd_rank){gt_job_remark(&remark, outliers, job, i), i};
@@ -194,8 +197,8 @@ static void warn_of_ranks(struct gt_node *brief, const struct gt_job *job, const
     }
     if (odd)
         qsort(odd, count, sizeof *odd, compare_odd);
-    for (size_t i = 0; i < count && i < NAMED; i++)
-        name_odd(brief, job, outliers, odd[i].member, i + 1 == NAMED ? count - NAMED : 0);
+    for (size_t i = 0; i < count && i < named; i++)
+        name_odd(brief, job, outliers, odd[i].member, i + 1 == named ? count - named : 0);
     free(odd);
 }
 
