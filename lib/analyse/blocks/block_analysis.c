@@ -539,6 +539,7 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
     free(analysis->block);
     free(analysis->process);
     free(analysis->energy);
+    free(analysis->cpu);
     gt_sample_course_release(&analysis->course);
     gt_energy_curve_release(&analysis->curve);
     gt_block_join_close(analysis->join);
