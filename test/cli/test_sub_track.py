@@ -144,6 +144,14 @@ def test_a_block_without_timepoints(cli, files):
     assert block["resource_usage"]["main_ram"]["max"] is None
 
 
+@pytest.mark.parametrize("later,told", [(3600, "after its end"), (-3600, "before its start")])
+def test_blocks_of_another_run(cli, files, later, told):
+    (files / "other.csv").write_text(HEADER + f"1,other,0,{1700000000 + later}\n1,other,1,{1700000000.01 + later}\n")
+    done = cli("analyze", "tracking-A.sqlite", "--stf=other.csv")
+    assert "the code blocks and tracking-A.sqlite do not overlap in time: the nearest is" in done.stderr
+    assert f"{told}: are they of one run?" in done.stderr and "lies inside" not in done.stderr and done.returncode == 0
+
+
 def test_a_block_that_never_ended(cli, files):
     (files / "open.csv").write_text(HEADER + "1,open,0,1700000002.25\n")
     done = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=open.csv", "-f", "json")
