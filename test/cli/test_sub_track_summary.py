@@ -81,3 +81,17 @@ def test_counters_reach_from_the_start_to_the_end(cli, gpu_tracker, tmp_path):
     assert results["duration"] == pytest.approx(float(elapsed))
     block, = results["code_block_results"]
     assert block["counters"]["combined_cpu_time"]["total"] == pytest.approx(0.3, abs=0.1)
+
+
+def titles(text):
+    return [line for line in text.splitlines() if line and not line[0].isspace()]
+
+
+def test_the_summary_is_the_table_alone(cli, files):  # noqa: F811
+    """What a log of CI wants; a report without such a table stays whole."""
+    alone, whole = cli(*WORDS, "-f", "summary").stdout, cli(*WORDS).stdout
+    assert titles(alone) == ["Summary:"] and whole.endswith(alone) and len(titles(whole)) > 3
+    assert cli(*WORDS, "-f", "json", "-o", "a.json").returncode == 0
+    done = cli("compare", "a=a.json", "b=a.json", "--fail-if=time>1h", "-f", "summary")
+    assert titles(done.stdout) == ["Summary:", "Rules:"] and done.returncode == 0
+    assert len(cli("profile", "utilization", "tracking-A.sqlite", "-f", "summary").stdout.splitlines()) > 10
