@@ -28,11 +28,12 @@ static int merge(const struct options *options, int count, char **operands)
     what.output = options->merged;
     what.overwrite = options->overwrite;
     what.critical_path = options->critical_path;
+    what.not_empty = 1;
     int merged = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
     status = output_result(&output, merged, report, &error);
     if (status || merged <= 0)
         return status;
-    say("nothing was merged: no event and no sample lies in what was asked for, and the list is empty");
+    say("nothing was merged: no event and no sample lies in what was asked for, and no file was made");
     return EXIT_NOTHING;
 }
 
@@ -83,7 +84,7 @@ const struct command command_timeline_merge = {
         "Without -o the file is END_NODE_merged_timeline.json in the current folder, as SMDebug names it: the end in "
         "microseconds, and the node, or this machine where there are several.\n\n"
         "With --unit step, the events from the begin of step --start up to the begin of step --end are kept. Merging nothing "
-        "writes an empty list, and ends with status 4.",
+        "makes no file, and ends with status 4.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,
