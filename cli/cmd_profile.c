@@ -159,10 +159,8 @@ static int run(const struct options *options, int count, char **operands)
         return status;
     bool is_job = count == 1 && gt_folder_has_analysis(analysis) && !is_of_traces(options) &&
                   (gt_folder_is_job(operands[0]) || (is_of_jobs_alone(analysis) && gt_is_folder(operands[0])));
-    if (!is_job && is_of_jobs_alone(analysis) && count == 1 && access(operands[0], F_OK) < 0) {
-        say("%s: %s", operands[0], strerror(errno));
-        return EXIT_TRACKER;
-    }
+    if (!is_job && is_of_jobs_alone(analysis) && count == 1 && access(operands[0], F_OK) < 0)
+        return say_usage("%s: %s", operands[0], strerror(errno));
     if (!is_job && is_of_jobs_alone(analysis))
         return say_usage("%s looks at a folder with a recording of each rank", analysis);
     if (!is_job && options->metric)
@@ -194,7 +192,7 @@ static int run(const struct options *options, int count, char **operands)
     bool is_empty = !is_job && status > 0;
     if (is_empty)
         say_nothing(&output, report);
-    exit_status = output_result(&output, status, report, &error);
+    exit_status = output_reading(&output, status, report, &error, operands[0]);
     return is_empty && !exit_status ? EXIT_NOTHING : exit_status;
 }
 

@@ -108,9 +108,17 @@ static int check(const char *path, bool *is_replaced)
     return path[strlen(path) - 1] == '/' ? EISDIR : 0;
 }
 
-int output_prepare(struct output *output, const struct options *options, int fd)
+int output_check(const char *option, const char *path)
 {
     bool is_replaced;
+    int code = check(path, &is_replaced);
+    if (code)
+        say("%s: cannot write '%s': %s", option, path, strerror(code));
+    return code ? EXIT_TRACKER : 0;
+}
+
+int output_prepare(struct output *output, const struct options *options, int fd)
+{
     bool is_dash = options->output && strcmp(options->output, "-") == 0;
     const char *path = is_dash ? NULL : options->output;
     *output = (struct output){.format = options->format,
@@ -126,11 +134,8 @@ int output_prepare(struct output *output, const struct options *options, int fd)
         return status;
     if (!output->format)
         output->format = "text";
-    int code = path ? check(path, &is_replaced) : 0;
-    if (code) {
-        say("--output: cannot write '%s': %s", path, strerror(code));
-        return EXIT_TRACKER;
-    }
+    if (path && (status = output_check("--output", path)))
+        return status;
     if (path && options->tracking_file && strcmp(path, options->tracking_file) == 0)
         return say_usage("--output and --tracking-file are the same file '%s'", path);
     return 0;
@@ -324,6 +329,14 @@ int output_report(const struct output *output, struct gt_report *report)
                                      : output_rendered(output, text, length);
     free(text);
     return status;
+}
+
+int output_reading(const struct output *output, int status, struct gt_report *report, const struct gt_error *error,
+                   const char *path)
+{
+    int result = status < 0 ? say_unread(status, error, path) : output_report(output, report);
+    gt_report_free(report);
+    return result;
 }
 
 int output_result(const struct output *output, int status, struct gt_report *report, const struct gt_error *error)

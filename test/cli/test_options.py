@@ -214,8 +214,6 @@ def test_wrong_usage(refused, naming, words):
     ("/proc/track.sqlite", ["run", "--tf=/proc/track", "--", "touch", "started"]),
     ("Not a directory", [*TOUCH, "--tf=/dev/null/track.csv"]),
     ("999999999", ["attach", "999999999"]),
-    ("no.sqlite", ["report", "no.sqlite"]),
-    ("no.csv", ["report", "no.csv"]),
 ])
 def test_what_is_not_there(refused, naming, words):
     refused(125, naming, *words)

@@ -367,7 +367,7 @@ def test_a_link_instead_of_the_blocks_of_a_killed_tracker_is_not_followed(cli, g
     (tmp_path / "run.csv.blocks").rename(tmp_path / "away")
     (tmp_path / "run.csv.blocks").symlink_to("away")
     done = cli(*words)
-    assert done.returncode == 1 and done.stdout == "" and "run.csv.blocks is a symbolic link, which is not followed" in done.stderr
+    assert done.returncode == 2 and done.stdout == "" and "run.csv.blocks is a symbolic link, which is not followed" in done.stderr
     assert cli("timeline", "info", "run.csv").stdout.count("work") == 0
     assert "work" in cli(*words, "--sub-tracking-file=away").stdout
 

@@ -97,7 +97,7 @@ def test_combine(cli, files, suffix):
     assert (analyze(cli, "--tf=tracking-A.csv", f"--stf=all.{suffix}")["code_block_results"] ==
             analyze(cli, "--tf=tracking-A.csv", "--stf=blocks-A.csv")["code_block_results"])
     refused = cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv")
-    assert refused.returncode == 1
+    assert refused.returncode == 125
     assert f"Cannot create sub-tracking file all.{suffix}. File already exists" in refused.stderr
     assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv", "--overwrite").returncode == 0
 
@@ -218,8 +218,8 @@ def test_more_calls_than_the_original_can_take(cli, files):
 ])
 def test_malformed_rows(cli, files, refused, rows, message):
     (files / "blocks.csv").write_text(HEADER + rows + "1,good,0,1700000001\n1,good,1,1700000002\n")
-    refused(1, message, "sub-track", "analyze", "--tf=tracking-A.csv", "--stf=blocks.csv", "-o", "out.json")
-    refused(1, message, "sub-track", "combine", "--stf=all.csv", "-p", "blocks.csv")
+    refused(2, message, "sub-track", "analyze", "--tf=tracking-A.csv", "--stf=blocks.csv", "-o", "out.json")
+    refused(2, message, "sub-track", "combine", "--stf=all.csv", "-p", "blocks.csv")
     done = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=blocks.csv", "--skip-bad-rows", "-f", "json")
     assert done.returncode == 0
     assert message in done.stderr
@@ -229,13 +229,13 @@ def test_malformed_rows(cli, files, refused, rows, message):
 
 
 @pytest.mark.parametrize("status, message, words", [
-    (1, "missing.sqlite", ("--tf=missing.sqlite", "--stf=111.csv")),
-    (1, "missing.csv", ("--tf=tracking-A.csv", "--stf=missing.csv")),
+    (2, "missing.sqlite", ("--tf=missing.sqlite", "--stf=111.csv")),
+    (2, "missing.csv", ("--tf=tracking-A.csv", "--stf=missing.csv")),
     (2, "README.md", ("--tf=tracking-A.csv", "--stf=README.md")),
-    (1, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.csv")),
-    (1, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.sqlite")),
-    (1, "111.csv is given twice", ("--tf=tracking-A.csv", "--stf=111.csv", "--stf=./111.csv")),
-    (1, "holds no code blocks", ("--tf=tracking-A.csv",)),
+    (2, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.csv")),
+    (2, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.sqlite")),
+    (2, "111.csv is given twice", ("--tf=tracking-A.csv", "--stf=111.csv", "--stf=./111.csv")),
+    (2, "holds no code blocks", ("--tf=tracking-A.csv",)),
     (2, "--tf FILE is missing", ()),
 ])
 def test_refused(files, refused, status, message, words):
