@@ -62,6 +62,18 @@ static const char *nearest_analysis(const char *word)
     return suggestion.nearest;
 }
 
+/* Those of traces and those of jobs. */
+static int say_analyses(const char *word)
+{
+    char names[1024] = "";
+    const char *name, *help;
+    for (size_t i = 0; (name = choice_analysis(i, &help)); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", name);
+    }
+    return say_usage("no analysis '%s': there are %s", word, names);
+}
+
 /* 0, or an exit status after saying what is wrong about the words: a mistyped analysis or path, or an analysis behind the paths. */
 static int check_words(const char *analysis, int count, char **operands)
 {
@@ -77,7 +89,7 @@ static int check_words(const char *analysis, int count, char **operands)
         return say_usage("no analysis '%s': did you mean '%s'?", analysis, nearest);
     if (!count || strchr(analysis, '.'))
         return say_usage("'%s' is neither a file nor an analysis (see gpu-tracker profile --help)", analysis);
-    return 0;
+    return say_analyses(analysis);
 }
 
 /* It must not go unnoticed that a rank is missing. */

@@ -26,6 +26,7 @@ def recording(gpu_tracker, tmp_path_factory):
 
 MISTAKES = [
     # the wrong word for the command, or none
+    (["profile", "colour", "a.sqlite"], ", advice, health"),
     (["ls"], "gpu-tracker run -- ls"), (["python", "train.py"], "gpu-tracker run -- python"), (["--", "true"], "gpu-tracker run -- true"),
     (["./train.py"], "gpu-tracker run -- ./train.py"), (["a.sqlite"], "'report a.sqlite'"), (["html", "a.sqlite"], "'report'"),
     (["stats", "a.sqlite"], "'report'"), (["view", "a.sqlite"], "'report'"), (["show", "a.sqlite"], "'report'"), (["repot"], "'report'"),
