@@ -255,6 +255,14 @@ def test_a_folder_that_vanishes(cli, tmp_path, suffix):
     assert cli("run", "--strict-recording", *words).returncode == 125
 
 
+def test_a_recording_whose_folder_is_gone_is_not_pointed_at(cli):
+    script = "until [ -e gone/x.sqlite ]; do sleep 0.01; done; rm -r gone; sleep 1"
+    done = cli("run", "--disable-logs", "--st=0.05", "--tf=gone/x.sqlite", "--", "sh", "-c", script)
+    assert "cannot be written again" in done.stderr and "with -o run.html" in done.stderr and done.returncode == 0
+    assert "report gone/x.sqlite" not in done.stderr
+    assert "report there.sqlite -o run.html" in cli("run", "--disable-logs", "--tf=there.sqlite", "--", "sleep", "1").stderr
+
+
 def test_another_file_in_its_place_is_kept(cli, tmp_path):
     script = "sleep 0.4; rm run.csv; echo mine >run.csv; sleep 1.3"
     done = cli("run", "--tf=run.csv", "--st=0.1", "-o", "out.json", "--", "sh", "-c", script)
