@@ -8,6 +8,9 @@ import subprocess
 import sys
 import sysconfig
 
+if sys.version_info < (3, 10):  # Pythons before 3.10 read this file, too: what only later ones know would be all that they say
+    sys.exit("libgputracker needs Python 3.10 or later, and this is Python %d.%d" % sys.version_info[:2])
+
 import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_clib import build_clib
@@ -88,7 +91,8 @@ def compile_all(compiler, files, folder, macros=()):
     headers = max(os.path.getmtime(path) for pattern in patterns for path in sources(pattern))
 
     def compile_one(file):
-        if ready and os.path.exists(path := os.path.join(ready, os.path.splitext(file)[0] + ".o")):
+        path = os.path.join(ready, os.path.splitext(file)[0] + ".o")
+        if ready and os.path.exists(path):
             return [path]
         [made] = compiler.object_filenames([file], output_dir=folder)
         if os.path.exists(made) and os.path.getmtime(made) > max(headers, os.path.getmtime(file)):
@@ -102,7 +106,8 @@ def compile_all(compiler, files, folder, macros=()):
 class BuildLibrary(build_clib):
     def build_libraries(self, libraries):
         missing = missing_headers(self.compiler)
-        if unknown := [header for header in missing if not brought(header)]:
+        unknown = [header for header in missing if not brought(header)]
+        if unknown:
             complain(unknown)
         for header in missing:
             self.build_brought(brought(header))
@@ -186,7 +191,8 @@ class Wheel(bdist_wheel):
     def write_wheelfile(self, wheelfile_base, **words):
         """GPU_TRACKER_LICENCES is a folder with those of the libraries that are linked in."""
         super().write_wheelfile(wheelfile_base, **words)
-        if folder := os.environ.get("GPU_TRACKER_LICENCES"):
+        folder = os.environ.get("GPU_TRACKER_LICENCES")
+        if folder:
             shutil.copytree(folder, os.path.join(wheelfile_base, "licenses", "libraries"), dirs_exist_ok=True)
         for folder in BROUGHT:
             os.makedirs(os.path.join(wheelfile_base, "licenses", "libraries"), exist_ok=True)

@@ -174,11 +174,12 @@ static const char about_namespaces[] =
 static const char about_status[] =
     ".SH EXIT STATUS\n"
     "That of the command, or 128 + the number of the signal that ended it.\n"
-    ".TP\n.B 1\nsub\\-track: files that cannot be read or do not go together.\n"
-    ".TP\n.B 2\nWrong usage or configuration, or what was named to be read is a device,\n"
-    "a socket, or a pipe that nobody writes to; nothing was started.\n"
+    ".TP\n.B 2\nWrong usage or configuration, or what was named to be read cannot be: it is not there, is denied, is damaged, is of no\n"
+    "known format or does not go together, is a device, a socket, or a pipe that nobody writes to; nothing was started.\n"
     ".TP\n.B 3\nA rule of \\-\\-fail\\-if is broken.\n"
-    ".TP\n.B 125\ngpu\\-tracker itself failed.\n"
+    ".TP\n.B 4\nprofile, timeline merge: the files hold nothing that was asked for.\n"
+    ".TP\n.B 125\ngpu\\-tracker itself failed: what it should write cannot be written or is there already,\n"
+    "a process or a server cannot be reached.\n"
     ".TP\n.B 126\nThe command cannot be executed.\n"
     ".TP\n.B 127\nThe command was not found.\n";
 

@@ -62,6 +62,18 @@ static const char *nearest_analysis(const char *word)
     return suggestion.nearest;
 }
 
+/* Those of traces and those of jobs. */
+static int say_analyses(const char *word)
+{
+    char names[1024] = "";
+    const char *name, *help;
+    for (size_t i = 0; (name = choice_analysis(i, &help)); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", name);
+    }
+    return say_usage("no analysis '%s': there are %s", word, names);
+}
+
 /* 0, or an exit status after saying what is wrong about the words: a mistyped analysis or path, or an analysis behind the paths. */
 static int check_words(const char *analysis, int count, char **operands)
 {
@@ -77,7 +89,7 @@ static int check_words(const char *analysis, int count, char **operands)
         return say_usage("no analysis '%s': did you mean '%s'?", analysis, nearest);
     if (!count || strchr(analysis, '.'))
         return say_usage("'%s' is neither a file nor an analysis (see gpu-tracker profile --help)", analysis);
-    return 0;
+    return say_analyses(analysis);
 }
 
 /* It must not go unnoticed that a rank is missing. */
@@ -159,10 +171,8 @@ static int run(const struct options *options, int count, char **operands)
         return status;
     bool is_job = count == 1 && gt_folder_has_analysis(analysis) && !is_of_traces(options) &&
                   (gt_folder_is_job(operands[0]) || (is_of_jobs_alone(analysis) && gt_is_folder(operands[0])));
-    if (!is_job && is_of_jobs_alone(analysis) && count == 1 && access(operands[0], F_OK) < 0) {
-        say("%s: %s", operands[0], strerror(errno));
-        return EXIT_TRACKER;
-    }
+    if (!is_job && is_of_jobs_alone(analysis) && count == 1 && access(operands[0], F_OK) < 0)
+        return say_usage("%s: %s", operands[0], strerror(errno));
     if (!is_job && is_of_jobs_alone(analysis))
         return say_usage("%s looks at a folder with a recording of each rank", analysis);
     if (!is_job && options->metric)
@@ -194,7 +204,7 @@ static int run(const struct options *options, int count, char **operands)
     bool is_empty = !is_job && status > 0;
     if (is_empty)
         say_nothing(&output, report);
-    exit_status = output_result(&output, status, report, &error);
+    exit_status = output_reading(&output, status, report, &error, operands[0]);
     return is_empty && !exit_status ? EXIT_NOTHING : exit_status;
 }
 

@@ -86,7 +86,7 @@ static int print_request(const struct options *options, const struct output *out
                                   : gt_recording_request((const char *const *)paths, (size_t)count, options->request,
                                                          &request, &doubt, &error);
     if (status < 0)
-        return say_failure(status, &error);
+        return say_unread(status, &error, paths[0]);
     if (doubt)
         say("next time: %s", doubt);
     char *text = NULL;
@@ -105,7 +105,7 @@ static int print_scaling(const struct options *options, const struct output *out
     struct gt_report *report = NULL;
     double size = options->given[OPTION_NUMBER_for_size] ? options->for_size : NAN;
     int status = gt_recording_scaling((const char *const *)paths, (size_t)count, options->by, size, &report, &error);
-    return output_result(output, status, report, &error);
+    return output_reading(output, status, report, &error, paths[0]);
 }
 
 /* The folder, the job or its first rows are not there: somebody begins to look before the job has begun. */
@@ -135,7 +135,7 @@ static int watch(const struct options *options, struct output *output, char **op
         is_begun = true;
         if (clears && going_on >= 0)
             dprintf(STDOUT_FILENO, "\033[H\033[2J");
-        int status = output_result(output, going_on, report, &error);
+        int status = output_reading(output, going_on, report, &error, operands[0]);
         if (status || going_on <= 0)
             return status;
     }
@@ -155,7 +155,7 @@ static int judge(const struct options *options, int count, char **paths)
         int status = gt_recording_judge(paths[i], options->limits.value, say_broken, count > 1 ? paths[i] : NULL,
                                         &error);
         if (status < 0)
-            return say_failure(status, &error);
+            return say_unread(status, &error, paths[i]);
         broken += status;
     }
     return broken ? EXIT_BROKEN_RULE : 0;
@@ -168,7 +168,7 @@ static int print_report(const struct options *options, struct output *output, in
     if (isatty(STDOUT_FILENO) && !options->at && !options->plot && !options->heat && !options->all)
         output_prefer_summary(output, options);
     int status = report_of_all(options, count, operands, output_is_page(output), &report, &error);
-    return output_result(output, status, report, &error);
+    return output_reading(output, status, report, &error, operands[0]);
 }
 
 /* What is asked of single recordings. */

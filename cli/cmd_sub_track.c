@@ -11,13 +11,6 @@
 #include "output.h"
 #include "settings.h"
 
-enum { EXIT_BAD_DATA = 1 };
-
-static int fail(int status, const struct gt_error *error)
-{
-    return say_failure(status, error) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
-}
-
 static void show_progress(void *context, unsigned long long samples)
 {
     bool *drawn = context;
@@ -42,7 +35,7 @@ static int analyze_job(const struct options *options, const struct output *outpu
         return say_usage("%s is a folder: sub-tracking files, bad rows and costs are for its files", folder);
     wanted.top = options->calls ? -1 : 0;
     int status = gt_folder_blocks(folder, &wanted, &report, &error);
-    status = status < 0 ? fail(status, &error) : output_report(output, report);
+    status = status < 0 ? say_unread(status, &error, folder) : output_report(output, report);
     gt_report_free(report);
     return status;
 }
@@ -78,7 +71,7 @@ static int analyze(const struct options *options, int count, char **operands)
     settings.context = &drawn;
     status = gt_blocks_analyze(&settings, &report, &error);
     erase_progress(drawn);
-    status = status < 0 ? fail(status, &error) : output_report(&output, report);
+    status = status < 0 ? say_unread(status, &error, path) : output_report(&output, report);
     gt_report_free(report);
     return status;
 }
@@ -92,9 +85,12 @@ static int combine(const struct options *options, int count, char **operands)
         return say_usage("sub-track combine: --stf FILE is wanted once (see gpu-tracker sub-track combine --help)");
     if (!options->path.count)
         return say_usage("sub-track combine: -p FILE is missing (see gpu-tracker sub-track combine --help)");
-    int status = gt_blocks_combine(options->sub_tracking_file.value[0], options->path.value, options->skip_bad_rows,
-                                   options->overwrite, &error);
-    return status < 0 ? fail(status, &error) : 0;
+    int status = output_check("--stf", options->sub_tracking_file.value[0]);
+    if (status)
+        return status;
+    status = gt_blocks_combine(options->sub_tracking_file.value[0], options->path.value, options->skip_bad_rows,
+                               options->overwrite, &error);
+    return status < 0 ? say_unread(status, &error, options->path.value[0]) : 0;
 }
 
 const struct command command_analyze = {
@@ -107,7 +103,7 @@ const struct command command_analyze = {
         "stop. Standard deviations are the population's; times are in seconds.\n\n"
         "Of a folder with the tracking file of each rank of a job, or of the job on a server, it tells the calls of all ranks; --calls lists each "
         "block of each rank.\n\n"
-        "Malformed rows are named with file and line and end the analysis with status 1, unless --skip-bad-rows.",
+        "Malformed rows are named with file and line and end the analysis with status 2, unless --skip-bad-rows.",
     .operand = OPERAND_FILE,
     .most = 1,
     .run = analyze,

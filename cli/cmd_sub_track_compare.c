@@ -17,7 +17,7 @@
 #include "option.h"
 #include "output.h"
 
-enum { EXIT_BAD_DATA = 1, LONGEST = 4 << 20 };
+enum { LONGEST = 4 << 20 };
 
 /* NAME=FILE texts, from the configuration file and the command line. */
 struct sessions {
@@ -89,7 +89,7 @@ static int add_files(struct sessions *sessions, const char *name, const char *pa
     if (!gt_is_folder(path))
         return add_pair(sessions, name, path);
     int status = gt_folder_runs(path, add_rank, &(struct session){sessions, name}, &error);
-    return status < 0 ? say_failure(status, &error) : 0;
+    return status < 0 ? say_unread(status, &error, path) : 0;
 }
 
 /* NAME=FILE, with NAME=FOLDER as each of its recordings. */
@@ -173,7 +173,7 @@ static int compare(const struct output *output, const struct gt_compare_options 
     struct gt_report *report = NULL;
     int broken = gt_blocks_compare(settings, &report, &error);
     if (broken < 0)
-        return say_failure(broken, &error) == EXIT_USAGE ? EXIT_USAGE : EXIT_BAD_DATA;
+        return say_unread(broken, &error, NULL); /* files alone are compared */
     int status = output_report(output, report);
     gt_report_free(report);
     return status ? status : broken ? EXIT_BROKEN_RULE : 0;

@@ -19,6 +19,8 @@ static int merge(const struct options *options, int count, char **operands)
     struct gt_trace_request request = request_of(options);
     struct gt_merge_request what = GT_INIT(struct gt_merge_request);
     int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (!status && options->merged)
+        status = output_check("--output", options->merged);
     if (status)
         return status;
     name_input(count, operands);
@@ -28,11 +30,12 @@ static int merge(const struct options *options, int count, char **operands)
     what.output = options->merged;
     what.overwrite = options->overwrite;
     what.critical_path = options->critical_path;
+    what.not_empty = 1;
     int merged = gt_timeline_merge((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
-    status = output_result(&output, merged, report, &error);
+    status = output_reading(&output, merged, report, &error, operands[0]);
     if (status || merged <= 0)
         return status;
-    say("nothing was merged: no event and no sample lies in what was asked for, and the list is empty");
+    say("nothing was merged: no event and no sample lies in what was asked for, and no file was made");
     return EXIT_NOTHING;
 }
 
@@ -50,7 +53,7 @@ static int info(const struct options *options, int count, char **operands)
     status = gt_profile_spare_inputs(output.path, paths, (size_t)count, &request, &error);
     if (status >= 0)
         status = gt_timeline_info(paths, (size_t)count, &request, &report, &error);
-    return output_result(&output, status, report, &error);
+    return output_reading(&output, status, report, &error, operands[0]);
 }
 
 static int export(const struct options *options, int count, char **operands)
@@ -61,13 +64,15 @@ static int export(const struct options *options, int count, char **operands)
     struct gt_trace_request request = request_of(options);
     struct gt_export_request what = GT_INIT(struct gt_export_request);
     int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (!status && options->exported)
+        status = output_check("--output", options->exported);
     if (status)
         return status;
     name_input(count, operands);
     what.output = options->exported;
     what.overwrite = options->overwrite;
     status = gt_timeline_export((const char *const *)operands, (size_t)count, &request, &what, &report, &error);
-    return output_result(&output, status, report, &error);
+    return output_reading(&output, status, report, &error, operands[0]);
 }
 
 const struct command command_timeline_merge = {
@@ -83,7 +88,7 @@ const struct command command_timeline_merge = {
         "Without -o the file is END_NODE_merged_timeline.json in the current folder, as SMDebug names it: the end in "
         "microseconds, and the node, or this machine where there are several.\n\n"
         "With --unit step, the events from the begin of step --start up to the begin of step --end are kept. Merging nothing "
-        "writes an empty list, and ends with status 4.",
+        "makes no file, and ends with status 4.",
     .operand = OPERAND_FILE,
     .least = 1,
     .most = -1,

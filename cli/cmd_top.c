@@ -68,7 +68,7 @@ static int show(const struct options *options, const char *path, bool is_running
         .against = options->against, .moment = options->seek, .ascii = is_ascii, .is_still = !is_live(options)};
     int status = open_view(&view, path, &wanted, is_running, &error);
     if (status < 0)
-        return say_failure(status, &error);
+        return say_unread(status, &error, path);
     status = is_live(options) ? screen_run(view) : print_text(view, ROWS, 0);
     gt_view_close(view);
     return status;

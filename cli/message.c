@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "base/utf8.h"
 #include "gpu_tracker.h"
 
@@ -69,6 +70,22 @@ int say_failure(int status, const struct gt_error *error)
 {
     say("%s", error->text);
     return exit_status_of(status);
+}
+
+static bool is_about_a_file(int status)
+{
+    static const int errors[] = {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, ESTALE, EBADMSG, EIO};
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (status == -errors[i])
+            return true;
+    return false;
+}
+
+int say_unread(int status, const struct gt_error *error, const char *path)
+{
+    int has_job;
+    int exit_status = say_failure(status, error);
+    return is_about_a_file(status) && !(path && gt_server_is_address(path, &has_job)) ? EXIT_USAGE : exit_status;
 }
 
 /* Levenshtein's distance, one row at a time. */

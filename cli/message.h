@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 enum exit_status {
-    EXIT_USAGE = 2,            /* the command line, a configuration file or the environment is wrong */
-    EXIT_BROKEN_RULE = 3,      /* a rule of --fail-if is broken */
-    EXIT_NOTHING = 4,          /* there was nothing to do it with */
-    EXIT_TRACKER = 125,        /* gpu-tracker itself failed */
+    EXIT_USAGE = 2,       /* the command line, a configuration file, the environment or a file to be read is wrong */
+    EXIT_BROKEN_RULE = 3, /* a rule of --fail-if is broken */
+    EXIT_NOTHING = 4,     /* there was nothing to do it with */
+    EXIT_TRACKER = 125,   /* gpu-tracker itself failed */
     EXIT_NOT_EXECUTABLE = 126, /* the command cannot be executed */
     EXIT_NOT_FOUND = 127,      /* there is no such command */
     EXIT_SIGNAL = 128,         /* plus the signal's number: a signal ended the command */
@@ -28,6 +28,8 @@ int exit_status_of(int status);
 struct gt_error;
 /* Says the sentence of a failed call and returns its exit status. */
 int say_failure(int status, const struct gt_error *error);
+/* The same of a command that reads `path`, NULL: files. What cannot be read is EXIT_USAGE, too, unless it is on a server. */
+int say_unread(int status, const struct gt_error *error, const char *path);
 
 /* The candidate nearest to a mistyped `word`, or NULL when none is near. */
 struct suggestion {

@@ -108,9 +108,17 @@ static int check(const char *path, bool *is_replaced)
     return path[strlen(path) - 1] == '/' ? EISDIR : 0;
 }
 
-int output_prepare(struct output *output, const struct options *options, int fd)
+int output_check(const char *option, const char *path)
 {
     bool is_replaced;
+    int code = check(path, &is_replaced);
+    if (code)
+        say("%s: cannot write '%s': %s", option, path, strerror(code));
+    return code ? EXIT_TRACKER : 0;
+}
+
+int output_prepare(struct output *output, const struct options *options, int fd)
+{
     bool is_dash = options->output && strcmp(options->output, "-") == 0;
     const char *path = is_dash ? NULL : options->output;
     *output = (struct output){.format = options->format,
@@ -126,11 +134,8 @@ int output_prepare(struct output *output, const struct options *options, int fd)
         return status;
     if (!output->format)
         output->format = "text";
-    int code = path ? check(path, &is_replaced) : 0;
-    if (code) {
-        say("--output: cannot write '%s': %s", path, strerror(code));
-        return EXIT_TRACKER;
-    }
+    if (path && (status = output_check("--output", path)))
+        return status;
     if (path && options->tracking_file && strcmp(path, options->tracking_file) == 0)
         return say_usage("--output and --tracking-file are the same file '%s'", path);
     return 0;
@@ -199,17 +204,27 @@ static int write_stream(int fd, const char *text, size_t length)
     return status;
 }
 
+/* Negative errno where nothing was written. */
+static int write_text(const struct output *output, const char *text, size_t length)
+{
+    return output->path ? write_file(output->path, text, length) : write_stream(output->fd, text, length);
+}
+
+/* What could not be written goes to standard error; always EXIT_TRACKER. */
+static int say_instead(const struct output *output, int code, const char *what, const char *text, size_t length)
+{
+    if (!output->path && (code == -EPIPE || output->fd == STDERR_FILENO))
+        return EXIT_TRACKER; /* the reader has seen enough, or nothing can be said */
+    say("cannot write the report to '%s': %s; here %s", output->path ? output->path : "standard output",
+        strerror(-code), what);
+    write_stream(STDERR_FILENO, text, length);
+    return EXIT_TRACKER;
+}
+
 int output_text(const struct output *output, const char *text, size_t length)
 {
-    int status = output->path ? write_file(output->path, text, length) : write_stream(output->fd, text, length);
-    if (status >= 0)
-        return 0;
-    if (!output->path && (status == -EPIPE || output->fd == STDERR_FILENO))
-        return EXIT_TRACKER; /* the reader has seen enough, or nothing can be said */
-    say("cannot write the report to '%s': %s; here it is", output->path ? output->path : "standard output",
-        strerror(-status));
-    gt_file_write_all(STDERR_FILENO, text, length);
-    return EXIT_TRACKER;
+    int status = write_text(output, text, length);
+    return status >= 0 ? 0 : say_instead(output, status, "it is", text, length);
 }
 
 /* Columns of the terminal that the report goes to; 0: it goes elsewhere. */
@@ -260,6 +275,26 @@ static int show_lines(struct gt_buffer *out, char *text)
     return out->failed;
 }
 
+/* Nobody can read it in a terminal, where it stands when its file cannot be written. */
+static bool is_for_programs(const struct output *output)
+{
+    return output_is_page(output) || strcmp(output->format, "pickle") == 0;
+}
+
+static int output_unreadable(const struct output *output, const struct gt_report *report, const char *text,
+                             size_t length)
+{
+    char *summary = NULL;
+    size_t summary_length = 0;
+    int status = write_text(output, text, length);
+    if (status >= 0)
+        return 0;
+    gt_report_render(report, "summary", &summary, &summary_length, NULL);
+    status = say_instead(output, status, "is its summary", summary ? summary : "", summary_length);
+    free(summary);
+    return status;
+}
+
 /* CSV is exact for programs; people see it in a terminal. */
 static int output_rendered(const struct output *output, char *text, size_t length)
 {
@@ -290,9 +325,18 @@ int output_report(const struct output *output, struct gt_report *report)
                      : gt_report_render(report, output->format, &text, &length, &error);
     if (status < 0)
         return say_failure(status, &error);
-    status = output_rendered(output, text, length);
+    status = is_for_programs(output) ? output_unreadable(output, report, text, length)
+                                     : output_rendered(output, text, length);
     free(text);
     return status;
+}
+
+int output_reading(const struct output *output, int status, struct gt_report *report, const struct gt_error *error,
+                   const char *path)
+{
+    int result = status < 0 ? say_unread(status, error, path) : output_report(output, report);
+    gt_report_free(report);
+    return result;
 }
 
 int output_result(const struct output *output, int status, struct gt_report *report, const struct gt_error *error)

@@ -20,6 +20,8 @@ struct output {
 /* From --output and --format. Without --output it goes to `fd`, standard output or standard error; --output=- is standard output
  * anyway. 0, or an exit status after saying why it could not be written. */
 int output_prepare(struct output *output, const struct options *options, int fd);
+/* May this file, which `option` named, be written? 0, or an exit status after saying why not. */
+int output_check(const char *option, const char *path);
 /* Is it HTML, or a picture? Then a report keeps what can be zoomed into. */
 bool output_is_page(const struct output *output);
 /* The summary, unless a format, a file or standard output was asked for. */
@@ -28,6 +30,9 @@ void output_prefer_summary(struct output *output, const struct options *options)
 int output_report(const struct output *output, struct gt_report *report);
 /* The same for what a call of the library gave, which is freed: a report, or a failure to say. */
 int output_result(const struct output *output, int status, struct gt_report *report, const struct gt_error *error);
+/* The same of a command that reads `path`, see say_unread. */
+int output_reading(const struct output *output, int status, struct gt_report *report, const struct gt_error *error,
+                   const char *path);
 /* The same for text that is already rendered. */
 int output_text(const struct output *output, const char *text, size_t length);
 

@@ -55,7 +55,7 @@ static int resolve(struct options *options, const char **text, size_t before)
         return 0;
     int status = gt_run_recording(back, &path, &error);
     if (status < 0)
-        return say_failure(status, &error);
+        return say_unread(status, &error, *text + before);
     size_t size = before + strlen(path) + 1;
     char *resolved = options_own(options, malloc(size));
     if (resolved)

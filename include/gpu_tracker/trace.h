@@ -27,14 +27,15 @@ struct gt_merge_request {
     const char *output;  /* .json or .json.gz; NULL: END_NODE_merged_timeline.json in the current folder */
     int overwrite;
     int critical_path; /* add the critical path of each step, as tracks and arrows; then the whole trace is kept in memory */
+    int not_empty; /* where there is nothing to merge, make no file */
 };
 
 /* Report what files and folders hold. -ENOENT: there is no such path; -EINVAL: a file is of no known format, or the request is wrong. */
 int gt_timeline_info(const char *const *paths, size_t count, const struct gt_trace_request *request,
                      struct gt_report **ret, struct gt_error *error);
 /* Merge them into one Chrome trace, for Perfetto and chrome://tracing; the report says what went into it. Returns 1
- * where there was nothing to merge: the file is an empty list. Errors are those of gt_timeline_info; -EEXIST: there is such an output
- * and `overwrite` is 0. */
+ * where there was nothing to merge: the file is an empty list, if it is made. Errors are those of gt_timeline_info; -EEXIST: there is such
+ * an output and `overwrite` is 0. */
 int gt_timeline_merge(const char *const *paths, size_t count, const struct gt_trace_request *request,
                       const struct gt_merge_request *merge, struct gt_report **ret, struct gt_error *error);
 

@@ -44,7 +44,7 @@ struct gt_block_event_list {
     struct gt_buffer complaints; /* one line for each of the first bad rows and foreign files */
 };
 
-/* Append a file, or every sub-tracking file of a folder. -EEXIST: this file was added before. */
+/* Append a file, or every sub-tracking file of a folder. -EINVAL: this file was added before. */
 int gt_block_event_list_add(struct gt_block_event_list *list, const char *path, struct gt_error *error);
 /* Pairs what was read, as gt_intervals_pair does; the rows are gone then. 0 or -ENOMEM. */
 int gt_block_event_list_pair(struct gt_block_event_list *list, struct gt_intervals *ret);

@@ -103,9 +103,9 @@ static int add_file(struct gt_block_event_list *list, const char *path, struct g
     bool has_real = gt_file_real_path(path, real) >= 0;
     const char *name = has_real ? real : path;
     bool known = has_real && gt_strings_find(&list->files, name, strlen(name)) >= 0;
-    int64_t source = known ? -EEXIST : gt_strings_add(&list->files, name, strlen(name));
+    int64_t source = known ? -EINVAL : gt_strings_add(&list->files, name, strlen(name));
     if (known)
-        return gt_error_set(error, EEXIST, "%s is given twice", path);
+        return gt_error_set(error, EINVAL, "%s is given twice", path);
     if (source < 0 || source > UINT16_MAX)
         return gt_error_set(error, E2BIG, "more than %d sub-tracking files", UINT16_MAX);
     struct gt_block_event_reader *reader;

@@ -1,10 +1,13 @@
-/* The brief of a report in at most 25 lines, for the terminal in which a job has just ended. A report without one is shown as text. */
+/* The brief of a report in at most 25 lines, for the terminal in which a job has just ended. Of one
+ * without it, text shows what its pages begin with. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "report/brief.h"
 #include "report/format.h"
+#include "report/human_text.h"
 #include "report/wrap.h"
 
 enum { MOST_LINES = 25, WIDEST = 78, NARROW = 60, NARROWEST = 24, TITLE = 10, VALUE = 10, GAP = 3, SHORTEST_NAME = 12 };
@@ -293,6 +296,32 @@ static bool put_several(struct page *page, const struct gt_node *root)
     return any;
 }
 
+/* What pages begin with, and text can show. */
+static bool is_first(const struct gt_node *node)
+{
+    return gt_node_flag_bits(node) & GT_PAGE_FIRST && node->kind != GT_NODE_SERIES;
+}
+
+/* Text of those parts alone that pages begin with; of a report without such a part, of all. */
+static int write_first_parts(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
+{
+    struct gt_report shown = *report;
+    size_t count = 0;
+    struct gt_node *part = calloc(count_of(report->root.first) + 1, sizeof *part);
+    if (!part)
+        return gt_error_system(error, ENOMEM, "summary");
+    for (const struct gt_node *node = gt_node_seen(report->root.first); node; node = gt_node_seen(node->next))
+        if (is_first(node))
+            part[count++] = *node;
+    for (size_t i = 0; i < count; i++)
+        part[i].next = i + 1 < count ? &part[i + 1] : NULL;
+    if (count)
+        shown.root.first = part;
+    int status = gt_format_find("text")->write(&shown, out, error);
+    free(part);
+    return status;
+}
+
 static int write_summary(const struct gt_report *report, struct gt_buffer *out, struct gt_error *error)
 {
     const struct gt_node *root = &report->root, *brief = gt_brief_of(root);
@@ -310,7 +339,7 @@ static int write_summary(const struct gt_report *report, struct gt_buffer *out, 
     if (brief)
         put_brief(&page, brief);
     else if (!(gt_node_flag_bits(root) & GT_LIST) || !put_several(&page, root))
-        return gt_format_find("text")->write(report, out, error);
+        return write_first_parts(report, out, error);
     return 0;
 }
 

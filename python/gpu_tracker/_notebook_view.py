@@ -106,20 +106,34 @@ class CellTable:
         names = [name.replace(" ", "_").lower() for name in self._COLUMNS]
         return _core.Table({name: [row[i] for row in self._rows] for i, name in enumerate(names)})
 
+    def _shown(self) -> list[int]:
+        """The columns that some cell has."""
+        return [i for i in range(len(self._COLUMNS)) if i < 2 or any(row[i] is not None for row in self._rows)]
+
+    def _titles(self) -> list[str]:
+        titles = [f"{name} MB" if name.startswith(("RAM", "GPU")) else name for name in self._COLUMNS]
+        return [titles[i] for i in self._shown()]
+
+    def _note(self) -> str:
+        shown = {self._COLUMNS[i].split()[0] for i in self._shown()}
+        missing = [what for name, what in (("RAM", "RAM"), ("GPU", "GPU memory"), ("joules", "energy")) if name not in shown]
+        return "MB: 2**20 bytes" + (f"; not measured: {', '.join(missing)}" if missing and self._rows else "")
+
     def _texts(self) -> list[list[str]]:
-        return [[_number(value, ".3f" if isinstance(value, float) else "d") for value in row] for row in self._rows]
+        return [[_number(row[i], ".3f" if isinstance(row[i], float) else "d") for i in self._shown()] for row in self._rows]
 
     def __repr__(self) -> str:
-        lines = [list(self._COLUMNS), *self._texts()]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(self._COLUMNS))]
-        return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths)) for line in lines)
+        lines = [self._titles(), *self._texts()]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        rows = ["  ".join(text.rjust(width) for text, width in zip(line, widths)) for line in lines]
+        return "\n".join([*rows, self._note()])
 
     def _repr_html_(self) -> str:
         longest = max((row[1] for row in self._rows), default=0)
-        rows = [_row([*self._COLUMNS, ""], "th")]
+        rows = [_row([*self._titles(), ""], "th")]
         for row, texts in zip(self._rows, self._texts()):
             rows.append(_row([*texts, _bar([(row[1], "#4a7")], longest)]))
-        return f"<table>{''.join(rows)}</table>"
+        return f'<table>{"".join(rows)}<caption style="text-align:left">{self._note()}</caption></table>'
 
 
 class RunPlot:

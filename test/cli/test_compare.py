@@ -75,7 +75,7 @@ def test_added_and_removed_blocks(cli, sessions):
     assert results["added_blocks"] == [{"session": "a", "name": "load more data"}]
     assert results["removed_blocks"] == [{"session": "a", "name": "load data"}]
     done = cli("sub-track", "compare", "--strict", "-m", "b=A.json", "-m", "a=renamed.json")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == ('gpu-tracker: Code block name "load more data" of tracking session "a" does not match code '
                            'block name "load data" of tracking session "b"\n')
 
@@ -103,7 +103,7 @@ def test_strict_counts_blocks(cli, sessions):
     del results["code_block_results"][0]
     (sessions / "fewer.json").write_text(json.dumps(results))
     done = cli("sub-track", "compare", "--strict", "-m", "a=A.json", "-m", "b=fewer.json")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert ('All sub-tracking results must have the same number of code blocks. The first has 3 code blocks but '
             'tracking session "b" has 2 code blocks.') in done.stderr
 
@@ -171,9 +171,9 @@ class Trap:
 
 def test_other_pickles_are_refused_and_not_executed(sessions, refused):
     (sessions / "trap.pickle").write_bytes(pickle.dumps(Trap(), 2))
-    refused(1, "which is no part of results", "sub-track", "compare", "-m", "a=trap.pickle")
+    refused(2, "which is no part of results", "sub-track", "compare", "-m", "a=trap.pickle")
     (sessions / "cut.pickle").write_bytes((sessions / "A.pickle").read_bytes()[:-100])
-    refused(1, "damaged", "sub-track", "compare", "-m", "a=cut.pickle")
+    refused(2, "damaged", "sub-track", "compare", "-m", "a=cut.pickle")
 
 
 @pytest.mark.parametrize("text, message", [
@@ -186,14 +186,14 @@ def test_other_pickles_are_refused_and_not_executed(sessions, refused):
 ])
 def test_bad_results(sessions, refused, text, message):
     (sessions / "bad.json").write_text(text)
-    refused(1, message, "sub-track", "compare", "-m", "a=bad.json")
+    refused(2, message, "sub-track", "compare", "-m", "a=bad.json")
 
 
 @pytest.mark.parametrize("status, message, words", [
     (2, "A mapping of tracking session name to file path must be provided", ()),
     (2, "is not NAME=FILE", ("-m", "A.json")),
-    (1, "missing.json", ("-m", "a=missing.json")),
-    (1, "b=c", ("-m", "a=b=c")),
+    (2, "missing.json", ("-m", "a=missing.json")),
+    (2, "b=c", ("-m", "a=b=c")),
     (2, "--stat", ("-m", "a=A.json", "--stat=median")),
     (2, "missing.json", ("--cconfig=missing.json",)),
 ])
@@ -352,5 +352,5 @@ def test_a_file_whose_name_has_an_equals_sign_is_an_operand(cli, sessions):
 
 def test_what_is_compared_is_named(cli, sessions):
     done = cli("compare", "A.json", "missing.json")
-    assert done.returncode == 1 and "missing.json" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and "missing.json" in done.stderr and done.stderr.count("\n") == 1
     assert cli("compare", "A.json", "B.json", "--fail-if", "duration>1ms").returncode == 3

@@ -130,8 +130,19 @@ def test_who_comes_last_is_who_keeps_the_others_waiting(job):
 
 
 def test_the_lengths_of_steps_are_all_there(job):
-    assert sum(int(re.search(r"(\d+) steps$", title)[1]) for title in job.titles("Lengths of steps")
-               if title.endswith("steps")) == STEPS
+    told = [match for match in (re.search(r"(\d+) (steps?)$", title) for title in job.titles("Lengths of steps")) if match]
+    assert sum(int(match[1]) for match in told) == STEPS
+    assert all((match[2] == "step") == (match[1] == "1") for match in told)
+
+
+def test_one_step_is_one_step(gpu_tracker, tmp_path):
+    def write(path):
+        steps = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
+                  "ts": 100_000 * i, "dur": 50_000 if i == 3 else 10_000 + i} for i in range(8)]
+        for rank in range(2):
+            (path / f"rank{rank}.json").write_text(json.dumps({"traceEvents": steps}))
+    titles = Folder(gpu_tracker, tmp_path, write).titles("Lengths of steps")
+    assert [title for title in titles if title.endswith(" 1 step")] and not [title for title in titles if title.endswith(" 1 steps")]
 
 
 def test_steps_of_nearly_one_length_stand_in_few_columns(gpu_tracker, tmp_path):

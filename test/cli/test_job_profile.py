@@ -164,7 +164,7 @@ def test_blocks_of_all_ranks(job, cli, refused):
 
 def test_blocks_of_all_ranks_where_there_are_none(job, cli):
     done = cli("analyze", "job")
-    assert done.returncode == 1 and "no recording holds code blocks" in done.stderr
+    assert done.returncode == 2 and "no recording holds code blocks" in done.stderr
 
 
 def test_a_merged_timeline_keeps_the_ranks_of_a_machine_apart(gpu_tracker, cli, tmp_path):
@@ -237,7 +237,7 @@ def test_ranks_over_time(job, cli, refused, tmp_path):
     refused(2, "no metric of a rank or a machine; the recordings have ram,", "report", "job", "--heat", "wonder")
     refused(2, "have cpu_utilization (", "report", "job", "--heat", "cpu_usage")
     refused(2, "have ram (", "report", "job", "--heat", "memory")
-    refused(125, "no recording has gpu_utilization; they have ram, ", "report", "job", "--heat", "gpu_utilization")
+    refused(2, "no recording has gpu_utilization; they have ram, ", "report", "job", "--heat", "gpu_utilization")
     refused(2, "no folder", "report", "job/0.sqlite", "--heat", "ram")
 
 
@@ -245,9 +245,9 @@ def test_why_a_short_job_has_no_utilization(gpu_tracker, cli, refused, tmp_path)
     job = JobFolder(gpu_tracker, tmp_path / "job", 2, seconds=1)
     for rank in range(2):
         job.run(rank, "UPDATE data SET cpu_combined_sum_utilization_percent = NULL")
-    refused(125, "from the second sample on, and no rank has two: 'gpu-tracker run --sleep-time 0.1'", "report", "job",
+    refused(2, "from the second sample on, and no rank has two: 'gpu-tracker run --sleep-time 0.1'", "report", "job",
             "--heat", "cpu_utilization")
-    refused(125, "no recording has gpu_utilization; they have ram", "report", "job", "--heat", "gpu_utilization")
+    refused(2, "no recording has gpu_utilization; they have ram", "report", "job", "--heat", "gpu_utilization")
     assert "No utilization: what was used" in cli("profile", "utilization", "job").stdout
 
 

@@ -11,6 +11,7 @@ RUN = ["run", "--no-history", "--disable-logs"]
 @pytest.fixture
 def folder(tmp_path, recording):
     (tmp_path / "a.sqlite").write_bytes(recording.read_bytes())
+    (tmp_path / "broken.sqlite").write_bytes(recording.read_bytes()[:100] + b"\xff" * 20000)
     (tmp_path / "notes.txt").write_text("hi\n")
     (tmp_path / "empty").mkdir()
     return tmp_path
@@ -25,6 +26,7 @@ def recording(gpu_tracker, tmp_path_factory):
 
 MISTAKES = [
     # the wrong word for the command, or none
+    (["profile", "colour", "a.sqlite"], ", advice, health"),
     (["ls"], "gpu-tracker run -- ls"), (["python", "train.py"], "gpu-tracker run -- python"), (["--", "true"], "gpu-tracker run -- true"),
     (["./train.py"], "gpu-tracker run -- ./train.py"), (["a.sqlite"], "'report a.sqlite'"), (["html", "a.sqlite"], "'report'"),
     (["stats", "a.sqlite"], "'report'"), (["view", "a.sqlite"], "'report'"), (["show", "a.sqlite"], "'report'"), (["repot"], "'report'"),
@@ -95,12 +97,20 @@ def test_a_mistake_is_told(folder, refused, words, naming):
     (125, [*RUN, "--tf", "a.sqlite", "--", "touch", "started"], "a.sqlite exists already"),
     (125, [*RUN, "-o", "none/x.json", "--", "touch", "started"], "none/x.json"),
     (125, [*RUN, "-o", ".", "--", "touch", "started"], "'.'"),
-    (125, ["report", "none.sqlite"], "none.sqlite: No such file"), (125, ["top", "none.sqlite"], "none.sqlite: No such file"),
-    (125, ["report", "gone"], "gone: No such file"), (125, ["report", "gone/"], "gone/: No such file"),
-    (125, ["profile", "health", "gone"], "gone: No such file"), (125, ["report", "gone", "--heat", "ram"], "gone: No such file"),
-    (125, ["attach", "999999999"], "999999999 does not exist"), (125, ["profile", "kernels", "none.json"], "none.json: No such file"),
-    (1, ["analyze", "none.sqlite"], "none.sqlite: No such file"),
-    (1, ["compare", "a.sqlite", "none.sqlite"], "none.sqlite: No such file"),
+    (125, ["analyze", "a.sqlite", "-o", "none/x.json"], "none/x.json"),
+    (125, ["timeline", "merge", "a.sqlite", "-o", "none/x.json"], "none/x"),
+    (125, ["sub-track", "combine", "--stf=none/x.csv", "-p", "b.csv"], "--stf: cannot write 'none/x.csv'"),
+    (125, ["attach", "999999999"], "999999999 does not exist"),
+    (2, ["report", "none.sqlite"], "none.sqlite: No such file"), (2, ["top", "none.sqlite"], "none.sqlite: No such file"),
+    (2, ["report", "gone"], "gone: No such file"), (2, ["report", "gone/"], "gone/: No such file"),
+    (2, ["profile", "health", "gone"], "gone: No such file"), (2, ["report", "gone", "--heat", "ram"], "gone: No such file"),
+    (2, ["profile", "kernels", "none.json"], "none.json: No such file"),
+    (2, ["report", "a.sqlite", "--at", "none.csv"], "none.csv: No such"),
+    (2, ["timeline", "merge", "none.json"], "none.json: No such file"),
+    (2, ["analyze", "none.sqlite"], "none.sqlite: No such file"), (2, ["report", "--by=name", "none.sqlite"], "none.sqlite: No such file"),
+    (2, ["compare", "a.sqlite", "none.sqlite"], "none.sqlite: No such file"),
+    (2, ["report", "broken.sqlite"], "malformed"), (2, ["analyze", "broken.sqlite"], "malformed"),
+    (2, ["top", "broken.sqlite"], "malformed"), (2, ["compare", "a.sqlite", "broken.sqlite"], "malformed"),
     (127, [*RUN, "--", "nosuchprogram"], "'nosuchprogram': command not found"),
     (127, [*RUN, "--", "python train.py"], "words of their own, without quotes"),
     (127, [*RUN, "--", "cd", "/tmp"], "a word of the shell"),

@@ -214,8 +214,6 @@ def test_wrong_usage(refused, naming, words):
     ("/proc/track.sqlite", ["run", "--tf=/proc/track", "--", "touch", "started"]),
     ("Not a directory", [*TOUCH, "--tf=/dev/null/track.csv"]),
     ("999999999", ["attach", "999999999"]),
-    ("no.sqlite", ["report", "no.sqlite"]),
-    ("no.csv", ["report", "no.csv"]),
 ])
 def test_what_is_not_there(refused, naming, words):
     refused(125, naming, *words)
@@ -298,6 +296,16 @@ def test_full_standard_output(gpu_tracker, cli):
                    stderr=-1).returncode == 125
     assert done.returncode == 0
     assert "Max RAM:" in done.stderr
+
+
+@pytest.mark.parametrize("suffix, is_shown", [("html", False), ("pkl", False), ("txt", True), ("json", True)])
+def test_a_file_on_a_full_disk(cli, tmp_path, suffix, is_shown):
+    """What people can read is shown instead; in the place of a page and of a pickle the summary."""
+    (tmp_path / f"full.{suffix}").symlink_to("/dev/full")
+    done = cli("run", QUIET, "-o", f"full.{suffix}", "--", "true")
+    assert f"cannot write the report to 'full.{suffix}': No space left on device; here " in done.stderr and done.returncode == 0
+    assert ("GPU" in done.stderr.upper().replace("GPU-TRACKER", "")) == is_shown, "the whole report tells of GPUs"
+    assert ("gpu-tracker  true   exit 0" in done.stderr) != is_shown
 
 
 def test_full_standard_error(gpu_tracker, cli):

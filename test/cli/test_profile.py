@@ -171,7 +171,7 @@ def test_a_damaged_trace_says_so(gpu_tracker, tmp_path):
 
 def test_what_is_wrong_is_named(gpu_tracker, smdebug):
     assert "no analysis 'walk': there are overview, job, steps" in profile(gpu_tracker, "walk", smdebug, status=2)
-    assert "no-such" in profile(gpu_tracker, "job", smdebug / "no-such", status=125)
+    assert "no-such" in profile(gpu_tracker, "job", smdebug / "no-such", status=2)
     assert "by 'colour'" in profile(gpu_tracker, "steps", smdebug, "--by", "colour", status=2)
     for analysis, choices in (("phases", "phase, step"), ("utilization", "device, phase, training_phase"), (
             "functions", "function, dump, step, mode, training_phase, job_phase")):

@@ -79,4 +79,4 @@ def test_pickle_is_a_list(cli, recordings, tmp_path):
 
 
 def test_one_that_is_not_there_fails_all(refused, cli, recordings):
-    refused(125, "no.csv", "report", recordings[0], "no.csv")
+    refused(2, "no.csv", "report", recordings[0], "no.csv")

@@ -64,6 +64,15 @@ def test_after_the_tracker_was_killed(cli, recording, gpu_tracker, tmp_path):
     assert cli("report", "--request=slurm", recording, "gone.sqlite").stderr == f"gpu-tracker: next time: a recording {doubt}\n"
 
 
+def test_after_a_failure(cli, recording):
+    assert cli("run", "--disable-logs", "--tf=failed.sqlite", "--", "sh", "-c", "exit 4").returncode == 4
+    told = "failed with status 4, so that it cannot tell what a whole run takes"
+    done = cli("report", "--request=docker", "failed.sqlite")
+    assert (done.returncode, done.stdout) == (0, "--memory=512m --cpus=1\n")
+    assert done.stderr == f"gpu-tracker: next time: this run {told}\n"
+    assert cli("report", "--request=docker", recording, "failed.sqlite").stderr == f"gpu-tracker: next time: a run {told}\n"
+
+
 def test_in_the_summary(cli, slurm):  # noqa: F811
     text = cli("run", "--disable-logs", "--", "sleep", "0.2").stderr
     assert "\n  next time, from this one run:\n    --mem=512M --cpus-per-task=1 --time=0:10:00\n  all figures: " in text
@@ -73,7 +82,7 @@ def test_in_the_summary(cli, slurm):  # noqa: F811
 def test_what_is_refused(refused, cli, recording):
     refused(2, "'sun' is not one of slurm, k8s, pbs, lsf, docker", "report", "--request=sun", recording)
     refused(2, "neither --at nor --format", "report", "--request=slurm", "-f", "json", recording)
-    refused(125, "none.sqlite", "report", "--request=slurm", "none.sqlite")
+    refused(2, "none.sqlite", "report", "--request=slurm", "none.sqlite")
 
 
 @pytest.fixture(scope="module")

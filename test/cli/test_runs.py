@@ -84,13 +84,13 @@ def test_names_of_recordings(cli, tmp_path):
     assert json.loads(cli("report", "-f", "json", "@1").stdout)["run"]["exit_status"] == 4
     assert json.loads(cli("report", "-f", "json", "@3").stdout)["run"]["exit_status"] == 0
     done = cli("report", "@2")
-    assert done.returncode == 125 and "kept no recording" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert done.returncode == 2 and "kept no recording" in done.stderr and len(done.stderr.splitlines()) == 1
     done = cli("report", "@4")
-    assert done.returncode == 125 and "there is no run @4" in done.stderr
+    assert done.returncode == 2 and "there is no run @4" in done.stderr
     assert cli("sub-track", "compare", "-m", "a=@1", "-m", "b=@3").returncode == 0
     (tmp_path / "b.sqlite").unlink()
     done = cli("report", "@1")
-    assert done.returncode == 125 and "b.sqlite: No such file" in done.stderr
+    assert done.returncode == 2 and "b.sqlite: No such file" in done.stderr
 
 
 def test_words_choose(cli, runs):
@@ -220,7 +220,7 @@ def test_a_name_never_shows_another_run(cli, runs, tmp_path):
     assert [bool(run["recording"]) for run in runs()] == [True, True, False]
     assert json.loads(cli("report", "-f", "json", "@1").stdout)["run"]["exit_status"] == 0
     done = cli("report", "@3")
-    assert done.returncode == 125 and done.stdout == "" and "same.sqlite holds another run now" in done.stderr
+    assert done.returncode == 2 and done.stdout == "" and "same.sqlite holds another run now" in done.stderr
     (tmp_path / "same.sqlite").unlink()
     assert [bool(run["recording"]) for run in runs()] == [False, True, False]
 
@@ -253,7 +253,7 @@ def test_a_number_that_is_not_there_ends_every_command_alike(cli, words):
     cli("run", "--", "true")
     done = cli(*words)
     number = next(word for word in words if "@" in word).split("=")[-1]
-    assert (done.returncode, done.stderr) == (125, f"gpu-tracker: there is no run {number} (see gpu-tracker runs)\n")
+    assert (done.returncode, done.stderr) == (2, f"gpu-tracker: there is no run {number} (see gpu-tracker runs)\n")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")

@@ -255,6 +255,14 @@ def test_a_folder_that_vanishes(cli, tmp_path, suffix):
     assert cli("run", "--strict-recording", *words).returncode == 125
 
 
+def test_a_recording_whose_folder_is_gone_is_not_pointed_at(cli):
+    script = "until [ -e gone/x.sqlite ]; do sleep 0.01; done; rm -r gone; sleep 1"
+    done = cli("run", "--disable-logs", "--st=0.05", "--tf=gone/x.sqlite", "--", "sh", "-c", script)
+    assert "cannot be written again" in done.stderr and "with -o run.html" in done.stderr and done.returncode == 0
+    assert "report gone/x.sqlite" not in done.stderr
+    assert "report there.sqlite -o run.html" in cli("run", "--disable-logs", "--tf=there.sqlite", "--", "sleep", "1").stderr
+
+
 def test_another_file_in_its_place_is_kept(cli, tmp_path):
     script = "sleep 0.4; rm run.csv; echo mine >run.csv; sleep 1.3"
     done = cli("run", "--tf=run.csv", "--st=0.1", "-o", "out.json", "--", "sh", "-c", script)
@@ -367,7 +375,7 @@ def test_a_link_instead_of_the_blocks_of_a_killed_tracker_is_not_followed(cli, g
     (tmp_path / "run.csv.blocks").rename(tmp_path / "away")
     (tmp_path / "run.csv.blocks").symlink_to("away")
     done = cli(*words)
-    assert done.returncode == 1 and done.stdout == "" and "run.csv.blocks is a symbolic link, which is not followed" in done.stderr
+    assert done.returncode == 2 and done.stdout == "" and "run.csv.blocks is a symbolic link, which is not followed" in done.stderr
     assert cli("timeline", "info", "run.csv").stdout.count("work") == 0
     assert "work" in cli(*words, "--sub-tracking-file=away").stdout
 

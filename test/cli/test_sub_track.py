@@ -97,7 +97,7 @@ def test_combine(cli, files, suffix):
     assert (analyze(cli, "--tf=tracking-A.csv", f"--stf=all.{suffix}")["code_block_results"] ==
             analyze(cli, "--tf=tracking-A.csv", "--stf=blocks-A.csv")["code_block_results"])
     refused = cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv")
-    assert refused.returncode == 1
+    assert refused.returncode == 125
     assert f"Cannot create sub-tracking file all.{suffix}. File already exists" in refused.stderr
     assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv", "--overwrite").returncode == 0
 
@@ -142,6 +142,14 @@ def test_a_block_without_timepoints(cli, files):
     [block] = json.loads(done.stdout)["code_block_results"]
     assert (block["num_calls"], block["num_non_empty_calls"], block["num_timepoints"]) == (1, 0, 0)
     assert block["resource_usage"]["main_ram"]["max"] is None
+
+
+@pytest.mark.parametrize("later,told", [(3600, "after its end"), (-3600, "before its start")])
+def test_blocks_of_another_run(cli, files, later, told):
+    (files / "other.csv").write_text(HEADER + f"1,other,0,{1700000000 + later}\n1,other,1,{1700000000.01 + later}\n")
+    done = cli("analyze", "tracking-A.sqlite", "--stf=other.csv")
+    assert "the code blocks and tracking-A.sqlite do not overlap in time: the nearest is" in done.stderr
+    assert f"{told}: are they of one run?" in done.stderr and "lies inside" not in done.stderr and done.returncode == 0
 
 
 def test_a_block_that_never_ended(cli, files):
@@ -210,8 +218,8 @@ def test_more_calls_than_the_original_can_take(cli, files):
 ])
 def test_malformed_rows(cli, files, refused, rows, message):
     (files / "blocks.csv").write_text(HEADER + rows + "1,good,0,1700000001\n1,good,1,1700000002\n")
-    refused(1, message, "sub-track", "analyze", "--tf=tracking-A.csv", "--stf=blocks.csv", "-o", "out.json")
-    refused(1, message, "sub-track", "combine", "--stf=all.csv", "-p", "blocks.csv")
+    refused(2, message, "sub-track", "analyze", "--tf=tracking-A.csv", "--stf=blocks.csv", "-o", "out.json")
+    refused(2, message, "sub-track", "combine", "--stf=all.csv", "-p", "blocks.csv")
     done = cli("sub-track", "analyze", "--tf=tracking-A.csv", "--stf=blocks.csv", "--skip-bad-rows", "-f", "json")
     assert done.returncode == 0
     assert message in done.stderr
@@ -221,13 +229,13 @@ def test_malformed_rows(cli, files, refused, rows, message):
 
 
 @pytest.mark.parametrize("status, message, words", [
-    (1, "missing.sqlite", ("--tf=missing.sqlite", "--stf=111.csv")),
-    (1, "missing.csv", ("--tf=tracking-A.csv", "--stf=missing.csv")),
+    (2, "missing.sqlite", ("--tf=missing.sqlite", "--stf=111.csv")),
+    (2, "missing.csv", ("--tf=tracking-A.csv", "--stf=missing.csv")),
     (2, "README.md", ("--tf=tracking-A.csv", "--stf=README.md")),
-    (1, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.csv")),
-    (1, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.sqlite")),
-    (1, "111.csv is given twice", ("--tf=tracking-A.csv", "--stf=111.csv", "--stf=./111.csv")),
-    (1, "holds no code blocks", ("--tf=tracking-A.csv",)),
+    (2, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.csv")),
+    (2, "has no column process_id", ("--tf=tracking-A.csv", "--stf=tracking-A.sqlite")),
+    (2, "111.csv is given twice", ("--tf=tracking-A.csv", "--stf=111.csv", "--stf=./111.csv")),
+    (2, "holds no code blocks", ("--tf=tracking-A.csv",)),
     (2, "--tf FILE is missing", ()),
 ])
 def test_refused(files, refused, status, message, words):

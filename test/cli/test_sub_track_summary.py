@@ -4,6 +4,7 @@ import re
 import sqlite3
 
 import pytest
+from browser import Browser, needs_browser
 
 from test_sub_track import files  # noqa: F401
 
@@ -55,7 +56,7 @@ def test_markdown_begins_with_it(cli, results):
 def test_html_has_pictures_with_the_calls(cli, results):
     page = cli(*WORDS, "-f", "html").stdout
     assert page.count("<h2>Summary</h2>") == 1
-    pictures = re.findall(r'<svg class="chart".*?</svg>', page, re.DOTALL)
+    pictures = re.findall(r'<svg class="chart".*?(?<!</text>)</svg>', page, re.DOTALL)
     assert len(pictures) >= 2
     calls = sum(block["num_calls"] for block in results["code_block_results"])
     assert pictures[0].count("<rect") == calls and "Code blocks</title>" in pictures[0]
@@ -81,3 +82,42 @@ def test_counters_reach_from_the_start_to_the_end(cli, gpu_tracker, tmp_path):
     assert results["duration"] == pytest.approx(float(elapsed))
     block, = results["code_block_results"]
     assert block["counters"]["combined_cpu_time"]["total"] == pytest.approx(0.3, abs=0.1)
+
+
+def titles(text):
+    return [line for line in text.splitlines() if line and not line[0].isspace()]
+
+
+def test_the_summary_is_the_table_alone(cli, files):  # noqa: F811
+    """What a log of CI wants; a report without such a table stays whole."""
+    alone, whole = cli(*WORDS, "-f", "summary").stdout, cli(*WORDS).stdout
+    assert titles(alone) == ["Summary:"] and whole.endswith(alone) and len(titles(whole)) > 3
+    assert cli(*WORDS, "-f", "json", "-o", "a.json").returncode == 0
+    done = cli("compare", "a=a.json", "b=a.json", "--fail-if=time>1h", "-f", "summary")
+    assert titles(done.stdout) == ["Summary:", "Rules:"] and done.returncode == 0
+    assert len(cli("profile", "utilization", "tracking-A.sqlite", "-f", "summary").stdout.splitlines()) > 10
+
+
+def named(files, name):  # noqa: F811
+    rows = "".join(f"1,{name},{position},{1700000000 + call + position / 2}\n" for call in range(3) for position in (0, 1))
+    (files / "named.csv").write_text("process_id,code_block_name,position,timestamp\n" + rows)
+    return ["analyze", "--tf=tracking-A.sqlite", "--stf=named.csv", "-o", "page.html"]
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 1200])
+def test_a_long_name_does_not_widen_the_page(cli, files, tmp_path, width):  # noqa: F811
+    assert cli(*named(files, "x" * 1000)).returncode == 0
+    with Browser(tmp_path / "page.html", width=width) as page:
+        assert page.value("document.documentElement.scrollWidth") <= width
+
+
+def test_names_in_lanes_end_with_their_boxes(cli, files, tmp_path):  # noqa: F811
+    """Of wide letters fewer fit: the picture in which a name stands is no wider than the box."""
+    assert cli(*named(files, "W" * 4)).returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    found = re.findall(r'<rect class="fill\d+" x="([\d.]+)" y="1" height="16" width="([\d.]+)"', page)
+    boxes = [(float(x), float(width)) for x, width in found]
+    names = re.findall(r'<svg x="([\d.]+)" y="1" height="16" width="([\d.]+)"><text class="in"[^>]*>W{4}<', page)
+    assert [float(x) for x, _ in names] == [x for x, _ in boxes] != [] and page.count('class="in"') == len(boxes)
+    assert all(float(name) <= box for (_, name), (_, box) in zip(names, boxes))

@@ -477,6 +477,18 @@ def test_what_is_missing_says_so():
     assert without.data.gpu == (None, None, None) and without.data.gen.used_total == 170
 
 
+def test_a_table_has_units_and_what_was_measured():
+    without = cell(gpu_mem_used_delta=None, gpu_mem_peaked=None, gpu_mem_used=None)
+    head, row, note = repr(CellTable([without])).splitlines()
+    assert re.split(r"  +", head.strip()) == ["cell", "seconds", "RAM consumed MB", "RAM peaked MB", "RAM used MB"]
+    assert row.split() == ["4", "0.000", "45", "0", "170"]
+    assert note == "MB: 2**20 bytes; not measured: GPU memory, energy"
+    assert note in CellTable([without])._repr_html_() and "n/a" not in CellTable([without])._repr_html_()
+    lines = repr(CellTable([without, cell()])).splitlines()
+    assert "GPU used MB" in lines[0] and lines[1].split()[-3:] == ["n/a"] * 3 and lines[3] == "MB: 2**20 bytes; not measured: energy"
+    assert CellTable([without]).to_table()["joules"] == [None] and repr(CellTable([])).splitlines()[1] == "MB: 2**20 bytes"
+
+
 def test_a_plot_without_a_gpu():
     """Recordings have 0.0 there, as the original's; nothing was measured."""
     ram = [0.1, 0.2]

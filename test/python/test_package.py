@@ -1,4 +1,5 @@
 """The wheel and the source archive: what is in them, and the wheel in environments without a compiler."""
+import ast
 import glob
 import os
 import pathlib
@@ -179,3 +180,14 @@ def test_without_a_compiler_and_without_pandas(archives, interpreter, tmp_path):
     assert done.stdout.splitlines() == [
         "this needs pandas: pip install pandas; the methods that return a Table do without",
         f"gpu-tracker {(ROOT / 'VERSION').read_text().strip()}"]
+
+
+def test_a_python_that_is_too_old_is_told():
+    """Before pip looks for a setuptools that there is not for it, and in a grammar that it reads."""
+    text = (ROOT / "setup.py").read_text()
+    ast.parse(text, feature_version=(3, 6))
+    code = f"import sys; sys.version_info = (3, 9, 18); sys.modules['setuptools'] = None; exec({text!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "libgputracker needs Python 3.10 or later, and this is Python 3.9\n")
+    wanted = re.search(r"^requires = (\[.*\])$", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
+    assert [word for word in ast.literal_eval(wanted) if "< '3.10'" in word] == ["setuptools; python_version < '3.10'"]

@@ -1,6 +1,7 @@
 """gpu_tracker.profiler: SMDebug's classes on folders in its grammar, with the right answers where the original's are wrong."""
 import datetime
 import json
+import pathlib
 
 import pytest
 from smdebug_folder import BASE, MINUTE, steps, write_job, write_system, write_timeline
@@ -351,6 +352,24 @@ def test_use_of_a_gpu_and_of_its_memory_are_two(analysis):
         ("gpu", "algo-1", "GPUMemoryUtilization", 10, 10), ("gpu", "algo-1", "GPUUtilization", 72.5, 95),
         ("gpu", "algo-2", "GPUMemoryUtilization", 10, 10), ("gpu", "algo-2", "GPUUtilization", 77.5, 95)]
     assert set(analysis.get_utilization_stats()["Resource"]) == {"cpu", "gpu"}
+
+
+def test_our_recordings_have_the_rows_of_the_program():
+    """Their series are of scopes, and the metric tells the resource."""
+    path = pathlib.Path(__file__).parents[1] / "fixture" / "python" / "recording.csv"
+    frame, trace = PandasFrame(path), profiler.load(path)
+    ours = PandasFrameAnalysis(frame.get_all_system_metrics(), frame.get_all_framework_metrics())
+    use, devices = trace.utilization().to_json()["utilization"], trace.devices().to_json()["devices"]
+    stats = ours.get_utilization_stats()
+    expected = [(row["resource"], row["dimension"], row["mean"]) for row in use]
+    assert rows(stats, "Resource", "dimension", "utilization_mean") == expected != []
+    wanted = {Resource.CPU: {"cpu_utilization"}, Resource.MEMORY: {"ram"}, Resource.NETWORK: set()}
+    for resource, dimensions in wanted.items():
+        assert set(ours.get_utilization_stats([resource])["dimension"]) == dimensions
+    counted = ours.get_device_usage_stats_table()
+    expected = [(row["device"], row["dimension"], row["samples"]) for row in devices if row["range"] == "0-10"]
+    assert sorted(zip(counted["type"], counted["dimension"], counted["0-10"])) == sorted(expected) != []
+    assert set(ours.get_device_usage_stats_table(Resource.CPU)["dimension"]) == {"cpu_utilization"}
 
 
 def test_use_by_phase(analysis):

@@ -168,7 +168,7 @@ def test_refused_in_one_sentence(compare, tmp_path, what):
     make, message = HOSTILE[what]
     (tmp_path / "hostile.pkl").write_bytes(make())
     status, lines = compare("hostile.pkl")
-    assert status == 1 and len(lines) == 1
+    assert status == 2 and len(lines) == 1
     assert "hostile.pkl" in lines[0] and message in lines[0]
     assert not (tmp_path / "executed").exists()
 
@@ -185,7 +185,7 @@ def test_every_cut_and_many_changes(gpu_tracker, tmp_path, file):
     for number in range(len(changed)):
         done = subprocess.run([gpu_tracker, "sub-track", "compare", "-m", f"A={number}.pkl"], capture_output=True,
                               text=True, check=False, preexec_fn=limit_memory)
-        assert done.returncode == 0 or (done.returncode == 1 and done.stderr.count("\n") == 1), (number, done)
+        assert done.returncode == 0 or (done.returncode == 2 and done.stderr.count("\n") == 1), (number, done)
 
 
 def limit_memory():

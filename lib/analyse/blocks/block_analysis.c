@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "sample/cost.h"
+#include "schema/human.h"
 
 #define WARN(analysis, ...) gt_warn((analysis)->options->warn, (analysis)->options->context, __VA_ARGS__)
 
@@ -493,6 +494,43 @@ static bool are_samples_rare(const struct gt_block_analysis *analysis)
     return analysis->intervals.count && analysis->machine.period > 0;
 }
 
+/* How many seconds lie between the recording and the nearest call, negative before it; 0: they meet, or that is not known. A sample
+ * or two may be missing at each end. */
+static double apart(const struct gt_block_analysis *analysis)
+{
+    const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
+    double slack = analysis->machine.period > 0 ? 2 * analysis->machine.period : 60;
+    double begin = analysis->first - slack, end = gt_block_join_last(analysis->join) + slack, nearest = INFINITY;
+    if (isnan(end))
+        return 0;
+    if (outcome)
+        end = fmax(end, analysis->first + outcome->elapsed);
+    for (size_t i = 0; i < analysis->intervals.count; i++) {
+        struct gt_time_stretch stretch = stretch_of(analysis, &analysis->intervals.interval[i]);
+        double gap = stretch.start > end ? stretch.start - end : stretch.stop < begin ? stretch.stop - begin : 0;
+        nearest = fabs(gap) < fabs(nearest) ? gap : nearest;
+    }
+    return isfinite(nearest) ? nearest : 0;
+}
+
+/* No sample lies in a call: why? */
+static void warn_of_none_inside(const struct gt_block_analysis *analysis)
+{
+    const char *file = analysis->options->tracking_file;
+    char seconds[GT_HUMAN_SIZE];
+    double gap = apart(analysis);
+    if (gap != 0)
+        WARN(analysis, "the code blocks and %s do not overlap in time: the nearest is %s %s: are they of one run?",
+             file, gt_human_seconds(seconds, fabs(gap)), gap > 0 ? "after its end" : "before its start");
+    else if (are_samples_rare(analysis))
+        WARN(analysis,
+             "no timepoint of %s lies inside any code block: they were %.3g s apart, each call is shorter; "
+             "'gpu-tracker run --sleep-time %.3g' takes more",
+             file, analysis->machine.period, analysis->machine.period / 10);
+    else
+        WARN(analysis, "no timepoint of %s lies inside any code block", file);
+}
+
 static void warn_of_gaps(const struct gt_block_analysis *analysis)
 {
     const struct gt_block_event_list *events = &analysis->events;
@@ -520,13 +558,8 @@ static void warn_of_gaps(const struct gt_block_analysis *analysis)
              unfinished == 1 ? "call of a code block" : "calls of code blocks",
              unfinished == 1 ? "it is told beside the figures, and not in them"
                              : "they are told beside the figures, and not in them");
-    if (events->rows && !inside && are_samples_rare(analysis))
-        WARN(analysis,
-             "no timepoint of %s lies inside any code block: they were %.3g s apart, each call is shorter; "
-             "'gpu-tracker run --sleep-time %.3g' takes more",
-             analysis->options->tracking_file, analysis->machine.period, analysis->machine.period / 10);
-    else if (events->rows && !inside)
-        WARN(analysis, "no timepoint of %s lies inside any code block", analysis->options->tracking_file);
+    if (events->rows && !inside)
+        warn_of_none_inside(analysis);
 }
 
 void gt_block_analysis_close(struct gt_block_analysis *analysis)
@@ -539,6 +572,7 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
     free(analysis->block);
     free(analysis->process);
     free(analysis->energy);
+    free(analysis->cpu);
     gt_sample_course_release(&analysis->course);
     gt_energy_curve_release(&analysis->curve);
     gt_block_join_close(analysis->join);

@@ -35,6 +35,20 @@ struct gt_block_energy {
     bool by_cpu_time; /* the CPU's figure */
 };
 
+/* How the CPU time of a block is known. */
+#define GT_CPU_EXACT "exact"
+#define GT_CPU_ESTIMATED "estimated"
+#define GT_CPU_AT_LEAST "at least" /* the recording does not tell of others */
+
+/* CPU time of a block, see block_cpu.h. Seconds; NaN: not known. */
+struct gt_block_cpu {
+    double total;      /* process + others */
+    double process;    /* the clocks of the processes that call it */
+    double others;     /* 0: none worked */
+    double main;       /* of the total, what the main process used; NaN: it does not call the block */
+    const char *known; /* NULL: not all of its calls read the clock */
+};
+
 struct gt_block_analysis {
     const struct gt_blocks_options *options;
     struct gt_block_event_list events;
@@ -53,6 +67,7 @@ struct gt_block_analysis {
     struct gt_sample_course course;
     struct gt_energy_curve curve;
     struct gt_block_energy *energy; /* [events.names.count] */
+    struct gt_block_cpu *cpu;       /* [events.names.count]; NULL until gt_block_cpu_count */
     struct gt_energy_reading last;  /* at the end of the recording */
     uint64_t bad_timepoints;
 };

@@ -8,7 +8,7 @@
 
 #include "analyse/cells.h"
 #include "blocks/block_memory.h"
-#include "analyse/blocks/block_analysis.h"
+#include "analyse/blocks/block_cpu.h"
 #include "analyse/blocks/lanes.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
@@ -85,17 +85,26 @@ static void add_gauges(struct gt_node *parent, const char *key, const char *titl
     }
 }
 
+enum { WHOLE_JOB = -1 };
+
+static double counter_of(const struct gt_block_analysis *analysis, const struct gt_block_total *total, int block,
+                         size_t counter)
+{
+    return block == WHOLE_JOB ? total->counter[counter] : gt_block_cpu_counter(analysis, (size_t)block, counter);
+}
+
 static void add_counters(struct gt_node *parent, const char *key, const char *title,
-                         const struct gt_block_analysis *analysis, const struct gt_block_total *total)
+                         const struct gt_block_analysis *analysis, const struct gt_block_total *total, int block)
 {
     struct gt_table *table = begin_table(parent, key, title);
     gt_table_column(table, "total", "total", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "num_samples", "samples", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < analysis->counters; i++) {
-        if (isnan(total->counter[i]))
+        double value = counter_of(analysis, total, block, i);
+        if (isnan(value))
             continue;
         begin_row(table, analysis, analysis->counter[i]->name);
-        GT_CELLS(table, total->counter[i], total->counter_samples);
+        GT_CELLS(table, value, total->counter_samples);
     }
     if (!gt_table_rows(table))
         gt_table_flags(table, GT_KEYED | GT_ONLY_DATA);
@@ -143,12 +152,15 @@ static void add_unfinished(struct gt_node *block, const struct gt_call_total *ca
     add_count(block, "num_unfinished_timepoints", "Num Unfinished Timepoints", timepoints);
 }
 
-static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls)
+static void add_cpu_time(struct gt_node *block, struct gt_call_total *calls, const struct gt_block_cpu *cpu)
 {
     struct gt_node *row = gt_report_section(block, "cpu_time", "Cpu Time");
     bool recorded = calls->cpu_calls > 0;
     add_statistics(row, &calls->cpu, false);
-    add_seconds(row, "total", "total", recorded ? calls->cpu_covered : NAN);
+    add_seconds(row, "total", "total", cpu->total);
+    add_seconds(row, "process", "process", cpu->process);
+    add_seconds(row, "others", "others", cpu->others);
+    gt_report_text(row, "known", "known", cpu->known);
     gt_report_integer(row, "num_calls", "calls", (int64_t)calls->cpu_calls, NULL);
     gt_node_flags(row, recorded ? GT_ROW : GT_ROW | GT_ONLY_DATA);
 }
@@ -166,8 +178,8 @@ static void add_block(struct gt_node *list, struct gt_block_analysis *analysis, 
     add_row(block, "compute_time", "Compute Time", &calls->elapsed);
     add_gauges(block, "resource_usage", "Resource Usage", analysis, &total);
     add_row(block, "self_time", "Self Time", &calls->self);
-    add_cpu_time(block, calls);
-    add_counters(block, "counters", "Counters", analysis, &total);
+    add_cpu_time(block, calls, &analysis->cpu[number]);
+    add_counters(block, "counters", "Counters", analysis, &total, (int)number);
     gt_energy_table(block, &analysis->machine, analysis->energy[number].device, analysis->energy[number].by_cpu_time);
     add_seconds(block, "covered_time", "Covered Time", total.covered);
     add_unfinished(block, calls, gt_block_join_unfinished(analysis->join, number).timepoints);
@@ -485,7 +497,7 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     add_gauges(root, "overall", "Overall", analysis, &overall);
     add_static_data(root, gt_recording_machine(analysis->recording));
     status = add_blocks(root, analysis);
-    add_counters(root, "overall_counters", "Overall Counters", analysis, &overall);
+    add_counters(root, "overall_counters", "Overall Counters", analysis, &overall, WHOLE_JOB);
     add_peaks(root, analysis);
     if (analysis->options->calls) {
         add_processes(root, analysis);
@@ -525,6 +537,8 @@ int gt_blocks_report(struct gt_report **ret, const struct gt_blocks_options *opt
 {
     struct gt_block_analysis analysis;
     int status = gt_block_analysis_open(&analysis, options, optional, error);
+    if (status >= 0 && gt_block_cpu_count(&analysis) < 0)
+        status = gt_error_system(error, ENOMEM, "%s", options->tracking_file);
     if (status >= 0)
         status = build(ret, &analysis, error);
     gt_block_analysis_close(&analysis);

@@ -412,7 +412,7 @@ static void add_line_title(struct gt_table *table, const struct gt_comparison *c
 {
     char title[64];
     bool is_percent = !strcmp(line->display_unit, "percent");
-    bool is_estimate = !strcmp(line->unit, "joules") && gt_compare_is_estimated(comparison);
+    bool is_estimate = line->is_estimated || (!strcmp(line->unit, "joules") && gt_compare_is_estimated(comparison));
     snprintf(title, sizeof title, "%s (%s%s)", line->title, is_percent ? "%" : line->display_unit,
              is_estimate ? ", estimated" : "");
     gt_table_text(table, title);

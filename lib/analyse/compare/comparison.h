@@ -69,6 +69,10 @@ size_t gt_compare_failed_runs(const struct gt_comparison *comparison, size_t ses
 /* Return where the joules of the job stand (`device` NULL: all), and of a block ("total": all). */
 struct gt_figure gt_compare_job_energy(const char *device);
 struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char *device);
+/* Returns where the CPU time of a block stands: as reports of blocks have it, and where a session has none that way, by samples. */
+struct gt_figure gt_compare_block_cpu_time(const struct gt_comparison *comparison, const struct gt_slot *slot);
+/* Returns true when that is not exact in every session that has it. */
+bool gt_compare_cpu_time_is_estimated(const struct gt_comparison *comparison, const struct gt_figure *figure);
 /* Return true when energy of the session, or of any, rests on a model of the user's. */
 bool gt_compare_session_is_estimated(const struct gt_comparison *comparison, size_t session);
 bool gt_compare_is_estimated(const struct gt_comparison *comparison);
@@ -91,7 +95,8 @@ struct gt_compare_line {
     struct gt_figure figure;
     const char *unit, *display_unit; /* of the figure, and what people see it in */
     double display_factor;           /* from the one to the other */
-    struct gt_judgement *judgement;  /* [sessions], the baseline's is empty */
+    bool is_estimated;
+    struct gt_judgement *judgement; /* [sessions], the baseline's is empty */
 };
 
 struct gt_compare_lines {

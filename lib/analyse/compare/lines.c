@@ -35,7 +35,7 @@ static const struct measure {
     {"Energy", "joules", NULL, false, {"energy", "job"}, "energy.total", {"energy", "total", "energy"}, "energy.total"},
 };
 
-enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0, MEAN_CPU = 2, PEAK_RAM, MAX_RAM };
+enum { MEASURES = sizeof measures / sizeof *measures, TIME = 0, CPU_TIME, MEAN_CPU, PEAK_RAM, MAX_RAM };
 
 static const char *chosen_unit(const struct gt_comparison *comparison, const struct measure *measure, double *ret_bytes)
 {
@@ -75,6 +75,17 @@ static void choose_exact(struct gt_compare_line *line, const struct gt_compariso
     line->figure = exact;
 }
 
+static void choose_cpu_time(struct gt_compare_line *line, const struct gt_comparison *comparison,
+                            const struct measure *measure)
+{
+    if (!line->slot || measure != &measures[CPU_TIME])
+        return;
+    line->figure = gt_compare_block_cpu_time(comparison, line->slot);
+    line->is_estimated = gt_compare_cpu_time_is_estimated(comparison, &line->figure);
+    if (strcmp(line->figure.keys[0], measure->block[0]) != 0)
+        line->name = "cpu_time.total";
+}
+
 /* Results have 0.0 also for GPUs that are not there: a figure that is 0 in every session says nothing. */
 static bool is_worth_a_line(const struct gt_comparison *comparison, const struct gt_figure *figure)
 {
@@ -91,6 +102,7 @@ static void choose(struct gt_compare_lines *lines, const struct gt_comparison *c
 {
     struct gt_compare_line line = line_of(comparison, measure, slot);
     choose_exact(&line, comparison, measure);
+    choose_cpu_time(&line, comparison, measure);
     if (is_worth_a_line(comparison, &line.figure))
         lines->line[lines->count++] = line;
 }

@@ -84,7 +84,7 @@ static bool choose_word(struct rule *rule, const char *name)
         {"memory", {"peaks", "combined_ram_peak"}, {"resource_usage", "combined_ram", "max"}},
         {"time", {"duration"}, {"compute_time", "total"}},
         {"cpu", {"overall_counters", CPU_TIME, "total"}, {"resource_usage", CPU, "mean"}},
-        {"cpu_time", {"overall_counters", CPU_TIME, "total"}, {"counters", CPU_TIME, "total"}},
+        {"cpu_time", {"overall_counters", CPU_TIME, "total"}, {"cpu_time", "total"}},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i].name) == 0) {
@@ -203,6 +203,9 @@ static int parse_figure(struct rule *rule, const struct gt_comparison *compariso
     if (dot)
         *dot = '\0';
     bool has_keys = choose_keys(rule, first, dot ? dot + 1 : NULL);
+    const char *const *keys = rule->figure.keys;
+    if (has_keys && rule->figure.slot && !strcmp(keys[0], "cpu_time") && !strcmp(keys[1], "total"))
+        rule->figure = gt_compare_block_cpu_time(comparison, rule->figure.slot);
     choose_sampled(rule, comparison);
     return has_keys && is_known(comparison, rule) ? 0 : refuse_figure(rule, comparison, first, error);
 }

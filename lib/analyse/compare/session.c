@@ -221,6 +221,28 @@ struct gt_figure gt_compare_block_energy(const struct gt_slot *slot, const char 
     return (struct gt_figure){.slot = slot, .keys = {"energy", device, "energy"}};
 }
 
+struct gt_figure gt_compare_block_cpu_time(const struct gt_comparison *comparison, const struct gt_slot *slot)
+{
+    struct gt_figure own = {.slot = slot, .keys = {"cpu_time", "total"}};
+    struct gt_figure sampled = {.slot = slot, .keys = {"counters", "combined_cpu_time", "total"}};
+    for (size_t i = 0; i < comparison->runs; i++)
+        if (isnan(gt_compare_run(comparison, &own, i)) && !isnan(gt_compare_run(comparison, &sampled, i)))
+            return sampled;
+    return own;
+}
+
+bool gt_compare_cpu_time_is_estimated(const struct gt_comparison *comparison, const struct gt_figure *figure)
+{
+    static const char *const keys[] = {"cpu_time", "known", NULL};
+    for (size_t i = 0; i < comparison->runs; i++) {
+        const struct gt_node *known = gt_results_find(results_of(comparison, figure, i), keys);
+        bool is_exact = known && gt_node_text(known) && !strcmp(gt_node_text(known), "exact");
+        if (!is_exact && !isnan(gt_compare_run(comparison, figure, i)))
+            return true;
+    }
+    return false;
+}
+
 static bool is_estimated(const struct gt_node *results)
 {
     const struct gt_node *found = gt_results_find(results, (const char *const[]){"energy", "estimated", NULL});

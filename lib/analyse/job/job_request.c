@@ -72,6 +72,8 @@ void gt_job_next_time(struct gt_next_time *ret, const struct gt_job *job, const 
         ret->cores = fmax(ret->cores, cores_of(job, &job->rank[i]));
         ret->is_unfinished |= !job->rank[i].complete;
         gt_next_time_kill(ret, job->rank[i].killed_at);
+        if (job->rank[i].complete && job->rank[i].exit_status > 0)
+            ret->failed_with = job->rank[i].exit_status;
     }
     ret->runs = job->count;
     ret->nodes = by_rank || is_slurm ? 1 : job->nodes;

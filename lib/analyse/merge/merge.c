@@ -438,7 +438,10 @@ static int write_file(struct merge *merge, struct gt_error *error)
     if (is_empty)
         gt_buffer_clear(out);
     gt_buffer_text(out, is_empty ? "[]\n" : "\n]\n");
-    int closed = close_file(merge->merged.file, status >= 0, error);
+    bool is_wanted = !(is_empty && merge->options->request.not_empty);
+    if (!is_wanted)
+        merge->output = NULL;
+    int closed = close_file(merge->merged.file, status >= 0 && is_wanted, error);
     return status < 0 ? status : closed;
 }
 

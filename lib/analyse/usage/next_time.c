@@ -138,6 +138,8 @@ void gt_next_time_add(struct gt_next_time *next, const struct gt_usage *usage)
     next->seconds = fmax(next->seconds, seconds_of(usage));
     next->is_unfinished |= !usage->outcome->complete;
     gt_next_time_kill(next, limit);
+    if (usage->outcome->complete && usage->outcome->exit_status > 0)
+        next->failed_with = usage->outcome->exit_status;
     next->throttled_at = fmax(next->throttled_at, quota);
     if (!isnan(quota)) /* twice where it was held back all the time */
         next->cores = fmax(next->cores, quota * (1 + fmin(usage->outcome->events.throttled_periods, 1)));
@@ -311,6 +313,9 @@ void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next)
         gt_buffer_printf(out, "%smore than %s cores; %s cannot tell how many", out->length > begin ? "; " : "",
                          gt_human_round_number(cores, next->throttled_at),
                          next->runs > 1 ? "a run that was throttled there" : "this run, throttled there,");
+    if (next->failed_with && isnan(next->killed_at))
+        gt_buffer_printf(out, "%s%s failed with status %d, so that it cannot tell what a whole run takes",
+                         out->length > begin ? "; " : "", next->runs > 1 ? "a run" : "this run", next->failed_with);
     if (next->is_unfinished)
         gt_buffer_printf(out, "%s%s has no end, so that it cannot tell what the job used later",
                          out->length > begin ? "; " : "", next->runs > 1 ? "a recording" : "this recording");

@@ -18,6 +18,7 @@ struct gt_next_time {
     bool is_by_core;     /* Slurm is asked for memory for each core: by all of the runs */
     size_t nodes;        /* the figures are those of one of so many; 0 and 1: there is one */
     int tasks;           /* among which Slurm divides cores; 1 where runs differ */
+    int failed_with;     /* the exit status of the last run that failed; 0: none did */
     bool is_unfinished;  /* the recording of a run is: its tracker was killed, or goes on */
 };
 
@@ -33,8 +34,8 @@ void gt_next_time_kill(struct gt_next_time *next, double bytes);
 extern const char *const gt_request_kinds[];
 /* Appends the request in the words and units of that scheduler; 0, or -ENOENT for a kind that there is not. */
 int gt_next_time_request(struct gt_buffer *out, const struct gt_next_time *next, const char *kind);
-/* Appends what a run that was killed or throttled, or a recording that was not finished, cannot tell: "more than 16.0 GB; this run
- * cannot tell how much"; nothing where there is none. */
+/* Appends what a run that was killed or throttled or failed, or a recording that was not finished, cannot tell: "more than 16.0 GB; this
+ * run cannot tell how much"; nothing where there is none. */
 void gt_next_time_doubt(struct gt_buffer *out, const struct gt_next_time *next);
 /* Appends what to try where no scheduler has to be asked, "805 MB": the figures alone that a limit hid; nothing where there is none. */
 void gt_next_time_try(struct gt_buffer *out, const struct gt_next_time *next);

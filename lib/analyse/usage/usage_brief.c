@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyse/display.h"
 #include "analyse/energy.h"
@@ -441,6 +442,12 @@ static bool folder_of_ranks(const struct gt_usage *usage, char *ret, size_t size
     return snprintf(ret, size, "%.*s", (int)(slash - usage->recording), usage->recording) < (int)size;
 }
 
+/* It may have been removed, with its folder, while it was written. */
+static bool is_there(const struct gt_usage *usage)
+{
+    return usage->address || (usage->recording && *usage->recording && access(usage->recording, F_OK) == 0);
+}
+
 static void add_more(const struct gt_usage *usage, struct gt_node *brief)
 {
     char path[4096], folder[4096], more[sizeof path + TEXT];
@@ -450,7 +457,7 @@ static void add_more(const struct gt_usage *usage, struct gt_node *brief)
         quote(path, sizeof path, place);
     if (is_of_ranks)
         snprintf(more, sizeof more, "all ranks: gpu-tracker report %s", path);
-    else if (place && *place)
+    else if (place && *place && is_there(usage))
         snprintf(more, sizeof more, "all figures: gpu-tracker report %s -o run.html", path);
     else
         snprintf(more, sizeof more, "all figures: with -o run.html or --tracking-file run.sqlite");

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "report/page/chart.h"
 
 enum { ROW = 18, STEPS = 380, SHADES = 8, BANDS_DRAWN = 2000, NAMES = 64, LETTER = 7 };
@@ -14,16 +15,19 @@ struct rows {
     size_t names;
 };
 
+/* Letters are of many widths: a picture of its own cuts the name off at the end of its box. */
 static void put_name(const struct rows *rows, const char *name, double x, size_t row, double width)
 {
     size_t letters = width > LETTER ? (size_t)(width / LETTER) : 0;
-    if (strlen(name) > letters)
+    if (gt_utf8_columns(name) > letters)
         return;
-    gt_buffer_printf(rows->out, "<text class=\"in\" x=\"");
-    gt_chart_number(rows->out, x + 3, 1);
-    gt_buffer_printf(rows->out, "\" y=\"%zu\">", row * ROW + 13);
+    gt_buffer_printf(rows->out, "<svg x=\"");
+    gt_chart_number(rows->out, x, 1);
+    gt_buffer_printf(rows->out, "\" y=\"%zu\" height=\"%d\" width=\"", row * ROW + 1, ROW - 2);
+    gt_chart_number(rows->out, width - 1, 1);
+    gt_buffer_text(rows->out, "\"><text class=\"in\" x=\"3\" y=\"12\">");
     gt_html_escape(rows->out, name);
-    gt_buffer_text(rows->out, "</text>\n");
+    gt_buffer_text(rows->out, "</text></svg>\n");
 }
 
 static size_t colour_of(struct rows *rows, const char *name)

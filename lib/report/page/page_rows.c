@@ -1,6 +1,7 @@
 #include "report/page/page_rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +29,15 @@ static void put_number(struct gt_buffer *out, double value)
     gt_chart_number(out, value, is_whole ? 0 : (int)fmin(fmax(2 - digits, 0), 9));
 }
 
+/* "1 step", "2 steps", "1 ms". */
 static void put_value(const struct rows *rows, double value)
 {
-    const char *unit = rows->series->unit;
+    char unit[64];
+    snprintf(unit, sizeof unit, "%s", rows->series->unit);
+    size_t length = strlen(unit);
+    bool is_one = value >= 1 && value <= 1;
+    if (is_one && length > 3 && unit[length - 1] == 's')
+        unit[length - 1] = '\0';
     put_number(rows->out, value);
     gt_buffer_text(rows->out, *unit ? " " : "");
     gt_html_escape(rows->out, unit);

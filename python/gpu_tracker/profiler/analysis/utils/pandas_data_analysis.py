@@ -54,6 +54,20 @@ class JobStats(dict[str, Any]):
         return "\n".join(f"{key:<{width}}  {value}" for key, value in self.items())
 
 
+# Series of our recordings are of a scope, and named by their metric: a word of that tells what they are about, the first of these.
+_WORDS = {"gpu": Resource.GPU, "cpu": Resource.CPU, "network": Resource.NETWORK, "ram": Resource.MEMORY, "rss": Resource.MEMORY,
+          "swap": Resource.MEMORY, "memory": Resource.MEMORY, "read": Resource.IO, "written": Resource.IO, "io": Resource.IO}
+
+
+def _is_wanted(kind: str | None, dimension: str | None, wanted: Sequence[Resource]) -> bool:
+    """SMDebug's kinds of metrics hold the name of their resource."""
+    named = [item for item in Resource if item.value in (kind or "")]
+    if not named:
+        words = (dimension or "").split("_")
+        named = [item for word, item in _WORDS.items() if word in words][:1]
+    return any(item in wanted for item in named)
+
+
 def _resources(given: Resource | Sequence[Resource] | None, default: Sequence[Resource],
                empty_is_default: bool = False) -> list[Resource]:
     if given is None or (isinstance(given, Sequence) and not given and empty_is_default):
@@ -194,15 +208,15 @@ class PandasFrameAnalysis:
                                     by: StatsBy | str | None = None,
                                     phase: str | Sequence[str] | None = None) -> Table:
         """The same as a `Table`, which needs no pandas."""
-        wanted = [item.value for item in _resources(resource, tuple(Resource))]
+        wanted = _resources(resource, tuple(Resource))
         if by is not None and StatsBy(by) is not StatsBy.TRAINING_PHASE:
             raise ValueError("utilization is told by training phase, or for the whole")
         options: dict[str, Any] = {"by": "phase", "phases": _phases(phase)} if by is not None else {}
         table = self._report("utilization", **options)["utilization"]
         keys = {"Resource": "resource", **({"Training_phase": "phase"} if by is not None else {}), "nodeID": "node"}
-        types = table["resource"]
+        types, dimensions = table["resource"], table["dimension"]
         shown = _shown(table, {**keys, "dimension": "dimension"}, "utilization_{}",
-                       keep=lambda row: any(item in (types[row] or "") for item in wanted))
+                       keep=lambda row: resource is None or _is_wanted(types[row], dimensions[row], wanted))
         order = [*keys, *(f"utilization_{name}" for name in _STATISTICS), "dimension"]
         return Table({name: shown[name] for name in order})
 
@@ -223,7 +237,7 @@ class PandasFrameAnalysis:
     def get_device_usage_stats_table(self, device: Resource | Sequence[Resource] | None = None,
                                      utilization_ranges: Sequence[tuple[float, float]] | None = None) -> Table:
         """The same as a `Table`, which needs no pandas; ranges are called "90-100"."""
-        wanted = [item.value for item in _resources(device, (Resource.CPU, Resource.GPU), empty_is_default=True)]
+        wanted = _resources(device, (Resource.CPU, Resource.GPU), empty_is_default=True)
         if utilization_ranges is not None and not _are_pairs(utilization_ranges):
             raise ValueError("utilization_ranges: pairs of percent, such as [(90, 100), (10, 90), (0, 10)]")
         names = [f"{low:g}-{high:g}" for low, high in utilization_ranges or _RANGES]
@@ -232,7 +246,7 @@ class PandasFrameAnalysis:
         counts: dict[tuple[str, str, str], dict[str, int]] = {}
         for kind, node, dimension, name, samples in zip(*(table[column] for column in (
                 "device", "node", "dimension", "range", "samples"))):
-            if any(item in kind for item in wanted):
+            if _is_wanted(kind, dimension, wanted):
                 counts.setdefault((kind, node, dimension), {})[name] = samples
         columns = {key: [row[i] for row in counts] for i, key in enumerate(("type", "nodeID", "dimension"))}
         return Table({"type": columns["type"], "nodeID": columns["nodeID"],
