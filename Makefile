@@ -325,6 +325,7 @@ bench-side-by-side: test-dependencies
 	@$(PYTHON) bench/side_by_side.py
 
 lint: lint-dependencies
+	@$(MAKE) -s python # whose stubs are compared with it
 	@+tools/lint
 
 format:

@@ -65,7 +65,7 @@ def track(gpu_tracker, tmp_path):
 # Files whose tests take longest, together or the longest of them: they begin first, so that no processor waits for the last.
 LONG = ["test_truth.py", "test_shortage.py", "test_energy_partial.py", "test_package.py", "test_notebook.py", "test_readme.py",
         "test_pytest_plugin.py", "test_serve.py", "test_original_command.py", "test_top.py", "test_energy_relay.py",
-        "test_sub_tracker_shared.py", "test_stubs.py", "test_page.py", "test_hostile.py", "test_tracker.py"]
+        "test_sub_tracker_shared.py", "test_page.py", "test_hostile.py", "test_tracker.py"]
 
 
 def pytest_collection_modifyitems(config, items):
