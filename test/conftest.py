@@ -1,4 +1,5 @@
 """What every pytest here shares: where the built programs are, and how to run them."""
+import gc
 import json
 import os
 import pathlib
@@ -14,6 +15,9 @@ GPU_TRACKER = pathlib.Path(os.environ.get("GPU_TRACKER", BUILD / "gpu-tracker"))
 
 # What pytest makes of the test files is kept for its other workers and the next run; programs under test leave nothing there.
 sys.dont_write_bytecode = False
+
+# Each worker reads all files: nothing of that is garbage.
+gc.disable()
 
 # A shell that starts the tests in the background ignores these, and every program under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -74,6 +78,11 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
         items[:] = [item for item in items if not item.get_closest_marker("long")]
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config):
