@@ -67,9 +67,11 @@ def track(gpu_tracker, tmp_path):
 
 
 # Files whose tests take longest, together or the longest of them: they begin first, so that no processor waits for the last.
-LONG = ["test_truth.py", "test_shortage.py", "test_energy_partial.py", "test_package.py", "test_notebook.py", "test_readme.py",
-        "test_pytest_plugin.py", "test_serve.py", "test_original_command.py", "test_top.py", "test_energy_relay.py",
-        "test_sub_tracker_shared.py", "test_page.py", "test_hostile.py", "test_tracker.py"]
+LONG = ["test_shortage.py", "test_energy_partial.py", "test_truth.py", "test_push.py", "test_page.py", "test_terminal.py", "test_serve.py",
+        "test_original_command.py", "test_notebook.py", "test_detail.py", "test_top.py", "test_energy_relay.py", "test_job_folder.py",
+        "test_tracker.py", "test_silent_server.py", "test_slurm.py", "test_original_tracker.py", "test_serve_pages.py",
+        "test_python_blocks.py", "test_gpu_kit.py", "test_gpu.py", "test_given_files.py", "test_readme.py", "test_package.py",
+        "test_warnings.py", "test_power_drivers.py", "test_sub_tracker_shared.py", "test_pytest_plugin.py", "test_hostile.py"]
 
 
 def pytest_collection_modifyitems(config, items):
