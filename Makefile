@@ -15,8 +15,11 @@ LDLIBS  := -lsqlite3 -ljansson -lutf8proc -lz -lm -ldl -pthread
 # The program alone again: each library less that the loader has to find makes its start a little shorter.
 PROGRAM_LIBS := $(foreach lib,sqlite3 jansson utf8proc z,$(or $(filter /%,$(shell $(CC) -print-file-name=lib$(lib).a)),-l$(lib))) -lm -ldl -pthread
 TEST_CPPFLAGS := -Itest -DTEST_SOURCE_DIR='"$(CURDIR)/test"' -DTEST_BUILD_DIR='"$(abspath $(BUILD))/test"'
-SANITIZE := -Og -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# Not optimized: compiling that costs more than running it saves. Fuzzing runs long enough.
+SANITIZE := -O0 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 600
+# The quickest linker that the compiler knows here, for the many programs of the tests.
+LINKER    = $(eval LINKER := $(firstword $(foreach name,lld gold,$(shell $(CC) -fuse-ld=$(name) -Wl,--version >/dev/null 2>&1 && echo -fuse-ld=$(name)))))$(LINKER)
 Q       := $(if $(V),,@)
 SAY     := $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
 ifeq ($(MAKELEVEL),0)
@@ -104,7 +107,7 @@ $(BUILD)/test/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
 
 $(UNIT): %: %.o $(SUPPORT) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINKER) -Wl,--as-needed -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
 
 $(BUILD)/test/unit/test_range: $(filter $(BUILD)/inject/inject/%,$(INJECT_OBJ))
 
@@ -290,8 +293,8 @@ check: all unit
 # With clang a libFuzzer program for each target; without it programs that try the stored inputs only. Of the library they have what
 # they call, or most of the time would go into compiling the rest.
 fuzz-build: build/fuzz/needed
-	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE) -fsanitize=fuzzer-no-link" LIB_ONLY="$$(cat $<)" fuzz-programs; \
-	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(SANITIZE)" LIB_ONLY="$$(cat $<)" fuzz-programs; fi
+	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE:-O0=-Og) -fsanitize=fuzzer-no-link" LIB_ONLY="$$(cat $<)" fuzz-programs; \
+	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(SANITIZE:-O0=-Og)" LIB_ONLY="$$(cat $<)" fuzz-programs; fi
 
 # The linker tells which objects of the library it took for all targets at once.
 build/fuzz/needed: $(wildcard test/fuzz/*.c) $(BUILD)/libgputracker.a
@@ -322,6 +325,7 @@ bench-side-by-side: test-dependencies
 	@$(PYTHON) bench/side_by_side.py
 
 lint: lint-dependencies
+	@$(MAKE) -s python # whose stubs are compared with it
 	@+tools/lint
 
 format:

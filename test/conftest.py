@@ -1,4 +1,5 @@
 """What every pytest here shares: where the built programs are, and how to run them."""
+import gc
 import json
 import os
 import pathlib
@@ -14,6 +15,9 @@ GPU_TRACKER = pathlib.Path(os.environ.get("GPU_TRACKER", BUILD / "gpu-tracker"))
 
 # What pytest makes of the test files is kept for its other workers and the next run; programs under test leave nothing there.
 sys.dont_write_bytecode = False
+
+# Each worker reads all files: nothing of that is garbage.
+gc.disable()
 
 # A shell that starts the tests in the background ignores these, and every program under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -63,9 +67,11 @@ def track(gpu_tracker, tmp_path):
 
 
 # Files whose tests take longest, together or the longest of them: they begin first, so that no processor waits for the last.
-LONG = ["test_truth.py", "test_shortage.py", "test_energy_partial.py", "test_package.py", "test_notebook.py", "test_readme.py",
-        "test_pytest_plugin.py", "test_serve.py", "test_original_command.py", "test_top.py", "test_energy_relay.py",
-        "test_sub_tracker_shared.py", "test_stubs.py", "test_page.py", "test_hostile.py", "test_tracker.py"]
+LONG = ["test_shortage.py", "test_energy_partial.py", "test_truth.py", "test_push.py", "test_page.py", "test_terminal.py", "test_serve.py",
+        "test_original_command.py", "test_notebook.py", "test_detail.py", "test_top.py", "test_energy_relay.py", "test_job_folder.py",
+        "test_tracker.py", "test_silent_server.py", "test_slurm.py", "test_original_tracker.py", "test_serve_pages.py",
+        "test_python_blocks.py", "test_gpu_kit.py", "test_gpu.py", "test_given_files.py", "test_readme.py", "test_package.py",
+        "test_warnings.py", "test_power_drivers.py", "test_sub_tracker_shared.py", "test_pytest_plugin.py", "test_hostile.py"]
 
 
 def pytest_collection_modifyitems(config, items):
@@ -74,6 +80,11 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
         items[:] = [item for item in items if not item.get_closest_marker("long")]
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config):

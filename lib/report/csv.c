@@ -1,11 +1,15 @@
 /* CSV: a report that is one table is that table; any other is one line per figure, "key,value,unit", with the keys of
- * the JSON format joined by points. Missing values are empty. Joined reports that are one table each, with the same columns, are
- * one table with the column "recording" in front. Texts do not run as formulas in spreadsheets: see base/csv.h. */
+ * the JSON format joined by points. Missing values are empty. Joined reports that are one table each, with the same first
+ * column, are one table with the column "recording" in front, and with the columns of all. Texts do not run as formulas in
+ * spreadsheets: see base/csv.h. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/csv.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "report/format.h"
 
@@ -51,13 +55,10 @@ static void put_header(struct gt_buffer *out, const struct gt_table *table)
     gt_buffer_char(out, '\n');
 }
 
-/* `recording`: in front of each row; NULL: nothing is. */
-static void put_rows(struct gt_buffer *out, const struct gt_table *table, const char *recording)
+static void put_rows(struct gt_buffer *out, const struct gt_table *table)
 {
     for (size_t row = 0; row < gt_table_rows(table); row++) {
-        const char *comma = recording ? "," : "";
-        if (recording)
-            gt_csv_field_for_people(out, recording);
+        const char *comma = "";
         for (size_t column = 0; column < table->columns; column++) {
             if (!gt_table_has_column_for(table, column, GT_ONLY_DATA))
                 continue;
@@ -210,30 +211,101 @@ static const char *recording_of(const struct gt_node *part)
     return recording ? gt_node_text(recording) : NULL;
 }
 
-static bool has_columns_of(const struct gt_table *table, const struct gt_table *other)
+/* Of a table that may have several of one key: the first of them, the second, ... */
+struct joined_column {
+    const char *key;
+    size_t nth;
+};
+
+struct joined_columns {
+    struct joined_column *column;
+    size_t count;
+};
+
+static size_t nth_of_key(const struct gt_table *table, size_t column)
 {
-    bool same = table->columns == other->columns;
-    for (size_t i = 0; same && i < table->columns; i++)
-        same = strcmp(table->column[i].key, other->column[i].key) == 0;
-    return same;
+    size_t nth = 0;
+    for (size_t i = 0; i < column; i++)
+        nth += strcmp(table->column[i].key, table->column[column].key) == 0;
+    return nth;
+}
+
+static bool is_column(const struct gt_table *table, size_t column, const struct joined_column *wanted)
+{
+    return strcmp(table->column[column].key, wanted->key) == 0 && nth_of_key(table, column) == wanted->nth;
+}
+
+/* Those that tables before it do not have: what a recording never knew is no column of its table. */
+static int add_columns_of(struct joined_columns *columns, const struct gt_table *table)
+{
+    for (size_t i = 0; i < table->columns; i++) {
+        bool is_there = !gt_table_has_column_for(table, i, GT_ONLY_DATA);
+        for (size_t k = 0; k < columns->count && !is_there; k++)
+            is_there = is_column(table, i, &columns->column[k]);
+        if (is_there)
+            continue;
+        struct joined_column *added = GT_GROW_BY_ONE(columns->column, columns->count);
+        if (!added)
+            return -ENOMEM;
+        *added = (struct joined_column){table->column[i].key, nth_of_key(table, i)};
+        columns->count++;
+    }
+    return 0;
+}
+
+static void put_joined_header(struct gt_buffer *out, const struct joined_columns *columns)
+{
+    gt_buffer_text(out, RECORDING);
+    for (size_t i = 0; i < columns->count; i++) {
+        gt_buffer_char(out, ',');
+        gt_csv_field_for_people(out, columns->column[i].key);
+    }
+    gt_buffer_char(out, '\n');
+}
+
+static void put_joined_rows(struct gt_buffer *out, const struct gt_table *table, const struct joined_columns *columns,
+                            const char *recording)
+{
+    for (size_t row = 0; row < gt_table_rows(table); row++) {
+        gt_csv_field_for_people(out, recording);
+        for (size_t i = 0; i < columns->count; i++) {
+            size_t column = 0;
+            while (column < table->columns && !is_column(table, column, &columns->column[i]))
+                column++;
+            gt_buffer_char(out, ',');
+            if (column < table->columns && gt_table_has_column_for(table, column, GT_ONLY_DATA))
+                put_cell(out, table, row, column);
+        }
+        gt_buffer_char(out, '\n');
+    }
+}
+
+static const struct gt_table *joined_table(const struct gt_node *part)
+{
+    const struct gt_table *table = recording_of(part) ? only_table(part, RECORDING) : NULL;
+    return table && table->columns ? table : NULL;
 }
 
 /* Returns true when it was done: for joined reports that are one table each. */
 static bool put_joined_tables(struct gt_buffer *out, const struct gt_node *root)
 {
-    const struct gt_table *first = NULL;
-    for (const struct gt_node *part = root->first; part; part = part->next) {
-        const struct gt_table *table = recording_of(part) ? only_table(part, RECORDING) : NULL;
-        first = first ? first : table;
-        if (!table || !has_columns_of(first, table))
-            return false;
-    }
+    const struct gt_table *first = root->first ? joined_table(root->first) : NULL;
+    struct joined_columns columns = {0};
+    int status = 0;
     if (!first)
         return false;
-    gt_buffer_text(out, RECORDING ",");
-    put_header(out, first);
+    for (const struct gt_node *part = root->first; part; part = part->next) {
+        const struct gt_table *table = joined_table(part);
+        if (!table || strcmp(first->column[0].key, table->column[0].key) != 0)
+            return false;
+    }
+    for (const struct gt_node *part = root->first; part && status == 0; part = part->next)
+        status = add_columns_of(&columns, joined_table(part));
+    put_joined_header(out, &columns);
     for (const struct gt_node *part = root->first; part; part = part->next)
-        put_rows(out, only_table(part, RECORDING), recording_of(part));
+        put_joined_rows(out, joined_table(part), &columns, recording_of(part));
+    out->failed = out->failed ? out->failed : status;
+    free(columns.column);
     return true;
 }
 
@@ -244,7 +316,7 @@ static int write_csv(const struct gt_report *report, struct gt_buffer *out, stru
     const struct gt_table *table = only_table(root, "");
     if (table) {
         put_header(out, table);
-        put_rows(out, table, NULL);
+        put_rows(out, table);
         return 0;
     }
     if (gt_node_flag_bits(root) & GT_LIST && put_joined_tables(out, root))

@@ -23,12 +23,12 @@ static const char *find_variable(const void *context, const char *name)
     return NULL;
 }
 
-/* Returns false for a process that is not shown, or has none. */
-static bool read_environment(const struct gt_root *root, pid_t pid, struct text *ret)
+/* Returns its length: 0 also for a program that the kernel is still loading; negative for a process that is not shown. */
+static ssize_t read_environment(const struct gt_root *root, pid_t pid, struct text *ret)
 {
     ssize_t length = gt_root_read_process(root, pid, "environ", ret->bytes, sizeof ret->bytes);
     ret->length = length > 0 ? (size_t)length : 0;
-    return length > 0;
+    return length;
 }
 
 static bool is_same(const struct gt_rank_place *a, const struct gt_rank_place *b)
@@ -89,7 +89,12 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
     memcpy(process->rank_name, process->name, sizeof process->rank_name);
     if (parent && parent->rank && !process->rank)
         join(process, parent->rank);
-    if ((process->is_forked && !process->is_main) || !read_environment(root, process->pid, &text))
+    if (process->is_forked && !process->is_main)
+        return 0;
+    ssize_t length = read_environment(root, process->pid, &text);
+    if (length == 0) /* its variables may come after its name */
+        process->rank_name[0] = '\0';
+    if (length <= 0)
         return 0;
     gt_rank_place(&place, &(struct gt_rank_environment){.find = find_variable, .context = &text});
     if (!finder->has_base && process->is_main) {

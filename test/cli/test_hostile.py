@@ -138,12 +138,12 @@ def test_triggers_do_not_run_and_nothing_is_written(info, tmp_path):
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["trigger.sqlite"]
 
 
-@pytest.mark.parametrize("text", [b",".join(b"column%d" % i for i in range(1_000_000)) + b"\n1\n",
-                                  b"process_id,code_block_name,position,timestamp" + b",x" * 1_000_000 + b"\n" +
+@pytest.mark.parametrize("make", [lambda: b",".join(b"column%d" % i for i in range(1_000_000)) + b"\n1\n",
+                                  lambda: b"process_id,code_block_name,position,timestamp" + b",x" * 1_000_000 + b"\n" +
                                   b"1,a,0,1.5" + b",1" * 1_000_000 + b"\n"], ids=["unknown", "blocks"])
-def test_a_million_columns(info, tmp_path, text):
+def test_a_million_columns(info, tmp_path, make):
     path = tmp_path / "wide.csv"
-    path.write_bytes(text)
+    path.write_bytes(make())
     done = info(path)
     if done.returncode:
         refused(done, "wide.csv")

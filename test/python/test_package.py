@@ -49,7 +49,7 @@ def interpreters():
     places = [*glob.glob("/usr/bin/python3.*[0-9]"), *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python"))]
     for path in places:
         code = "import sys, venv; print(*sys.version_info[:2], sys.implementation.name)"
-        done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+        done = subprocess.run([path, "-S", "-c", code], capture_output=True, text=True, check=False)
         words = done.stdout.split()
         if words and words[2] == "cpython" and (version := (int(words[0]), int(words[1]))) >= (3, 11):
             found.setdefault(version, path)

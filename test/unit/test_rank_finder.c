@@ -30,13 +30,25 @@ static int rank_of(const struct scene *scene)
     return scene->process.rank ? scene->process.rank->figures.rank : -1;
 }
 
+static void open_scene(struct scene *scene)
+{
+    *scene = (struct scene){.process = {.pid = 7, .parent = 1}};
+    scene->list[0] = &scene->process;
+    scene->tree = (struct gt_tree){.root = &scene->root, .process = scene->list, .count = 1};
+    assert_int_equal(gt_root_open(&scene->root, test_folder, NULL), 0);
+}
+
+static void close_scene(struct scene *scene)
+{
+    gt_rank_finder_close(&scene->finder);
+    gt_root_close(&scene->root);
+}
+
 static void asked_again_only_with_another_name(void **state)
 {
     (void)state;
-    struct scene scene = {.process = {.pid = 7, .parent = 1}};
-    scene.list[0] = &scene.process;
-    scene.tree = (struct gt_tree){.root = &scene.root, .process = scene.list, .count = 1};
-    assert_int_equal(gt_root_open(&scene.root, test_folder, NULL), 0);
+    struct scene scene;
+    open_scene(&scene);
     memset(scene.process.name, 'x', sizeof scene.process.name);
     strcpy(scene.process.name, "python");
     look(&scene, "PMI_RANK=1");
@@ -48,14 +60,35 @@ static void asked_again_only_with_another_name(void **state)
     strcpy(scene.process.name, "pytest");
     look(&scene, "PMI_RANK=2");
     assert_int_equal(rank_of(&scene), 2);
-    gt_rank_finder_close(&scene.finder);
-    gt_root_close(&scene.root);
+    close_scene(&scene);
+}
+
+/* The kernel gives a process its new name before its new environment can be read. */
+static void asked_again_while_its_program_is_loaded(void **state)
+{
+    (void)state;
+    struct scene scene;
+    open_scene(&scene);
+    strcpy(scene.process.name, "mpirun");
+    scene.process.is_forked = true;
+    look(&scene, "PMI_RANK=7");
+    assert_int_equal(rank_of(&scene), -1);
+    strcpy(scene.process.name, "python");
+    scene.process.is_forked = false;
+    look(&scene, "");
+    assert_int_equal(rank_of(&scene), -1);
+    look(&scene, "PMI_RANK=1");
+    assert_int_equal(rank_of(&scene), 1);
+    look(&scene, "PMI_RANK=2");
+    assert_int_equal(rank_of(&scene), 1);
+    close_scene(&scene);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(asked_again_only_with_another_name, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(asked_again_while_its_program_is_loaded, folder_make, folder_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
