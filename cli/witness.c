@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/root.h"
 
 enum {
     PATIENCE_MS = 50, /* one that sends to each process of a list needs microseconds, if it is not interrupted */
     ANSWER_MS = 1000, /* a witness that was stopped does not answer */
-    MOST_FILES = 1024,
 };
 
 struct question {
@@ -31,17 +31,6 @@ struct answer {
 };
 
 /* ---- In the process of the witness: made without the C library's fork, so only what is safe in a signal handler ---- */
-
-static void close_all_but(int fd)
-{
-    dup2(fd, STDIN_FILENO);
-#ifdef SYS_close_range
-    if (syscall(SYS_close_range, STDIN_FILENO + 1, ~0U, 0) == 0)
-        return;
-#endif
-    for (int other = STDIN_FILENO + 1; other < MOST_FILES; other++)
-        close(other);
-}
 
 /* The place of this process's arguments in memory, fields 48 and 49 of man 5 proc_pid_stat; their kernel writes no NUL between them. */
 static char *own_arguments(size_t *length)
@@ -87,7 +76,8 @@ static _Noreturn void bear_witness(int fd, pid_t asker, char *const *words)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != asker)
         _exit(0);
-    close_all_but(fd);
+    dup2(fd, STDIN_FILENO);
+    gt_close_from(STDIN_FILENO + 1);
     take_name(words);
     while (read(STDIN_FILENO, &question, sizeof question) == (ssize_t)sizeof question) {
         siginfo_t came = {0};

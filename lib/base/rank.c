@@ -105,11 +105,16 @@ const char *gt_rank_step(void)
     return value_of(&environment, "SLURM_STEP_ID");
 }
 
+void gt_rank_own_place(struct gt_rank_place *ret)
+{
+    const struct gt_rank_environment environment = own();
+    gt_rank_place(ret, &environment);
+}
+
 bool gt_rank_has_others(void)
 {
     struct gt_rank_place place;
-    const struct gt_rank_environment environment = own();
-    gt_rank_place(&place, &environment);
+    gt_rank_own_place(&place);
     return place.size > 0 ? place.size > 1 : place.rank > 0;
 }
 

@@ -38,6 +38,8 @@ struct gt_rank_place {
 };
 
 void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *environment);
+/* Of the calling process. */
+void gt_rank_own_place(struct gt_rank_place *ret);
 /* Writes the name of the job for all trackers of it, "[cluster:]id[.step][+restart]"; "" when nothing tells it, as
  * of ranks that may be on several machines. */
 void gt_rank_job_name(char *ret, size_t size, const struct gt_rank_environment *environment);

@@ -33,7 +33,7 @@ static ssize_t read_environment(const struct gt_root *root, pid_t pid, struct te
 
 static bool is_same(const struct gt_rank_place *a, const struct gt_rank_place *b)
 {
-    return a->rank == b->rank && a->launcher == b->launcher;
+    return a->launcher && a->rank == b->rank && a->launcher == b->launcher;
 }
 
 static struct gt_rank_group *add_group(struct gt_rank_finder *finder, const struct gt_rank_place *place,
@@ -101,7 +101,8 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
         finder->has_base = true;
         finder->base = place;
     }
-    if (!place.launcher || place.rank < 0 || process->is_main || is_same(&place, &finder->base))
+    if (!place.launcher || place.rank < 0 || process->is_main || is_same(&place, &finder->base) ||
+        is_same(&place, &finder->own))
         return 0;
     struct gt_rank_group *group = find_group(finder, &place);
     if (!group)
@@ -113,6 +114,9 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
 int gt_rank_finder_look(struct gt_rank_finder *finder, const struct gt_root *root, const struct gt_tree *tree)
 {
     int status = 0;
+    if (tree->tracker && !finder->has_own) /* the main process may not be read while its program is loaded */
+        gt_rank_own_place(&finder->own);
+    finder->has_own = true;
     for (size_t i = 0; i < tree->count && !status; i++) {
         struct gt_process *process = tree->process[i];
         bool has_executed = process->rank_was_forked && !process->is_forked;

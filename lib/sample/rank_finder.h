@@ -21,6 +21,8 @@ struct gt_rank_finder {
     size_t count;
     struct gt_rank_place base; /* of the main process: ranks below it have another */
     bool has_base;
+    struct gt_rank_place own; /* of a tracker that launched the main process, which has it, too */
+    bool has_own;
 };
 
 /* Set the rank of each process of the tree. Returns 0 or -ENOMEM. */

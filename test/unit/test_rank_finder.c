@@ -84,9 +84,29 @@ static void asked_again_while_its_program_is_loaded(void **state)
     close_scene(&scene);
 }
 
+/* A short process was seen before its parent, the main process, could be asked. */
+static void the_place_of_the_tracker_is_none_below_it(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct gt_process tracker = {.pid = 1};
+    setenv("PMI_RANK", "6", 1);
+    open_scene(&scene);
+    scene.tree.tracker = &tracker;
+    strcpy(scene.process.name, "bash");
+    look(&scene, "PMI_RANK=6");
+    assert_int_equal(rank_of(&scene), -1);
+    strcpy(scene.process.name, "python");
+    look(&scene, "PMI_RANK=5");
+    assert_int_equal(rank_of(&scene), 5);
+    unsetenv("PMI_RANK");
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_place_of_the_tracker_is_none_below_it, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(asked_again_only_with_another_name, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(asked_again_while_its_program_is_loaded, folder_make, folder_remove),
     };
