@@ -202,6 +202,10 @@ static void test_threads_and_others(void **state)
     run.outcome.value[GT_SCOPE_COMBINED][GT_CPU_TIME] = 100;
     assert_null(said(&run, "too_many_threads")); /* they sleep */
     assert_string_equal(said(&run, "disturbed"), "other programs used 6.10 of the 8 cores: do not compare these times");
+    run.machine.world = 8;
+    assert_null(said(&run, "disturbed")); /* the others are other ranks */
+    run.machine.world = 1;
+    assert_non_null(said(&run, "disturbed"));
     run.machine.limit[GT_LIMIT_CORES].value = 2;
     assert_null(said(&run, "disturbed")); /* on cores that are not the job's */
     run.outcome.value[GT_SCOPE_SYSTEM][GT_PRESSURE_IO] = 30;

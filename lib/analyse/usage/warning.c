@@ -248,13 +248,13 @@ static bool too_many_threads(const struct gt_usage *usage, struct gt_warning *wa
     return true;
 }
 
-/* On a part of a machine others are no disturbance. */
+/* On a part of a machine others are no disturbance, nor are the other ranks of a job, which nothing here tells from strangers. */
 static bool disturbed(const struct gt_usage *usage, struct gt_warning *warning)
 {
     int cores = usage->machine->core_count;
     double others = gt_usage_cores(usage, GT_SCOPE_SYSTEM) - gt_usage_cores(usage, GT_SCOPE_COMBINED);
     char number[GT_HUMAN_SIZE];
-    bool has_all = isnan(gt_usage_given(usage, GT_LIMIT_CORES));
+    bool has_all = isnan(gt_usage_given(usage, GT_LIMIT_CORES)) && usage->machine->world < 2;
     if (!has_all || cores < 1 || !(others > 0.3 * cores) || usage->outcome->elapsed < LEAST_SECONDS)
         return false;
     warning->value = others;
