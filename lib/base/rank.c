@@ -87,6 +87,7 @@ void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *
     if (!launcher)
         return;
     ret->launcher = launcher->name;
+    ret->distance = (size_t)(launcher - launchers);
     ret->rank = number_of(environment, launcher->rank);
     ret->local = number_of(environment, launcher->local);
     ret->size = number_of(environment, launcher->size);

@@ -35,6 +35,7 @@ struct gt_rank_environment {
 struct gt_rank_place {
     const char *launcher;   /* "OpenMPI"; NULL outside of parallel jobs */
     long rank, local, size; /* -1: not told */
+    size_t distance;        /* a launcher starts what has its own distance, or a smaller one */
 };
 
 void gt_rank_place(struct gt_rank_place *ret, const struct gt_rank_environment *environment);

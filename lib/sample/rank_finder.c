@@ -31,9 +31,11 @@ static ssize_t read_environment(const struct gt_root *root, pid_t pid, struct te
     return length;
 }
 
-static bool is_same(const struct gt_rank_place *a, const struct gt_rank_place *b)
+/* Variables of a launcher further out were there before: one that lacks the nearer ones has lost them, or was read while it began. */
+static bool is_below(const struct gt_rank_place *place, const struct gt_rank_place *around)
 {
-    return a->launcher && a->rank == b->rank && a->launcher == b->launcher;
+    return !around->launcher || place->distance < around->distance ||
+           (place->distance == around->distance && place->rank != around->rank);
 }
 
 static struct gt_rank_group *add_group(struct gt_rank_finder *finder, const struct gt_rank_place *place,
@@ -101,8 +103,8 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
         finder->has_base = true;
         finder->base = place;
     }
-    if (!place.launcher || place.rank < 0 || process->is_main || is_same(&place, &finder->base) ||
-        is_same(&place, &finder->own))
+    if (!place.launcher || place.rank < 0 || process->is_main || !is_below(&place, &finder->base) ||
+        !is_below(&place, &finder->own))
         return 0;
     struct gt_rank_group *group = find_group(finder, &place);
     if (!group)

@@ -68,16 +68,16 @@ static void check_place(const char *const *variables, const struct gt_rank_place
 static void test_the_nearest_launcher_tells_the_place(void **state)
 {
     (void)state;
-    check_place((const char *[]){NULL}, &(struct gt_rank_place){NULL, -1, -1, -1});
+    check_place((const char *[]){NULL}, &(struct gt_rank_place){NULL, -1, -1, -1, 0});
     check_place((const char *[]){"SLURM_PROCID", "0", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "2",
                                  "OMPI_COMM_WORLD_RANK", "5", "OMPI_COMM_WORLD_LOCAL_RANK", "1", "OMPI_COMM_WORLD_SIZE",
                                  "8", NULL},
-                &(struct gt_rank_place){"OpenMPI", 5, 1, 8});
+                &(struct gt_rank_place){"OpenMPI", 5, 1, 8, 0});
     check_place((const char *[]){"RANK", "3", "LOCAL_RANK", "1", "LOCAL_WORLD_SIZE", "2", "WORLD_SIZE", "4", NULL},
-                &(struct gt_rank_place){"torchrun", 3, 1, 4});
+                &(struct gt_rank_place){"torchrun", 3, 1, 4, 0});
     check_place((const char *[]){"RANK", "3", "WORLD_SIZE", "4", NULL},
-                &(struct gt_rank_place){"Kubernetes", 3, -1, 4});
-    check_place((const char *[]){"PMI_RANK", "one", NULL}, &(struct gt_rank_place){"PMI", -1, -1, -1});
+                &(struct gt_rank_place){"Kubernetes", 3, -1, 4, 0});
+    check_place((const char *[]){"PMI_RANK", "one", NULL}, &(struct gt_rank_place){"PMI", -1, -1, -1, 0});
 }
 
 int main(void)

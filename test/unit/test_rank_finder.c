@@ -97,6 +97,9 @@ static void the_place_of_the_tracker_is_none_below_it(void **state)
     look(&scene, "PMI_RANK=6");
     assert_int_equal(rank_of(&scene), -1);
     strcpy(scene.process.name, "python");
+    look(&scene, "SLURM_PROCID=0");
+    assert_int_equal(rank_of(&scene), -1); /* as around mpirun */
+    strcpy(scene.process.name, "sh");
     look(&scene, "PMI_RANK=5");
     assert_int_equal(rank_of(&scene), 5);
     unsetenv("PMI_RANK");
