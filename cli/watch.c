@@ -29,19 +29,44 @@ void watch_warn(void *context, const char *sentence)
 
 /* ---- Signals ----------------------------------------------------------------------------------------------------- */
 
-/* Most signals of the terminal reach the command by themselves, since it is in the same process group, and so does what others send
- * to that group; those of the job's own processes were meant for us. */
-static bool is_for_command(struct watch *watch, const siginfo_t *signal)
+/* A program that makes a process group of its own, as timeout does, would lead ours already and stay in it, had the shell started
+ * it: what comes to all of ours is for all of its. 0: it has none. */
+static pid_t group_of_its_own(const struct watch *watch)
 {
-    pid_t sender = signal->si_pid;
-    bool went_to_all = witness_saw(&watch->witness, signal) && getpgid(watch->main) == getpgrp();
-    bool is_session_leader = getsid(0) == getpid();
-    if (signal->si_signo == SIGHUP && signal->si_code == SI_KERNEL && is_session_leader)
-        return true; /* the terminal has gone: only the leader is told */
-    if (signal->si_code != SI_USER && signal->si_code != SI_QUEUE && signal->si_code != SI_TKILL)
-        return false;
-    return !watch->main_ended && !went_to_all && sender != getpid() &&
-           !(watch->tracker && gt_tracker_contains(watch->tracker, sender));
+    pid_t group = getpgid(watch->main);
+    return group > 1 && group != getpgrp() ? group : 0;
+}
+
+static bool was_sent(const siginfo_t *signal)
+{
+    return signal->si_code == SI_USER || signal->si_code == SI_QUEUE || signal->si_code == SI_TKILL;
+}
+
+static bool comes_from_terminal(int number)
+{
+    return signal_asks_for_end(number) || signal_stops(number) || number == SIGCONT || number == SIGWINCH;
+}
+
+/* Those of the job's own processes were meant for us. */
+static bool comes_from_job(const struct watch *watch, pid_t sender)
+{
+    return sender == getpid() || (watch->tracker && gt_tracker_contains(watch->tracker, sender));
+}
+
+/* Returns whom to hand a signal on to, as kill(2) is told it; 0: nobody. What the terminal and others send to the process group has
+ * reached the command by itself. */
+static pid_t receiver_of(struct watch *watch, const siginfo_t *signal)
+{
+    bool was_seen = witness_saw(&watch->witness, signal);
+    bool leads_session = getsid(0) == getpid(), leads_group = getpgrp() == getpid();
+    if (signal->si_signo == SIGHUP && signal->si_code == SI_KERNEL && leads_session)
+        return watch->main; /* the terminal has gone: only the leader is told */
+    if (was_sent(signal) && comes_from_job(watch, signal->si_pid))
+        return 0;
+    if (was_sent(signal) && !was_seen)
+        return watch->main;
+    bool went_to_group = was_seen && (was_sent(signal) || comes_from_terminal(signal->si_signo));
+    return went_to_group && leads_group ? -group_of_its_own(watch) : 0;
 }
 
 static void handle(struct watch *watch, const siginfo_t *signal)
@@ -57,8 +82,9 @@ static void handle(struct watch *watch, const siginfo_t *signal)
         watch->stop_received = number;
     if (number == SIGCONT)
         watch->stop_received = 0;
-    if (is_for_command(watch, signal))
-        kill(watch->main, number);
+    pid_t receiver = receiver_of(watch, signal);
+    if (receiver)
+        kill(receiver, number);
 }
 
 /* Without a shell of its own a process that stops the terminal's job would leave the terminal to nobody. */
@@ -86,8 +112,9 @@ static void follow_stop(struct watch *watch, int number)
     status_leave(&watch->status);
     watch->stop_received = 0;
     signal_stop_self(number);
+    pid_t group = group_of_its_own(watch);
     if (look(watch, WCONTINUED, &info) < 0 || info.si_pid == 0)
-        kill(watch->main, SIGCONT); /* only this process was continued, or nobody tells */
+        kill(group ? -group : watch->main, SIGCONT); /* only this process was continued, or nobody tells */
 }
 
 /* Where nothing tells of stops: the third field, man 5 proc_pid_stat. */

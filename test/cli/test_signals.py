@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 
 import pytest
 
+SAYS_INT = ["sh", "-c", "trap 'echo told; exit 5' INT; echo ready; while :; do sleep 0.05; done"]
 START = ["run", "--disable-logs", "--st=0.05", "--output=report.json", "--"]
 
 
@@ -127,6 +129,22 @@ def test_a_job_that_left_the_group_gets_what_is_sent_to_it(gpu_tracker, tmp_path
     job = Tracked([gpu_tracker, *START, sys.executable, "-c", program], tmp_path, start_new_session=True)
     os.killpg(job.tracker.pid, signal.SIGTERM)
     assert job.end()[0] == 0
+
+
+def test_the_terminal_reaches_a_job_that_left_the_group(gpu_tracker):
+    """The shell would have given the terminal to timeout's group."""
+    line = [gpu_tracker, "run", "-q", "--", "timeout", "60", *SAYS_INT]
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(line[0], line)
+    said = b""
+    while b"ready" not in said:
+        said += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")
+    while b"told" not in said:
+        said += os.read(terminal, 1000)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (5, 124, 130)
+    os.close(terminal)
 
 
 def test_the_witness_of_signals(tracked):
