@@ -511,7 +511,7 @@ static int start(struct track *track, const struct options *options, char **word
     if (status < 0)
         return run_instead(track, words, -status);
     privilege_seal();
-    witness_start(&track->watch.witness, words);
+    witness_start(&track->watch.witness, words, track->group);
     track->settings.aside = track->watch.witness.pid;
     track->watch.main = launch.pid;
     track->watch.is_child = true;

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/root.h"
+#include "gpu_tracker.h"
 
 enum {
     PATIENCE_MS = 50, /* one that sends to each process of a list needs microseconds, if it is not interrupted */
@@ -67,7 +68,7 @@ static void take_name(char *const *words)
     memset(arguments + sizeof title + kept, 0, length - sizeof title - kept);
 }
 
-static _Noreturn void bear_witness(int fd, pid_t asker, char *const *words)
+static _Noreturn void bear_witness(int fd, pid_t asker, char *const *words, const struct gt_group *group)
 {
     struct question question;
     sigset_t set;
@@ -76,9 +77,10 @@ static _Noreturn void bear_witness(int fd, pid_t asker, char *const *words)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != asker)
         _exit(0);
+    take_name(words);
+    gt_group_enter(group); /* late: the memory it has is charged to the tracker's group */
     dup2(fd, STDIN_FILENO);
     gt_close_from(STDIN_FILENO + 1);
-    take_name(words);
     while (read(STDIN_FILENO, &question, sizeof question) == (ssize_t)sizeof question) {
         siginfo_t came = {0};
         sigemptyset(&set);
@@ -94,7 +96,7 @@ static _Noreturn void bear_witness(int fd, pid_t asker, char *const *words)
 /* ---- In gpu-tracker's ---------------------------------------------------------------------------------------------- */
 
 /* A child that sends no signal when it ends is none that wait(2) tells of without __WCLONE: the job's are waited for beside it. */
-void witness_start(struct witness *witness, char *const *words)
+void witness_start(struct witness *witness, char *const *words, const struct gt_group *group)
 {
     int ends[2];
     pid_t asker = getpid();
@@ -103,7 +105,7 @@ void witness_start(struct witness *witness, char *const *words)
         return;
     long pid = syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
     if (pid == 0)
-        bear_witness(ends[1], asker, words);
+        bear_witness(ends[1], asker, words, group);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct gt_group;
+
 struct witness {
     pid_t pid;  /* 0: there is none, and nothing was seen */
     int fd;     /* where it is asked */
@@ -15,8 +17,9 @@ struct witness {
 };
 
 /* `words`: the command; who looks for its words in a command line (pkill -f) is to find the witness with it, and who looks for
- * gpu-tracker is not. Without a process for it witness->pid is 0. */
-void witness_start(struct witness *witness, char *const *words);
+ * gpu-tracker is not. Without a process for it witness->pid is 0.
+ * `group`: the job's control group, or NULL. */
+void witness_start(struct witness *witness, char *const *words, const struct gt_group *group);
 /* Was it sent what this process was? Takes up to 50 ms where the answer is no. */
 bool witness_saw(struct witness *witness, const siginfo_t *signal);
 void witness_close(struct witness *witness);

@@ -1,7 +1,9 @@
 """Signals: passed on to the command when they came from outside, and the report always comes."""
 import csv
+import errno
 import json
 import os
+import pathlib
 import pty
 import signal
 import subprocess
@@ -9,6 +11,7 @@ import sys
 import time
 
 import pytest
+from patience import wait_until
 
 SAYS_INT = ["sh", "-c", "trap 'echo told; exit 5' INT; echo ready; while :; do sleep 0.05; done"]
 START = ["run", "--disable-logs", "--st=0.05", "--output=report.json", "--"]
@@ -129,6 +132,45 @@ def test_a_job_that_left_the_group_gets_what_is_sent_to_it(gpu_tracker, tmp_path
     job = Tracked([gpu_tracker, *START, sys.executable, "-c", program], tmp_path, start_new_session=True)
     os.killpg(job.tracker.pid, signal.SIGTERM)
     assert job.end()[0] == 0
+
+
+@pytest.fixture
+def control_group():
+    top = pathlib.Path("/sys/fs/cgroup")
+    folder = (top / "pids" if (top / "pids").is_dir() else top) / f"of-a-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+    yield folder
+    wait_until(lambda: is_removed(folder))
+
+
+def is_removed(folder):
+    """The kernel lets go of the last process a moment after its end."""
+    try:
+        for each in [*folder.glob("*/"), folder]:
+            each.rmdir()
+    except OSError as error:
+        assert error.errno == errno.EBUSY
+        return False
+    return True
+
+
+@pytest.mark.parametrize("with_groups_below", [False, True])
+def test_a_signal_to_a_control_group(control_group, tracked, with_groups_below):
+    """The tracker may have made the job a group of its own, which not everybody looks into."""
+    job = tracked("TERM", 9, preexec_fn=lambda: (control_group / "cgroup.procs").write_text(str(os.getpid())))
+    lists = control_group.rglob("cgroup.procs") if with_groups_below else [control_group / "cgroup.procs"]
+    numbers = {int(word) for file in lists for word in file.read_text().split()}
+    for pid in sorted(numbers, reverse=True):
+        os.kill(pid, signal.SIGUSR1)
+    assert job.next()["signal"] == "USR1"
+    job.tracker.send_signal(signal.SIGWINCH)
+    assert job.next() == {"signal": "WINCH", "sender": job.tracker.pid}
+    job.tracker.terminate()
+    assert job.next()["signal"] == "TERM"
+    assert job.end()[0] == 9
 
 
 def test_the_terminal_reaches_a_job_that_left_the_group(gpu_tracker):
