@@ -180,6 +180,7 @@ static void note_end(void *context, pid_t pid, int wait_status)
         return;
     watch->main_ended = true;
     watch->wait_status = wait_status;
+    witness_dismiss(&watch->witness);
 }
 
 int watch_run(struct watch *watch)

@@ -145,12 +145,18 @@ bool witness_saw(struct witness *witness, const siginfo_t *signal)
     return answer.is_there && answer.sender == signal->si_pid && answer.code == signal->si_code;
 }
 
+void witness_dismiss(const struct witness *witness)
+{
+    if (witness->pid)
+        kill(witness->pid, SIGKILL);
+}
+
 void witness_close(struct witness *witness)
 {
     if (!witness->pid)
         return;
+    witness_dismiss(witness);
     close(witness->fd);
-    kill(witness->pid, SIGKILL);
     waitpid(witness->pid, NULL, __WCLONE);
     *witness = (struct witness){.fd = -1};
 }

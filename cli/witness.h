@@ -22,6 +22,8 @@ struct witness {
 void witness_start(struct witness *witness, char *const *words, const struct gt_group *group);
 /* Was it sent what this process was? Takes up to 50 ms where the answer is no. */
 bool witness_saw(struct witness *witness, const siginfo_t *signal);
+/* It is asked no more, and ends while other things are done. */
+void witness_dismiss(const struct witness *witness);
 void witness_close(struct witness *witness);
 
 #endif
