@@ -21,7 +21,8 @@ struct gt_job_bounds {
 struct gt_job_rank {
     char *path; /* what its tracker wrote */
     struct gt_machine machine;
-    size_t node; /* index into gt_job.node */
+    size_t node;   /* index into gt_job.node */
+    size_t launch; /* index into gt_job.launch */
     bool complete;
     int exit_status;
     enum gt_ending ending;
@@ -71,8 +72,11 @@ struct gt_job_left_out {
 
 struct gt_job {
     const struct gt_job_source *source;
-    struct gt_job_rank *rank; /* by node, then by number */
+    struct gt_job_rank *rank; /* by node, then by number, then by step */
     size_t count, capacity;
+    /* Its steps, and each attempt of one, in the order of their numbers: "42.0", "42.0+1", "42.1"; "" where a recording tells none. */
+    const char **launch;
+    size_t launches;
     /* In the order of `rank`. Behind the ranks one for each recording with several: what is of none of them. */
     struct gt_job_member *member;
     size_t members, all_members;
@@ -102,6 +106,8 @@ int gt_job_add_rank(struct gt_job *job, const char *path, const struct gt_machin
                     const struct gt_outcome *outcome);
 int gt_job_leave_out(struct gt_job *job, const char *path, const char *why);
 
+/* Borrows the names of recordings, which stay where they are from then on. -ENOMEM. */
+int gt_job_find_launches(struct gt_job *job);
 /* The steps of gt_job_read, behind each other. */
 int gt_job_sort(struct gt_job *job, struct gt_error *error);
 int gt_job_read_memory(struct gt_job *job, struct gt_error *error);
