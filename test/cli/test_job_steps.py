@@ -3,7 +3,18 @@ import json
 import subprocess
 
 import pytest
+from clickhouse import SERVER, Server
 from job_folder import BEGIN, JobFolder
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, gpu_tracker):
+    if not SERVER:
+        pytest.skip("there is no clickhouse-server: make test-clickhouse installs it")
+    server = Server(tmp_path_factory.mktemp("clickhouse"))
+    subprocess.run([gpu_tracker, "schema", "--sql", "--create", server.url], check=True, capture_output=True)
+    yield server
+    server.stop()
 
 
 @pytest.fixture
@@ -32,3 +43,42 @@ def test_steps_stand_in_the_order_of_their_numbers(gpu_tracker, tell, tmp_path):
     in_order = ["c:42.0", "c:42.9", "c:42.9+1", "c:42.10"]
     assert report["job"]["name"] == ", ".join(in_order) and report["job"]["ranks"] == 6
     assert [(row["rank"], row["job"]) for row in report["ranks"]] == [(rank, step) for rank in range(2) for step in in_order]
+
+
+@pytest.fixture
+def uneven(gpu_tracker, tmp_path):
+    """Two steps: the ranks of the second work twice as much, but for its rank 5."""
+    job = steps_of(gpu_tracker, tmp_path / "job", "c:42.0", "c:42.1")
+    for number in range(16):
+        cores = 0.5 if number < 8 else 0.6 if number == 13 else 1
+        job.slow(number, cores)
+        job.run(number, "DELETE FROM final WHERE metric = 'cpu_time' AND scope = 'combined'")
+        job.run(number, f"INSERT INTO final (scope, metric, value) VALUES ('combined', 'cpu_time', {60 * cores + 0.01 * (number % 8)})")
+        job.blocks(number, [0.1 * cores + 0.0001 * number + (0.02 if number == 3 else 0)] * (5 if number < 8 else 9))
+    return job
+
+
+def test_a_rank_is_compared_with_those_of_its_step(uneven, tell):
+    found = tell("profile", "stragglers", uneven.folder)
+    off = {(row["rank"], row["job"], row["figure"]): row["ratio"] for row in found["stragglers"]}
+    assert set(off) == {(5, "c:42.1", "cpu_utilization"), (3, "c:42.0", "step"), (5, "c:42.1", "step")}
+    assert off[5, "c:42.1", "cpu_utilization"] == pytest.approx(0.6, abs=0.02)
+    assert [(row["job"], row["ranks"], row["calls"], row["rank"]) for row in found["blocks"]] == [
+        ("c:42.0", 8, 40, 3), ("c:42.1", 8, 72, 7)]
+    assert {(row["job"], row["rank"], row["times"], row["steps"]) for row in found["slowest"]} == {
+        ("c:42.0", 3, 5, 5), ("c:42.1", 7, 9, 9)}
+    use = {(row["rank"], row["job"]) for row in tell("profile", "utilization", uneven.folder)["ranks"] if row["off"]}
+    assert use == {(5, "c:42.1")}
+
+
+def test_steps_are_told_alike_of_a_folder_and_a_server(uneven, server, gpu_tracker, tell):
+    uneven.run(9, "DELETE FROM outcome")
+    subprocess.run([gpu_tracker, "push", uneven.folder, server.url], check=True, capture_output=True, timeout=100)
+    for words in [["report"], ["report", "--heat", "ram"], ["profile", "utilization"], ["profile", "stragglers"], ["analyze"]]:
+        for form in ["text", "json"] + ["summary"] * (words == ["report"]):
+            assert tell(*words, f"{server.url}/42", form=form) == tell(*words, uneven.folder, form=form)
+
+
+def test_no_step_has_five_ranks(gpu_tracker, tell, tmp_path):
+    job = steps_of(gpu_tracker, tmp_path / "job", "c:42.0", "c:42.1", ranks=4, seconds=10)
+    assert "fewer than five ranks of a step" in tell("profile", "stragglers", job.folder, form="text")

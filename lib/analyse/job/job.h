@@ -138,6 +138,9 @@ size_t gt_job_ranks(const struct gt_job *job, size_t node);
 bool gt_job_goes_on(const struct gt_job *job, double now);
 /* The size of the job as its launcher told it, of all steps; 0: it did not. */
 int gt_job_world(const struct gt_job *job);
+size_t gt_job_member_launch(const struct gt_job *job, size_t member);
+/* Appends which step a rank is of, " of 42.1", without the name of the cluster; nothing where the job has one. */
+void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t launch);
 /* Energy of all machines of one kind of device. */
 void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device);
 /* The shares of the ranks are no more than was drawn, as far as their errors tell. */

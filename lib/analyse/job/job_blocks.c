@@ -108,9 +108,9 @@ static void add_columns(struct gt_table *table, const void *context)
                                              {"cpu_time", "CPU time"}, {"mean", "Mean call"},
                                              {"p50", "Median"},        {"p95", "95 of 100 below"},
                                              {"longest", "Longest"}};
-    (void)context;
+    const struct all *all = context;
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, all->job);
     gt_table_column(table, "num_calls", "Calls", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "num_unfinished_calls", "Unfinished", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)

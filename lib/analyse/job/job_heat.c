@@ -153,7 +153,7 @@ static int add_drawing(struct gt_node *root, const struct gt_job_course *course,
     struct gt_table *table = gt_report_table(root, "heat_drawing", title.failed ? "" : title.data);
     gt_buffer_release(&title);
     gt_table_flags(table, GT_BRIEF | GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, course->job);
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, *unit ? unit : NULL);
     gt_table_column(table, "course", "Over time", GT_CELL_TEXT, NULL);
     for (size_t first = 0; first < course->count; first += rows.each) {
@@ -173,7 +173,7 @@ static void add_figures(struct gt_node *root, const struct gt_job_course *course
     struct gt_table *table = gt_report_table(root, "heat", "Ranks over time");
     const char *unit = gt_job_course_unit(course);
     gt_table_flags(table, GT_ONLY_DATA);
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, course->job);
     gt_table_column(table, "time", "Time", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, course->name, course->name, GT_CELL_NUMBER, *unit ? unit : NULL);
     for (size_t i = 0; i < course->count; i++)

@@ -41,3 +41,15 @@ size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job)
         gt_buffer_printf(out, " and %zu more", count - NAMED);
     return count;
 }
+
+size_t gt_job_member_launch(const struct gt_job *job, size_t member)
+{
+    return job->rank[job->member[member].rank].launch;
+}
+
+void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t launch)
+{
+    const char *name = job->launch[launch], *colon = strchr(name, ':');
+    if (job->launches > 1 && *name)
+        gt_buffer_printf(out, " of %s", colon ? colon + 1 : name);
+}

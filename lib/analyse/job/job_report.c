@@ -251,15 +251,12 @@ static int add_nodes(struct gt_node *root, const struct gt_job *job, bool are_al
 struct ranks {
     const struct gt_job *job;
     const struct gt_job_outliers *outliers;
-    bool has_steps; /* several */
 };
 
 static void add_rank_columns(struct gt_table *table, const void *context)
 {
     const struct ranks *ranks = context;
-    gt_job_rank_columns(table);
-    if (ranks->has_steps)
-        gt_table_column(table, "job", "Job", GT_CELL_TEXT, NULL);
+    gt_job_rank_columns(table, ranks->job);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
         gt_table_column(table, gt_job_figure_key(figure), gt_job_figure_title(figure), GT_CELL_NUMBER,
@@ -281,8 +278,6 @@ static void add_rank(struct gt_table *table, const void *context, size_t number)
     struct gt_buffer remark = {0};
     gt_job_remark(&remark, ranks->outliers, ranks->job, number);
     gt_job_rank_cells(table, ranks->job, number);
-    if (ranks->has_steps)
-        gt_table_text(table, rank->machine.job);
     gt_table_number(table, below ? below->cpu_time : rank->own[GT_CPU_TIME]);
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++)
         gt_table_number(table, gt_job_figure(ranks->job, number, figure));
@@ -297,9 +292,7 @@ static void add_rank(struct gt_table *table, const void *context, size_t number)
 static int add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
                      bool are_all)
 {
-    struct gt_buffer names = {0};
-    struct ranks ranks = {job, outliers, gt_job_names(&names, job) > 1};
-    gt_buffer_release(&names);
+    struct ranks ranks = {job, outliers};
     double *cores = calloc(job->members, sizeof *cores);
     bool *is_bad = calloc(job->members, sizeof *is_bad);
     int status = cores && is_bad ? 0 : -ENOMEM;
