@@ -82,3 +82,27 @@ def test_steps_are_told_alike_of_a_folder_and_a_server(uneven, server, gpu_track
 def test_no_step_has_five_ranks(gpu_tracker, tell, tmp_path):
     job = steps_of(gpu_tracker, tmp_path / "job", "c:42.0", "c:42.1", ranks=4, seconds=10)
     assert "fewer than five ranks of a step" in tell("profile", "stragglers", job.folder, form="text")
+
+
+def test_a_short_step_makes_no_rank_odd(gpu_tracker, tell, tmp_path):
+    job = steps_of(gpu_tracker, tmp_path / "job", "c:42.0", "c:42.1", "c:42.2", "c:42.3", ranks=5, seconds=10)
+    for number in range(20):
+        seconds = 10 if number < 15 else 3
+        job.run(number, f"UPDATE outcome SET value = {seconds + 0.001 * number} WHERE key = 'elapsed'")
+        job.run(number, "DELETE FROM final WHERE metric = 'cpu_time' AND scope = 'combined'")
+        job.run(number, f"INSERT INTO final (scope, metric, value) VALUES ('combined', 'cpu_time', {2 + 0.001 * number})")
+    report = tell("report", job.folder)
+    assert {row["remark"] for row in report["ranks"]} == {""}
+    of_steps = {(row["job"], row["figure"]): row["median"] for row in report["spread_of_steps"]}
+    assert of_steps["c:42.0", "elapsed"] == pytest.approx(10, abs=0.1) and of_steps["c:42.3", "elapsed"] == pytest.approx(3, abs=0.1)
+    assert report["totals"]["imbalance"] < 0.01 and report["spread"]["elapsed"]["least"] == pytest.approx(3, abs=0.1)
+    assert " ! " not in tell("report", job.folder, form="summary")
+
+
+def test_who_is_odd_is_told_with_the_step(uneven, tell):
+    uneven.run(1, "UPDATE outcome SET value = 3 WHERE key = 'exit_status'")
+    for number in range(8):
+        uneven.run(number, "UPDATE static_data SET job = 'c:42.1+1'")
+    summary = " ".join(tell("report", uneven.folder, form="summary").split())
+    assert "rank 1 of 42.1+1 on n0: failed with 3" in summary and "rank 5 of 42.1 on n1: least CPU, 0.60" in summary
+    assert summary.count(" ! ") == 2 and "0.60 to 1.00 of a rank of 42.1, the most uneven step" in summary

@@ -58,19 +58,41 @@ double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure
     return NAN;
 }
 
-int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
+/* Of the members of one launch, or all. */
+static int spread_of(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t launch, double *scratch)
 {
-    double *values = calloc(job->members + 1, sizeof *values);
-    if (!values)
-        return -ENOMEM;
     int status = 0;
     for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
+        size_t count = 0;
         for (size_t i = 0; i < job->members; i++)
-            values[i] = gt_job_figure(job, i, (enum gt_job_figure)figure);
-        status = gt_spread_of(&ret->spread[figure], values, job->members);
+            if (launch == GT_JOB_NO_LAUNCH || gt_job_member_launch(job, i) == launch)
+                scratch[count++] = gt_job_figure(job, i, (enum gt_job_figure)figure);
+        status = gt_spread_of(&ret[figure], scratch, count);
     }
-    free(values);
     return status;
+}
+
+int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
+{
+    double worst = NAN, *scratch = calloc(job->members + 1, sizeof *scratch);
+    *ret = (struct gt_job_outliers){.step = calloc(job->launches + 1, sizeof *ret->step), .uneven = GT_JOB_NO_LAUNCH};
+    int status = scratch && ret->step ? spread_of(ret->all, job, GT_JOB_NO_LAUNCH, scratch) : -ENOMEM;
+    for (size_t i = 0; i < job->launches && status >= 0; i++) {
+        status = spread_of(ret->step[i], job, i, scratch);
+        double imbalance = gt_spread_imbalance(&ret->step[i][GT_JOB_CORES]);
+        if (!isnan(imbalance) && !(imbalance <= worst)) {
+            worst = imbalance;
+            ret->uneven = i;
+        }
+    }
+    free(scratch);
+    return status;
+}
+
+void gt_job_outliers_release(struct gt_job_outliers *outliers)
+{
+    free(outliers->step);
+    outliers->step = NULL;
 }
 
 static const double FURTHEST = 1e9; /* where all others are equal */
@@ -114,7 +136,8 @@ double gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outlie
     size_t begin = out->length;
     const struct gt_job_member *one = &job->member[member];
     double worst = !one->below && gt_job_remark_end(out, &job->rank[one->rank]) ? INFINITY : 0;
+    const struct gt_spread *spread = outliers->step[gt_job_member_launch(job, member)];
     for (enum gt_job_figure i = 0; i < GT_JOB_FIGURES; i++)
-        worst = fmax(worst, remark_figure(out, begin, &outliers->spread[i], gt_job_figure(job, member, i), i));
+        worst = fmax(worst, remark_figure(out, begin, &spread[i], gt_job_figure(job, member, i), i));
     return worst;
 }
