@@ -106,3 +106,65 @@ def test_who_is_odd_is_told_with_the_step(uneven, tell):
     summary = " ".join(tell("report", uneven.folder, form="summary").split())
     assert "rank 1 of 42.1+1 on n0: failed with 3" in summary and "rank 5 of 42.1 on n1: least CPU, 0.60" in summary
     assert summary.count(" ! ") == 2 and "0.60 to 1.00 of a rank of 42.1, the most uneven step" in summary
+
+
+def running(job, samples):
+    """None of its recordings is finished, and each has so many samples."""
+    for number in range(job.ranks):
+        job.run(number, "UPDATE outcome SET value = 0 WHERE key = 'complete'")
+        job.run(number, f"UPDATE outcome SET value = {samples} WHERE key = 'samples'")
+        cpu_time = 60 + 0.01 * number
+        job.run(number, "DELETE FROM final WHERE metric = 'cpu_time' AND scope = 'combined'")
+        job.run(number, f"INSERT INTO final (scope, metric, value) VALUES ('combined', 'cpu_time', {cpu_time})")
+
+
+def test_ranks_that_run_are_no_alarm(gpu_tracker, tell, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 40)
+    running(job, samples=3)
+    for number, elapsed in ((7, 12), (8, 90)):
+        job.run(number, f"UPDATE outcome SET value = {elapsed} WHERE key = 'elapsed'")
+    summary = tell("report", job.folder, form="summary")
+    assert "40 not finished" in summary and " ! " not in summary
+    whole = tell("report", job.folder)
+    assert whole["job"]["unfinished"] == 40 and {row["remark"] for row in whole["ranks"]} == {"recording not finished"}
+
+
+def test_a_rank_that_runs_is_compared_with_those_that_run(gpu_tracker, tell, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 12)
+    running(job, samples=60)
+    job.run(3, "UPDATE final SET value = 30 WHERE metric = 'cpu_time' AND scope = 'combined'")
+    job.run(4, "UPDATE outcome SET value = 12 WHERE key = 'elapsed'")
+    job.run(4, "UPDATE final SET value = 12 WHERE metric = 'cpu_time' AND scope = 'combined'")
+    job.run(5, "UPDATE outcome SET value = 1 WHERE key = 'complete'")
+    remarks = {row["rank"]: row["remark"] for row in tell("report", job.folder)["ranks"]}
+    assert remarks[3].startswith("recording not finished; least CPU, 0.5") and remarks[4] == "recording not finished" and remarks[5] == ""
+    summary = tell("report", job.folder, form="summary")
+    assert "rank 3 on n0" in summary and summary.count(" ! ") == 1
+
+
+def test_a_rank_that_fell_silent_is_an_alarm(gpu_tracker, tell, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 8)
+    running(job, samples=60)
+    for number in range(8):
+        job.run(number, f"UPDATE outcome SET value = {100 if number == 6 else 300} WHERE key = 'elapsed'")
+        job.run(number, f"UPDATE final SET value = value * {1 / 3 if number == 6 else 1} WHERE metric = 'cpu_time' AND scope = 'combined'")
+    summary = tell("report", job.folder, form="summary")
+    assert "8 not finished" in summary and "rank 6 on n0: recording not finished" in summary and summary.count(" ! ") == 1
+
+
+def test_of_a_server_there_is_no_file(gpu_tracker, tell, server, tmp_path):
+    job = JobFolder(gpu_tracker, tmp_path / "job", 2)
+    for number in range(2):
+        job.run(number, "UPDATE static_data SET job = 'c:52.0'")
+    subprocess.run([gpu_tracker, "push", job.folder, server.url], check=True, capture_output=True, timeout=100)
+    row = json.loads(server.ask("SELECT job, source, day, toUInt32(version) AS version, facts FROM trackers WHERE job = 'c:52.0'"
+                                " ORDER BY version DESC, source DESC LIMIT 1 FORMAT JSONEachRow"))
+    facts = json.loads(row["facts"])  # as of a tracker that has just begun
+    facts["outcome"].update(complete=0, samples=0)
+    server.ask("INSERT INTO trackers (job, source, day, version, facts) FORMAT JSONEachRow "
+               + json.dumps({**row, "version": row["version"] + 1000, "facts": json.dumps(facts)}))
+    assert "1 tracker was left out" in tell("report", f"{server.url}/52", form="summary")
+    text = tell("report", f"{server.url}/52", form="text")
+    assert "Trackers left out" in text and "ile was left" not in text and "Files" not in text
+    job.path(1).write_bytes(b"")
+    assert "1 file was left out" in tell("report", job.folder, form="summary")

@@ -383,9 +383,19 @@ static bool has_later_attempt(const struct gt_job *job, const char *name)
     return false;
 }
 
+static const double LATEST = 120;
+
+bool gt_job_is_silent(const struct gt_job *job, const struct gt_job_rank *rank)
+{
+    double latest = rank->end;
+    for (size_t i = 0; i < job->count; i++)
+        if (job->rank[i].launch == rank->launch)
+            latest = fmax(latest, job->rank[i].end);
+    return !rank->complete && latest - rank->end > fmax(LATEST, gt_machine_overdue(rank->machine.period));
+}
+
 bool gt_job_goes_on(const struct gt_job *job, double now)
 {
-    static const double LATEST = 120;
     struct gt_buffer numbers = {0};
     for (size_t i = 0; i < job->count; i++)
         if (!job->rank[i].complete && !has_later_attempt(job, job->rank[i].machine.job))

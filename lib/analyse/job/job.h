@@ -136,6 +136,8 @@ size_t gt_job_ranks(const struct gt_job *job, size_t node);
 /* More may come: a recording is not finished, and no later attempt has taken its place; or ranks are missing, and the last that was heard
  * of the others is less than two minutes before `now`, seconds since the epoch. */
 bool gt_job_goes_on(const struct gt_job *job, double now);
+/* Nothing was heard of it for two minutes and more, while others of its step and attempt went on: its tracker was killed, or cut off. */
+bool gt_job_is_silent(const struct gt_job *job, const struct gt_job_rank *rank);
 /* The size of the job as its launcher told it, of all steps; 0: it did not. */
 int gt_job_world(const struct gt_job *job);
 size_t gt_job_member_launch(const struct gt_job *job, size_t member);

@@ -303,7 +303,7 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
     for (size_t i = 0; i < job->members && !status; i++) {
         struct gt_buffer remark = {0};
         cores[i] = gt_job_figure(job, i, GT_JOB_CORES);
-        is_bad[i] = gt_job_remark(&remark, outliers, job, i) > 0;
+        is_bad[i] = gt_job_remark(&remark, outliers, job, i) > 0 || gt_job_is_late(outliers, job, i);
         gt_buffer_release(&remark);
     }
     if (!status)
@@ -378,8 +378,8 @@ static void add_left_out(struct gt_node *root, const struct gt_job *job)
 {
     if (!job->left_out_count)
         return;
-    struct gt_table *table = gt_report_table(root, "left_out", "Files left out");
-    gt_table_column(table, "file", "File", GT_CELL_TEXT, NULL);
+    struct gt_table *table = gt_report_table(root, "left_out", job->source->left_out);
+    gt_table_column(table, "file", "Path", GT_CELL_TEXT, NULL);
     gt_table_column(table, "reason", "Reason", GT_CELL_TEXT, NULL);
     for (size_t i = 0; i < job->left_out_count; i++) {
         gt_table_text(table, job->left_out[i].path);

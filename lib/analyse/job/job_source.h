@@ -66,7 +66,9 @@ struct gt_job_step {
 };
 
 struct gt_job_source {
-    const char *name; /* what the user named */
+    const char *name;     /* what the user named */
+    const char *keeps;    /* "file", "tracker": what one of its recordings is */
+    const char *left_out; /* the title of those that are no part of the job */
     void *state;
     /* Adds each rank by gt_job_add_rank, and what cannot be read by gt_job_leave_out. */
     int (*ranks)(void *state, struct gt_job *job, struct gt_error *error);

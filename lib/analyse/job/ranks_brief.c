@@ -148,7 +148,7 @@ static void warn_of_trackers(struct gt_node *brief, const struct gt_job *job)
     for (size_t i = 0; i < job->count && named < NAMED; i++) {
         const struct gt_job_rank *rank = &job->rank[i];
         struct gt_buffer remark = {0}, sentence = {0};
-        if (rank->below_count && gt_job_remark_end(&remark, rank)) {
+        if (rank->below_count && (rank->complete || gt_job_is_silent(job, rank)) && gt_job_remark_end(&remark, rank)) {
             gt_buffer_printf(&sentence, "the command of %zu ranks", rank->below_count);
             gt_job_put_launch(&sentence, job, rank->launch);
             gt_buffer_printf(&sentence, " on %s: %s", job->node[rank->node].name, remark.data);
@@ -240,8 +240,8 @@ static void warn_of_left_out(struct gt_node *brief, const struct gt_job *job)
     char sentence[TEXT];
     if (!job->left_out_count)
         return;
-    snprintf(sentence, sizeof sentence, "%zu %s left out", job->left_out_count,
-             job->left_out_count == 1 ? "file was" : "files were");
+    snprintf(sentence, sizeof sentence, "%zu %s%s left out", job->left_out_count, job->source->keeps,
+             job->left_out_count == 1 ? " was" : "s were");
     gt_brief_finding(brief, sentence, job->left_out[0].why, "left_out");
 }
 
