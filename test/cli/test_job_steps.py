@@ -168,3 +168,15 @@ def test_of_a_server_there_is_no_file(gpu_tracker, tell, server, tmp_path):
     assert "Trackers left out" in text and "ile was left" not in text and "Files" not in text
     job.path(1).write_bytes(b"")
     assert "1 file was left out" in tell("report", job.folder, form="summary")
+
+
+def test_steps_have_rows_of_their_own_in_a_timeline(gpu_tracker, tmp_path):
+    job = steps_of(gpu_tracker, tmp_path / "job", "c:42.0", "c:42.1", "c:42.1+1", ranks=1, seconds=5)
+    for number in range(3):
+        job.run(number, f"UPDATE data SET combined_ram = {number + 1}")
+    subprocess.run([gpu_tracker, "timeline", "merge", job.folder, "-o", tmp_path / "m.json"], check=True, capture_output=True, timeout=100)
+    events = json.loads((tmp_path / "m.json").read_text())
+    names = ["n0-0", "n0-0 of 42.1", "n0-0 of 42.1+1"]
+    assert {event["args"]["node"] for event in events if event["name"] == "process_name" and "node" in event["args"]} == set(names)
+    for number, name in enumerate(names):
+        assert {event["args"]["value"] for event in events if event["name"] == f"combined_ram_{name}"} == {(number + 1) * 1e9}
