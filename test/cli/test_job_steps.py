@@ -69,6 +69,9 @@ def test_a_rank_is_compared_with_those_of_its_step(uneven, tell):
         ("c:42.0", 3, 5, 5), ("c:42.1", 7, 9, 9)}
     use = {(row["rank"], row["job"]) for row in tell("profile", "utilization", uneven.folder)["ranks"] if row["off"]}
     assert use == {(5, "c:42.1")}
+    blocks = tell("analyze", uneven.folder)["blocks"]
+    assert [(row["job"], row["ranks"], row["num_calls"]) for row in blocks] == [("c:42.0", 8, 40), ("c:42.1", 8, 72)]
+    assert blocks[0]["median_rank"] == pytest.approx(0.05, abs=0.002) and blocks[1]["median_rank"] == pytest.approx(0.1, abs=0.002)
 
 
 def test_steps_are_told_alike_of_a_folder_and_a_server(uneven, server, gpu_tracker, tell):
