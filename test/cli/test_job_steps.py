@@ -183,3 +183,12 @@ def test_steps_have_rows_of_their_own_in_a_timeline(gpu_tracker, tmp_path):
     assert {event["args"]["node"] for event in events if event["name"] == "process_name" and "node" in event["args"]} == set(names)
     for number, name in enumerate(names):
         assert {event["args"]["value"] for event in events if event["name"] == f"combined_ram_{name}"} == {(number + 1) * 1e9}
+
+
+def test_few_rows_over_time_show_who_is_off_in_its_step(gpu_tracker, tell, tmp_path):
+    """All 24 ranks of the first step work less than the slow rank of the second."""
+    job = steps_of(gpu_tracker, tmp_path / "job", "c:42.0", "c:42.1", ranks=24, seconds=10)
+    for number in range(48):
+        job.slow(number, 0.1 if number < 24 else 0.5 if number == 31 else 1)
+    drawing = tell("report", job.folder, "--heat", "cpu_utilization", form="text").split("over time")[1].split("\n\n")[0]
+    assert ["7", "n1", "c:42.1"] in [line.split()[:3] for line in drawing.splitlines()]
