@@ -246,8 +246,8 @@ static int post(struct gt_server *server, struct gt_http_request *request, struc
     if (status == -ECANCELED && server->is_silent)
         return gt_error_set(
             error, ETIMEDOUT,
-            "%s does not answer: nothing came within %.0f s (?wait=SECONDS in its address waits longer)", server->name,
-            now() - server->asked);
+            "%s does not answer: no whole answer came within %.0f s (?wait=SECONDS in its address waits longer)",
+            server->name, now() - server->asked);
     if (status < 0)
         return gt_error_set(error, -status, "%s", problem.text);
     return status != 200 ? judge_answer(server, status, ret, error) : 0;

@@ -70,8 +70,8 @@ def test_push_is_as_patient_as_it_is_told(gpu_tracker, address, tmp_path):
 def test_a_person_is_not_kept_waiting(gpu_tracker, address, tmp_path, command):
     done = subprocess.run([gpu_tracker, *command, f"{address}0.1"], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 125 and not done.stdout
-    silence = re.fullmatch(r"gpu-tracker: clickhouse://127.0.0.1:\d+/jobs does not answer: nothing came within (\d+) s \(.wait=.*\)\n",
-                           done.stderr)
+    silence = re.fullmatch(r"gpu-tracker: clickhouse://127.0.0.1:\d+/jobs does not answer: no whole answer came within (\d+) s"
+                           r" \(.wait=.*\)\n", done.stderr)
     assert silence and int(silence[1]) < 45, done.stderr
 
 

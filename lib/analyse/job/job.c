@@ -104,6 +104,7 @@ void gt_job_release(struct gt_job *job)
     }
     free(job->rank);
     free(job->member);
+    free(job->launch);
     free(job->node);
     free(job->left_out);
     *job = (struct gt_job){0};
@@ -140,6 +141,8 @@ static int compare_ranks(const void *left, const void *right)
         order = strcmp(node_id(a), node_id(b));
     if (!order)
         order = compare_numbers(number_of(a), number_of(b));
+    if (!order)
+        order = strverscmp(a->machine.job, b->machine.job);
     if (!order)
         order = compare_numbers(a->begin, b->begin);
     return order ? order : compare_numbers(a->machine.pid, b->machine.pid);
@@ -215,7 +218,7 @@ int gt_job_sort(struct gt_job *job, struct gt_error *error)
     if (!job->node || leave_copies_out(job) < 0)
         return gt_error_system(error, ENOMEM, "job");
     find_nodes(job);
-    return find_members(job) < 0 ? gt_error_system(error, ENOMEM, "job") : 0;
+    return gt_job_find_launches(job) < 0 || find_members(job) < 0 ? gt_error_system(error, ENOMEM, "job") : 0;
 }
 
 int gt_job_member_number(const struct gt_job *job, size_t member)
@@ -263,30 +266,10 @@ static bool is_same_step(const char *one, const char *other)
     return step_length(one) == step_length(other) && !strncmp(one, other, step_length(one));
 }
 
-/* Of the tracker of this number, no other step of which stands before it. */
-static bool is_first_of_step(const struct gt_job *job, size_t number)
+/* Attempts of a step stand behind each other. */
+static bool is_first_of_step(const struct gt_job *job, size_t launch)
 {
-    for (size_t i = 0; i < number; i++)
-        if (is_same_step(job->rank[i].machine.job, job->rank[number].machine.job))
-            return false;
-    return true;
-}
-
-size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job)
-{
-    enum { NAMED = 8 };
-    size_t count = 0;
-    for (size_t i = 0; i < job->count; i++) {
-        const char *name = job->rank[i].machine.job;
-        bool is_new = *name != '\0';
-        for (size_t k = 0; k < i && is_new; k++)
-            is_new = strcmp(job->rank[k].machine.job, name) != 0;
-        if (is_new && ++count <= NAMED)
-            gt_buffer_printf(out, "%s%s", out->length ? ", " : "", name);
-    }
-    if (count > NAMED)
-        gt_buffer_printf(out, " and %zu more", count - NAMED);
-    return count;
+    return !launch || !is_same_step(job->launch[launch - 1], job->launch[launch]);
 }
 
 /* The ranks that a step was to have, as its trackers were told. */
@@ -306,9 +289,9 @@ static int world_of(const struct gt_job *job, const char *step)
 int gt_job_world(const struct gt_job *job)
 {
     int world = 0;
-    for (size_t i = 0; i < job->count; i++)
+    for (size_t i = 0; i < job->launches; i++)
         if (is_first_of_step(job, i))
-            world += world_of(job, job->rank[i].machine.job);
+            world += world_of(job, job->launch[i]);
     return world;
 }
 
@@ -339,16 +322,16 @@ static size_t missing_of(struct gt_buffer *out, const struct gt_job *job, const 
 size_t gt_job_missing(struct gt_buffer *out, const struct gt_job *job)
 {
     size_t missing = 0, steps = gt_job_steps(job);
-    for (size_t i = 0; i < job->count; i++)
+    for (size_t i = 0; i < job->launches; i++)
         if (is_first_of_step(job, i))
-            missing += missing_of(out, job, job->rank[i].machine.job, steps > 1);
+            missing += missing_of(out, job, job->launch[i], steps > 1);
     return missing;
 }
 
 size_t gt_job_steps(const struct gt_job *job)
 {
     size_t steps = 0;
-    for (size_t i = 0; i < job->count; i++)
+    for (size_t i = 0; i < job->launches; i++)
         steps += is_first_of_step(job, i);
     return steps;
 }
@@ -379,9 +362,9 @@ size_t gt_job_ranks(const struct gt_job *job, size_t node)
     for (size_t i = 0; i < job->members; i++)
         if (gt_job_member_number(job, i) >= (int)most)
             most = (size_t)gt_job_member_number(job, i) + 1;
-    for (size_t i = 0; i < job->count; i++)
+    for (size_t i = 0; i < job->launches; i++)
         if (is_first_of_step(job, i))
-            ranks += ranks_of(job, job->rank[i].machine.job, node, most);
+            ranks += ranks_of(job, job->launch[i], node, most);
     return ranks;
 }
 
@@ -400,9 +383,19 @@ static bool has_later_attempt(const struct gt_job *job, const char *name)
     return false;
 }
 
+static const double LATEST = 120;
+
+bool gt_job_is_silent(const struct gt_job *job, const struct gt_job_rank *rank)
+{
+    double latest = rank->end;
+    for (size_t i = 0; i < job->count; i++)
+        if (job->rank[i].launch == rank->launch)
+            latest = fmax(latest, job->rank[i].end);
+    return !rank->complete && latest - rank->end > fmax(LATEST, gt_machine_overdue(rank->machine.period));
+}
+
 bool gt_job_goes_on(const struct gt_job *job, double now)
 {
-    static const double LATEST = 120;
     struct gt_buffer numbers = {0};
     for (size_t i = 0; i < job->count; i++)
         if (!job->rank[i].complete && !has_later_attempt(job, job->rank[i].machine.job))

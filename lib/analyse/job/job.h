@@ -21,7 +21,8 @@ struct gt_job_bounds {
 struct gt_job_rank {
     char *path; /* what its tracker wrote */
     struct gt_machine machine;
-    size_t node; /* index into gt_job.node */
+    size_t node;   /* index into gt_job.node */
+    size_t launch; /* index into gt_job.launch */
     bool complete;
     int exit_status;
     enum gt_ending ending;
@@ -71,8 +72,11 @@ struct gt_job_left_out {
 
 struct gt_job {
     const struct gt_job_source *source;
-    struct gt_job_rank *rank; /* by node, then by number */
+    struct gt_job_rank *rank; /* by node, then by number, then by step */
     size_t count, capacity;
+    /* Its steps, and each attempt of one, in the order of their numbers: "42.0", "42.0+1", "42.1"; "" where a recording tells none. */
+    const char **launch;
+    size_t launches;
     /* In the order of `rank`. Behind the ranks one for each recording with several: what is of none of them. */
     struct gt_job_member *member;
     size_t members, all_members;
@@ -102,6 +106,8 @@ int gt_job_add_rank(struct gt_job *job, const char *path, const struct gt_machin
                     const struct gt_outcome *outcome);
 int gt_job_leave_out(struct gt_job *job, const char *path, const char *why);
 
+/* Borrows the names of recordings, which stay where they are from then on. -ENOMEM. */
+int gt_job_find_launches(struct gt_job *job);
 /* The steps of gt_job_read, behind each other. */
 int gt_job_sort(struct gt_job *job, struct gt_error *error);
 int gt_job_read_memory(struct gt_job *job, struct gt_error *error);
@@ -130,8 +136,13 @@ size_t gt_job_ranks(const struct gt_job *job, size_t node);
 /* More may come: a recording is not finished, and no later attempt has taken its place; or ranks are missing, and the last that was heard
  * of the others is less than two minutes before `now`, seconds since the epoch. */
 bool gt_job_goes_on(const struct gt_job *job, double now);
+/* Nothing was heard of it for two minutes and more, while others of its step and attempt went on: its tracker was killed, or cut off. */
+bool gt_job_is_silent(const struct gt_job *job, const struct gt_job_rank *rank);
 /* The size of the job as its launcher told it, of all steps; 0: it did not. */
 int gt_job_world(const struct gt_job *job);
+size_t gt_job_member_launch(const struct gt_job *job, size_t member);
+/* Appends which step a rank is of, " of 42.1", without the name of the cluster; nothing where the job has one. */
+void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t launch);
 /* Energy of all machines of one kind of device. */
 void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device);
 /* The shares of the ranks are no more than was drawn, as far as their errors tell. */

@@ -92,10 +92,23 @@ void gt_job_verdict(struct gt_node *root, struct gt_table *findings, const char 
     gt_node_flags(gt_report_text(root, "verdict", "Verdict", none), GT_ONLY_PEOPLE);
 }
 
-void gt_job_rank_columns(struct gt_table *table)
+void gt_job_launch_column(struct gt_table *table, const struct gt_job *job)
+{
+    if (job->launches > 1)
+        gt_table_column(table, "job", "Job", GT_CELL_TEXT, NULL);
+}
+
+void gt_job_launch_cell(struct gt_table *table, const struct gt_job *job, size_t launch)
+{
+    if (job->launches > 1)
+        gt_table_text(table, job->launch[launch]);
+}
+
+void gt_job_rank_columns(struct gt_table *table, const struct gt_job *job)
 {
     gt_table_column(table, "rank", "Rank", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "node", "Node", GT_CELL_TEXT, NULL);
+    gt_job_launch_column(table, job);
 }
 
 void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t member)
@@ -103,6 +116,7 @@ void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t 
     int number = gt_job_member_number(job, member);
     number < 0 ? gt_table_missing(table) : gt_table_integer(table, number);
     gt_table_text(table, gt_job_member_node_name(job, member));
+    gt_job_launch_cell(table, job, gt_job_member_launch(job, member));
 }
 
 void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t member)
@@ -112,6 +126,8 @@ void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t mem
         gt_buffer_text(out, job->rank[job->member[member].rank].path);
     else
         gt_buffer_printf(out, "rank %d", number);
+    if (number >= 0)
+        gt_job_put_launch(out, job, gt_job_member_launch(job, member));
     gt_buffer_printf(out, " on %s", gt_job_member_node_name(job, member));
 }
 

@@ -54,10 +54,13 @@ void gt_job_hide_empty(struct gt_table *table);
 void gt_job_verdict(struct gt_node *root, struct gt_table *findings, const char *none);
 /* How many samples recordings lost; people see it where there are some. */
 void gt_job_add_dropped(struct gt_node *section, const struct gt_job *job);
-/* The columns "rank" and "node", and their cells. */
-void gt_job_rank_columns(struct gt_table *table);
+/* The columns "rank" and "node", and of a job of several steps "job", and their cells. */
+void gt_job_rank_columns(struct gt_table *table, const struct gt_job *job);
 void gt_job_rank_cells(struct gt_table *table, const struct gt_job *job, size_t member);
-/* "rank 3 on n0", or "job/3.sqlite on n0" where there is no number. */
+/* The column "job" and its cell, where the job has several steps. */
+void gt_job_launch_column(struct gt_table *table, const struct gt_job *job);
+void gt_job_launch_cell(struct gt_table *table, const struct gt_job *job, size_t launch);
+/* "rank 3 on n0", of a job of several steps "rank 3 of 42.1 on n0"; or "job/3.sqlite on n0" where there is no number. */
 void gt_job_put_rank(struct gt_buffer *out, const struct gt_job *job, size_t member);
 
 #endif

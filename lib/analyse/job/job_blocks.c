@@ -34,15 +34,17 @@ static int take_calls(void *context, const struct gt_job_calls *calls)
 
 /* ---- Each block -------------------------------------------------------------------------------------------------- */
 
-static struct gt_table *begin_blocks(struct gt_node *root)
+static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *job)
 {
     static const char *const columns[][2] = {
         {"total", "Time of all"},   {"self", "Of it not in other blocks"},           {"cpu_time", "CPU time"},
         {"mean", "Mean call"},      {"median_rank", "Mean call of the median rank"}, {"slowest_rank", "Of the slowest"},
         {"longest", "Longest call"}};
-    struct gt_table *table = gt_report_table(root, "blocks", "Code blocks over all ranks");
+    struct gt_table *table = gt_report_table(
+        root, "blocks", job->launches > 1 ? "Code blocks over the ranks of each step" : "Code blocks over all ranks");
     gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
+    gt_job_launch_column(table, job);
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "num_calls", "Calls", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "num_unfinished_calls", "Unfinished", GT_CELL_INTEGER, NULL);
@@ -57,17 +59,21 @@ static double add(double sum, double value)
     return isnan(value) ? sum : isnan(sum) ? value : sum + value;
 }
 
-/* The ranks of one block, `count` of them. */
-static int add_block(struct gt_table *table, const struct kept *call, size_t count)
+/* Of one block, whose calls these are, the ranks of one step. */
+static int add_block(struct gt_table *table, const struct gt_job *job, size_t launch, const struct kept *call,
+                     size_t count)
 {
     struct gt_job_calls sum = {.total = NAN, .self = NAN, .cpu_time = NAN, .longest = NAN};
     struct gt_spread spread;
+    size_t ranks = 0;
     double *mean = calloc(count, sizeof *mean);
     if (!mean)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         const struct gt_job_calls *rank = &call[i].calls;
-        mean[i] = call[i].mean;
+        if (gt_job_member_launch(job, rank->member) != launch)
+            continue;
+        mean[ranks++] = call[i].mean;
         sum.count += rank->count;
         sum.unfinished += rank->unfinished;
         sum.total = add(sum.total, rank->total);
@@ -75,12 +81,15 @@ static int add_block(struct gt_table *table, const struct kept *call, size_t cou
         sum.cpu_time = add(sum.cpu_time, rank->cpu_time);
         sum.longest = fmax(sum.longest, rank->longest);
     }
-    int status = gt_spread_of(&spread, mean, count);
+    int status = gt_spread_of(&spread, mean, ranks);
     free(mean);
+    if (!ranks)
+        return status;
     const double cells[] = {sum.total,     sum.self,    sum.cpu_time, sum.count ? sum.total / (double)sum.count : NAN,
                             spread.median, spread.most, sum.longest,  gt_spread_imbalance(&spread)};
     gt_table_text(table, call->calls.name);
-    gt_table_integer(table, (int64_t)count);
+    gt_job_launch_cell(table, job, launch);
+    gt_table_integer(table, (int64_t)ranks);
     gt_table_integer(table, (int64_t)sum.count);
     gt_table_integer(table, (int64_t)sum.unfinished);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
@@ -90,12 +99,13 @@ static int add_block(struct gt_table *table, const struct kept *call, size_t cou
 
 static int add_blocks(struct gt_node *root, const struct all *all)
 {
-    struct gt_table *table = begin_blocks(root);
+    struct gt_table *table = begin_blocks(root, all->job);
     int status = 0;
     for (size_t first = 0, end; first < all->call_count && !status; first = end) {
         for (end = first; end < all->call_count && !strcmp(all->call[end].calls.name, all->call[first].calls.name);)
             end++;
-        status = add_block(table, &all->call[first], end - first);
+        for (size_t i = 0; i < all->job->launches && !status; i++)
+            status = add_block(table, all->job, i, &all->call[first], end - first);
     }
     return status;
 }
@@ -108,9 +118,9 @@ static void add_columns(struct gt_table *table, const void *context)
                                              {"cpu_time", "CPU time"}, {"mean", "Mean call"},
                                              {"p50", "Median"},        {"p95", "95 of 100 below"},
                                              {"longest", "Longest"}};
-    (void)context;
+    const struct all *all = context;
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, all->job);
     gt_table_column(table, "num_calls", "Calls", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "num_unfinished_calls", "Unfinished", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)

@@ -159,7 +159,8 @@ struct steps_of_name {
 };
 
 struct all_steps {
-    struct steps_of_name *name; /* by its number in `names` */
+    const struct gt_job *job;
+    struct steps_of_name *name; /* number in `names` * steps of the job + step */
     size_t name_capacity, name_count;
     struct gt_strings names;
 };
@@ -184,28 +185,31 @@ static int add_step(struct steps_of_name *steps, size_t number, size_t rank, dou
     return 0;
 }
 
-static struct steps_of_name *steps_named(struct all_steps *all, const char *name)
+static struct steps_of_name *steps_named(struct all_steps *all, const char *name, size_t launch)
 {
     int64_t number = gt_strings_add(&all->names, name, strlen(name));
     if (number < 0)
         return NULL;
-    while (all->name_count <= (size_t)number) {
+    size_t place = (size_t)number * all->job->launches + launch;
+    while (all->name_count <= place) {
         struct steps_of_name *steps = GT_GROW(all, name);
         if (!steps)
             return NULL;
         *steps = (struct steps_of_name){0};
     }
-    return &all->name[number];
+    return &all->name[place];
 }
 
 static int add_rank_steps(void *context, const struct rank_calls *rank)
 {
+    struct all_steps *all = context;
     struct steps_of_name *steps = NULL;
     size_t number = 0;
     for (size_t i = 0; i < rank->calls.interval_count; i++) {
         const struct gt_interval *call = &rank->calls.interval[i];
         if (!i || call->name != call[-1].name)
-            steps = steps_named(context, gt_strings_text(&rank->calls.names, call->name));
+            steps = steps_named(all, gt_strings_text(&rank->calls.names, call->name),
+                                gt_job_member_launch(all->job, (size_t)call->process));
         number = i && call->name == call[-1].name && call->process == call[-1].process ? number + 1 : 0;
         if (!steps)
             return -ENOMEM;
@@ -221,15 +225,18 @@ static int compare_texts(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static int hand_steps_on(const struct all_steps *all, const char *name,
+static int hand_steps_on(const struct all_steps *all, const char *name, size_t launch,
                          int (*take)(void *context, const struct gt_job_step *step), void *context)
 {
-    const struct steps_of_name *steps = &all->name[gt_strings_find(&all->names, name, strlen(name))];
+    size_t place = (size_t)gt_strings_find(&all->names, name, strlen(name)) * all->job->launches + launch;
+    const struct steps_of_name *steps = &all->name[place];
     int status = 0;
+    if (place >= all->name_count)
+        return 0;
     for (size_t i = 0; i < steps->step_count && status >= 0; i++) {
         const struct step *step = &steps->step[i];
         if (step->ranks)
-            status = take(context, &(struct gt_job_step){name, i, step->ranks, step->slowest, step->quickest,
+            status = take(context, &(struct gt_job_step){name, launch, i, step->ranks, step->slowest, step->quickest,
                                                          step->longest, step->shortest});
     }
     return status;
@@ -239,17 +246,17 @@ int gt_job_calls_by_number(const struct gt_job *job, const struct gt_calls_reade
                            int (*take)(void *context, const struct gt_job_step *step), void *context,
                            struct gt_error *error)
 {
-    struct all_steps all = {0};
+    struct all_steps all = {.job = job};
     int status = each_rank(job, reader, add_rank_steps, &all, error);
-    const char **names = calloc(all.name_count + 1, sizeof *names);
+    const char **names = calloc(all.names.count + 1, sizeof *names);
     if (status >= 0 && !names)
         status = gt_error_system(error, ENOMEM, "%s", job->source->name);
-    for (size_t i = 0; i < all.name_count && names; i++)
+    for (size_t i = 0; i < all.names.count && names; i++)
         names[i] = gt_strings_text(&all.names, i);
     if (names)
-        qsort(names, all.name_count, sizeof *names, compare_texts);
-    for (size_t i = 0; i < all.name_count && status >= 0; i++)
-        status = hand_steps_on(&all, names[i], take, context);
+        qsort(names, all.names.count, sizeof *names, compare_texts);
+    for (size_t i = 0; i < all.names.count * job->launches && status >= 0; i++)
+        status = hand_steps_on(&all, names[i / job->launches], i % job->launches, take, context);
     for (size_t i = 0; i < all.name_count; i++)
         free(all.name[i].step);
     free(names);

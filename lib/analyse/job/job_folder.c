@@ -529,6 +529,8 @@ int gt_job_folder_open(struct gt_job_source *ret, const char *folder, struct gt_
     if (stat(folder, &found) < 0)
         return gt_error_system(error, errno, "%s", folder);
     *ret = (struct gt_job_source){.name = folder,
+                                  .keeps = "file",
+                                  .left_out = "Files left out",
                                   .state = strdup(folder),
                                   .ranks = read_ranks,
                                   .series = read_series,

@@ -12,32 +12,53 @@
 
 enum { COLUMNS = 60, PAGE_ROWS = 128, TEXT_ROWS = 40 };
 
-/* A large job has fewer rows than ranks: of those that follow each other the one that is furthest from the median is shown. */
+/* A large job has fewer rows than ranks: of those that follow each other the one that is furthest from the median of its step is shown. */
 struct rows {
     const struct gt_job_course *course;
-    size_t each; /* ranks of a row */
-    double median;
+    size_t each;    /* ranks of a row */
+    double *median; /* of each step */
 };
+
+/* Rows of machines are of no step. */
+static size_t step_of(const struct gt_job_course *course, const struct gt_job_course_row *row)
+{
+    return course->subject.scope == GT_SCOPE_SYSTEM ? 0 : gt_job_member_launch(course->job, row->member);
+}
 
 static int choose_rows(struct rows *ret, const struct gt_job_course *course, size_t most)
 {
-    struct gt_spread spread;
     double *mean = calloc(course->count + 1, sizeof *mean);
-    if (!mean)
-        return -ENOMEM;
-    for (size_t i = 0; i < course->count; i++)
-        mean[i] = course->row[i].mean;
-    int status = gt_spread_of(&spread, mean, course->count);
-    *ret = (struct rows){course, (course->count + most - 1) / most, spread.median};
+    *ret = (struct rows){course, (course->count + most - 1) / most,
+                         calloc(course->job->launches + 1, sizeof *ret->median)};
+    int status = mean && ret->median ? 0 : -ENOMEM;
+    for (size_t step = 0; step < course->job->launches && status >= 0; step++) {
+        struct gt_spread spread;
+        size_t count = 0;
+        for (size_t i = 0; i < course->count; i++)
+            if (step_of(course, &course->row[i]) == step)
+                mean[count++] = course->row[i].mean;
+        status = gt_spread_of(&spread, mean, count);
+        ret->median[step] = spread.median;
+    }
     free(mean);
     return status;
+}
+
+static void release_rows(struct rows *rows)
+{
+    free(rows->median);
+}
+
+static double distance_of(const struct rows *rows, const struct gt_job_course_row *row)
+{
+    return fabs(row->mean - rows->median[step_of(rows->course, row)]);
 }
 
 static const struct gt_job_course_row *row_from(const struct rows *rows, size_t first)
 {
     const struct gt_job_course_row *found = &rows->course->row[first];
     for (size_t i = first; i < first + rows->each && i < rows->course->count; i++)
-        if (fabs(rows->course->row[i].mean - rows->median) > fabs(found->mean - rows->median))
+        if (distance_of(rows, &rows->course->row[i]) > distance_of(rows, found))
             found = &rows->course->row[i];
     return found;
 }
@@ -70,8 +91,10 @@ static int add_picture(struct gt_node *root, const struct gt_job_course *course,
     struct gt_buffer text = {0};
     char words[GT_JOB_WORDS];
     int status = choose_rows(&rows, course, all ? course->count : PAGE_ROWS);
-    if (status < 0)
+    if (status < 0) {
+        release_rows(&rows);
         return status;
+    }
     gt_job_metric_words(words, course->subject.metric);
     gt_buffer_printf(&text, "%s: each cell is the mean of a %s in %.3g s, the darker the greater", words,
                      course->subject.scope == GT_SCOPE_SYSTEM ? "node" : "rank", course->width);
@@ -92,6 +115,7 @@ static int add_picture(struct gt_node *root, const struct gt_job_course *course,
             if (!isnan(row->column[i]))
                 gt_series_point(series, line, (double)i, row->column[i]);
     }
+    release_rows(&rows);
     gt_buffer_release(&text);
     return 0;
 }
@@ -140,8 +164,10 @@ static int add_drawing(struct gt_node *root, const struct gt_job_course *course,
     char drawing[COLUMNS + 1], words[GT_JOB_WORDS];
     struct gt_buffer title = {0};
     int status = choose_rows(&rows, course, all ? course->count : TEXT_ROWS);
-    if (status < 0)
+    if (status < 0) {
+        release_rows(&rows);
         return status;
+    }
     find_range(course, &least, &most);
     gt_buffer_printf(&title, "%s over time, %.3g s a character, from ",
                      gt_job_metric_words(words, course->subject.metric), course->width);
@@ -153,7 +179,7 @@ static int add_drawing(struct gt_node *root, const struct gt_job_course *course,
     struct gt_table *table = gt_report_table(root, "heat_drawing", title.failed ? "" : title.data);
     gt_buffer_release(&title);
     gt_table_flags(table, GT_BRIEF | GT_ONLY_PEOPLE | GT_NOT_ON_PAGE);
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, course->job);
     gt_table_column(table, "mean", "Mean", GT_CELL_NUMBER, *unit ? unit : NULL);
     gt_table_column(table, "course", "Over time", GT_CELL_TEXT, NULL);
     for (size_t first = 0; first < course->count; first += rows.each) {
@@ -163,6 +189,7 @@ static int add_drawing(struct gt_node *root, const struct gt_job_course *course,
         gt_table_number(table, row->mean);
         gt_table_text(table, drawing);
     }
+    release_rows(&rows);
     return 0;
 }
 
@@ -173,7 +200,7 @@ static void add_figures(struct gt_node *root, const struct gt_job_course *course
     struct gt_table *table = gt_report_table(root, "heat", "Ranks over time");
     const char *unit = gt_job_course_unit(course);
     gt_table_flags(table, GT_ONLY_DATA);
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, course->job);
     gt_table_column(table, "time", "Time", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, course->name, course->name, GT_CELL_NUMBER, *unit ? unit : NULL);
     for (size_t i = 0; i < course->count; i++)

@@ -58,19 +58,75 @@ double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure
     return NAN;
 }
 
-int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
+/* NaN where a rank that still runs cannot be compared: its time is not known, and while it begins each is at another place. */
+static double figure_to_compare(const struct gt_job *job, size_t member, enum gt_job_figure figure)
 {
-    double *values = calloc(job->members + 1, sizeof *values);
-    if (!values)
-        return -ENOMEM;
+    enum { SETTLED = 10 }; /* samples */
+    const struct gt_job_rank *rank = &job->rank[job->member[member].rank];
+    bool is_known = rank->complete || (figure != GT_JOB_TIME && rank->samples >= SETTLED);
+    return is_known ? gt_job_figure(job, member, figure) : NAN;
+}
+
+/* Those that ended among those that ended, and those that run among those that run. */
+static size_t peers_of(const struct gt_job *job, size_t member)
+{
+    const struct gt_job_rank *rank = &job->rank[job->member[member].rank];
+    return 2 * rank->launch + rank->complete;
+}
+
+static int compare_peers(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t peers, double *scratch)
+{
     int status = 0;
     for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
+        size_t count = 0;
         for (size_t i = 0; i < job->members; i++)
-            values[i] = gt_job_figure(job, i, (enum gt_job_figure)figure);
-        status = gt_spread_of(&ret->spread[figure], values, job->members);
+            if (peers_of(job, i) == peers)
+                scratch[count++] = figure_to_compare(job, i, (enum gt_job_figure)figure);
+        status = gt_spread_of(&ret[figure], scratch, count);
     }
-    free(values);
     return status;
+}
+
+/* Of the members of one launch, or all. */
+static int spread_of(struct gt_spread ret[GT_JOB_FIGURES], const struct gt_job *job, size_t launch, double *scratch)
+{
+    int status = 0;
+    for (int figure = 0; figure < GT_JOB_FIGURES && status >= 0; figure++) {
+        size_t count = 0;
+        for (size_t i = 0; i < job->members; i++)
+            if (launch == GT_JOB_NO_LAUNCH || gt_job_member_launch(job, i) == launch)
+                scratch[count++] = gt_job_figure(job, i, (enum gt_job_figure)figure);
+        status = gt_spread_of(&ret[figure], scratch, count);
+    }
+    return status;
+}
+
+int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job)
+{
+    double worst = NAN, *scratch = calloc(job->members + 1, sizeof *scratch);
+    *ret = (struct gt_job_outliers){.step = calloc(job->launches + 1, sizeof *ret->step),
+                                    .peers = calloc(2 * job->launches + 1, sizeof *ret->peers),
+                                    .uneven = GT_JOB_NO_LAUNCH};
+    int status = scratch && ret->step && ret->peers ? spread_of(ret->all, job, GT_JOB_NO_LAUNCH, scratch) : -ENOMEM;
+    for (size_t i = 0; i < job->launches && status >= 0; i++) {
+        status = spread_of(ret->step[i], job, i, scratch);
+        double imbalance = gt_spread_imbalance(&ret->step[i][GT_JOB_CORES]);
+        if (!isnan(imbalance) && !(imbalance <= worst)) {
+            worst = imbalance;
+            ret->uneven = i;
+        }
+    }
+    for (size_t i = 0; i < 2 * job->launches && status >= 0; i++)
+        status = compare_peers(ret->peers[i], job, i, scratch);
+    free(scratch);
+    return status;
+}
+
+void gt_job_outliers_release(struct gt_job_outliers *outliers)
+{
+    free(outliers->step);
+    free(outliers->peers);
+    outliers->step = outliers->peers = NULL;
 }
 
 static const double FURTHEST = 1e9; /* where all others are equal */
@@ -113,8 +169,17 @@ double gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outlie
 {
     size_t begin = out->length;
     const struct gt_job_member *one = &job->member[member];
-    double worst = !one->below && gt_job_remark_end(out, &job->rank[one->rank]) ? INFINITY : 0;
+    const struct gt_job_rank *rank = &job->rank[one->rank];
+    bool is_bad = !one->below && gt_job_remark_end(out, rank) && (rank->complete || gt_job_is_silent(job, rank));
+    double worst = is_bad ? INFINITY : 0;
+    const struct gt_spread *spread = outliers->peers[peers_of(job, member)];
     for (enum gt_job_figure i = 0; i < GT_JOB_FIGURES; i++)
-        worst = fmax(worst, remark_figure(out, begin, &outliers->spread[i], gt_job_figure(job, member, i), i));
+        worst = fmax(worst, remark_figure(out, begin, &spread[i], figure_to_compare(job, member, i), i));
     return worst;
+}
+
+bool gt_job_is_late(const struct gt_job_outliers *outliers, const struct gt_job *job, size_t member)
+{
+    const struct gt_job_rank *rank = &job->rank[job->member[member].rank];
+    return !rank->complete && outliers->peers[2 * rank->launch + true][GT_JOB_TIME].count > 0;
 }

@@ -96,12 +96,16 @@ static void add_bounds(struct gt_node *root, const char *key, const char *title,
 static void add_totals(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
     struct gt_node *section = gt_report_section(root, "totals", "Totals");
-    const struct gt_spread *cores = &outliers->spread[GT_JOB_CORES];
     double cpu_time = gt_job_sum(job, GT_CPU_TIME);
     gt_report_number(section, "cpu_time", "CPU time", cpu_time, "seconds");
     gt_report_number(section, "cores", "Cores busy", cpu_time / (job->end - job->begin), NULL);
-    gt_report_number(section, "imbalance", "Imbalance: the busiest rank over the mean, less 1",
-                     gt_spread_imbalance(cores), NULL);
+    gt_report_number(section, "imbalance",
+                     job->launches > 1 ? "Imbalance of the most uneven step: the busiest rank over the mean, less 1"
+                                       : "Imbalance: the busiest rank over the mean, less 1",
+                     outliers->uneven == GT_JOB_NO_LAUNCH
+                         ? NAN
+                         : gt_spread_imbalance(&outliers->step[outliers->uneven][GT_JOB_CORES]),
+                     NULL);
     add_bounds(section, "memory_peak", "Memory peak", job->ram);
     gt_report_number(section, "control_groups_peak", "Charged to control groups, at most", job->group_ram, "bytes");
     gt_report_integer(section, "gpus", "GPUs", (int64_t)job->gpus, NULL);
@@ -251,15 +255,12 @@ static int add_nodes(struct gt_node *root, const struct gt_job *job, bool are_al
 struct ranks {
     const struct gt_job *job;
     const struct gt_job_outliers *outliers;
-    bool has_steps; /* several */
 };
 
 static void add_rank_columns(struct gt_table *table, const void *context)
 {
     const struct ranks *ranks = context;
-    gt_job_rank_columns(table);
-    if (ranks->has_steps)
-        gt_table_column(table, "job", "Job", GT_CELL_TEXT, NULL);
+    gt_job_rank_columns(table, ranks->job);
     gt_table_column(table, "cpu_time", "CPU time", GT_CELL_NUMBER, "seconds");
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
         gt_table_column(table, gt_job_figure_key(figure), gt_job_figure_title(figure), GT_CELL_NUMBER,
@@ -281,8 +282,6 @@ static void add_rank(struct gt_table *table, const void *context, size_t number)
     struct gt_buffer remark = {0};
     gt_job_remark(&remark, ranks->outliers, ranks->job, number);
     gt_job_rank_cells(table, ranks->job, number);
-    if (ranks->has_steps)
-        gt_table_text(table, rank->machine.job);
     gt_table_number(table, below ? below->cpu_time : rank->own[GT_CPU_TIME]);
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++)
         gt_table_number(table, gt_job_figure(ranks->job, number, figure));
@@ -297,16 +296,14 @@ static void add_rank(struct gt_table *table, const void *context, size_t number)
 static int add_ranks(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers,
                      bool are_all)
 {
-    struct gt_buffer names = {0};
-    struct ranks ranks = {job, outliers, gt_job_names(&names, job) > 1};
-    gt_buffer_release(&names);
+    struct ranks ranks = {job, outliers};
     double *cores = calloc(job->members, sizeof *cores);
     bool *is_bad = calloc(job->members, sizeof *is_bad);
     int status = cores && is_bad ? 0 : -ENOMEM;
     for (size_t i = 0; i < job->members && !status; i++) {
         struct gt_buffer remark = {0};
         cores[i] = gt_job_figure(job, i, GT_JOB_CORES);
-        is_bad[i] = gt_job_remark(&remark, outliers, job, i) > 0;
+        is_bad[i] = gt_job_remark(&remark, outliers, job, i) > 0 || gt_job_is_late(outliers, job, i);
         gt_buffer_release(&remark);
     }
     if (!status)
@@ -327,13 +324,11 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
     return status;
 }
 
-static void add_spread(struct gt_node *root, const struct gt_job_outliers *outliers)
+static void add_spread_columns(struct gt_table *table)
 {
-    struct gt_table *table = gt_report_table(root, "spread", "Over the ranks");
     static const char *const columns[][2] = {{"least", "Least"},   {"quarter", "A quarter below"},
                                              {"median", "Median"}, {"three_quarters", "Three quarters below"},
                                              {"most", "Most"},     {"mean", "Mean"}};
-    gt_table_flags(table, GT_KEYED | GT_BRIEF);
     gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
@@ -342,17 +337,40 @@ static void add_spread(struct gt_node *root, const struct gt_job_outliers *outli
     gt_table_column_flags(table, GT_COLUMN_UNIT);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
+}
+
+static void add_spread_cells(struct gt_table *table, enum gt_job_figure figure, const struct gt_spread *spread)
+{
+    gt_table_text(table, gt_job_figure_key(figure));
+    gt_table_text(table, gt_job_figure_title(figure));
+    gt_table_text(table, gt_job_figure_unit(figure));
+    const double cells[] = {spread->least,          spread->quarter, spread->median,
+                            spread->three_quarters, spread->most,    spread->mean};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        gt_table_number(table, cells[i]);
+}
+
+/* People see that of each step, as long as there are not many. */
+static void add_spread(struct gt_node *root, const struct gt_job *job, const struct gt_job_outliers *outliers)
+{
+    enum { STEPS_IN_TEXT = 32 };
+    struct gt_table *all = gt_report_table(root, "spread", "Over the ranks"), *steps = NULL;
+    gt_table_flags(all, GT_KEYED | GT_BRIEF | (job->launches > 1 ? GT_ONLY_DATA : 0));
+    add_spread_columns(all);
+    if (job->launches > 1) {
+        steps = gt_report_table(root, "spread_of_steps", "Over the ranks of each step");
+        gt_table_flags(steps, GT_BRIEF | (job->launches > STEPS_IN_TEXT ? GT_NOT_IN_TEXT : 0));
+        gt_job_launch_column(steps, job);
+        add_spread_columns(steps);
+    }
     for (int figure = 0; figure < GT_JOB_FIGURES; figure++) {
-        const struct gt_spread *spread = &outliers->spread[figure];
-        if (!spread->count)
-            continue;
-        gt_table_text(table, gt_job_figure_key(figure));
-        gt_table_text(table, gt_job_figure_title(figure));
-        gt_table_text(table, gt_job_figure_unit(figure));
-        const double cells[] = {spread->least,          spread->quarter, spread->median,
-                                spread->three_quarters, spread->most,    spread->mean};
-        for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-            gt_table_number(table, cells[i]);
+        if (outliers->all[figure].count)
+            add_spread_cells(all, figure, &outliers->all[figure]);
+        for (size_t i = 0; i < job->launches && steps; i++)
+            if (outliers->step[i][figure].count) {
+                gt_job_launch_cell(steps, job, i);
+                add_spread_cells(steps, figure, &outliers->step[i][figure]);
+            }
     }
 }
 
@@ -360,8 +378,8 @@ static void add_left_out(struct gt_node *root, const struct gt_job *job)
 {
     if (!job->left_out_count)
         return;
-    struct gt_table *table = gt_report_table(root, "left_out", "Files left out");
-    gt_table_column(table, "file", "File", GT_CELL_TEXT, NULL);
+    struct gt_table *table = gt_report_table(root, "left_out", job->source->left_out);
+    gt_table_column(table, "file", "Path", GT_CELL_TEXT, NULL);
     gt_table_column(table, "reason", "Reason", GT_CELL_TEXT, NULL);
     for (size_t i = 0; i < job->left_out_count; i++) {
         gt_table_text(table, job->left_out[i].path);
@@ -396,13 +414,14 @@ int gt_job_report(struct gt_report **ret, const struct gt_job *job, const struct
         add_energy(root, job);
         if (status >= 0)
             status = add_nodes(root, job, options && options->all);
-        add_spread(root, &outliers);
+        add_spread(root, job, &outliers);
         if (status >= 0)
             status = add_ranks(root, job, &outliers, options && options->all);
         add_left_out(root, job);
         add_metrics(root, job);
         gt_job_request_section(root, job);
     }
+    gt_job_outliers_release(&outliers);
     if (status >= 0 && gt_report_failed(report))
         status = -ENOMEM;
     if (status == -ENOMEM)

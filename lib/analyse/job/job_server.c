@@ -358,6 +358,8 @@ int gt_job_server_open(struct gt_job_source *ret, const char *address, const str
         return status;
     }
     *ret = (struct gt_job_source){.name = address,
+                                  .keeps = "tracker",
+                                  .left_out = "Trackers left out",
                                   .state = state,
                                   .ranks = read_ranks,
                                   .series = gt_job_server_series,

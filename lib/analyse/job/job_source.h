@@ -55,9 +55,10 @@ struct gt_job_calls {
     double p50, p95, longest;
 };
 
-/* Call `number` of a block in each rank, from 0, in the order of their beginnings. */
+/* Call `number` of a block in each rank of a step of the job, from 0, in the order of their beginnings. */
 struct gt_job_step {
     const char *name;
+    size_t launch; /* index into gt_job.launch */
     uint64_t number;
     size_t ranks;             /* that have it, and it ended there */
     size_t slowest, quickest; /* indices into gt_job.member */
@@ -65,7 +66,9 @@ struct gt_job_step {
 };
 
 struct gt_job_source {
-    const char *name; /* what the user named */
+    const char *name;     /* what the user named */
+    const char *keeps;    /* "file", "tracker": what one of its recordings is */
+    const char *left_out; /* the title of those that are no part of the job */
     void *state;
     /* Adds each rank by gt_job_add_rank, and what cannot be read by gt_job_leave_out. */
     int (*ranks)(void *state, struct gt_job *job, struct gt_error *error);
@@ -76,7 +79,7 @@ struct gt_job_source {
     /* In the order of names (of bytes), then of ranks. */
     int (*calls)(void *state, const struct gt_job *job, int (*take)(void *context, const struct gt_job_calls *calls),
                  void *context, struct gt_error *error);
-    /* In the order of names, then of numbers. */
+    /* In the order of names, then of steps of the job, then of numbers. */
     int (*steps)(void *state, const struct gt_job *job, int (*take)(void *context, const struct gt_job_step *step),
                  void *context, struct gt_error *error);
     void (*close)(void *state);

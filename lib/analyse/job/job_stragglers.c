@@ -16,14 +16,14 @@ enum { COLUMNS = 240, BLOCKS = 20 };
 struct stragglers {
     const struct gt_job *job;
     struct gt_table *found; /* the ranks that are off, and in what */
-    size_t *node;           /* of each member */
+    size_t *node, *launch;  /* of each member */
     const struct gt_job_options *options;
     regex_t select;
 };
 
 /* ---- Ranks that are off ------------------------------------------------------------------------------------------ */
 
-static struct gt_table *begin_found(struct gt_node *root)
+static struct gt_table *begin_found(struct gt_node *root, const struct gt_job *job)
 {
     static const char *const columns[][2] = {{"ratio", "Of the median"},
                                              {"deviations", "Deviations"},
@@ -31,7 +31,7 @@ static struct gt_table *begin_found(struct gt_node *root)
                                              {"since_start", "Later than at first, less 1"}};
     struct gt_table *table = gt_report_table(root, "stragglers", "Ranks that are off");
     gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, job);
     gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "figure", "In", GT_CELL_TEXT, NULL);
@@ -55,9 +55,8 @@ struct figure {
 static int add_found(const struct stragglers *stragglers, const struct figure *figure,
                      const struct gt_rank_figures *figures)
 {
-    struct gt_spread spread;
     struct gt_rank_score *score = calloc(figures->ranks + 1, sizeof *score);
-    int status = score ? gt_rank_scores(figures, &spread, score, NULL) : -ENOMEM;
+    int status = score ? gt_rank_scores_within(figures, stragglers->launch, stragglers->job->launches, score) : -ENOMEM;
     for (size_t i = 0; i < figures->ranks && !status; i++) {
         if (!score[i].is_off)
             continue;
@@ -135,7 +134,7 @@ struct block_ranks {
     char *name;    /* whose ranks come; NULL: none yet */
     double *total; /* of each rank, NaN: it has none */
     double *mean;
-    uint64_t calls;
+    uint64_t *calls; /* of each step of the job */
 };
 
 static bool is_wanted(const struct stragglers *stragglers, const char *name)
@@ -147,35 +146,58 @@ static void clear_block(struct block_ranks *block)
 {
     free(block->name);
     block->name = NULL;
-    block->calls = 0;
+    memset(block->calls, 0, block->stragglers->job->launches * sizeof *block->calls);
     for (size_t i = 0; i < block->stragglers->job->all_members; i++)
         block->total[i] = block->mean[i] = NAN;
 }
 
+/* -ENOMEM. Of the ranks of one step. */
+static int spread_within(struct gt_spread *ret, const struct stragglers *stragglers, const double *value, size_t launch)
+{
+    size_t count = stragglers->job->all_members;
+    double *own = calloc(count + 1, sizeof *own);
+    for (size_t i = 0; i < count && own; i++)
+        own[i] = stragglers->launch[i] == launch ? value[i] : NAN;
+    int status = own ? gt_spread_of(ret, own, count) : -ENOMEM;
+    free(own);
+    return status;
+}
+
 /* The time that the slowest rank has more than the mean is what the others may wait for it. */
-static int end_block(struct block_ranks *block)
+static int add_block(const struct block_ranks *block, size_t launch)
 {
     const struct gt_job *job = block->stragglers->job;
     struct gt_spread total, mean;
     size_t slowest = 0;
-    if (!block->name)
-        return 0;
-    int status = gt_spread_of(&total, block->total, job->all_members);
+    int status = spread_within(&total, block->stragglers, block->total, launch);
     if (!status)
-        status = gt_spread_of(&mean, block->mean, job->all_members);
+        status = spread_within(&mean, block->stragglers, block->mean, launch);
     if (status || !total.count)
         return status;
     for (size_t i = 0; i < job->all_members; i++)
-        slowest = block->total[i] >= total.most ? i : slowest;
+        slowest = block->stragglers->launch[i] == launch && block->total[i] >= total.most ? i : slowest;
     gt_table_text(block->table, block->name);
     gt_table_integer(block->table, (int64_t)total.count);
-    gt_table_integer(block->table, (int64_t)block->calls);
+    gt_table_integer(block->table, (int64_t)block->calls[launch]);
     gt_table_number(block->table, mean.median);
     gt_table_number(block->table, total.median);
     gt_table_number(block->table, total.most);
     gt_job_rank_cells(block->table, job, slowest);
     gt_table_number(block->table, gt_spread_imbalance(&total));
     gt_table_number(block->table, total.most - total.mean);
+    return 0;
+}
+
+static int end_block(struct block_ranks *block)
+{
+    const struct gt_job *job = block->stragglers->job;
+    int status = 0;
+    if (!block->name)
+        return 0;
+    for (size_t i = 0; i < job->launches && !status; i++)
+        status = add_block(block, i);
+    if (status < 0)
+        return status;
     return add_found(
         block->stragglers, &(struct figure){block->name, block->name, "seconds"},
         &(struct gt_rank_figures){
@@ -196,11 +218,11 @@ static int take_calls(void *context, const struct gt_job_calls *calls)
     }
     block->total[calls->member] = calls->total;
     block->mean[calls->member] = calls->total / (double)calls->count;
-    block->calls += calls->count;
+    block->calls[block->stragglers->launch[calls->member]] += calls->count;
     return 0;
 }
 
-static struct gt_table *begin_blocks(struct gt_node *root)
+static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *job)
 {
     struct gt_table *table = gt_report_table(root, "blocks", "Blocks over the ranks");
     gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
@@ -210,7 +232,7 @@ static struct gt_table *begin_blocks(struct gt_node *root)
     gt_table_column(table, "call", "A call of the median rank", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "median", "Median rank", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "most", "Slowest rank", GT_CELL_NUMBER, "seconds");
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, job);
     gt_table_column(table, "imbalance", "Slowest over mean, less 1", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "cost", "Slowest less mean", GT_CELL_NUMBER, "seconds");
     return table;
@@ -219,10 +241,11 @@ static struct gt_table *begin_blocks(struct gt_node *root)
 static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
 {
     const struct gt_job *job = stragglers->job;
-    struct block_ranks block = {.stragglers = stragglers, .table = begin_blocks(root)};
+    struct block_ranks block = {.stragglers = stragglers, .table = begin_blocks(root, stragglers->job)};
     block.total = calloc(job->all_members + 1, sizeof *block.total);
     block.mean = calloc(job->all_members + 1, sizeof *block.mean);
-    int status = block.total && block.mean ? 0 : -ENOMEM;
+    block.calls = calloc(job->launches + 1, sizeof *block.calls);
+    int status = block.total && block.mean && block.calls ? 0 : -ENOMEM;
     if (!status)
         status = job->source->calls(job->source->state, job, take_calls, &block, error);
     if (status >= 0)
@@ -231,6 +254,7 @@ static int add_blocks(struct gt_node *root, struct stragglers *stragglers, struc
     free(block.name);
     free(block.total);
     free(block.mean);
+    free(block.calls);
     return status;
 }
 
@@ -253,6 +277,7 @@ struct step_ranks {
     struct stragglers *stragglers;
     struct gt_table *table;
     char *name;
+    size_t launch; /* the step of the job whose calls these are */
     uint64_t steps, *times;
     double *lost;
 };
@@ -296,11 +321,12 @@ static int take_step(void *context, const struct gt_job_step *step)
     uint32_t rank = is_last ? step->quickest : step->slowest;
     if (!is_wanted(steps->stragglers, step->name) || step->ranks < 2)
         return 0;
-    if (!steps->name || strcmp(steps->name, step->name) != 0) {
+    if (!steps->name || strcmp(steps->name, step->name) != 0 || steps->launch != step->launch) {
         end_steps(steps);
         clear_steps(steps);
         if (!(steps->name = strdup(step->name)))
             return -ENOMEM;
+        steps->launch = step->launch;
     }
     steps->steps++;
     steps->times[rank]++;
@@ -319,7 +345,7 @@ static int begin_steps(struct step_ranks *ret, struct gt_node *root, struct stra
                                .table = gt_report_table(root, words[which].key, words[which].title)};
     gt_table_flags(ret->table, GT_BRIEF | GT_FEWER_COLUMNS);
     gt_table_column(ret->table, "name", "Block", GT_CELL_TEXT, NULL);
-    gt_job_rank_columns(ret->table);
+    gt_job_rank_columns(ret->table, stragglers->job);
     gt_table_column(ret->table, "times", words[which].times, GT_CELL_INTEGER, NULL);
     gt_table_column(ret->table, "steps", "Of steps", GT_CELL_INTEGER, NULL);
     gt_table_column(ret->table, "lost", "Longest less shortest, together", GT_CELL_NUMBER, "seconds");
@@ -351,25 +377,48 @@ static int add_steps(struct gt_node *root, struct stragglers *stragglers, struct
 
 /* ---- The report -------------------------------------------------------------------------------------------------- */
 
+/* Some step has five ranks. */
+static bool has_enough(const struct gt_job *job)
+{
+    bool is_enough = false;
+    for (size_t launch = 0; launch < job->launches; launch++) {
+        size_t ranks = 0;
+        for (size_t i = 0; i < job->members; i++)
+            ranks += gt_job_member_launch(job, i) == launch;
+        is_enough |= ranks >= 5;
+    }
+    return is_enough;
+}
+
+static const char *none_off(const struct gt_job *job)
+{
+    if (has_enough(job))
+        return "No rank is off by five deviations and a twentieth.";
+    return job->launches > 1 ? "Of fewer than five ranks of a step none can be told to be off."
+                             : "Of fewer than five ranks none can be told to be off.";
+}
+
 static int build_with(struct gt_node *root, struct stragglers *stragglers, struct gt_error *error)
 {
     const struct gt_job *job = stragglers->job;
     stragglers->node = calloc(job->all_members + 1, sizeof *stragglers->node);
-    if (!stragglers->node)
-        return -ENOMEM;
-    for (size_t i = 0; i < job->all_members; i++)
+    stragglers->launch = calloc(job->all_members + 1, sizeof *stragglers->launch);
+    int status = stragglers->node && stragglers->launch ? 0 : -ENOMEM;
+    for (size_t i = 0; i < job->all_members && !status; i++) {
         stragglers->node[i] = gt_job_member_node(job, i);
-    stragglers->found = begin_found(root);
-    int status = add_courses(stragglers, error);
+        stragglers->launch[i] = gt_job_member_launch(job, i);
+    }
+    stragglers->found = begin_found(root, job);
+    if (!status)
+        status = add_courses(stragglers, error);
     if (status >= 0)
         status = add_blocks(root, stragglers, error);
     if (status >= 0)
         status = add_steps(root, stragglers, error);
     if (status >= 0)
-        gt_job_verdict(root, stragglers->found,
-                       job->members < 5 ? "Of fewer than five ranks none can be told to be off."
-                                        : "No rank is off by five deviations and a twentieth.");
+        gt_job_verdict(root, stragglers->found, none_off(job));
     free(stragglers->node);
+    free(stragglers->launch);
     return status;
 }
 

@@ -91,7 +91,7 @@ static void add_columns(struct gt_table *table, const void *context)
     const char *unit = gt_job_course_unit(by->course);
     static const char *const columns[][2] = {
         {"mean", "Mean"}, {"p50", "Median"}, {"p95", "95 of 100 below"}, {"most", "Most"}};
-    gt_job_rank_columns(table);
+    gt_job_rank_columns(table, by->course->job);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, *unit ? unit : NULL);
         gt_table_column_flags(table, strcmp(unit, "bytes") ? 0 : GT_COLUMN_SCALED);
@@ -145,9 +145,22 @@ static int list_ranks(struct gt_node *root, const struct gt_job_course *course, 
     return status;
 }
 
+/* Each node, or each rank among those of its own step. */
+static int find_scores(struct gt_rank_score *ret, const struct gt_job_course *course, const double *mean,
+                       const size_t *node)
+{
+    const struct gt_rank_figures figures = {course->count, course->columns,        course->job->nodes,
+                                            mean,          course->columns_of_all, node};
+    size_t *launch = calloc(course->count + 1, sizeof *launch);
+    for (size_t i = 0; i < course->count && launch && course->subject.scope != GT_SCOPE_SYSTEM; i++)
+        launch[i] = gt_job_member_launch(course->job, course->row[i].member);
+    int status = launch ? gt_rank_scores_within(&figures, launch, course->job->launches, ret) : -ENOMEM;
+    free(launch);
+    return status;
+}
+
 static int add_ranks(struct gt_node *root, const struct gt_job_course *course, int top)
 {
-    struct gt_spread spread;
     double *mean = means_of(course);
     size_t *node = calloc(course->count + 1, sizeof *node);
     bool *is_off = calloc(course->count + 1, sizeof *is_off);
@@ -155,10 +168,8 @@ static int add_ranks(struct gt_node *root, const struct gt_job_course *course, i
     int status = mean && node && is_off && score ? 0 : -ENOMEM;
     for (size_t i = 0; i < course->count && !status; i++)
         node[i] = gt_job_member_node(course->job, course->row[i].member);
-    const struct gt_rank_figures figures = {course->count, course->columns,        course->job->nodes,
-                                            mean,          course->columns_of_all, node};
     if (!status)
-        status = gt_rank_scores(&figures, &spread, score, NULL);
+        status = find_scores(score, course, mean, node);
     for (size_t i = 0; i < course->count && !status; i++)
         is_off[i] = score[i].is_off;
     if (!status)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double DEVIATION = 1.4826, DEVIATIONS = 5, LEAST_DIFFERENCE = 0.05;
 enum { LEAST_RANKS = 5, LEAST_PARTS = 2 };
@@ -216,5 +217,65 @@ int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spre
     free(medians.scratch);
     if (!nodes)
         free(of_nodes);
+    return status;
+}
+
+/* ---- Of several groups ------------------------------------------------------------------------------------------- */
+
+/* The figures of one group, behind each other. */
+struct gathered {
+    double *value, *part;
+    size_t *node, *rank; /* the rank is that among all */
+    struct gt_rank_score *score;
+};
+
+static size_t gather(struct gathered *to, const struct gt_rank_figures *from, const size_t *group, size_t which)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < from->ranks; i++) {
+        if (group[i] != which)
+            continue;
+        to->value[count] = from->value[i];
+        to->node[count] = from->node ? from->node[i] : 0;
+        if (from->part)
+            memcpy(to->part + count * from->parts, from->part + i * from->parts, from->parts * sizeof *to->part);
+        to->rank[count++] = i;
+    }
+    return count;
+}
+
+static int score_group(struct gathered *own, const struct gt_rank_figures *all, const size_t *group, size_t which,
+                       struct gt_rank_score *ranks)
+{
+    struct gt_spread spread;
+    const struct gt_rank_figures figures = {.ranks = gather(own, all, group, which),
+                                            .parts = all->parts,
+                                            .nodes = all->nodes,
+                                            .value = own->value,
+                                            .part = all->part ? own->part : NULL,
+                                            .node = all->node ? own->node : NULL};
+    int status = gt_rank_scores(&figures, &spread, own->score, NULL);
+    for (size_t i = 0; i < figures.ranks && !status; i++)
+        ranks[own->rank[i]] = own->score[i];
+    return status;
+}
+
+int gt_rank_scores_within(const struct gt_rank_figures *figures, const size_t *group, size_t groups,
+                          struct gt_rank_score *ranks)
+{
+    size_t count = figures->ranks + 1;
+    struct gathered own = {.value = calloc(count, sizeof *own.value),
+                           .part = calloc(figures->part ? count * figures->parts + 1 : 1, sizeof *own.part),
+                           .node = calloc(count, sizeof *own.node),
+                           .rank = calloc(count, sizeof *own.rank),
+                           .score = calloc(count, sizeof *own.score)};
+    int status = own.value && own.part && own.node && own.rank && own.score ? 0 : -ENOMEM;
+    for (size_t i = 0; i < groups && !status; i++)
+        status = score_group(&own, figures, group, i, ranks);
+    free(own.value);
+    free(own.part);
+    free(own.node);
+    free(own.rank);
+    free(own.score);
     return status;
 }

@@ -47,5 +47,8 @@ struct gt_rank_score {
 /* `nodes`, which may be NULL, gets the score of the median of each node. -ENOMEM. */
 int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spread, struct gt_rank_score *ranks,
                    struct gt_rank_score *nodes);
+/* Each rank among those of its own group alone: `group` of each rank, counted from 0. -ENOMEM. */
+int gt_rank_scores_within(const struct gt_rank_figures *figures, const size_t *group, size_t groups,
+                          struct gt_rank_score *ranks);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/job/job_analysis.h"
 #include "analyse/job/job_request.h"
 #include "report/brief.h"
 #include "schema/human.h"
@@ -58,15 +59,23 @@ static void add_bounds(struct gt_node *brief, const char *title, const struct gt
 
 static void add_cpu(struct gt_node *brief, const struct gt_job *job, const struct gt_job_outliers *outliers)
 {
-    const struct gt_spread *cores = &outliers->spread[GT_JOB_CORES];
-    char value[GT_HUMAN_SIZE], time[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE], words[TEXT];
+    bool is_of_one = outliers->uneven != GT_JOB_NO_LAUNCH;
+    const struct gt_spread *cores = is_of_one ? &outliers->step[outliers->uneven][GT_JOB_CORES]
+                                              : &outliers->all[GT_JOB_CORES];
+    char value[GT_HUMAN_SIZE], time[GT_HUMAN_SIZE], least[GT_HUMAN_SIZE], most[GT_HUMAN_SIZE];
+    struct gt_buffer words = {0};
     double cpu_time = gt_job_sum(job, GT_CPU_TIME);
     if (isnan(cpu_time))
         return;
-    snprintf(words, sizeof words, "cores busy, %s of CPU time; %s to %s of a rank", gt_human_seconds(time, cpu_time),
-             gt_human_number(least, cores->least), gt_human_number(most, cores->most));
-    gt_brief_line(
-        brief, &(struct gt_brief_line){"cpu", gt_human_number(value, cpu_time / (job->end - job->begin)), NULL, words});
+    gt_buffer_printf(&words, "cores busy, %s of CPU time; %s to %s of a rank", gt_human_seconds(time, cpu_time),
+                     gt_human_number(least, cores->least), gt_human_number(most, cores->most));
+    if (is_of_one && job->launches > 1) {
+        gt_job_put_launch(&words, job, outliers->uneven);
+        gt_buffer_text(&words, ", the most uneven step");
+    }
+    gt_brief_line(brief, &(struct gt_brief_line){"cpu", gt_human_number(value, cpu_time / (job->end - job->begin)),
+                                                 NULL, words.failed ? "" : words.data});
+    gt_buffer_release(&words);
 }
 
 static void add_gpus(struct gt_node *brief, const struct gt_job *job)
@@ -139,9 +148,10 @@ static void warn_of_trackers(struct gt_node *brief, const struct gt_job *job)
     for (size_t i = 0; i < job->count && named < NAMED; i++) {
         const struct gt_job_rank *rank = &job->rank[i];
         struct gt_buffer remark = {0}, sentence = {0};
-        if (rank->below_count && gt_job_remark_end(&remark, rank)) {
-            gt_buffer_printf(&sentence, "the command of %zu ranks on %s: %s", rank->below_count,
-                             job->node[rank->node].name, remark.data);
+        if (rank->below_count && (rank->complete || gt_job_is_silent(job, rank)) && gt_job_remark_end(&remark, rank)) {
+            gt_buffer_printf(&sentence, "the command of %zu ranks", rank->below_count);
+            gt_job_put_launch(&sentence, job, rank->launch);
+            gt_buffer_printf(&sentence, " on %s: %s", job->node[rank->node].name, remark.data);
             gt_brief_finding(brief, sentence.data, NULL, "ranks");
             named++;
         }
@@ -170,9 +180,10 @@ static void name_odd(struct gt_node *brief, const struct gt_job *job, const stru
     char detail[TEXT];
     int number = gt_job_member_number(job, member);
     if (number >= 0)
-        gt_buffer_printf(&sentence, "rank %d on %s: ", number, gt_job_member_node_name(job, member));
+        gt_job_put_rank(&sentence, job, member);
     else
-        gt_buffer_printf(&sentence, "%s: ", job->rank[job->member[member].rank].path);
+        gt_buffer_text(&sentence, job->rank[job->member[member].rank].path);
+    gt_buffer_text(&sentence, ": ");
     size_t begin = sentence.length;
     snprintf(detail, sizeof detail, "%zu more %s in the whole report (-f text)", more, more == 1 ? "is" : "are");
     gt_job_remark(&sentence, outliers, job, member);
@@ -229,8 +240,8 @@ static void warn_of_left_out(struct gt_node *brief, const struct gt_job *job)
     char sentence[TEXT];
     if (!job->left_out_count)
         return;
-    snprintf(sentence, sizeof sentence, "%zu %s left out", job->left_out_count,
-             job->left_out_count == 1 ? "file was" : "files were");
+    snprintf(sentence, sizeof sentence, "%zu %s%s left out", job->left_out_count, job->source->keeps,
+             job->left_out_count == 1 ? " was" : "s were");
     gt_brief_finding(brief, sentence, job->left_out[0].why, "left_out");
 }
 

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "blocks/block_event.h"
@@ -61,11 +63,21 @@ static int take_row(struct gt_reading *reading, const struct gt_row *row, int64_
     return 0;
 }
 
-/* "n0-3": each rank of a job is a node of its own, as several of them may run on one machine. */
+/* The step of a job and its attempt, "42.1", "42.0+1"; NULL in the first attempt of the first step, and where there are none. */
+static const char *later_step(const char *job)
+{
+    const char *colon = strchr(job, ':'), *name = colon ? colon + 1 : job, *rest = name + strcspn(name, ".+");
+    bool is_later = (*rest == '.' && strtol(rest + 1, NULL, 10) > 0) || strchr(rest, '+');
+    return is_later ? name : NULL;
+}
+
+/* "n0-3", "n0-3 of 42.1": each rank of a step is a node of its own, as several of them may run on one machine. */
 static void name_node(char *ret, size_t size, const struct gt_machine *machine)
 {
+    const char *step = later_step(machine->job);
     if (*machine->launcher && machine->rank > 0)
-        snprintf(ret, size, "%s-%d", *machine->node_name ? machine->node_name : machine->host, machine->rank - 1);
+        snprintf(ret, size, "%s-%d%s%s", *machine->node_name ? machine->node_name : machine->host, machine->rank - 1,
+                 step ? " of " : "", step ? step : "");
     else
         snprintf(ret, size, "%s", machine->host);
 }
@@ -78,7 +90,7 @@ static int read_samples(struct gt_reading *reading, const char *path, struct gt_
     int status = gt_recording_open(&recording, path, error);
     if (status >= 0)
         status = gt_recording_detail(recording, true);
-    char host[160] = "";
+    char host[320] = "";
     if (status >= 0)
         name_node(host, sizeof host, gt_recording_machine(recording));
     if (status >= 0 && *host)
