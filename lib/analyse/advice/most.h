@@ -1,4 +1,4 @@
-/* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and profiles tell it. */
+/* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and profiles tell. */
 #ifndef GT_ANALYSE_ADVICE_MOST_H
 #define GT_ANALYSE_ADVICE_MOST_H
 
