@@ -101,7 +101,7 @@ static void test_names_and_paths(void **state)
     write_file("file.csv", HEADER "1,a,0,5\n");
     assert_int_equal(gt_block_event_list_add(&list, "file.csv", NULL), 0);
     error = (struct gt_error){0};
-    assert_int_equal(gt_block_event_list_add(&list, "./file.csv", &error), -EEXIST);
+    assert_int_equal(gt_block_event_list_add(&list, "./file.csv", &error), -EINVAL);
     assert_non_null(strstr(error.text, "given twice"));
     write_file("broken.sqlite", "this is not a database, whatever its name says");
     assert_int_equal(gt_block_event_list_add(&list, "broken.sqlite", NULL), -EINVAL);
