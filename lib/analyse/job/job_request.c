@@ -132,8 +132,8 @@ static void put_rest(struct gt_buffer *out, const struct gt_job *job)
     char text[GT_HUMAN_SIZE], used[GT_HUMAN_SIZE];
     double cores = asked(job, GT_LIMIT_CORES), time = asked(job, GT_LIMIT_TIME);
     if (cores > 0)
-        gt_buffer_printf(out, "; of %s cores the busiest rank %s", gt_human_round_number(text, cores),
-                         gt_human_number(used, busiest(job)));
+        gt_buffer_printf(out, "; of %s %s the busiest rank %s", gt_human_round_number(text, cores),
+                         cores == 1 ? "core" : "cores", gt_human_number(used, busiest(job)));
     else
         gt_buffer_printf(out, "; the busiest rank %s cores", gt_human_number(used, busiest(job)));
     if (job->gpus && !isnan(job->gpus_used))
