@@ -15,6 +15,11 @@ bool signal_stops(int number)
     return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
+bool signal_was_sent(const siginfo_t *signal)
+{
+    return signal->si_code == SI_USER || signal->si_code == SI_QUEUE || signal->si_code == SI_TKILL;
+}
+
 static void take(struct signals *signals, const sigset_t *set)
 {
     struct sigaction ordinary = {.sa_handler = SIG_DFL};

@@ -24,6 +24,8 @@ void signals_close(struct signals *signals);
 
 bool signal_asks_for_end(int number);
 bool signal_stops(int number);
+/* By a process, not by the kernel or the terminal. */
+bool signal_was_sent(const siginfo_t *signal);
 
 /* Stop this process as `number` stops processes by default; returns when it has been continued. */
 void signal_stop_self(int number);

@@ -37,11 +37,6 @@ static pid_t group_of_its_own(const struct watch *watch)
     return group > 1 && group != getpgrp() ? group : 0;
 }
 
-static bool was_sent(const siginfo_t *signal)
-{
-    return signal->si_code == SI_USER || signal->si_code == SI_QUEUE || signal->si_code == SI_TKILL;
-}
-
 static bool comes_from_terminal(int number)
 {
     return signal_asks_for_end(number) || signal_stops(number) || number == SIGCONT || number == SIGWINCH;
@@ -61,11 +56,11 @@ static pid_t receiver_of(struct watch *watch, const siginfo_t *signal)
     bool leads_session = getsid(0) == getpid(), leads_group = getpgrp() == getpid();
     if (signal->si_signo == SIGHUP && signal->si_code == SI_KERNEL && leads_session)
         return watch->main; /* the terminal has gone: only the leader is told */
-    if (was_sent(signal) && comes_from_job(watch, signal->si_pid))
+    if (signal_was_sent(signal) && comes_from_job(watch, signal->si_pid))
         return 0;
-    if (was_sent(signal) && !was_seen)
+    if (signal_was_sent(signal) && !was_seen)
         return watch->main;
-    bool went_to_group = was_seen && (was_sent(signal) || comes_from_terminal(signal->si_signo));
+    bool went_to_group = was_seen && (signal_was_sent(signal) || comes_from_terminal(signal->si_signo));
     return went_to_group && leads_group ? -group_of_its_own(watch) : 0;
 }
 

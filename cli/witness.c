@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/root.h"
 #include "gpu_tracker.h"
+#include "signals.h"
 
 enum {
     PATIENCE_MS = 50, /* one that sends to each process of a list needs microseconds, if it is not interrupted */
@@ -33,7 +34,7 @@ struct answer {
 
 /* ---- In the process of the witness: made without the C library's fork, so only what is safe in a signal handler ---- */
 
-/* The place of this process's arguments in memory, fields 48 and 49 of man 5 proc_pid_stat; their kernel writes no NUL between them. */
+/* The place of this process's arguments in memory: fields 48 and 49 of man 5 proc_pid_stat. */
 static char *own_arguments(size_t *length)
 {
     enum { FIRST_AFTER_NAME = 3, ARG_START = 48, ARG_END = 49 };
@@ -121,14 +122,9 @@ static void wait_for_sender(void)
     setpgid(0, getpgrp());
 }
 
-static bool was_sent(const siginfo_t *signal)
-{
-    return signal->si_code == SI_USER || signal->si_code == SI_QUEUE || signal->si_code == SI_TKILL;
-}
-
 bool witness_saw(struct witness *witness, const siginfo_t *signal)
 {
-    bool may_follow = was_sent(signal) &&
+    bool may_follow = signal_was_sent(signal) &&
                       signal->si_signo < SIGRTMIN; /* those from SIGRTMIN on are counted, and may be many */
     struct question question = {++witness->serial, signal->si_signo, may_follow ? PATIENCE_MS : 0};
     struct answer answer = {0};

@@ -1,4 +1,5 @@
 """Running the command line: without the tester's own configuration, and with errors looked at in one way."""
+import json
 import os
 import signal
 import subprocess
@@ -41,6 +42,18 @@ def refused(cli, tmp_path):
         assert done.stdout == ""
         assert sorted(path.name for path in tmp_path.iterdir()) == before
         return lines[0]
+
+    return run
+
+
+@pytest.fixture
+def profiled(cli):
+    """What `profile` says of files, from its JSON."""
+
+    def run(*words, status=0):
+        done = cli("profile", *words, "--format=json")
+        assert done.returncode == status, done.stderr
+        return json.loads(done.stdout)
 
     return run
 

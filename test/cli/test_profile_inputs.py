@@ -41,15 +41,6 @@ def traces():
     return pathlib.Path(__file__).parents[1] / "fixture" / "traces"
 
 
-@pytest.fixture
-def report(cli):
-    def run(*words, status=0):
-        done = cli("profile", *words, "--format=json")
-        assert done.returncode == status, done.stderr
-        return json.loads(done.stdout)
-    return run
-
-
 @pytest.mark.parametrize("words", [["profile"], ["profile", "operators"], ["timeline", "info"], ["timeline", "merge", "--overwrite"]])
 @pytest.mark.parametrize("inputs", [["traces"], ["traces/rank0.json", "traces/rank1.json"]])
 def test_an_input_is_not_written_over(cli, job, words, inputs):
@@ -95,11 +86,11 @@ def test_no_exported_table_is_written_over(cli, refused, job, tmp_path, suffix):
     assert cli("timeline", "export", job, "-o", path, "--overwrite").returncode == 0
 
 
-def test_a_file_that_cannot_be_read_is_told(cli, report, job):
+def test_a_file_that_cannot_be_read_is_told(cli, profiled, job):
     os.symlink("rank2.json", job / "rank2.json")
     for words in ([], ["operators"]):
-        assert "rank2.json: Too many levels" in report(*words, "traces")["unreadable"]
-    assert "ignored" not in report("traces")
+        assert "rank2.json: Too many levels" in profiled(*words, "traces")["unreadable"]
+    assert "ignored" not in profiled("traces")
     assert json.loads(cli("timeline", "info", "traces", "--format=json").stdout)["unreadable"] == 1
     for rank in range(2):
         (job / f"rank{rank}.json").unlink()
@@ -113,11 +104,11 @@ def test_a_file_that_cannot_be_read_is_told(cli, report, job):
     *[(pack(b"[" + b" " * 999)[:10], "cut off") for pack in (gzip.compress, lzma.compress, bz2.compress)],
     (b'{"schedule": 1}', "no trace"),
 ])
-def test_a_lost_rank_is_named(cli, report, job, data, why):
+def test_a_lost_rank_is_named(cli, profiled, job, data, why):
     (job / "rank12.json").write_bytes(data)
     for name in ("README", "train.py", "config.json"):
         (job / name).write_text("x")
-    found = report("traces")
+    found = profiled("traces")
     assert found["doubtful"].startswith("traces/rank12.json: ") and why in found["doubtful"], found
     assert found["ignored"].startswith("3 other files")
     assert json.loads(cli("timeline", "info", "traces", "--format=json").stdout)["doubtful"] == 1
@@ -125,31 +116,31 @@ def test_a_lost_rank_is_named(cli, report, job, data, why):
         done = cli(*words, "traces")
         assert done.returncode == 0 and done.stderr.count("rank12.json: ") == 1 and "README" not in done.stderr
     (job / "rank12.json").unlink()
-    assert cli("profile", "traces").stderr == "" and "doubtful" not in report("traces")
+    assert cli("profile", "traces").stderr == "" and "doubtful" not in profiled("traces")
 
 
-def test_a_rank_without_events_is_lost(cli, report, job):
+def test_a_rank_without_events_is_lost(cli, profiled, job):
     (job / "rank12.json").write_text("[]")
     (job / "notes.json").write_text("[]")
-    assert report("traces")["doubtful"] == "traces/rank12.json: it holds no events"
+    assert profiled("traces")["doubtful"] == "traces/rank12.json: it holds no events"
     assert "rank12.json: it holds no events" in cli("profile", "traces", "-f", "csv").stderr
 
 
-def test_lost_ranks_are_named_up_to_three(report, job):
+def test_lost_ranks_are_named_up_to_three(profiled, job):
     for rank in range(2, 9):
         (job / f"rank{rank}.json").touch()
-    named = report("operators", "traces")["doubtful"]
+    named = profiled("operators", "traces")["doubtful"]
     assert named.count("it is empty") == 3 and named.endswith("rank4.json: it is empty, and 4 more")
 
 
-def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
-    assert "twice" not in report("operators", "traces")
+def test_a_rank_that_is_read_twice_is_told(profiled, job, tmp_path):
+    assert "twice" not in profiled("operators", "traces")
     (tmp_path / "copy.json").write_bytes((job / "rank0.json").read_bytes())
     for words in ([], ["operators"]):
-        told = report(*words, "copy.json", "traces")["twice"]
+        told = profiled(*words, "copy.json", "traces")["twice"]
         assert told.startswith("rank 0 stands in ") and "copy.json" in told and "rank0.json" in told and "overlap" in told
     write(tmp_path / "later.json", 1, event("cpu_op", "aten::mm", 1000, 10))
-    assert "twice" not in report("later.json", "traces")
+    assert "twice" not in profiled("later.json", "traces")
 
 
 @pytest.mark.parametrize("words, naming", [
@@ -160,9 +151,9 @@ def test_a_rank_that_is_read_twice_is_told(report, job, tmp_path):
     (["operators", "--unit", "step", "--start", "7"], "steps from start to end"),
     (["steps", "--phase", "TRAIN"], "no phase 'TRAIN': there is ProfilerStep"),
 ])
-def test_a_filter_that_matches_nothing_is_named(report, job, words, naming):
-    assert naming in report(*words, "traces", status=4)["reason"]
-    assert "reason" not in report("steps", "--phase", "ProfilerStep", "--node", "1", "--start", "+0", "traces")
+def test_a_filter_that_matches_nothing_is_named(profiled, job, words, naming):
+    assert naming in profiled(*words, "traces", status=4)["reason"]
+    assert "reason" not in profiled("steps", "--phase", "ProfilerStep", "--node", "1", "--start", "+0", "traces")
 
 
 @pytest.mark.parametrize("words, naming", [
@@ -176,25 +167,25 @@ def test_a_mistyped_analysis_leads_on(refused, job, words, naming):
     refused(2, naming, "profile", *words)
 
 
-def test_negative_durations_are_damage(report, tmp_path):
+def test_negative_durations_are_damage(profiled, tmp_path):
     write(tmp_path / "a.json", 0, event("kernel", "gemm", 0, -50), event("kernel", "gemm", 1000, -50))
-    found = report("a.json", status=4)
+    found = profiled("a.json", status=4)
     assert found["findings"] == []
     assert "2 events or samples lost" in found["damaged"] and "duration is negative: gemm" in found["damaged"]
 
 
-def test_damage_without_lost_events_is_not_counted_as_none(report, tmp_path):
+def test_damage_without_lost_events_is_not_counted_as_none(profiled, tmp_path):
     (tmp_path / "text.json").write_text('{"traceEvents": [1, "a", null]}')
     (tmp_path / "cut.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1}')
     for name in ("text.json", "cut.json"):
-        found = report(name, status=4 if name == "text.json" else 0)
+        found = profiled(name, status=4 if name == "text.json" else 0)
         assert "damaged" in found and ": 0 " not in found["damaged"] and found["sources"][0]["trouble"]
 
 
 @pytest.mark.parametrize("text", ['{"traceEvents": []}', "[]"])
-def test_a_trace_without_events_says_so(cli, report, tmp_path, text):
+def test_a_trace_without_events_says_so(cli, profiled, tmp_path, text):
     (tmp_path / "a.json").write_text(text)
-    found = report("a.json", status=4)
+    found = profiled("a.json", status=4)
     assert found["sources"][0]["trouble"] == "no events" and found["findings"] == []
     for words in ([], ["kernels"], ["functions"], ["diff", "a.json"]):
         done = cli("profile", *words, "a.json")
@@ -205,61 +196,61 @@ def test_a_trace_without_events_says_so(cli, report, tmp_path, text):
 
 
 @pytest.mark.parametrize("analysis", [[], ["collectives"], ["kernels"], ["operators"], ["critical_path"], ["advice"]])
-def test_a_node_that_is_not_there_is_one_sentence(cli, report, job, analysis):
+def test_a_node_that_is_not_there_is_one_sentence(cli, profiled, job, analysis):
     sentence = "no node 'rank1': there are rank 0, rank 1"
     for form in ([], ["--format=summary"]):
         done = cli("profile", *analysis, "traces", "--node=rank1", *form)
         assert (done.stdout, done.stderr, done.returncode) == (f"Nothing to tell: {sentence}\n", "", 4)
-    found = report(*analysis, "traces", "--node=rank1", status=4)
+    found = profiled(*analysis, "traces", "--node=rank1", status=4)
     assert found.pop("reason") == sentence and not any(found[table] for table in found if table != "sources")
 
 
-def test_a_node_is_called_as_tables_call_it(report, tmp_path):
+def test_a_node_is_called_as_tables_call_it(profiled, tmp_path):
     """A file that names no node is one by its path."""
     for name in ("one.json", "two.json"):
         (tmp_path / name).write_text(json.dumps([event("cpu_op", "aten::mm", 0, 10)]))
-    assert [row["node"] for row in report("operators", "one.json", "two.json", "--node=one.json")["operators"]] == ["one.json"]
-    assert [row["node"] for row in report("one.json", "two.json", "--node=two.json")["ranks"]] == ["two.json"]
-    assert report("one.json", "two.json", "--node=0", status=4)["reason"] == "no node '0': there are one.json, two.json"
+    assert [row["node"] for row in profiled("operators", "one.json", "two.json", "--node=one.json")["operators"]] == ["one.json"]
+    assert [row["node"] for row in profiled("one.json", "two.json", "--node=two.json")["ranks"]] == ["two.json"]
+    assert profiled("one.json", "two.json", "--node=0", status=4)["reason"] == "no node '0': there are one.json, two.json"
 
 
-def test_csv_of_a_job_is_its_findings(cli, report, traces):
+def test_csv_of_a_job_is_its_findings(cli, profiled, traces):
     done = cli("profile", traces / "torch.json.gz", "--format=csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert [row["advice"] for row in rows] == [row["advice"] for row in report(traces / "torch.json.gz")["findings"]] != []
+    assert [row["advice"] for row in rows] == [row["advice"] for row in profiled(traces / "torch.json.gz")["findings"]] != []
     assert "--table sources" in done.stderr and "--table ranks" in done.stderr and "--table findings" not in done.stderr
     assert cli("profile", traces / "torch.json.gz", "--format=csv", "--table=ranks").stdout.startswith("node,steps,step_us")
 
 
-def test_a_peak_without_its_unit_is_doubted(report, job):
-    assert report("flops", "--peak-flops", "312", "traces")["warning"].endswith("is 312T meant?")
-    assert "warning" not in report("flops", "--peak-flops", "312T", "traces")
+def test_a_peak_without_its_unit_is_doubted(profiled, job):
+    assert profiled("flops", "--peak-flops", "312", "traces")["warning"].endswith("is 312T meant?")
+    assert "warning" not in profiled("flops", "--peak-flops", "312T", "traces")
 
 
 def test_ranks_without_gpus_have_no_share_of_their_time(cli, job):
     assert "Ranks (% of their time):" in cli("profile", "traces").stdout
 
 
-def test_advice_and_overview_have_one_order(report, traces):
-    first = report(traces / "torch.json.gz")["findings"][0], report("advice", traces / "torch.json.gz")["advice"][0]
+def test_advice_and_overview_have_one_order(profiled, traces):
+    first = profiled(traces / "torch.json.gz")["findings"][0], profiled("advice", traces / "torch.json.gz")["advice"][0]
     assert first[0]["advice"] == first[1]["advice"]
 
 
-def test_a_small_chance_is_not_shown_as_none(cli, report, tmp_path):
+def test_a_small_chance_is_not_shown_as_none(cli, profiled, tmp_path):
     for name, duration in (("a.json", 100), ("b.json", 120)):
         write(tmp_path / name, 0, *(event(*what) for step in range(30) for what in (
             ("user_annotation", f"ProfilerStep#{step}", step * 1000, 900), ("cpu_op", "aten::mm", step * 1000 + 5, duration + step % 3))))
     assert "< 0.001" in cli("profile", "diff", "a.json", "b.json").stdout
-    assert 0 < report("diff", "a.json", "b.json")["differences"][0]["p"] < 0.001
+    assert 0 < profiled("diff", "a.json", "b.json")["differences"][0]["p"] < 0.001
 
 
-def test_functions_of_two_profiles_are_compared(cli, report, tmp_path):
+def test_functions_of_two_profiles_are_compared(cli, profiled, tmp_path):
     """A function whose line has moved is the same one; of two that share a name each is compared with its own."""
     for name, first, calls, slow in (("a.prof", 3, 1, 2.0), ("b.prof", 5, 4, 3.0)):
         functions = {("m.py", first, "f"): (calls, calls, slow, 9.0, {}), ("m.py", first + 9, "__init__"): (1, 1, 0.25, 1.0, {}),
                      ("m.py", first + 20, "__init__"): (1, 1, 0.5, 1.0, {}), ("m.py", 1, f"only_{name[0]}"): (1, 1, 1.0, 1.0, {})}
         (tmp_path / name).write_bytes(marshal.dumps(functions))
-    found = report("diff", "a.prof", "b.prof")
+    found = profiled("diff", "a.prof", "b.prof")
     assert found["words"].startswith("Functions take 4.75 s in B, 3.75 s in A (+27 %): ")
     rows = {row["name"]: row for row in found["differences"]}
     assert {name: row["change"] for name, row in rows.items()} == {
@@ -275,14 +266,14 @@ def test_one_row_is_no_rows(cli, job):
     assert "1 row more with --table steps" in said and "1 rows" not in said and " 0 rows" not in said
 
 
-def test_equal_intervals_nest_alike_after_a_merge(cli, report, tmp_path):
+def test_equal_intervals_nest_alike_after_a_merge(cli, profiled, tmp_path):
     """The one that is begun first is around the other, whatever they are called."""
     (tmp_path / "pairs.json").write_text(json.dumps([
         {"ph": phase, "name": name, "cat": "cpu_op", "pid": 1, "tid": 1, "ts": time}
         for phase, name, time in (("B", "z_outer", 0), ("B", "a_inner", 0), ("E", "a_inner", 10), ("E", "z_outer", 10))]))
     assert cli("timeline", "merge", "pairs.json", "-o", "merged.json").returncode == 0
     for name in ("pairs.json", "merged.json"):
-        rows = {row["name"]: row["self_us"] for row in report("operators", name)["operators"]}
+        rows = {row["name"]: row["self_us"] for row in profiled("operators", name)["operators"]}
         assert rows == {"z_outer": 0, "a_inner": 10}, name
 
 
@@ -302,14 +293,14 @@ def write_steps(path, count, loading, start=0):
         ("kernel", "gemm", step + loading, 700))))
 
 
-def test_a_difference_begins_with_the_step(cli, report, tmp_path):
+def test_a_difference_begins_with_the_step(cli, profiled, tmp_path):
     """The GPU does the same work in both, later."""
     write_steps(tmp_path / "a.json", 6, 200)
     write_steps(tmp_path / "b.json", 6, 400)
     said = cli("profile", "diff", "a.json", "b.json").stdout
     assert ("What changed: A step takes 1.2 ms in B, 1 ms in A (+20 %): enumerate(DataLoader)#next takes 200 us more a step (+100 %). "
             "GPUs work 700 us a step in B, 700 us in A (+0 %); none of it changed by 1 % of that\n") in said
-    assert report("diff", "a.json", "b.json")["words"] in said
+    assert profiled("diff", "a.json", "b.json")["words"] in said
 
 
 def test_waiting_for_a_slower_kernel_is_no_difference_of_the_host(cli, tmp_path):
@@ -322,10 +313,10 @@ def test_waiting_for_a_slower_kernel_is_no_difference_of_the_host(cli, tmp_path)
                     "GPUs work 900 us a step in B, 700 us in A (+29 %): gemm takes 200 us more a step (+29 %)")
 
 
-def test_more_steps_are_no_difference(cli, report, tmp_path):
+def test_more_steps_are_no_difference(cli, profiled, tmp_path):
     write_steps(tmp_path / "a.json", 8, 200)
     write_steps(tmp_path / "b.json", 6, 200)
-    rows = report("diff", "a.json", "b.json")["differences"]
+    rows = profiled("diff", "a.json", "b.json")["differences"]
     assert [(row["change"], row["count_a"], row["count_b"], row["step_difference_us"], row["step_difference_percent"])
             for row in rows] == [("same", 8, 6, 0, 0)] * 3
     gemm = next(row for row in rows if row["name"] == "gemm")
@@ -335,6 +326,6 @@ def test_more_steps_are_no_difference(cli, report, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["gz", "xz", "bz2", "zst"])
-def test_a_compressed_rank_is_named_beside_plain_ones(report, job, suffix):
+def test_a_compressed_rank_is_named_beside_plain_ones(profiled, job, suffix):
     (job / f"rank2.json.{suffix}").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\0")
-    assert f"rank2.json.{suffix}" in json.dumps(report(job))
+    assert f"rank2.json.{suffix}" in json.dumps(profiled(job))

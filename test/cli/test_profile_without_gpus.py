@@ -20,15 +20,6 @@ def write(path, *events):
 
 
 @pytest.fixture
-def report(cli):
-    def run(*words, status=0):
-        done = cli("profile", *words, "--format=json")
-        assert done.returncode == status, done.stderr
-        return json.loads(done.stdout)
-    return run
-
-
-@pytest.fixture
 def plain(tmp_path):
     """Operators in a range, most of the time in one that lies in a wrapper; a tenth of all time is waiting for data."""
     return write(tmp_path / "plain.json", event("Trace", "PyTorch Profiler (0)", 0, 1000),
@@ -46,11 +37,11 @@ def with_gpu(tmp_path):
 # ---- the report of a job
 
 
-def test_it_says_which_operators_take_the_time(cli, report, plain):
-    rows = report(plain)["most_time"]
+def test_it_says_which_operators_take_the_time(cli, profiled, plain):
+    rows = profiled(plain)["most_time"]
     assert [(row["name"], row["self_us"], row["share_percent"], row["see"]) for row in rows] == [
         ("aten::addmm", 600, 75, "operators"), ("aten::linear", 100, 12.5, "operators"), ("aten::relu", 100, 12.5, "operators")]
-    own = {row["name"]: row["self_us"] for row in report("operators", plain)["operators"]}
+    own = {row["name"]: row["self_us"] for row in profiled("operators", plain)["operators"]}
     assert own == {row["name"]: row["self_us"] for row in rows}
     text = cli("profile", plain).stdout
     assert "Operators that take the most time themselves (% of the time in operators; more: profile operators):\n" in text
@@ -58,57 +49,57 @@ def test_it_says_which_operators_take_the_time(cli, report, plain):
     assert re.search(r"most time +75\.0 % +of the time in operators: aten::addmm", cli("profile", plain, "-f", "summary").stdout)
 
 
-def test_ranks_are_told_together_and_as_many_as_asked_for(report, tmp_path):
+def test_ranks_are_told_together_and_as_many_as_asked_for(profiled, tmp_path):
     for rank in range(2):
         write(tmp_path / f"r{rank}.json", *(event("cpu_op", f"aten::op{i}", 1000 * i, 100 + i) for i in range(8)))
     names = [f"aten::op{i}" for i in range(7, -1, -1)]
-    rows = report("r0.json", "r1.json")["most_time"]
+    rows = profiled("r0.json", "r1.json")["most_time"]
     assert [row["name"] for row in rows] == names[:5] and rows[0]["self_us"] == 214
-    assert [row["name"] for row in report("r0.json", "r1.json", "--top=2")["most_time"]] == names[:2]
-    assert [row["name"] for row in report("r0.json", "r1.json", "--all")["most_time"]] == names
+    assert [row["name"] for row in profiled("r0.json", "r1.json", "--top=2")["most_time"]] == names[:2]
+    assert [row["name"] for row in profiled("r0.json", "r1.json", "--all")["most_time"]] == names
 
 
-def test_where_gpus_work_their_time_is_what_counts(report, with_gpu):
-    assert "most_time" not in report(with_gpu)
+def test_where_gpus_work_their_time_is_what_counts(profiled, with_gpu):
+    assert "most_time" not in profiled(with_gpu)
 
 
-def test_functions_of_a_profile_are_told_also_below_a_quarter(cli, report, tmp_path):
+def test_functions_of_a_profile_are_told_also_below_a_quarter(cli, profiled, tmp_path):
     functions = {("m.py", line, f"f{line}"): (1, 1, 1.0 + line / 100, 9.0, {}) for line in range(1, 9)}
     (tmp_path / "p.prof").write_bytes(marshal.dumps(functions))
-    found = report("p.prof")
+    found = profiled("p.prof")
     assert "findings" not in found or not found["findings"]
     assert [(row["name"], row["self_us"], row["see"]) for row in found["most_time"]][:2] == [
         ("m.py:8(f8)", 1_080_000, "functions"), ("m.py:7(f7)", 1_070_000, "functions")]
     assert "(% of the time profiled; more: profile functions)" in cli("profile", "p.prof").stdout
 
 
-def test_samples_are_no_times(report, tmp_path):
+def test_samples_are_no_times(profiled, tmp_path):
     (tmp_path / "s.collapsed").write_text("main (a.py:1);f (a.py:5) 3\nmain (a.py:1);g (a.py:9) 1\n")
-    rows = report("s.collapsed")["most_time"]
+    rows = profiled("s.collapsed")["most_time"]
     assert [(row["self_samples"], row["share_percent"]) for row in rows] == [(3, 75), (1, 25)]
 
 
 MEMRAY = "allocator,num_allocations,size,tid,thread_name,stack_trace\n"
 
 
-def test_a_profile_of_memory_says_who_holds_it_and_what_tells_more(cli, report, tmp_path):
+def test_a_profile_of_memory_says_who_holds_it_and_what_tells_more(cli, profiled, tmp_path):
     (tmp_path / "m.csv").write_text(MEMRAY + "MALLOC,1,3000,1,MainThread,work;m.py;3|<module>;m.py;9\n"
                                              "MALLOC,1,1000,1,MainThread,load;m.py;5|<module>;m.py;8\n")
-    found = report("m.csv")
+    found = profiled("m.csv")
     assert [(row["self_bytes"], row["share_percent"], row["see"]) for row in found["most_memory"]] == [
         (3000, 75, "allocations, functions"), (1000, 25, "allocations, functions")]
     assert "work" in found["most_memory"][0]["name"] and "most_time" not in found
     assert "hold the most memory at the peak (% of the peak; more: profile allocations, functions)" in cli("profile", "m.csv").stdout
-    assert report("allocations", "m.csv")["peak"]
+    assert profiled("allocations", "m.csv")["peak"]
 
 
-def test_statistics_of_memray_do_not_lead_in_a_circle(cli, report, tmp_path):
+def test_statistics_of_memray_do_not_lead_in_a_circle(cli, profiled, tmp_path):
     """They have no stacks: what is named tells more of them, and says so where it cannot."""
     (tmp_path / "stats.json").write_text(json.dumps({
         "total_num_allocations": 4, "total_bytes_allocated": 4000, "allocation_size_histogram": [], "allocator_type_distribution": {},
         "top_allocations_by_size": [{"location": "work:m.py:3", "size": 3000}, {"location": "load:m.py:5", "size": 1000}],
         "top_allocations_by_count": [{"location": "work:m.py:3", "count": 1}], "metadata": {"peak_memory": 4000, "pid": 1}}))
-    rows = report("stats.json")["most_memory"]
+    rows = profiled("stats.json")["most_memory"]
     assert rows[0]["self_bytes"] == 3000 and {row["see"] for row in rows} == {"functions"}
     assert "allocations" not in cli("profile", "stats.json").stdout
     said = cli("profile", "allocations", "stats.json").stdout
@@ -155,8 +146,8 @@ def test_shares_end_at_the_whole_also_where_gpus_are_not_all_of_it(cli, with_gpu
 GPU_FIGURES = ("gpu_us", "gpu_total_us", "backward_gpu_us")
 
 
-def test_operators_have_no_time_of_gpus_that_was_not_recorded(cli, report, plain):
-    found = report("operators", plain)
+def test_operators_have_no_time_of_gpus_that_was_not_recorded(cli, profiled, plain):
+    found = profiled("operators", plain)
     for table in ("operators", "ranges"):
         assert found[table] and all(row[key] is None for row in found[table] for key in GPU_FIGURES)
     rows = csv.DictReader(io.StringIO(cli("profile", "operators", plain, "--format=csv").stdout))
@@ -164,34 +155,34 @@ def test_operators_have_no_time_of_gpus_that_was_not_recorded(cli, report, plain
     assert "gpu" not in cli("profile", "operators", plain).stdout
 
 
-def test_beside_a_trace_with_gpus_only_the_other_lacks_them(cli, report, plain, with_gpu):
-    rows = {row["name"]: row for row in report("operators", plain, with_gpu)["operators"]}
+def test_beside_a_trace_with_gpus_only_the_other_lacks_them(cli, profiled, plain, with_gpu):
+    rows = {row["name"]: row for row in profiled("operators", plain, with_gpu)["operators"]}
     assert rows["aten::mm"]["gpu_us"] == 50 and rows["aten::mm"]["backward_gpu_us"] == 0 and rows["aten::relu"]["gpu_us"] is None
     assert "gpu total (us)" in cli("profile", "operators", plain, with_gpu).stdout
 
 
-def test_roles_of_gpus_are_missing_too(cli, report, plain, with_gpu):
-    found = report("roles", plain)
+def test_roles_of_gpus_are_missing_too(cli, profiled, plain, with_gpu):
+    found = profiled("roles", plain)
     assert all(found["roles"][0][f"{role}_percent"] is None for role in ("kernel", "memcpy", "memset"))
     assert found["steps"][0]["kernel_us"] is None and found["steps"][0]["gpu_work"] is None and found["roles"][0]["cpu_percent"] == 90
     assert "no work of GPUs" in found["not_known"] and "kernel" not in cli("profile", "roles", plain).stdout
-    assert report("roles", with_gpu)["roles"][0]["memset_percent"] == 0
+    assert profiled("roles", with_gpu)["roles"][0]["memset_percent"] == 0
 
 
 # ---- steps, orders, differences
 
 
-def test_a_trace_without_steps_has_no_number_of_them_anywhere(report, plain):
+def test_a_trace_without_steps_has_no_number_of_them_anywhere(profiled, plain):
     for analysis, table in (("roles", "roles"), ("critical_path", "critical_path"), ("flops", "ranks")):
-        found = report(analysis, plain)
+        found = profiled(analysis, plain)
         assert [row["steps"] for row in found[table]] in ([None], []), analysis
     for analysis in ("roles", "critical_path"):
-        assert "no steps: the whole trace is one interval" in report(analysis, plain)["not_known"]
+        assert "no steps: the whole trace is one interval" in profiled(analysis, plain)["not_known"]
 
 
-def test_operators_are_ordered_by_their_own_time(cli, report, plain):
+def test_operators_are_ordered_by_their_own_time(cli, profiled, plain):
     def names(*words):
-        return [row["name"] for row in report("operators", plain, *words)["operators"]]
+        return [row["name"] for row in profiled("operators", plain, *words)["operators"]]
     assert names() == ["aten::linear", "aten::addmm", "aten::relu"]
     assert names("--key=self") == ["aten::addmm", "aten::linear", "aten::relu"]
     assert "total, count, mean, max, name, self" in cli("profile", "operators", plain, "--key=what").stderr
@@ -210,10 +201,10 @@ def write_steps(path, slow):
     return write(path, *events)
 
 
-def test_a_difference_leaves_out_the_recording_and_takes_steps_together(cli, report, tmp_path):
+def test_a_difference_leaves_out_the_recording_and_takes_steps_together(cli, profiled, tmp_path):
     write_steps(tmp_path / "a.json", 0)
     write_steps(tmp_path / "b.json", 60_000)
-    found = report("diff", "a.json", "b.json")
+    found = profiled("diff", "a.json", "b.json")
     rows = {row["name"]: row for row in found["differences"]}
     assert set(rows) == {"step", "aten::mm", "aten::add"}
     step = rows["step"]
@@ -228,9 +219,9 @@ def test_a_difference_leaves_out_the_recording_and_takes_steps_together(cli, rep
 UNTIL_SAMPLED = "until [ $(wc -l < run.csv) -gt 8 ]; do sleep 0.1; done"
 
 
-def test_use_is_told_with_units_and_without_counters(cli, report):
+def test_use_is_told_with_units_and_without_counters(cli, profiled):
     assert cli("run", "--quiet", "--disable-logs", "--st=0.1", "--tf=run.csv", "--", "bash", "-c", UNTIL_SAMPLED).returncode == 0
-    found = report("utilization", "run.csv")
+    found = profiled("utilization", "run.csv")
     units = {row["dimension"]: row["unit"] for row in found["utilization"]}
     assert units["ram"] == "bytes" and units["threads"] == "count" and not {"cpu_time", "minor_faults", "ram_peak"} & set(units)
     assert "report has them" in found["left_out"]
@@ -241,11 +232,11 @@ def test_use_is_told_with_units_and_without_counters(cli, report):
     assert "report has them" in alone.stdout and "no samples" not in alone.stdout
 
 
-def test_use_by_smdebugs_names_has_its_unit_where_it_is_known(report, tmp_path):
+def test_use_by_smdebugs_names_has_its_unit_where_it_is_known(profiled, tmp_path):
     folder = tmp_path / "job" / "system" / "incremental" / "2023111500"
     folder.mkdir(parents=True)
     lines = [{"Type": kind, "Name": name, "Dimension": dimension, "Value": 50, "NodeId": "algo-1", "Timestamp": 1_700_000_000 + i}
              for i in range(3) for kind, name, dimension in (("cpu", "cpu0", "CPUUtilization"), ("network", "Algorithm", "Rx"))]
     (folder / "1700000000.algo-1.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    rows = {row["dimension"]: (row["mean"], row["unit"]) for row in report("utilization", "job")["utilization"]}
+    rows = {row["dimension"]: (row["mean"], row["unit"]) for row in profiled("utilization", "job")["utilization"]}
     assert rows == {"CPUUtilization": (50, "percent"), "Rx": (50, None)}
