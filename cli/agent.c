@@ -23,7 +23,7 @@
 #include "settings.h"
 #include "signals.h"
 
-enum { SETTLE_US = 200, PARENT_MS = 2000 };
+enum { SETTLE_US = 200, PARENT_MS = 2000, LOOK_MS = 1000 };
 static const int64_t BACKUP_PERIOD_NS = 1000000000;
 
 struct agent {
@@ -38,6 +38,7 @@ struct agent {
     bool is_ready;             /* the caller was told so */
     bool has_ended;            /* the job: nothing more is sampled */
     bool was_asked;            /* by the caller, to stop */
+    bool is_repeated;          /* begins again when it is told to */
     bool is_experiment;        /* ends with the job; without a tracking file its records go to the caller */
     double measurement_period; /* of an experiment's records, seconds; 0: it has none */
 };
@@ -273,12 +274,10 @@ static int open_tracker(struct agent *agent, const pid_t *pids, int count, const
     return status;
 }
 
-static int serve(struct agent *agent, const pid_t *pids, int count, const struct options *options)
+static int track(struct agent *agent, const pid_t *pids, int count, const struct options *options)
 {
     struct gt_run_options run = GT_INIT(struct gt_run_options);
     struct gt_error error = {0};
-    agent->backup = (struct output){.format = "pickle", .path = options->output};
-    signals_take_ending(&agent->signals);
     int status = open_tracker(agent, pids, count, options, &error);
     if (status < 0)
         return tell_error(agent, &error);
@@ -292,6 +291,33 @@ static int serve(struct agent *agent, const pid_t *pids, int count, const struct
     run.context = agent;
     gt_tracker_run(agent->tracker, &run, NULL);
     return conclude(agent);
+}
+
+/* Waits between two reports. False: there is nobody to go on for. */
+static bool is_begun_again(struct agent *agent)
+{
+    struct pollfd source[] = {{agent->control, POLLIN, 0}, {agent->caller, POLLIN, 0}, {agent->signals.fd, POLLIN, 0}};
+    char request = 0;
+    int64_t never = 0;
+    while (poll(source, sizeof source / sizeof *source, LOOK_MS) <= 0)
+        if (!on_turn(agent, &never))
+            return false;
+    return source[0].revents && recv(agent->control, &request, 1, 0) == 1 && request == AGENT_BEGIN;
+}
+
+static int serve(struct agent *agent, const pid_t *pids, int count, const struct options *options)
+{
+    agent->backup = (struct output){.format = "pickle", .path = options->output};
+    signals_take_ending(&agent->signals);
+    int status = track(agent, pids, count, options);
+    while (status == 0 && agent->is_repeated && agent->was_asked && is_begun_again(agent)) {
+        gt_tracker_close(agent->tracker);
+        agent->tracker = NULL;
+        agent->gpu_ram_peak = NAN;
+        agent->is_ready = agent->has_ended = agent->was_asked = false;
+        status = track(agent, pids, count, options);
+    }
+    return status;
 }
 
 static int refuse(const struct agent *agent, const char *theirs)
@@ -356,6 +382,10 @@ int agent_main(int count, char **words)
         agent.is_experiment = true;
         count -= 2;
         words += 2;
+    } else if (count && strcmp(words[0], "again") == 0) {
+        agent.is_repeated = true;
+        count--;
+        words++;
     }
     char trouble[500] = "the processes must be numbers";
     say_into(trouble, sizeof trouble);

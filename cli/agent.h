@@ -1,7 +1,7 @@
-/* The sampler of the Python package: started as `gpu-tracker agent VERSION [experiment MEASUREMENT_PERIOD]
+/* The sampler of the Python package: started as `gpu-tracker agent VERSION [experiment MEASUREMENT_PERIOD | again]
  * [options of attach] PID...` with a stream socket to its caller as standard input. It is no child of the caller (it forks once more),
  * belongs to a session of its own, and ends when told to, when the caller closes the socket, or when the caller ends in whatever way;
- * of an experiment also when all processes have ended.
+ * of an experiment also when all processes have ended. With `again` it is told to begin after each report, with the same words.
  *
  * Messages to the caller: struct agent_message, then `length` bytes. From the caller: one byte each, enum agent_request.
  * VERSION is AGENT_VERSION; a program of another refuses in AGENT_REFUSAL, whose form never changes. */
@@ -13,7 +13,7 @@
 #include "gpu_tracker.h"
 
 /* The version of the package, and the number of the protocol: one more for each change of messages, requests or words. */
-#define AGENT_VERSION GT_VERSION "/2"
+#define AGENT_VERSION GT_VERSION "/3"
 
 struct agent_message {
     uint32_t kind;
@@ -29,11 +29,12 @@ enum agent_kind {
     AGENT_STATE = 'c',   /* struct agent_state */
     AGENT_RECORD = 'm',  /* of an experiment: the "metrics" of a record, JSON */
     AGENT_JSON = 'j',    /* the final report */
-    AGENT_TEXT = 't',    /* the same for people; the last message */
+    AGENT_TEXT = 't',    /* the same for people; the last message, but with `again` */
 };
 
 enum agent_request {
     AGENT_STOP = 's',        /* finish and report */
+    AGENT_BEGIN = 'b',       /* with `again`, after a report: begin anew, and tell when it is armed */
     AGENT_OWN_PEAK = 'p',    /* then a double: the largest resident memory of the caller, bytes, which tracks itself */
     AGENT_NEXT_WINDOW = 'n', /* take a sample now; tell about the time since the last request of this kind */
     AGENT_NOW = 'c',         /* take a sample now, and tell it */

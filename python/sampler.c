@@ -274,6 +274,11 @@ static PyObject *sampler_stop(PyObject *self, PyObject *Py_UNUSED(unused))
     return request(self, AGENT_STOP);
 }
 
+static PyObject *sampler_begin(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return request(self, AGENT_BEGIN);
+}
+
 static PyObject *sampler_own_peak(PyObject *self, PyObject *number)
 {
     char message[1 + sizeof(double)] = {AGENT_OWN_PEAK};
@@ -338,6 +343,8 @@ static PyMethodDef methods[] = {
      "receive($self, timeout, /)\n--\n\nThe next message as (kind, value), None when none came within `timeout` seconds. "
      "Raises what the sampler reports as its failure, and EOFError when it has gone."},
     {"stop", sampler_stop, METH_NOARGS, "stop($self, /)\n--\n\nAsk for the final report."},
+    {"begin", sampler_begin, METH_NOARGS,
+     "begin($self, /)\n--\n\nBegin anew after a report, of a sampler that was started with the word again."},
     {"own_peak", sampler_own_peak, METH_O,
      "own_peak($self, bytes, /)\n--\n\nTell the largest resident memory of this process while it was tracked."},
     {"next_window", sampler_next_window, METH_NOARGS,

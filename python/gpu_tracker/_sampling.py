@@ -23,18 +23,26 @@ class Sampling:
     START_TIMEOUT = 60.0
 
     def __init__(self, process_id: int, options: dict[str, Any], warn: Callable[[str], object],
-                 backup: str | None = None) -> None:
+                 backup: str | None = None, again: bool = False) -> None:
         self.owner = os.getpid()
         self._windows_asked = 0
         self._warn = warn
         words = _core.command_line(options)
         if backup is not None:
             words.append(f"--output={backup}")
-        self._sampler = _core.Sampler(_program_path(), [*words, str(process_id)])
+        self._sampler = _core.Sampler(_program_path(), [*(["again"] if again else []), *words, str(process_id)])
+        self._await_ready()
+
+    def _await_ready(self) -> None:
         try:
             self._await("ready", self.START_TIMEOUT)
         except EOFError:
             raise RuntimeError("the sampler ended before it was ready") from None
+
+    def begin(self) -> None:
+        """Begin anew after `finish`, of a sampler that was made with `again`."""
+        self._sampler.begin()
+        self._await_ready()
 
     def _await(self, wanted: str, timeout: float) -> Any:
         """The value of the next message of that kind; TimeoutError when it does not come in time."""

@@ -170,13 +170,14 @@ class _Meter:
         self.recording = os.path.join(folder, "notebook.sqlite")
         self._history: Sampling | None = self._sampling(_HISTORY_PERIOD, tracking_file=self.recording)
         self._fast: Sampling | None = self._history  # or one with a short period where there is GPU memory to watch
-        self._cell: Sampling | None = None
+        self._cell: Sampling | None = None  # begins anew with each cell
+        self._is_watching = False
         if not math.isnan(self._window(self._history).gpu):
             self._fast = self._sampling(_GPU_PERIOD, memory="rss")
 
     @staticmethod
-    def _sampling(period: float, **options: Any) -> Sampling:
-        return Sampling(os.getpid(), {"sleep_time": period, **options}, lambda sentence: None)
+    def _sampling(period: float, again: bool = False, **options: Any) -> Sampling:
+        return Sampling(os.getpid(), {"sleep_time": period, **options}, lambda sentence: None, again=again)
 
     def _window(self, sampling: Sampling | None) -> _Window:
         """NaN when the sampler is gone: the notebook goes on."""
@@ -190,22 +191,32 @@ class _Meter:
 
     def _watch_cell(self) -> None:
         """Find out what processes below this one need at most until `_cell_peak`."""
+        if self._is_watching:
+            self._cell_peak()  # of a cell whose end nobody told
         try:
-            self._cell = self._sampling(_CELL_PERIOD, ram_unit="bytes", library=_NO_GPUS)
-        except (OSError, RuntimeError):
-            self._cell = None
+            if self._cell is not None and self._cell.owner == os.getpid():
+                self._cell.begin()
+            else:
+                self._cell = self._sampling(_CELL_PERIOD, ram_unit="bytes", library=_NO_GPUS, again=True)
+            self._is_watching = True
+        except (EOFError, OSError, RuntimeError):
+            self._drop_cell()
+
+    def _drop_cell(self) -> None:
+        if self._cell is not None:
+            self._cell.close()
+        self._cell = None
 
     def _cell_peak(self) -> float:
-        cell, self._cell = self._cell, None
-        if cell is None or cell.owner != os.getpid():
+        cell, was_watching, self._is_watching = self._cell, self._is_watching, False
+        if cell is None or not was_watching or cell.owner != os.getpid():
             return math.nan
         try:
             peak = json.loads(cell.finish(1, 5.0)[0])["max_ram"]["combined"]["total_rss"]
             return math.nan if peak is None else float(peak)
         except EOFError:
+            self._drop_cell()
             return math.nan
-        finally:
-            cell.close()
 
     def _clean(self) -> None:
         if self._gc_collect:

@@ -118,8 +118,8 @@ def check_processes_that_a_cell_starts(notebook, seconds):
     assert abs(consumed) <= 5 and 150 <= peaked <= 175
     consumed, peaked, total = figures(pool)
     assert 375 <= consumed <= 420 and abs(peaked) <= 12  # what they share counts once
-    consumed, _, total_after = figures(kept)
-    assert 28 <= consumed <= 36 and abs(total_after - total - consumed) <= 6
+    consumed, peaked, total_after = figures(kept)  # pages that the parent stopped sharing may be met here; no peak of the cells before
+    assert 28 <= consumed <= 56 and abs(peaked) <= 30 and abs(total_after - total - consumed) <= 6
     consumed, peaked, _ = figures(ended)
     assert -205 <= consumed <= -175 and 175 <= peaked <= 205
 
@@ -190,6 +190,18 @@ def kernel(tmp_path, monkeypatch):
 def report_of(messages):
     [report] = [message["content"]["data"] for message in messages if message["msg_type"] == "display_data"]
     return report
+
+
+def test_one_sampler_serves_all_cells(kernel, tmp_path):
+    _, _, run = kernel
+    run(START)
+    seen = []
+    for megabytes in (90, 30, 60):
+        child = f"import time; b = bytearray(b'1') * ({megabytes} * 2**20); time.sleep(0.3)"
+        report = report_of(run(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"))
+        assert megabytes <= figures(report)[1] <= megabytes + 25
+        seen.append([pid for pid in samplers("again") if tmp_path.samefile(f"/proc/{pid}/cwd")])
+    assert len(seen[0]) == 1 and seen[0] == seen[1] == seen[2]
 
 
 def test_an_interrupted_cell(kernel):
