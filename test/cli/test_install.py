@@ -14,9 +14,9 @@ PROGRAM = """
 #include <stdio.h>
 int main(void)
 {
-    struct gt_error error = {};
-    struct gt_tracker_options options = {};
-    options.size = sizeof options;
+    struct gt_error error;
+    error.code = 0;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     struct gt_tracker *tracker;
     if (gt_tracker_open(&tracker, 0, &options, &error) < 0 || gt_tracker_sample(tracker, &error) != 1)
         return fprintf(stderr, "%s\\n", error.text), 1;
@@ -137,7 +137,7 @@ def test_programs_build_against_it(prefix, tmp_path, compiler, suffix, static):
                    env={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}).split()
     if static:
         flags = [str(prefix / "lib/libgputracker.a") if flag == "-lgputracker" else flag for flag in flags]
-    output(compiler, "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "program", source, *flags)
+    output(compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o", tmp_path / "program", source, *flags)
     printed = output(tmp_path / "program", env={"LD_LIBRARY_PATH": str(prefix / "lib")})
     assert printed == (ROOT / "VERSION").read_text().strip() + " 1"
 
