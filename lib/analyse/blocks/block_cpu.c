@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/number.h"
@@ -392,6 +393,49 @@ static double rest_of(const struct gt_block_analysis *analysis, const struct cal
     return sum;
 }
 
+/* ---- energy of others ---- */
+
+/* When the others worked, by what the job's descendants used in each stretch; where that tells nothing, evenly. */
+struct working {
+    double descendants, length;
+};
+
+static struct working working_in(const struct gt_block_analysis *analysis, struct gt_time_stretch stretch)
+{
+    return (struct working){gt_cpu_split_all(&analysis->descendants_cpu, stretch), stretch.stop - stretch.start};
+}
+
+static double part_of(struct working part, struct working whole, size_t stretches)
+{
+    if (whole.descendants > 0)
+        return part.descendants / whole.descendants;
+    return whole.length > 0 ? part.length / whole.length : 1.0 / (double)stretches;
+}
+
+/* The energy of a block is that of all its CPU time. What samples estimate may as well have been used by nobody of it. */
+static void add_energy_of_others(struct gt_block_analysis *analysis, size_t number, const struct block *block)
+{
+    const struct gt_block_cpu *cpu = &analysis->cpu[number];
+    struct gt_block_energy *energy = &analysis->energy[number];
+    struct gt_spent others = {.joules = NAN, .error = NAN};
+    if (!(cpu->others > 0) || !energy->by_cpu_time || isnan(energy->device[GT_ENERGY_CPU].joules))
+        return;
+    struct working whole = {0};
+    for (size_t i = 0; i < block->stretches; i++) {
+        struct working part = working_in(analysis, block->stretch[i]);
+        whole.descendants += part.descendants;
+        whole.length += part.length;
+    }
+    for (size_t i = 0; i < block->stretches; i++) {
+        double part = part_of(working_in(analysis, block->stretch[i]), whole, block->stretches);
+        gt_spent_add(&others, gt_energy_curve_of_cpu(&analysis->curve, block->stretch[i], cpu->others * part));
+    }
+    if (strcmp(cpu->known, GT_CPU_EXACT) != 0)
+        others.error += others.joules;
+    others.missing = 0; /* of the same time, it is told already */
+    gt_spent_add(&energy->device[GT_ENERGY_CPU], others);
+}
+
 /* ---- blocks ---- */
 
 static struct gt_block_cpu count_block(const struct gt_block_analysis *analysis, size_t number,
@@ -437,6 +481,7 @@ static void count_blocks(struct gt_block_analysis *analysis, const struct call *
             stretch[k - begin] = call[k].stretch;
         block.stretches = gt_time_stretches_merge(stretch, end - begin);
         analysis->cpu[i] = count_block(analysis, i, &block, list);
+        add_energy_of_others(analysis, i, &block);
     }
 }
 

@@ -11,7 +11,7 @@
 
 #include "analyse/blocks/block_analysis.h"
 
-/* Fills in analysis->cpu of an analysis that was opened, which frees it. 0 or -ENOMEM. */
+/* Fills in analysis->cpu of an analysis that was opened, which frees it, and adds the energy of others to that of blocks. 0 or -ENOMEM. */
 int gt_block_cpu_count(struct gt_block_analysis *analysis);
 /* Returns a counter of the block by its place: of CPU time in agreement with the above, any other as the samples tell. */
 double gt_block_cpu_counter(const struct gt_block_analysis *analysis, size_t block, size_t counter);
