@@ -1,6 +1,7 @@
 """profile: through the real readers, of other tools' files and of our own recordings."""
 import json
 import marshal
+import pathlib
 import subprocess
 import sys
 
@@ -267,3 +268,10 @@ def test_names_of_steps_are_modes_where_they_tell_a_kind(gpu_tracker, tmp_path, 
     assert {row["max_us"] for row in found} == {5}
     inside = [row for row in profile(gpu_tracker, "steps", "--by", "framework_metric", path)["steps"] if row["framework_metric"] == "mm"]
     assert {row["mode"]: row["steps"] for row in inside} == modes
+
+
+def test_sources_tell_how_many_events_were_looked_at(cli):
+    trace = pathlib.Path(__file__).parents[1] / "fixture/traces/torch.json.gz"
+    assert "looked at" not in cli("profile", trace).stdout.split("Ranks")[0]
+    head, row = cli("profile", "--start=+0.01", trace).stdout.splitlines()[1:3]
+    assert "looked at" in head and 0 < int(row.split()[2]) < int(row.split()[1])

@@ -89,6 +89,15 @@ static bool is_in_parts(const struct gt_trace *trace, uint32_t file)
     return has_parts && !trace->file[file].read && !trace->file[file].samples;
 }
 
+/* Filters left some out. */
+static bool is_filtered(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (trace->file[i].kept < trace->file[i].read)
+            return true;
+    return false;
+}
+
 static void add_sources(const struct job *job)
 {
     const struct gt_trace *trace = job->input->trace;
@@ -98,7 +107,10 @@ static void add_sources(const struct job *job)
     gt_table_column(table, "file", "file", GT_CELL_TEXT, NULL);
     gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
     gt_table_column(table, "events", "events", GT_CELL_INTEGER, NULL);
-    data_column(table, "kept", GT_CELL_INTEGER, NULL);
+    if (is_filtered(trace))
+        gt_table_column(table, "kept", "looked at", GT_CELL_INTEGER, NULL);
+    else
+        data_column(table, "kept", GT_CELL_INTEGER, NULL);
     data_column(table, "samples", GT_CELL_INTEGER, NULL);
     data_column(table, "format", GT_CELL_TEXT, NULL);
     time_column(table, "time", "duration_us", "time");
