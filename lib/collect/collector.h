@@ -31,6 +31,8 @@ struct gt_heritage {
     uint64_t from_start; /* of that */
     double bytes;        /* as measured when the process was first read */
     double bound;        /* the parent's high-water mark then: no more can have been inherited */
+    pid_t above;         /* from whom the parent had a part of it; 0 */
+    double above_bytes;  /* that part */
 };
 
 /* When its control group was last asked for, and what that told; kept by record/made_groups.c. */
@@ -48,6 +50,7 @@ struct gt_process {
     pid_t session;
     char name[16]; /* of the program, as the kernel shortens it */
     bool is_main;
+    bool is_exiting;   /* as of the last reading of stat: its memory goes by and by */
     bool is_zombie;    /* ended and not yet waited for: its counters can still be read, its memory is gone */
     bool is_gone;      /* vanished during this frame; its values are the last that were read */
     bool is_admitted;  /* its account is open */

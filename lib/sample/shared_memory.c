@@ -269,6 +269,15 @@ static bool is_in(const struct gt_shared_memory_record *record, enum gt_scope sc
     return scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN);
 }
 
+/* Whoever stands for a process that has ended does not stand for what that one had from another that lives. */
+static double counted_above(const struct gt_shared_memory *sharing, const struct gt_shared_memory_record *record,
+                            enum gt_scope scope)
+{
+    uint32_t place = record->heritage.above ? gt_map_get(&sharing->place, record->heritage.above) : GT_MAP_ABSENT;
+    bool is_there = place != GT_MAP_ABSENT && sharing->record[place].pid == record->heritage.above;
+    return is_there && is_in(&sharing->record[place], scope) ? record->heritage.above_bytes : 0;
+}
+
 /* What was inherited is counted with the process it is from, or once where that one is not in the scope. */
 static double inherited_memory(struct gt_shared_memory *sharing, enum gt_scope scope)
 {
@@ -283,6 +292,7 @@ static double inherited_memory(struct gt_shared_memory *sharing, enum gt_scope s
         bool is_counted = family->inherited < 0 || (record->has_walk && !record->is_alone) ||
                           (family->pid == record->heritage.from && is_in(family, scope));
         double rest = fmin(record->heritage.bytes, anonymous_bytes(record) - record->own);
+        rest -= is_counted ? 0 : counted_above(sharing, record, scope);
         family->inherited = is_counted ? -1 : fmax(family->inherited, rest);
     }
     for (size_t i = 0; i < sharing->count; i++)

@@ -64,6 +64,13 @@ def test_short_children(measure, count, each):
     assert report["cpu_time"]["descendants"] == about(truth["children_seconds"], share=0.01, plus=0.01)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="exit records are for root")
+def test_children_that_nobody_waits_for(measure):
+    report, truth = measure("children", 20, 20, "ignored", options=["--sleep-time", "1"])
+    assert truth["children_seconds"] < 0.1
+    assert report["cpu_time"]["descendants"] == about(truth["own_clock_seconds"], share=0.02, plus=0.04)
+
+
 def test_tree_of_processes(measure):
     report, truth = measure("tree", 2, 3, 500, 5, options=["--sleep-time", "0.1"])
     assert report["processes"]["max"] == truth["processes"]
@@ -143,6 +150,12 @@ def test_daemon_stays_in_the_job(measure):
     report, truth = measure("daemonize", 50, 0.5, 0, options=["--sleep-time", "0.1", "--wait", "all"])
     assert report["max_ram"]["descendants"]["total_rss"] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
     assert report["cpu_time"]["descendants"] == about(truth["cpu_seconds"], plus=0.02)
+
+
+def test_a_daemon_shares_what_its_grandparent_had(measure):
+    report, truth = measure("daemonize", 20, 0.5, 1500, 200, options=["--sleep-time", "0.1", "--wait", "all"])
+    peak, whole = report["memory_peak"]["combined"], 200e6 + truth["bytes"]
+    assert peak["lower"] <= peak["best"] == about(whole, share=0.02, plus=2 * LIBRARIES)
 
 
 def test_child_that_outlives_its_parent(measure):
