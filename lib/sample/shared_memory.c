@@ -131,7 +131,6 @@ size_t gt_shared_memory_ask(struct gt_shared_memory *sharing, struct gt_memory_p
         if (record->is_pending || (only_new && (record->has_walk || record->is_denied)))
             continue;
         record->asked_rss = record->rss;
-        record->asked_file = record->file_bytes;
         record->asked_faults = record->faults;
         process[count++] = (struct gt_memory_process){
             .pid = record->pid,
@@ -152,7 +151,7 @@ static void learn_one(struct gt_shared_memory_record *record, const struct gt_me
         return;
     record->is_alone = !is_whole;
     record->seen = walked->rss;
-    record->seen_file = record->asked_file;
+    record->seen_file = walked->file_bytes;
     record->seen_faults = isnan(walked->faults) ? record->asked_faults : walked->faults;
     record->walked_private = walked->private_bytes;
     record->walked_anonymous = walked->anonymous;
@@ -231,7 +230,20 @@ struct sums {
     double other_shared;                                      /* the largest of the others */
 };
 
-static void add_walked(struct sums *sums, const struct gt_shared_memory_record *record)
+/* The most bytes of files that one process had when it was walked, and the most that any other had. */
+struct most_files {
+    double most, second;
+    const struct gt_shared_memory_record *of;
+};
+
+/* What came to a process since it was walked are first the files that others had then: such as memory that all of them share. */
+static double newly_shared(const struct gt_shared_memory_record *record, const struct most_files *files)
+{
+    double others = record == files->of ? files->second : files->most;
+    return fmax(0, record->shared_bytes - record->walked_shared - fmax(0, others - record->seen_file));
+}
+
+static void add_walked(struct sums *sums, const struct gt_shared_memory_record *record, const struct most_files *files)
 {
     sums->sure += record->private_bytes;
     sums->anonymous += record->anonymous;
@@ -243,10 +255,10 @@ static void add_walked(struct sums *sums, const struct gt_shared_memory_record *
     sums->shared += record->shared_bytes;
     sums->largest_file = fmax(sums->largest_file, record->file_bytes);
     sums->largest_shared = fmax(sums->largest_shared, record->shared_bytes);
-    sums->more_shared = fmax(sums->more_shared, record->shared_bytes - record->walked_shared);
+    sums->more_shared = fmax(sums->more_shared, newly_shared(record, files));
 }
 
-static void add(struct sums *sums, const struct gt_shared_memory_record *record)
+static void add(struct sums *sums, const struct gt_shared_memory_record *record, const struct most_files *files)
 {
     if (record->is_pending)
         return;
@@ -254,7 +266,7 @@ static void add(struct sums *sums, const struct gt_shared_memory_record *record)
     sums->largest = fmax(sums->largest, record->rss);
     sums->own += record->own;
     if (record->has_walk) {
-        add_walked(sums, record);
+        add_walked(sums, record, files);
         return;
     }
     double inherited = record->heritage.from ? fmax(record->heritage.bound, record->heritage.bytes) : 0;
@@ -300,13 +312,29 @@ static double inherited_memory(struct gt_shared_memory *sharing, enum gt_scope s
     return sum;
 }
 
+static struct most_files find_most_files(const struct gt_shared_memory *sharing, enum gt_scope scope)
+{
+    struct most_files ret = {0};
+    for (size_t i = 0; i < sharing->count; i++) {
+        const struct gt_shared_memory_record *record = &sharing->record[i];
+        if (!is_in(record, scope) || record->is_pending || !record->has_walk || record->is_alone)
+            continue;
+        if (record->seen_file > ret.most)
+            ret = (struct most_files){record->seen_file, ret.most, record};
+        else
+            ret.second = fmax(ret.second, record->seen_file);
+    }
+    return ret;
+}
+
 /* Files of a process that was not part of a whole walk are taken for those that the others have. */
 struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, enum gt_scope scope)
 {
     struct sums sums = {0};
+    struct most_files files = find_most_files(sharing, scope);
     for (size_t i = 0; i < sharing->count; i++)
         if (is_in(&sharing->record[i], scope))
-            add(&sums, &sharing->record[i]);
+            add(&sums, &sharing->record[i], &files);
     double walked = fmin(sharing->shared[scope], sums.shared);
     double shared = between(sharing->shared[scope] + sums.more_shared, sums.largest_shared, sums.shared);
     shared += fmax(0, sums.other_shared - sums.largest_file) + inherited_memory(sharing, scope);

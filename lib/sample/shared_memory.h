@@ -38,11 +38,11 @@ struct gt_shared_memory_record {
     struct gt_heritage heritage;
     /* The record of the process it inherited from; when that has ended, of the first that did; GT_SHARED_MEMORY_NONE. */
     size_t family;
-    double rss, file_bytes;                     /* now */
-    double faults;                              /* minor and major, as last read; NaN unknown */
-    double cpu_time;                            /* its CPU clock before that; NaN: it has none */
-    double asked_rss, asked_file, asked_faults; /* when its walk was asked for */
-    double seen, seen_file, seen_faults;        /* at its walk */
+    double rss, file_bytes;              /* now */
+    double faults;                       /* minor and major, as last read; NaN unknown */
+    double cpu_time;                     /* its CPU clock before that; NaN: it has none */
+    double asked_rss, asked_faults;      /* when its walk was asked for */
+    double seen, seen_file, seen_faults; /* at its walk */
     double walked_private, walked_anonymous, walked_shared;
     double private_bytes, shared_bytes; /* now; NaN without a walk */
     double anonymous;                   /* of these private bytes */
