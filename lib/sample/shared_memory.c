@@ -176,6 +176,7 @@ void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_me
         sharing->shared[GT_SCOPE_DESCENDANTS] = totals->descendants.shared_bytes;
         sharing->shared[GT_SCOPE_COMBINED] = totals->combined.shared_bytes;
         sharing->has_left = false;
+        sharing->mapped_seen = totals->mapped;
     }
 }
 
@@ -206,8 +207,18 @@ double gt_shared_memory_copied(const struct gt_shared_memory_record *record)
     return between(copied, 0, fmax(0, left));
 }
 
+/* Bytes of files that the last whole walk did not see in it. */
+static double grown_files(const struct gt_shared_memory_record *record)
+{
+    if (!record->has_walk)
+        return record->file_bytes;
+    return record->is_alone ? fmin(record->file_bytes, record->shared_bytes)
+                            : fmax(0, record->file_bytes - record->seen_file);
+}
+
 void gt_shared_memory_update(struct gt_shared_memory *sharing)
 {
+    sharing->grown = 0;
     for (size_t i = 0; i < sharing->count; i++) {
         struct gt_shared_memory_record *record = &sharing->record[i];
         double more = record->rss - record->seen, more_file = record->file_bytes - record->seen_file;
@@ -221,6 +232,7 @@ void gt_shared_memory_update(struct gt_shared_memory *sharing)
         double alone = record->has_walk ? record->private_bytes
                                         : fmax(0, anonymous_bytes(record) - record->heritage.bytes);
         record->own = fmin(alone, record->rss);
+        sharing->grown += record->is_pending ? 0 : grown_files(record);
     }
 }
 
@@ -228,6 +240,7 @@ struct sums {
     double rss, largest, own, sure, anonymous, counted;
     double shared, largest_shared, more_shared, largest_file; /* of those that were part of a whole walk */
     double other_shared;                                      /* the largest of the others */
+    double new_files;                                         /* of programs that began since */
 };
 
 /* The most bytes of files that one process had when it was walked, and the most that any other had. */
@@ -265,6 +278,8 @@ static void add(struct sums *sums, const struct gt_shared_memory_record *record,
     sums->rss += record->rss;
     sums->largest = fmax(sums->largest, record->rss);
     sums->own += record->own;
+    if (!record->is_forked && (!record->has_walk || record->is_alone))
+        sums->new_files += grown_files(record);
     if (record->has_walk) {
         add_walked(sums, record, files);
         return;
@@ -327,7 +342,19 @@ static struct most_files find_most_files(const struct gt_shared_memory *sharing,
     return ret;
 }
 
-/* Files of a process that was not part of a whole walk are taken for those that the others have. */
+/* Returns how much more of files and shared memory the scope has than the last whole walk saw. What the machine has mapped more since is no
+ * less than what came to the processes that were walked, and the files of programs that began then are not those of the others as far as it
+ * has them more; other work on the machine maps files, too. Where it is not known, files of who was not walked are taken for those that the
+ * others have. */
+static double find_growth(const struct gt_shared_memory *sharing, enum gt_scope scope, const struct sums *sums)
+{
+    double others = fmax(0, sums->other_shared - sums->largest_file), more = sharing->mapped - sharing->mapped_seen;
+    if (scope == GT_SCOPE_MAIN || isnan(more))
+        return others + sums->more_shared;
+    double walked = between(more, 0, sums->more_shared);
+    return walked + between(more - walked, others, fmax(others, sums->new_files));
+}
+
 struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, enum gt_scope scope)
 {
     struct sums sums = {0};
@@ -336,8 +363,8 @@ struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, 
         if (is_in(&sharing->record[i], scope))
             add(&sums, &sharing->record[i], &files);
     double walked = fmin(sharing->shared[scope], sums.shared);
-    double shared = between(sharing->shared[scope] + sums.more_shared, sums.largest_shared, sums.shared);
-    shared += fmax(0, sums.other_shared - sums.largest_file) + inherited_memory(sharing, scope);
+    double seen = between(sharing->shared[scope], 0, sums.shared), grown = find_growth(sharing, scope, &sums);
+    double shared = fmax(seen + grown, sums.largest_shared) + inherited_memory(sharing, scope);
     double ram = between(sums.own + shared, sums.largest, sums.rss);
     double private_bytes = fmin(sums.own, ram);
     return (struct gt_scope_memory){

@@ -60,6 +60,8 @@ struct gt_shared_memory {
     size_t count, capacity;
     double shared[GT_SCOPE_COMBINED + 1]; /* union of the shared pages at the last whole walk */
     bool has_left;                        /* a walked process has ended since */
+    double grown;                         /* bytes of files that came to its processes since, also such as others had */
+    double mapped, mapped_seen;           /* by the whole machine, now and then: gt_memory_mapped(); NaN not known */
     struct gt_map place;                  /* scratch: the record of each process */
 };
 

@@ -34,6 +34,8 @@ def test_spike_between_samples(measure):
     report, truth = measure("allocate", 500, 50, options=["--sleep-time", "20"])
     for scope in ("main", "combined"):
         assert truth["peak_bytes"] <= report["max_ram"][scope]["total_rss"] <= truth["peak_bytes"] + LIBRARIES
+    group = report["memory_peak"]["control_group"]
+    assert group is None or group >= truth["peak_bytes"]
 
 
 def test_spike_in_a_child_between_samples(track, truth):
@@ -150,6 +152,60 @@ def test_daemon_stays_in_the_job(measure):
     report, truth = measure("daemonize", 50, 0.5, 0, options=["--sleep-time", "0.1", "--wait", "all"])
     assert report["max_ram"]["descendants"]["total_rss"] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
     assert report["cpu_time"]["descendants"] == about(truth["cpu_seconds"], plus=0.02)
+
+
+@pytest.fixture
+def mapper(tmp_path):
+    """A program that maps the files that it is given, and one that has two others map one each."""
+    source = tmp_path / "mapper.py"
+    source.write_text('''
+import mmap, os, subprocess, sys, time
+if sys.argv[1] == "both":
+    children = [subprocess.Popen([sys.executable, "-S", __file__, path]) for path in sys.argv[2:]]
+    sys.exit(max(child.wait() for child in children))
+with open(sys.argv[1], "rb") as file:
+    memory = mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)
+    sum(memory[at] for at in range(0, len(memory), 4096))
+    time.sleep(0.3)
+''')
+    paths = [tmp_path / "one", tmp_path / "two"]
+    for path in paths:
+        path.write_bytes(os.urandom(100 << 20))
+    return [sys.executable, "-S", str(source), "both", *map(str, paths)]
+
+
+def test_programs_that_map_different_files(track, mapper):
+    def missed():
+        peak = track(mapper, *BYTES)[1]["memory_peak"]["combined"]
+        assert peak["lower"] <= peak["upper"]
+        return abs(peak["best"] - 220e6) / 220e6 - 0.12
+
+    assert least(missed, 0) <= 0
+
+
+SHARED = '''
+import mmap, os, time
+memory = mmap.mmap(-1, 100 << 20)
+for at in range(0, len(memory), 4096):
+    memory[at] = 1
+for worker in range(4):
+    if os.fork() == 0:
+        for at in range(0, len(memory), 4096):
+            memory[at]
+            if at % (1 << 20) == 0:
+                time.sleep(0.005)
+        time.sleep(0.5)
+        os._exit(0)
+for worker in range(4):
+    os.wait()
+'''
+
+
+def test_workers_that_walk_through_one_shared_memory(track):
+    """Each comes to have all of it, by and by, while others read how much there is."""
+    peak = track([sys.executable, "-S", "-c", SHARED], *BYTES)[1]["memory_peak"]["combined"]
+    assert peak["lower"] <= 100 * 2**20 + 45e6
+    assert peak["best"] == about(100 * 2**20 + 20e6, share=0.25)
 
 
 def test_a_daemon_shares_what_its_grandparent_had(measure):

@@ -288,6 +288,13 @@ static double machine_bytes(const char *meminfo, const char *key)
     return line ? 1024.0 * (double)strtoull(line + strlen(key), NULL, 10) : NAN;
 }
 
+double gt_memory_mapped(const struct gt_root *root)
+{
+    char text[4096];
+    bool is_read = root->is_machine && gt_root_read(root, "proc/meminfo", text, sizeof text) > 0;
+    return is_read ? machine_bytes(text, "\nMapped:") : NAN;
+}
+
 /* While processes are read one after the other, pages that more and more of them map are added up to more than there are. All of the
  * machine are no fewer than the job's. */
 static double find_excess(const struct gt_memory *memory)
@@ -331,6 +338,7 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
     finish(&ret->main, 0);
     finish(&ret->descendants, excess);
     finish(&ret->combined, excess);
+    ret->mapped = memory->method == GT_MEMORY_RSS ? NAN : gt_memory_mapped(memory->root);
     gt_pagemap_set_clear(&memory->pages.set);
     return failed;
 }

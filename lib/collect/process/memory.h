@@ -62,7 +62,12 @@ struct gt_memory_scope {
 
 struct gt_memory_totals {
     struct gt_memory_scope main, descendants, combined;
+    double mapped; /* gt_memory_mapped() at the end of the walk */
 };
+
+/* Bytes of files and shared memory that any process of the running machine has mapped, each page once (Mapped of /proc/meminfo); NaN: not
+ * known, or a stored machine. The kernel adds it up per CPU, so that it may be late by half a megabyte for each. */
+double gt_memory_mapped(const struct gt_root *root);
 
 struct gt_memory;
 
