@@ -5,6 +5,7 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -268,7 +269,12 @@ static SCREEN *open_terminal(void)
     unsetenv("COLUMNS"); /* they would hold after the terminal is resized */
     unsetenv("LINES");
     SCREEN *terminal = newterm(NULL, stdout, stdin);
-    const char *name = getenv("TERM");
+    const char *name = getenv("TERM"), *move = terminal ? tigetstr((char *)(uintptr_t) "cup") : NULL;
+    if (terminal && (!move || move == (const char *)-1)) { /* it cannot move the cursor: one of Emacs, or of a job */
+        endwin();
+        delscreen(terminal);
+        terminal = NULL;
+    }
     if (!terminal) {
         say("top: nothing can be drawn on this terminal (TERM is '%s'): TERM=xterm-256color gpu-tracker top, "
             "or gpu-tracker top --once",

@@ -1,7 +1,9 @@
 /* What does a part of my own program cost? Tracks this process with a background thread, reads values while it runs, and
  * prints the report at the end.
  *
- *     cc embed.c $(pkg-config --cflags --libs gpu-tracker) -o embed && ./embed
+ *     cc embed.c $(pkg-config --cflags --libs gpu-tracker) -Wl,-rpath,$(pkg-config --variable=libdir gpu-tracker) -o embed && ./embed
+ *
+ * after `export PKG_CONFIG_PATH=$HOME/.local/lib/pkgconfig`, where it was installed there.
  */
 #include <gpu_tracker.h>
 

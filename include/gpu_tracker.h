@@ -17,12 +17,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* GT_INIT: all members after the size are zero. */
 #ifdef __cplusplus
+template <typename Type> inline Type gt_init()
+{
+    Type value = Type();
+    value.size = sizeof(Type);
+    return value;
+}
+#define GT_INIT(type) gt_init<type>()
 extern "C" {
+#else
+#define GT_INIT(type) ((type){.size = sizeof(type)})
 #endif
 #pragma GCC visibility push(default)
-
-#define GT_INIT(type) ((type){.size = sizeof(type)}) /* all members after the size are zero */
 
 struct gt_error {
     int code; /* 0, or a positive errno value */

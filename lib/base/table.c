@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/map.h"
 
 struct gt_table *gt_table_new(void)
 {
@@ -302,9 +303,74 @@ static void trim(struct gt_table_column *column)
     column->cell = cells ? cells : column->cell;
 }
 
+struct wanted_text {
+    const struct gt_table_column *column;
+    const char *text;
+    size_t length;
+};
+
+static bool is_wanted_text(const void *context, uint32_t number)
+{
+    const struct wanted_text *wanted = context;
+    const int64_t *begin = wanted->column->begin;
+    return (size_t)(begin[number + 1] - begin[number]) == wanted->length &&
+           !memcmp(wanted->column->text + begin[number], wanted->text, wanted->length);
+}
+
+/* Puts the texts that differ one behind another; `moved` gets the new number of each. */
+static int move_texts(struct gt_table_column *column, int32_t *moved, struct gt_map *map)
+{
+    size_t kept = 0, texts = column->texts;
+    int64_t begin = 0;
+    for (size_t i = 0; i < texts; i++) {
+        const char *text = column->text + begin;
+        size_t length = (size_t)(column->begin[i + 1] - begin);
+        struct wanted_text wanted = {column, text, length};
+        uint32_t hash = (uint32_t)gt_hash(text, length), same = gt_map_find(map, hash, is_wanted_text, &wanted);
+        begin = column->begin[i + 1];
+        moved[i] = (int32_t)(same == GT_MAP_ABSENT ? kept : same);
+        if (same != GT_MAP_ABSENT)
+            continue;
+        memmove(column->text + column->begin[kept], text, length);
+        column->begin[kept + 1] = column->begin[kept] + (int64_t)length;
+        if (gt_map_add(map, hash, (uint32_t)kept++) < 0)
+            return -ENOMEM;
+    }
+    column->texts = kept;
+    return 0;
+}
+
+static int unite_texts(struct gt_table_column *column)
+{
+    if (column->kind != GT_CELL_TEXT || column->texts < 2)
+        return 0;
+    struct gt_map map = {0};
+    int32_t *moved = malloc(column->texts * sizeof *moved);
+    int status = moved ? move_texts(column, moved, &map) : -ENOMEM;
+    for (size_t i = 0; status == 0 && i < column->count; i++)
+        if (column->choice[i] >= 0)
+            column->choice[i] = moved[column->choice[i]];
+    for (size_t i = 0; status == 0 && i < column->keys; i++)
+        if (column->choice_of_key[i])
+            column->choice_of_key[i] = moved[column->choice_of_key[i] - 1] + 1;
+    gt_map_release(&map);
+    free(moved);
+    return status;
+}
+
+int gt_table_unite_texts(struct gt_table *table)
+{
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < table->columns; i++)
+        status = unite_texts(&table->column[i]);
+    return status;
+}
+
 int gt_table_finish(struct gt_table **ret, struct gt_table *table, const char *subject, struct gt_error *error)
 {
     int status = table ? table->failed : -ENOMEM;
+    if (status == 0)
+        status = gt_table_unite_texts(table);
     if (status < 0) {
         gt_table_free(table);
         return gt_error_system(error, -status, "%s", subject);

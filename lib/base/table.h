@@ -86,7 +86,10 @@ void gt_table_dictionary_text(struct gt_table *table, size_t column, const char 
 void gt_table_chosen(struct gt_table *table, int32_t number);
 /* Makes integers of the numbers of a column, unless one is missing or not whole. */
 void gt_table_make_integer(struct gt_table *table, size_t column);
-/* Ends the building and gives spare memory back. Returns 0, or a negative errno with the table freed; the error names `subject`. */
+/* Makes each text stand once in its dictionary, as whoever takes a table by Arrow expects. Returns 0 or -ENOMEM. */
+int gt_table_unite_texts(struct gt_table *table);
+/* Ends the building: each text stands once in its dictionary, and spare memory is given back. Returns 0, or a negative errno with the
+ * table freed; the error names `subject`. */
 int gt_table_finish(struct gt_table **ret, struct gt_table *table, const char *subject, struct gt_error *error);
 
 int gt_table_finish_columns(struct gt_table **ret, struct gt_table *table, const struct gt_column_kind *columns,

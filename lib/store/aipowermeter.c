@@ -533,13 +533,6 @@ static int flush(void *state, struct gt_error *error)
     return 0;
 }
 
-/* Records are not kept: of a file that was removed the earlier ones are lost. */
-static bool is_in_place(const void *state)
-{
-    (void)state;
-    return true;
-}
-
 static int finish(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error)
 {
     struct experiment *experiment = state;
@@ -562,6 +555,6 @@ const struct gt_store_type gt_store_aipowermeter = {
     .create = create,
     .write = write_sample,
     .flush = flush,
-    .is_in_place = is_in_place,
     .finish = finish,
+    .unread = "is a folder of experiments: gpu_tracker.power reads them",
 };

@@ -53,7 +53,7 @@ int gt_recording_open(struct gt_recording **ret, const char *path, struct gt_err
     if (!type)
         return gt_error_copy(error, &problem);
     if (!type->open)
-        return gt_error_set(error, EINVAL, "%s is a folder of experiments: gpu_tracker.power reads them", path);
+        return gt_error_set(error, EINVAL, "%s %s", path, type->unread);
     struct gt_recording *recording = calloc(1, sizeof *recording);
     if (!recording || !(recording->path = strdup(path))) {
         free(recording);

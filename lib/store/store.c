@@ -70,9 +70,11 @@ static void keep_in_place(struct gt_store *store, bool is_end)
     if (!is_end && (now < store->next_look_ns || store->removal.code))
         return;
     store->next_look_ns = now + FLUSH_NS;
-    if (store->type->is_in_place(store->state))
+    if (!store->type->is_in_place || store->type->is_in_place(store->state))
         return;
-    if (store->type->restore(store->state, &removal) >= 0)
+    if (!store->type->restore)
+        gt_error_set(&removal, ENOENT, "what it held is kept nowhere else");
+    else if (store->type->restore(store->state, &removal) >= 0)
         removal = (struct gt_error){.text = "restored"};
     pthread_mutex_lock(&store->lock);
     store->removal = removal;

@@ -15,6 +15,8 @@ struct gt_store_type {
     bool keeps_provenance; /* has a place for where each figure comes from */
     bool is_direct;        /* all of writing runs on the thread that calls, which waits for it */
 
+    /* Every store has create, write, flush and finish; with `open` the other functions of reading, too. Those that may be NULL say so. */
+
     /* Before anything is written: may what lies beside the name be there? May be NULL. */
     int (*check)(const char *path, bool overwrite, struct gt_error *error);
     /* Writing. `create` runs on the thread that opens the store, the others on the writer thread. */
@@ -22,20 +24,21 @@ struct gt_store_type {
                   struct gt_error *error);
     int (*write)(void *state, const struct gt_sample *sample, struct gt_error *error);
     int (*flush)(void *state, struct gt_error *error); /* what was written outlives the process */
-    /* Returns true where all its files are found under their names, with all that was written to them. */
+    /* Returns true where all its files are found under their names, with all that was written to them. May be NULL: not looked at. */
     bool (*is_in_place)(const void *state);
-    uint64_t (*left_out)(
-        const void *state); /* samples so far, as the spool that it lies in was full; NULL: none ever */
+    /* Returns how many samples, as the spool that it lies in was full; may be NULL: none ever. */
+    uint64_t (*left_out)(const void *state);
     /* They are not: write all that was recorded into new ones, in which it goes on. Nothing that is there is replaced: -EEXIST.
-     * After an error it goes on in the old ones. */
+     * After an error it goes on in the old ones. May be NULL: what was removed is lost. */
     int (*restore)(void *state, struct gt_error *error);
     /* Write the outcome (may be NULL), close and free. `whole`: no write failed before. */
     int (*finish)(void *state, const struct gt_outcome *outcome, bool whole, struct gt_error *error);
 
     /* Reading: open; then begin, once; then next: 1 a sample, 0 the end. `copy` has its fixed rows, which keep their
      * values but for the wanted columns; `next` adds the detail rows. */
-    int (*open)(void **ret, const char *path, struct gt_recorded *recorded,
-                struct gt_error *error); /* NULL: not read */
+    int (*open)(void **ret, const char *path, struct gt_recorded *recorded, struct gt_error *error);
+    const char
+        *unread; /* where `open` is NULL: what a path is told to be instead, as "is a picture: a viewer shows it" */
     bool (*has)(const void *state, const char *column);
     int (*begin)(void *state, const struct gt_columns *columns, const bool wanted[], bool detail,
                  struct gt_error *error);

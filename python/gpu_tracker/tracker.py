@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from ._core import Table
     from .live import Current
     from ._views import Picture
 
@@ -504,7 +505,15 @@ class Tracker:
         """
         from . import _frames
 
-        return _frames.frame(_core.timepoints(self._recorded(), None))
+        return _frames.frame(self.timepoints_table())
+
+    def timepoints_table(self) -> Table:
+        """`timepoints` as a `Table`.
+
+        Raises:
+            RuntimeError: There is no tracking file.
+        """
+        return _core.timepoints(self._recorded(), None)
 
     def plot(self, charts: str | None = None) -> Picture:
         """Charts of the tracking file, which notebooks show: "memory,cpu,gpu"; all there are for None.

@@ -386,6 +386,19 @@ def test_ends_that_differ_by_rounding_are_one(report):
     assert parts(report(trace)["steps"][0]) == {"operators": 12, "calls": 6, "compute": 80, "synchronization": 2}
 
 
+@pytest.mark.parametrize("end, expected", [
+    (47, {"loading": 40, "other": 10, "operators": 50}),  # a profiler takes the times of functions apart from those of ranges
+    (95, {"loading": 10, "other": 40, "operators": 50}),  # that is no part of it
+])
+def test_a_function_that_ends_behind_its_data_loader_is_loading(report, end, expected):
+    trace = Trace()
+    trace.add("step", "ProfilerStep#1", 1, 0, 100)
+    trace.add("step", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, 0, 40)
+    trace.add("python_function", "queue.py: get", 1, 10, end)
+    trace.add("op", "aten::mm", 1, 50, 100)
+    assert parts(report(trace)["steps"][0]) == expected
+
+
 @pytest.mark.parametrize("record, expected", [
     (None, {"calls": 5, "compute": 58, "synchronization": 2}),  # the one that ended last
     (("Stream Sync", 7, {"stream": 7}), {"calls": 5, "compute": 55, "synchronization": 5}),

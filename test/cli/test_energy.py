@@ -147,6 +147,17 @@ def test_blocks_by_cpu_time(cli, recording):
     assert energy["busy"]["gpu"]["energy"] == pytest.approx(25)
 
 
+def test_energy_of_others_is_in_a_block_as_their_cpu_time_is(cli, recording):
+    rows = [{**sample(second), "main_cpu_time": second / 2, "descendants_cpu_time": second / 2} for second in range(5)]
+    found, report = analyze(cli, recording(samples=rows, pid=7), ("waits", 1, 3, 0.0, 0.0), ("works", 3, 4, 0.0, 0.5))
+    cpu = {block["name"]: block["cpu_time"] for block in report["code_block_results"]}
+    assert cpu["waits"]["others"] == pytest.approx(1) and cpu["waits"]["known"] == "estimated"
+    assert found["waits"]["cpu"]["energy"] == pytest.approx(10)
+    assert found["waits"]["cpu"]["energy_error"] >= 10  # it may as well have been none of it
+    assert found["waits"]["cpu"]["method"] == "share of CPU time"
+    assert found["works"]["cpu"]["energy"] == pytest.approx(10)
+
+
 def test_a_counter_that_stood_still_between_two_samples_is_interpolated(cli, recording):
     rows = [sample(second) for second in range(5)]
     for key in rows[2]:

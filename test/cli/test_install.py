@@ -14,9 +14,9 @@ PROGRAM = """
 #include <stdio.h>
 int main(void)
 {
-    struct gt_error error = {};
-    struct gt_tracker_options options = {};
-    options.size = sizeof options;
+    struct gt_error error;
+    error.code = 0;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     struct gt_tracker *tracker;
     if (gt_tracker_open(&tracker, 0, &options, &error) < 0 || gt_tracker_sample(tracker, &error) != 1)
         return fprintf(stderr, "%s\\n", error.text), 1;
@@ -64,6 +64,45 @@ def test_missing_headers_are_one_sentence(tmp_path):
                      "utf8proc-devel (RHEL), conda install jansson libutf8proc (conda-forge)")
 
 
+def test_what_is_built_without_is_one_line(tmp_path):
+    for name in ("sqlite3", "jansson", "utf8proc", "zlib", "curses"):
+        (tmp_path / f"{name}.h").touch()
+    told = output(ROOT / "tools/check-headers", "gcc", "-nostdinc", "-isystem", tmp_path)
+    assert told.startswith("built without serve (libmicrohttpd-dev)") and "top" not in told and len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize("is_in_path", [False, True])
+def test_where_it_lies_and_how_it_is_found_is_told(tmp_path, is_in_path):
+    path = f"{tmp_path}/bin:{os.environ['PATH']}" if is_in_path else os.environ["PATH"]
+    told = output("make", "-s", "install", f"PREFIX={tmp_path}", cwd=ROOT, env={"PATH": path}).splitlines()
+    hint = [] if is_in_path else [f"for this shell: export PATH={tmp_path}/bin:$PATH"]
+    assert told[-1 - len(hint):] == [f"gpu-tracker is in {tmp_path}/bin", *hint]
+
+
+APT = """#!/bin/sh
+echo "$@" >>calls
+case "$*" in *install*libjs-dygraphs*) echo "E: Unable to locate package libjs-dygraphs"; exit 100 ;; esac
+"""
+
+
+def test_a_package_that_is_only_wished_for_may_be_missing(tmp_path):
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/install-dependencies", tmp_path / "tools")
+    programs = {"apt-get": APT, "dpkg-query": "#!/bin/sh\n", "id": "#!/bin/sh\necho 0\n"}
+    (tmp_path / "bin").mkdir()
+    for name, text in programs.items():
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    for time in range(2):
+        done = subprocess.run(["tools/install-dependencies", "build"], cwd=tmp_path, env=environment,
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert ("apt-get has no libjs-dygraphs: what is built does without" in done.stderr) == (time == 0)
+    calls = (tmp_path / "calls").read_text()
+    assert calls.count("libjs-dygraphs") == 1 and calls.count("libmicrohttpd-dev") == 2 and calls.count("libsqlite3-dev") == 2
+
+
 def test_units_for_systemd(prefix, tmp_path):
     units = sorted((prefix / "lib/systemd/system").iterdir())
     assert [unit.name for unit in units] == ["gpu-tracker-energy-relay.service", "gpu-tracker-serve.service"]
@@ -98,7 +137,7 @@ def test_programs_build_against_it(prefix, tmp_path, compiler, suffix, static):
                    env={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}).split()
     if static:
         flags = [str(prefix / "lib/libgputracker.a") if flag == "-lgputracker" else flag for flag in flags]
-    output(compiler, "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "program", source, *flags)
+    output(compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o", tmp_path / "program", source, *flags)
     printed = output(tmp_path / "program", env={"LD_LIBRARY_PATH": str(prefix / "lib")})
     assert printed == (ROOT / "VERSION").read_text().strip() + " 1"
 

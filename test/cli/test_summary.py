@@ -2,8 +2,8 @@
 import contextlib
 import json
 import re
-import subprocess
 import sqlite3
+import subprocess
 import sys
 
 import pytest
@@ -163,3 +163,12 @@ def test_a_recording_whose_tracker_is_gone(cli, tmp_path):
         database.execute("UPDATE data SET timestamp = timestamp - 54")
     text = cli("report", "-f", "summary", "run.sqlite").stdout
     assert re.match(r"gpu-tracker  sleep 0.5 +\d+ ms, no news for 0:5\d: the tracker is gone\n", text), text
+
+
+def test_the_bound_of_a_peak_stays_beside_its_course(cli, tmp_path):
+    assert cli("run", "-q", "--sleep-time", 0.05, "--tf=a.sqlite", "--", "sleep", 0.5).returncode == 0
+    with sqlite3.connect(tmp_path / "a.sqlite") as recording:
+        recording.execute("UPDATE final SET value = 938e6 WHERE metric = 'ram_peak_bound' AND scope = 'combined'")
+        recording.execute("UPDATE static_data SET ram_system_capacity = 25.3")
+    line, = [line for line in cli("report", "-f", "summary", "a.sqlite").stdout.splitlines() if line.startswith("  memory")]
+    assert line.endswith("   peak, at most 938 MB") and len(line.split("   ")) > 3

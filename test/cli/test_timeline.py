@@ -85,6 +85,15 @@ def test_merging_is_the_same_for_any_order(timeline, tmp_path, trace):
     assert results[0] == results[1] == results[2]
 
 
+def test_files_that_are_of_different_times_are_told(timeline, tmp_path, trace):
+    other = tmp_path / "other.json"
+    for hours, is_told in (0, False), (54, True):
+        other.write_text(json.dumps([{**event, "ts": event["ts"] + hours * 3_600_000_000} for event in EVENTS]))
+        for order in [trace, other], [other, trace]:
+            done = timeline("merge", "--overwrite", "-o", tmp_path / "m.out", *order)
+            assert done.returncode == 0 and (f"{other} begins 2 d 6 h after the end of the others" in done.stdout) == is_told
+
+
 def test_nothing_is_overwritten_and_nothing_left_behind(timeline, tmp_path, trace):
     merged = tmp_path / "merged.out"
     merged.write_text("mine")

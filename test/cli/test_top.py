@@ -473,9 +473,10 @@ def test_a_job_that_ends_while_it_is_watched(screen, running):
     shows("status 0")
 
 
-def test_a_terminal_that_cannot_be_drawn_on(gpu_tracker, cli, tmp_path):
+@pytest.mark.parametrize("name", ["no-such-terminal", "dumb"])
+def test_a_terminal_that_cannot_be_drawn_on(gpu_tracker, cli, tmp_path, name):
     cli("run", "--disable-logs", "--tf", "a.sqlite", "--", "true")
     done = subprocess.run(["script", "-qec", f"{gpu_tracker} top a.sqlite", "/dev/null"], capture_output=True, text=True, check=False,
-                          cwd=tmp_path, env={**os.environ, "TERM": "no-such-terminal"}, stdin=subprocess.DEVNULL, timeout=60)
+                          cwd=tmp_path, env={**os.environ, "TERM": name}, stdin=subprocess.DEVNULL, timeout=60)
     assert done.returncode == 125
-    assert "(TERM is 'no-such-terminal'): TERM=xterm-256color gpu-tracker top, or gpu-tracker top --once" in done.stdout
+    assert f"(TERM is '{name}'): TERM=xterm-256color gpu-tracker top, or gpu-tracker top --once" in done.stdout

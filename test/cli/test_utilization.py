@@ -1,5 +1,7 @@
 """Shares of processors: none where clock ticks cannot carry them, and never more than all."""
 import csv
+import json
+import sqlite3
 
 PERCENTS = ("max_sum_percent", "max_hardware_percent", "mean_sum_percent", "mean_hardware_percent")
 SCOPES = ("system", "main", "descendants", "combined")
@@ -38,3 +40,12 @@ def test_more_than_was_expected_is_all_of_it(track, tmp_path):
         for name, value in zip(header, row):
             if name.endswith("hardware_utilization_percent") and value:
                 assert 0 <= float(value) <= 100, name
+
+
+def test_samples_of_several_cores_are_counted(cli, tmp_path):
+    assert cli("run", "-q", "--sleep-time", 0.05, "--tf=run.sqlite", "--", "sleep", 0.4).returncode == 0
+    with sqlite3.connect(tmp_path / "run.sqlite") as recording:
+        recording.execute("UPDATE data SET cpu_combined_sum_utilization_percent = 150")
+    done = cli("profile", "devices", "run.sqlite", "-f", "json")
+    rows = [row for row in json.loads(done.stdout)["devices"] if row["device"] == "combined"]
+    assert [(row["range"], row["percent"]) for row in rows] == [("90-100", 0), ("10-90", 0), ("0-10", 0), ("outside", 100)]

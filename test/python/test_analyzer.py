@@ -16,7 +16,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from gpu_tracker import SubTracker, SubTrackingAnalyzer, SubTrackingResults, Table, Tracker, TrackingComparison
+from gpu_tracker import profiler, SubTracker, SubTrackingAnalyzer, SubTrackingResults, Table, Tracker, TrackingComparison
 from gpu_tracker.sub_tracker import CodeBlockResults, ComparisonResults
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -308,6 +308,19 @@ def test_texts_of_sqlalchemy_in_a_pickle_of_the_original():
 
 
 # ---- tables ----
+
+
+@pytest.mark.parametrize("analysis", ["critical_path", "operators", "overview", "phases", "roles"])
+def test_tables_of_reports_for_arrow(analysis):
+    trace = pathlib.Path(__file__).parents[1] / "fixture/traces/torch.json.gz"
+    tables = getattr(profiler.load(trace), analysis)().tables
+    assert tables
+    for table in tables.values():
+        arrow = pyarrow.table(table)
+        for column in arrow.columns:
+            for chunk in column.chunks if pyarrow.types.is_dictionary(column.type) else []:
+                assert len(set(chunk.dictionary.to_pylist())) == len(chunk.dictionary)
+        assert len(arrow.to_pandas()) == arrow.num_rows
 
 
 def test_tables_for_arrow(analyzer):

@@ -19,6 +19,7 @@ def recorded(tmp_path_factory):
 
 def test_timepoints_are_the_samples(recorded):
     table = recorded.timepoints()
+    assert recorded.timepoints_table()["main_ram"] == list(table["main_ram"])
     assert len(table) > 5 and (table["combined_ram"] > 0).all()
 
 

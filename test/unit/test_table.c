@@ -135,6 +135,26 @@ static void whole_numbers_become_integers(void **state)
     gt_table_free(table);
 }
 
+static void a_text_stands_once_in_its_dictionary(void **state)
+{
+    static const char *const texts[] = {"a", "bc", "a", "", NULL, "bc", "d", ""};
+    (void)state;
+    struct gt_table *table = gt_table_new();
+    gt_table_column(table, "text", "Text", GT_CELL_TEXT, NULL);
+    for (size_t i = 0; i < 8; i++)
+        gt_table_text(table, texts[i]);
+    assert_int_equal(gt_table_finish(&table, table, "sample", NULL), 0);
+    assert_int_equal(table->column[0].texts, 4);
+    for (size_t i = 0; i < 8; i++) {
+        size_t length;
+        const char *bytes = gt_table_cell_bytes(table, i, 0, &length);
+        assert_int_equal(gt_table_is_missing(table, i, 0), !texts[i]);
+        if (texts[i])
+            assert_true(length == strlen(texts[i]) && !memcmp(bytes, texts[i], length));
+    }
+    gt_table_free(table);
+}
+
 static void columns_can_be_filled_one_by_one(void **state)
 {
     (void)state;
@@ -202,6 +222,7 @@ int main(void)
         cmocka_unit_test(cells_come_back),
         cmocka_unit_test(cells_of_another_kind_fail),
         cmocka_unit_test(whole_numbers_become_integers),
+        cmocka_unit_test(a_text_stands_once_in_its_dictionary),
         cmocka_unit_test(columns_can_be_filled_one_by_one),
         cmocka_unit_test(streams_are_of_arrow),
     };

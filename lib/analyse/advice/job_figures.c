@@ -243,7 +243,7 @@ static int add_ranks_and_steps(struct job *job, const struct steps *steps)
     if (steps->others)
         snprintf(others, sizeof others, "; %zu steps of other modes are not in it", steps->others);
     bool any_worst = is_any_worst(job, GT_RANK_STEP, GT_RANK_STEP);
-    snprintf(note, sizeof note, "Each cell is %s, the darker the longer%s%s%s.", bins,
+    snprintf(note, sizeof note, "Each cell is %s, the stronger the colour the longer%s%s%s.", bins,
              any_worst ? "; * has the longest in the median" : "", which, others);
     struct gt_node *series = picture(job, GT_JOB_STEPS, "Ranks and steps", steps->is_dense ? "step" : "th step",
                                      unit.name, GT_HEAT);

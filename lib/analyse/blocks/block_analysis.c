@@ -112,12 +112,39 @@ static bool is_one_clock(const struct gt_block_analysis *analysis, const struct 
 
 /* ---- samples ---- */
 
+/* CPU time is split only where clocks tell more than samples. */
+static int count_cpu(struct gt_block_analysis *analysis, double time, const double *counters)
+{
+    int status = 0;
+    for (size_t i = 0; i < analysis->counters && analysis->has_clocks; i++) {
+        const struct gt_column *column = analysis->counter[i];
+        if (column->metric == GT_CPU_TIME && column->scope == GT_SCOPE_MAIN)
+            status |= gt_cpu_split_count(&analysis->main_cpu, time, counters ? counters[i] : 0);
+        if (column->metric == GT_CPU_TIME && column->scope == GT_SCOPE_DESCENDANTS)
+            status |= gt_cpu_split_count(&analysis->descendants_cpu, time, counters ? counters[i] : 0);
+    }
+    return status ? -ENOMEM : 0;
+}
+
+static bool any_clock(const struct gt_intervals *intervals)
+{
+    for (size_t i = 0; i < intervals->count; i++)
+        if (!isnan(intervals->interval[i].cpu_stop - intervals->interval[i].cpu_start))
+            return true;
+    return false;
+}
+
 /* Recordings of ours count from their start on. */
-static void begin_counters(struct gt_block_analysis *analysis, const struct gt_sample *first)
+static int begin_counters(struct gt_block_analysis *analysis, const struct gt_sample *first)
 {
     int64_t start = gt_recording_machine(analysis->recording)->start_real_ns;
-    if (start > 0 && start < first->real_ns)
-        gt_block_join_begin(analysis->join, analysis->first - (double)(first->real_ns - start) / 1e9);
+    analysis->origin = start <= 0 ? NAN
+                       : first    ? analysis->first - (double)(first->real_ns - start) / 1e9
+                                  : gt_seconds(start);
+    if (!first || !(analysis->origin < analysis->first))
+        return 0;
+    gt_block_join_begin(analysis->join, analysis->origin);
+    return count_cpu(analysis, analysis->origin, NULL);
 }
 
 static int open_join(struct gt_block_analysis *analysis, const struct gt_sample *first)
@@ -129,9 +156,10 @@ static int open_join(struct gt_block_analysis *analysis, const struct gt_sample 
     analysis->course.is_fine = analysis->options->page;
     gt_energy_curve_init(&analysis->curve, gt_recording_machine(analysis->recording));
     int status = gt_block_join_open(&analysis->join, &shape, &analysis->intervals, analysis->use_monotonic);
-    if (status == 0 && first)
-        begin_counters(analysis, first);
-    return status;
+    analysis->has_clocks = any_clock(&analysis->intervals);
+    gt_cpu_split_init(&analysis->main_cpu);
+    gt_cpu_split_init(&analysis->descendants_cpu);
+    return status == 0 ? begin_counters(analysis, first) : status;
 }
 
 static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample *sample, double *values)
@@ -147,6 +175,8 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
     if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
         return -ENOMEM;
     gt_energy_reading_update(&analysis->last, &sample->energy);
+    if (count_cpu(analysis, time, counters) < 0)
+        return -ENOMEM;
     return gt_block_join_add(analysis->join, time, values, counters);
 }
 
@@ -310,7 +340,8 @@ struct call {
     double cpu_start, cpu_stop;
 };
 
-static struct gt_time_stretch stretch_of(const struct gt_block_analysis *analysis, const struct gt_interval *interval)
+struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis *analysis,
+                                                 const struct gt_interval *interval)
 {
     if (analysis->use_monotonic)
         return (struct gt_time_stretch){interval->clock_start, interval->clock_stop};
@@ -372,7 +403,7 @@ static struct call *sorted_calls(const struct gt_block_analysis *analysis, size_
         const struct gt_interval *interval = &analysis->intervals.interval[i];
         if (!interval->unfinished)
             call[count++] = (struct call){interval->name,      interval->source,
-                                          interval->process,   stretch_of(analysis, interval),
+                                          interval->process,   gt_block_analysis_stretch(analysis, interval),
                                           interval->cpu_start, interval->cpu_stop};
     }
     if (call)
@@ -408,7 +439,7 @@ static int count_energy(struct gt_block_analysis *analysis)
 
 struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval)
 {
-    struct gt_time_stretch stretch = stretch_of(analysis, interval);
+    struct gt_time_stretch stretch = gt_block_analysis_stretch(analysis, interval);
     struct gt_spent spent[GT_ENERGY_DEVICES];
     for (int device = 0; device < GT_ENERGY_DEVICES; device++)
         spent[device] = gt_energy_curve_over(&analysis->curve, device, GT_ENERGY_JOB, &stretch, 1);
@@ -418,12 +449,13 @@ struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysi
 
 /* ---- the end of the recording ---- */
 
-static void end_counters(struct gt_block_analysis *analysis, const struct gt_outcome *outcome, double end,
-                         double *counters)
+static int end_counters(struct gt_block_analysis *analysis, const struct gt_outcome *outcome, double end,
+                        double *counters)
 {
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = outcome->value[analysis->counter[i]->scope][analysis->counter[i]->metric];
     gt_block_join_end(analysis->join, end, counters);
+    return count_cpu(analysis, end, counters);
 }
 
 /* Counters went on between the last sample, which is `last` on the wall clock, and the end. */
@@ -437,12 +469,13 @@ static int add_outcome(struct gt_block_analysis *analysis, double last, double *
     gt_energy_reading_take(&final, outcome->value[GT_SCOPE_SYSTEM], outcome->value[GT_SCOPE_COMBINED]);
     gt_energy_reading_update(&analysis->last, &final);
     double after = gt_seconds(machine->start_real_ns) + outcome->elapsed - last;
-    if (isnan(last)) /* it ended before the first sample */
-        end_counters(analysis, outcome, outcome->elapsed, counters);
+    if (isnan(last) && end_counters(analysis, outcome, outcome->elapsed, counters) < 0)
+        return -ENOMEM; /* it ended before the first sample */
     if (!(after > 0))
         return 0;
     double end = gt_block_join_last(analysis->join) + after;
-    end_counters(analysis, outcome, end, counters);
+    if (end_counters(analysis, outcome, end, counters) < 0)
+        return -ENOMEM;
     return gt_energy_curve_add(&analysis->curve, end, &analysis->last);
 }
 
@@ -506,7 +539,7 @@ static double apart(const struct gt_block_analysis *analysis)
     if (outcome)
         end = fmax(end, analysis->first + outcome->elapsed);
     for (size_t i = 0; i < analysis->intervals.count; i++) {
-        struct gt_time_stretch stretch = stretch_of(analysis, &analysis->intervals.interval[i]);
+        struct gt_time_stretch stretch = gt_block_analysis_stretch(analysis, &analysis->intervals.interval[i]);
         double gap = stretch.start > end ? stretch.start - end : stretch.stop < begin ? stretch.stop - begin : 0;
         nearest = fabs(gap) < fabs(nearest) ? gap : nearest;
     }
@@ -573,6 +606,8 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
     free(analysis->process);
     free(analysis->energy);
     free(analysis->cpu);
+    gt_cpu_split_release(&analysis->main_cpu);
+    gt_cpu_split_release(&analysis->descendants_cpu);
     gt_sample_course_release(&analysis->course);
     gt_energy_curve_release(&analysis->curve);
     gt_block_join_close(analysis->join);

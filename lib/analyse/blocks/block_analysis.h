@@ -5,6 +5,7 @@
 #include "aggregate/sample_course.h"
 #include "aggregate/energy_curve.h"
 #include "aggregate/summary.h"
+#include "analyse/blocks/cpu_split.h"
 #include "blocks/block_event.h"
 #include "blocks/block_join.h"
 #include "store/store.h"
@@ -42,10 +43,12 @@ struct gt_block_energy {
 
 /* CPU time of a block, see block_cpu.h. Seconds; NaN: not known. */
 struct gt_block_cpu {
-    double total;      /* process + others */
-    double process;    /* the clocks of the processes that call it */
-    double others;     /* 0: none worked */
-    double main;       /* of the total, what the main process used; NaN: it does not call the block */
+    double total;   /* process + others */
+    double process; /* the clocks of the processes that call it */
+    double others;  /* 0: none worked */
+    double main;    /* of the total, what the main process used; NaN: it does not call the block */
+    /* What the job used meanwhile, by samples and by all that is known between two of them; NaN: no more than the samples tell. */
+    double job_main, job_descendants;
     const char *known; /* NULL: not all of its calls read the clock */
 };
 
@@ -63,7 +66,11 @@ struct gt_block_analysis {
     struct gt_process_total *process;
     size_t processes;
     bool use_monotonic;
-    double first; /* seconds of the first sample, on the clock used */
+    bool has_clocks; /* of CPU time, some call */
+    double first;    /* seconds of the first sample, on the clock used */
+    double origin;   /* seconds at which tracking began, on that clock; NaN: not told */
+    /* CPU time of the main process and of its descendants; empty where no block has clocks, finished by gt_block_cpu_count. */
+    struct gt_cpu_split main_cpu, descendants_cpu;
     struct gt_sample_course course;
     struct gt_energy_curve curve;
     struct gt_block_energy *energy; /* [events.names.count] */
@@ -77,6 +84,9 @@ struct gt_block_analysis {
 int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
                            struct gt_error *error);
 void gt_block_analysis_close(struct gt_block_analysis *analysis);
+/* Returns the time of a call that ended, on the clock of the samples. */
+struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis *analysis,
+                                                 const struct gt_interval *interval);
 /* Returns the energy of one call on all devices that were measured. */
 struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval);
 

@@ -4,11 +4,13 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/number.h"
 
 static const double SLACK = 0.01; /* seconds: a tick of the kernel's, and how far apart two clocks may be */
+static const double GRAIN = 0.01; /* of the time between samples: of shorter pieces of CPU time one is made */
 
 enum { DEEPEST = 64 };
 
@@ -19,16 +21,33 @@ struct listed {
 };
 
 struct list {
-    struct listed *process; /* NULL: the list does not account for all CPU time */
+    struct listed *process;
     size_t count;
+    bool is_accounting; /* for all CPU time of the job */
 };
 
-/* A block: the rows of analysis->process that are about it, and its calls on the wall clock. */
+/* A block: the rows of analysis->process that are about it, and the time of its calls. */
 struct block {
     const struct gt_process_total *caller;
     size_t callers;
     struct gt_time_stretch *stretch;
     size_t stretches;
+    double rest; /* CPU seconds that no clock tells, of its callers but the main process */
+};
+
+/* A moment at which the clock of a process was read. */
+struct reading {
+    int64_t process;
+    uint16_t source;
+    double time, seconds;
+};
+
+/* A call that ended. */
+struct call {
+    int64_t process;
+    uint32_t name;
+    uint16_t source;
+    struct gt_time_stretch stretch;
 };
 
 /* What processes that the callers started did: seconds, the least and the most it may be. */
@@ -59,15 +78,16 @@ static bool is_accounting(const struct gt_outcome *outcome)
             return false;
         sum += isnan(life->cpu_time) ? 0 : life->cpu_time;
     }
-    return outcome->lives.count && !outcome->processes_not_listed && sum >= all - SLACK;
+    return !outcome->processes_not_listed && sum >= all - SLACK;
 }
 
 static int make_list(struct list *ret, const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     *ret = (struct list){0};
-    if (!outcome || !outcome->complete || analysis->machine.start_real_ns <= 0 || !is_accounting(outcome))
+    if (!outcome || !outcome->complete || isnan(analysis->origin) || !outcome->lives.count)
         return 0;
+    ret->is_accounting = is_accounting(outcome);
     ret->process = calloc(outcome->lives.count, sizeof *ret->process);
     if (!ret->process)
         return -ENOMEM;
@@ -80,8 +100,15 @@ static int make_list(struct list *ret, const struct gt_block_analysis *analysis)
 static const struct gt_life *life_of(const struct list *list, int64_t pid)
 {
     struct listed key = {.pid = (pid_t)pid};
+    if (!list->count)
+        return NULL;
     const struct listed *found = bsearch(&key, list->process, list->count, sizeof key, by_pid);
     return found ? found->life : NULL;
+}
+
+static bool is_known(const struct gt_life *life)
+{
+    return life && !isnan(life->begin) && !isnan(life->end) && !isnan(life->cpu_time);
 }
 
 /* ---- who calls, and who was started ---- */
@@ -112,7 +139,7 @@ static double of_children(const struct gt_block_analysis *analysis, const struct
                           const struct gt_process_total *caller)
 {
     bool is_main = caller->process == analysis->machine.pid;
-    const struct gt_life *life = list->process ? life_of(list, caller->process) : NULL;
+    const struct gt_life *life = life_of(list, caller->process);
     double own = life ? life->cpu_time : is_main ? final_cpu_time(analysis, GT_SCOPE_MAIN) : NAN;
     double above = caller->cpu_covered - own;
     return above > SLACK ? above : 0;
@@ -140,7 +167,7 @@ static void add_life(struct others *others, const struct block *block, const str
 {
     double length = life->end - life->begin, inside = overlap(block, origin + life->begin, origin + life->end);
     double slack = fmin(SLACK, length / 2);
-    if (!(life->cpu_time > 0) || !(inside > slack))
+    if (!(life->cpu_time > 0) || !is_known(life) || !(inside > slack))
         return;
     others->most += life->cpu_time;
     if (inside >= length - slack) {
@@ -154,15 +181,15 @@ static struct others add_lives(const struct gt_block_analysis *analysis, const s
                                const struct list *list)
 {
     struct others others = {0};
-    double origin = gt_seconds(analysis->machine.start_real_ns);
     for (size_t i = 0; i < list->count; i++) {
         const struct gt_life *life = list->process[i].life;
         if (!caller_of(block, life->pid) && is_started_by_callers(block, list, life, analysis->machine.pid))
-            add_life(&others, block, life, origin);
+            add_life(&others, block, life, analysis->origin);
     }
     return others;
 }
 
+/* By samples alone. */
 static double sampled(const struct gt_block_analysis *analysis, size_t number, enum gt_scope scope)
 {
     for (size_t i = 0; i < analysis->counters; i++)
@@ -171,38 +198,242 @@ static double sampled(const struct gt_block_analysis *analysis, size_t number, e
     return NAN;
 }
 
+static double or_else(double value, double other)
+{
+    return isnan(value) ? other : value;
+}
+
 /* By samples, which tell the main process from the rest, and no other; NaN: not known. */
 static double sampled_others(const struct gt_block_analysis *analysis, size_t number, const struct block *block,
-                             bool only_main)
+                             const struct gt_block_cpu *cpu)
 {
-    double descendants = sampled(analysis, number, GT_SCOPE_DESCENDANTS);
-    if (only_main && final_cpu_time(analysis, GT_SCOPE_DESCENDANTS) == 0)
+    double descendants = or_else(cpu->job_descendants, sampled(analysis, number, GT_SCOPE_DESCENDANTS));
+    bool is_of_main = caller_of(block, analysis->machine.pid);
+    if (is_of_main && block->callers == 1 && final_cpu_time(analysis, GT_SCOPE_DESCENDANTS) == 0)
         return 0;
     if (isnan(descendants))
         return NAN;
+    if (!is_of_main && !isnan(block->rest))
+        return block->rest;
     for (size_t i = 0; i < block->callers; i++)
         if (block->caller[i].process != analysis->machine.pid)
             descendants -= block->caller[i].cpu_covered;
     return fmax(0, descendants);
 }
 
+/* The clock of one that is not may be that of its children, too. */
+static bool are_callers_listed(const struct gt_block_analysis *analysis, const struct block *block,
+                               const struct list *list)
+{
+    for (size_t i = 0; i < block->callers; i++)
+        if (block->caller[i].process != analysis->machine.pid && !is_known(life_of(list, block->caller[i].process)))
+            return list->is_accounting;
+    return list->count;
+}
+
 static double others_of(const struct gt_block_analysis *analysis, size_t number, const struct block *block,
-                        const struct list *list, const char **ret_known)
+                        const struct list *list, struct gt_block_cpu *cpu)
 {
     bool only_main = block->callers == 1 && block->caller->process == analysis->machine.pid;
-    double by_samples = sampled_others(analysis, number, block, only_main);
-    *ret_known = GT_CPU_EXACT;
-    if (list->process) {
+    double by_samples = sampled_others(analysis, number, block, cpu);
+    cpu->known = GT_CPU_EXACT;
+    if (are_callers_listed(analysis, block, list)) {
         struct others others = add_lives(analysis, block, list);
-        if (others.most > others.least)
-            *ret_known = GT_CPU_ESTIMATED;
-        return only_main && !isnan(by_samples) ? fmin(fmax(by_samples, others.least), others.most) : others.sum;
+        if (others.most > others.least || !list->is_accounting)
+            cpu->known = isnan(by_samples) && !list->is_accounting ? GT_CPU_AT_LEAST : GT_CPU_ESTIMATED;
+        if (only_main && !isnan(by_samples))
+            return fmin(fmax(by_samples, others.least), list->is_accounting ? others.most : INFINITY);
+        return others.sum + (list->is_accounting ? 0 : or_else(block->rest, 0));
     }
     if (isnan(by_samples))
-        *ret_known = GT_CPU_AT_LEAST;
+        cpu->known = GT_CPU_AT_LEAST;
     else if (by_samples > 0)
-        *ret_known = GT_CPU_ESTIMATED;
+        cpu->known = GT_CPU_ESTIMATED;
     return by_samples;
+}
+
+/* ---- what is known between two samples ---- */
+
+static int by_clock(const void *a, const void *b)
+{
+    const struct reading *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process), GT_ORDER(x->time, y->time),
+                       GT_ORDER(x->seconds, y->seconds));
+}
+
+static void add_reading(struct reading *reading, size_t *count, const struct gt_interval *call, double time,
+                        double seconds)
+{
+    if (!isnan(seconds) && isfinite(time))
+        reading[(*count)++] = (struct reading){call->process, call->source, time, seconds};
+}
+
+static struct reading *make_readings(const struct gt_block_analysis *analysis, size_t *ret_count)
+{
+    struct reading *reading = calloc(2 * analysis->intervals.count + 1, sizeof *reading);
+    *ret_count = 0;
+    for (size_t i = 0; reading && i < analysis->intervals.count; i++) {
+        const struct gt_interval *call = &analysis->intervals.interval[i];
+        struct gt_time_stretch stretch = gt_block_analysis_stretch(analysis, call);
+        add_reading(reading, ret_count, call, stretch.start, call->cpu_start);
+        if (!call->unfinished)
+            add_reading(reading, ret_count, call, stretch.stop, call->cpu_stop);
+    }
+    if (reading)
+        qsort(reading, *ret_count, sizeof *reading, by_clock);
+    return reading;
+}
+
+/* The clock of a process tells what it used from one border of a call to the next, inside calls and between them. Another process may
+ * have got its number: that one's clock begins anew. */
+static int know_clocks(struct gt_block_analysis *analysis, const struct reading *reading, size_t count,
+                       const struct list *list)
+{
+    double grain = analysis->machine.period > 0 ? GRAIN * analysis->machine.period : 0;
+    int status = 0;
+    for (size_t i = 0, from = 0; i < count && status == 0; i++) {
+        const struct reading *since = &reading[from], *now = &reading[i];
+        bool is_same = now->source == since->source && now->process == since->process &&
+                       now->seconds >= since->seconds - SLACK;
+        bool is_last = i + 1 == count || now[1].source != now->source || now[1].process != now->process ||
+                       now[1].seconds < now->seconds - SLACK || now[1].time - now->time > grain;
+        if (is_same && !is_last && now->time - since->time < grain)
+            continue;
+        bool is_main = since->process == analysis->machine.pid;
+        if (is_same && (is_main || !is_known(life_of(list, since->process)))) /* the others have their lives */
+            status = gt_cpu_split_know(is_main ? &analysis->main_cpu : &analysis->descendants_cpu, since->time,
+                                       now->time, now->seconds - since->seconds);
+        from = i;
+    }
+    return status;
+}
+
+/* The list has each process with its own clock at its end. */
+static int know_lives(struct gt_block_analysis *analysis, const struct list *list)
+{
+    int status = 0;
+    for (size_t i = 0; i < list->count && status == 0; i++) {
+        const struct gt_life *life = list->process[i].life;
+        if (life->pid != analysis->machine.pid && is_known(life))
+            status = gt_cpu_split_know(&analysis->descendants_cpu, analysis->origin + life->begin,
+                                       analysis->origin + life->end, life->cpu_time);
+    }
+    return status;
+}
+
+static int know(struct gt_block_analysis *analysis, const struct list *list)
+{
+    size_t readings;
+    struct reading *reading = make_readings(analysis, &readings);
+    int status = reading ? know_clocks(analysis, reading, readings, list) : -ENOMEM;
+    free(reading);
+    return status < 0 ? status : know_lives(analysis, list);
+}
+
+/* ---- calls ---- */
+
+static int by_process(const void *a, const void *b)
+{
+    const struct call *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->source, y->source), GT_ORDER(x->process, y->process),
+                       GT_ORDER(x->stretch.start, y->stretch.start), GT_ORDER(x->stretch.stop, y->stretch.stop));
+}
+
+static int by_name(const void *a, const void *b)
+{
+    int order = GT_ORDER(((const struct call *)a)->name, ((const struct call *)b)->name);
+    return order ? order : by_process(a, b);
+}
+
+static struct call *make_calls(const struct gt_block_analysis *analysis, size_t *ret_count)
+{
+    struct call *call = calloc(analysis->intervals.count + 1, sizeof *call);
+    *ret_count = 0;
+    for (size_t i = 0; call && i < analysis->intervals.count; i++) {
+        const struct gt_interval *interval = &analysis->intervals.interval[i];
+        if (!interval->unfinished)
+            call[(*ret_count)++] = (struct call){interval->process, interval->name, interval->source,
+                                                 gt_block_analysis_stretch(analysis, interval)};
+    }
+    return call;
+}
+
+/* The time in which processes other than the main one have calls open, for each process on its own; `call` is in the order of
+ * processes. Returns how many stretches. */
+static size_t stretches_by_process(const struct gt_block_analysis *analysis, const struct call *call, size_t calls,
+                                   struct gt_time_stretch *stretch)
+{
+    size_t count = 0;
+    for (size_t i = 0, next; i < calls; i = next) {
+        size_t of_it = 0;
+        for (next = i; next < calls && call[next].source == call[i].source && call[next].process == call[i].process;)
+            stretch[count + of_it++] = call[next++].stretch;
+        if (call[i].process != analysis->machine.pid)
+            count += gt_time_stretches_merge(stretch + count, of_it);
+    }
+    return count;
+}
+
+static int split(struct gt_block_analysis *analysis, struct call *call, size_t calls, struct gt_time_stretch *stretch)
+{
+    qsort(call, calls, sizeof *call, by_process);
+    size_t stretches = stretches_by_process(analysis, call, calls, stretch);
+    int status = gt_cpu_split_finish(&analysis->main_cpu, NULL, 0);
+    return status < 0 ? status : gt_cpu_split_finish(&analysis->descendants_cpu, stretch, stretches);
+}
+
+/* The part of the rest that the callers of a block have; `call` has its calls in the order of processes. */
+static double rest_of(const struct gt_block_analysis *analysis, const struct call *call, size_t calls,
+                      struct gt_time_stretch *scratch)
+{
+    size_t stretches = stretches_by_process(analysis, call, calls, scratch);
+    double sum = 0;
+    for (size_t i = 0; i < stretches; i++)
+        sum += gt_cpu_split_rest(&analysis->descendants_cpu, scratch[i]);
+    return sum;
+}
+
+/* ---- energy of others ---- */
+
+/* When the others worked, by what the job's descendants used in each stretch; where that tells nothing, evenly. */
+struct working {
+    double descendants, length;
+};
+
+static struct working working_in(const struct gt_block_analysis *analysis, struct gt_time_stretch stretch)
+{
+    return (struct working){gt_cpu_split_all(&analysis->descendants_cpu, stretch), stretch.stop - stretch.start};
+}
+
+static double part_of(struct working part, struct working whole, size_t stretches)
+{
+    if (whole.descendants > 0)
+        return part.descendants / whole.descendants;
+    return whole.length > 0 ? part.length / whole.length : 1.0 / (double)stretches;
+}
+
+/* The energy of a block is that of all its CPU time. What samples estimate may as well have been used by nobody of it. */
+static void add_energy_of_others(struct gt_block_analysis *analysis, size_t number, const struct block *block)
+{
+    const struct gt_block_cpu *cpu = &analysis->cpu[number];
+    struct gt_block_energy *energy = &analysis->energy[number];
+    struct gt_spent others = {.joules = NAN, .error = NAN};
+    if (!(cpu->others > 0) || !energy->by_cpu_time || isnan(energy->device[GT_ENERGY_CPU].joules))
+        return;
+    struct working whole = {0};
+    for (size_t i = 0; i < block->stretches; i++) {
+        struct working part = working_in(analysis, block->stretch[i]);
+        whole.descendants += part.descendants;
+        whole.length += part.length;
+    }
+    for (size_t i = 0; i < block->stretches; i++) {
+        double part = part_of(working_in(analysis, block->stretch[i]), whole, block->stretches);
+        gt_spent_add(&others, gt_energy_curve_of_cpu(&analysis->curve, block->stretch[i], cpu->others * part));
+    }
+    if (strcmp(cpu->known, GT_CPU_EXACT) != 0)
+        others.error += others.joules;
+    others.missing = 0; /* of the same time, it is told already */
+    gt_spent_add(&energy->device[GT_ENERGY_CPU], others);
 }
 
 /* ---- blocks ---- */
@@ -211,8 +442,12 @@ static struct gt_block_cpu count_block(const struct gt_block_analysis *analysis,
                                        const struct block *block, const struct list *list)
 {
     const struct gt_call_total *calls = &analysis->block[number];
-    struct gt_block_cpu cpu = {NAN, NAN, NAN, NAN, NULL};
+    struct gt_block_cpu cpu = {NAN, NAN, NAN, NAN, 0, 0, NULL};
     double children = 0;
+    for (size_t i = 0; i < block->stretches; i++) {
+        cpu.job_main += gt_cpu_split_all(&analysis->main_cpu, block->stretch[i]);
+        cpu.job_descendants += gt_cpu_split_all(&analysis->descendants_cpu, block->stretch[i]);
+    }
     if (calls->cpu_calls)
         cpu.process = cpu.total = calls->cpu_covered;
     if (!calls->cpu_calls || calls->cpu_calls < calls->calls)
@@ -223,70 +458,71 @@ static struct gt_block_cpu count_block(const struct gt_block_analysis *analysis,
         if (block->caller[i].process == analysis->machine.pid)
             cpu.main = block->caller[i].cpu_covered - of_its_children;
     }
-    cpu.others = others_of(analysis, number, block, list, &cpu.known);
+    cpu.others = others_of(analysis, number, block, list, &cpu);
     if (!isnan(cpu.others))
         cpu.others = fmax(0, cpu.others - children);
     cpu.total = cpu.process + (isnan(cpu.others) ? 0 : cpu.others);
     return cpu;
 }
 
-/* The place of each block's first call in a list of all that ended, by name. */
-static size_t *places(const struct gt_block_analysis *analysis)
+static void count_blocks(struct gt_block_analysis *analysis, const struct call *call, size_t calls,
+                         struct gt_time_stretch *stretch, const struct list *list)
 {
-    size_t names = analysis->events.names.count;
-    size_t *place = calloc(names + 2, sizeof *place);
-    for (size_t i = 0; place && i < analysis->intervals.count; i++)
-        place[analysis->intervals.interval[i].name + 1] += !analysis->intervals.interval[i].unfinished;
-    for (size_t i = 0; place && i < names; i++)
-        place[i + 1] += place[i];
-    return place;
-}
-
-static struct gt_time_stretch *stretches_by_name(const struct gt_block_analysis *analysis, const size_t *place)
-{
-    size_t names = analysis->events.names.count;
-    struct gt_time_stretch *stretch = calloc(place[names] + 1, sizeof *stretch);
-    size_t *filled = calloc(names + 1, sizeof *filled);
-    for (size_t i = 0; stretch && filled && i < analysis->intervals.count; i++) {
-        const struct gt_interval *call = &analysis->intervals.interval[i];
-        if (!call->unfinished)
-            stretch[place[call->name] + filled[call->name]++] = (struct gt_time_stretch){call->start,
-                                                                                         fmax(call->start, call->stop)};
-    }
-    if (!filled) {
-        free(stretch);
-        stretch = NULL;
-    }
-    free(filled);
-    return stretch;
-}
-
-static void count_blocks(struct gt_block_analysis *analysis, const size_t *place, struct gt_time_stretch *stretch,
-                         const struct list *list)
-{
-    for (size_t i = 0, first = 0, next; i < analysis->events.names.count; i++, first = next) {
+    size_t first = 0, begin = 0;
+    for (size_t i = 0, next, end; i < analysis->events.names.count; i++, first = next, begin = end) {
         /* rows of processes are in the order of blocks, and a block whose calls were all torn has none */
         for (next = first; next < analysis->processes && analysis->process[next].name == i;)
             next++;
-        struct block block = {&analysis->process[first], next - first, stretch + place[i], place[i + 1] - place[i]};
-        block.stretches = gt_time_stretches_merge(block.stretch, block.stretches);
+        for (end = begin; end < calls && call[end].name == i;)
+            end++;
+        struct block block = {&analysis->process[first], next - first, stretch, 0, NAN};
+        block.rest = rest_of(analysis, call + begin, end - begin, stretch);
+        for (size_t k = begin; k < end; k++)
+            stretch[k - begin] = call[k].stretch;
+        block.stretches = gt_time_stretches_merge(stretch, end - begin);
         analysis->cpu[i] = count_block(analysis, i, &block, list);
+        add_energy_of_others(analysis, i, &block);
     }
+}
+
+static int count_all(struct gt_block_analysis *analysis, const struct list *list)
+{
+    size_t count;
+    struct call *call = make_calls(analysis, &count);
+    struct gt_time_stretch *stretch = calloc(analysis->intervals.count + 1, sizeof *stretch);
+    int status = call && stretch ? 0 : -ENOMEM;
+    if (status == 0 && analysis->has_clocks)
+        status = split(analysis, call, count, stretch);
+    if (status == 0) {
+        qsort(call, count, sizeof *call, by_name);
+        count_blocks(analysis, call, count, stretch, list);
+    }
+    free(stretch);
+    free(call);
+    return status;
 }
 
 int gt_block_cpu_count(struct gt_block_analysis *analysis)
 {
     struct list list = {0};
-    size_t *place = places(analysis);
-    struct gt_time_stretch *stretch = place ? stretches_by_name(analysis, place) : NULL;
     analysis->cpu = calloc(analysis->events.names.count + 1, sizeof *analysis->cpu);
-    int status = place && stretch && analysis->cpu ? make_list(&list, analysis) : -ENOMEM;
+    int status = analysis->cpu ? make_list(&list, analysis) : -ENOMEM;
+    if (status == 0 && analysis->has_clocks)
+        status = know(analysis, &list);
     if (status == 0)
-        count_blocks(analysis, place, stretch, &list);
+        status = count_all(analysis, &list);
     free(list.process);
-    free(stretch);
-    free(place);
     return status;
+}
+
+static double of_the_job(const struct gt_block_cpu *cpu, int scope, double by_samples)
+{
+    switch (scope) {
+    case GT_SCOPE_MAIN: return or_else(cpu->job_main, by_samples);
+    case GT_SCOPE_DESCENDANTS: return or_else(cpu->job_descendants, by_samples);
+    case GT_SCOPE_COMBINED: return or_else(cpu->job_main + cpu->job_descendants, by_samples);
+    default: return by_samples;
+    }
 }
 
 double gt_block_cpu_counter(const struct gt_block_analysis *analysis, size_t block, size_t counter)
@@ -294,10 +530,13 @@ double gt_block_cpu_counter(const struct gt_block_analysis *analysis, size_t blo
     const struct gt_block_cpu *cpu = &analysis->cpu[block];
     const struct gt_column *column = analysis->counter[counter];
     double by_samples = gt_block_join_block(analysis->join, block).counter[counter];
-    if (column->metric != GT_CPU_TIME || !cpu->known)
+    double job_main = or_else(cpu->job_main, sampled(analysis, block, GT_SCOPE_MAIN));
+    if (column->metric != GT_CPU_TIME)
         return by_samples;
+    if (!cpu->known)
+        return of_the_job(cpu, column->scope, by_samples);
     bool is_called_by_main = !isnan(cpu->main);
-    double main = is_called_by_main ? cpu->main : sampled(analysis, block, GT_SCOPE_MAIN);
+    double main = is_called_by_main ? cpu->main : job_main;
     switch (column->scope) {
     case GT_SCOPE_MAIN: return main;
     case GT_SCOPE_DESCENDANTS: return cpu->total - (is_called_by_main ? main : 0);

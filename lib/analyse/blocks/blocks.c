@@ -522,6 +522,8 @@ int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *opt
         return 0;
     struct gt_error bad = {0};
     int status = gt_block_analysis_open(&analysis, options, true, &bad);
+    if (status >= 0 && gt_block_cpu_count(&analysis) < 0)
+        status = gt_error_system(&bad, ENOMEM, "%s", options->tracking_file);
     if (status >= 0 && analysis.intervals.count) {
         gt_lanes_add(gt_report_page(report), &analysis);
         add_summary(gt_report_root(report), &analysis, "Code blocks");

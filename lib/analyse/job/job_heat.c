@@ -96,7 +96,7 @@ static int add_picture(struct gt_node *root, const struct gt_job_course *course,
         return status;
     }
     gt_job_metric_words(words, course->subject.metric);
-    gt_buffer_printf(&text, "%s: each cell is the mean of a %s in %.3g s, the darker the greater", words,
+    gt_buffer_printf(&text, "%s: each cell is the mean of a %s in %.3g s, the stronger the colour the greater", words,
                      course->subject.scope == GT_SCOPE_SYSTEM ? "node" : "rank", course->width);
     if (rows.each > 1)
         gt_buffer_printf(&text, "; of %zu that follow each other the one that is furthest from the median", rows.each);

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "schema/human.h"
 
 /* ---- the merged file ---- */
 
@@ -513,6 +514,38 @@ static double end_of_window(const struct merge *merge)
     return end == INT64_MIN ? NAN : (double)(end / 1000 - (end % 1000 < 0));
 }
 
+/* The file that begins longest after all that began before it has ended, and how long; GT_TRACE_NONE: none. */
+static size_t latest_apart(const struct gt_trace *trace, int64_t *ret_gap)
+{
+    size_t best = GT_TRACE_NONE;
+    *ret_gap = 0;
+    for (size_t i = 0; i < trace->file_count; i++) {
+        int64_t end = INT64_MIN, begin = trace->file[i].first;
+        for (size_t k = 0; k < trace->file_count; k++)
+            if (trace->file[k].first < begin && trace->file[k].last > end)
+                end = trace->file[k].last;
+        if (begin == INT64_MAX || end == INT64_MIN || begin <= end || begin - end <= *ret_gap)
+            continue;
+        *ret_gap = begin - end;
+        best = i;
+    }
+    return best;
+}
+
+/* Most of what was merged is a pause: files of different runs, or of clocks that are not the same. */
+static void tell_apart(struct gt_node *root, const struct merge *merge)
+{
+    char length[GT_HUMAN_SIZE], sentence[PATH_MAX + 200];
+    int64_t gap;
+    size_t file = latest_apart(merge->trace, &gap);
+    if (file == GT_TRACE_NONE || gap < (merge->merged.last - merge->merged.first) / 2 || merge->options->request.align)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "%s begins %s after the end of the others: are they of one run? --align moves clocks",
+             merge->trace->file[file].path, gt_human_seconds(length, (double)gap / 1e9));
+    gt_report_text(root, "apart", "Apart in time", sentence);
+}
+
 static int report_merge(struct gt_report **ret, const struct merge *merge, struct gt_error *error)
 {
     const struct gt_trace *trace = merge->trace;
@@ -529,6 +562,8 @@ static int report_merge(struct gt_report **ret, const struct merge *merge, struc
     gt_report_number(root, "duration", "Duration", any ? (double)(merge->merged.last - merge->merged.first) / 1e9 : NAN,
                      "seconds");
     gt_node_flags(gt_report_count(root, "end_us", "End of the window", end_of_window(merge), ""), GT_ONLY_DATA);
+    if (any)
+        tell_apart(root, merge);
     struct gt_table *table = gt_report_table(root, "sources", "Sources");
     gt_table_column(table, "file", "File", GT_CELL_TEXT, "");
     gt_table_column(table, "clock", "Clock", GT_CELL_TEXT, "");

@@ -194,6 +194,15 @@ static bool is_inside(const struct span *span, int64_t end)
     return end > span->start && (beyond <= 0 || (beyond <= ROUNDING && beyond <= end - span->start));
 }
 
+/* All that begins in a data loader is loading until that ends. A stack of Python's may end a little behind it, as profilers take the times of
+ * functions and of ranges apart from each other: most of such a span must lie inside. */
+static bool is_in_loader(const struct builder *builder, const struct span *span)
+{
+    const struct open *top = &builder->open[builder->open_count - 1];
+    bool is_loader = top->kind == GT_PATH_LOADING && (builder->open_count == 1 || top[-1].kind != GT_PATH_LOADING);
+    return is_loader && span->start < top->end && span->end - top->end <= top->end - span->start;
+}
+
 static int compare_members(const void *a, const void *b)
 {
     const struct gt_path_meeting *x = a, *y = b;
@@ -253,7 +262,7 @@ static int add_host(struct builder *builder, size_t track)
         int64_t last = INT64_MAX; /* end of the span around it */
         while (builder->open_count && status >= 0) {
             int64_t end = builder->open[builder->open_count - 1].end;
-            if (is_inside(span, end)) {
+            if (is_inside(span, end) || is_in_loader(builder, span)) {
                 last = end;
                 break;
             }

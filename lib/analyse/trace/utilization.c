@@ -337,7 +337,8 @@ const struct gt_analysis gt_analysis_utilization = {
 /* ---- devices ----
  * How often devices are busy, and for how long GPUs stand idle.
  *
- * A sample counts for the first range that holds it, bounds included. A GPU is idle while its use lies in the last
+ * A sample counts for the first range that holds it, bounds included; those that none holds, as of several cores together,
+ * have a row of their own. A GPU is idle while its use lies in the last
  * range: a span lasts from the first such sample to the first one after it that is not. */
 
 enum { RANGES = 16 };
@@ -388,7 +389,7 @@ static size_t range_of(const struct ranges *ranges, double value)
 }
 
 struct usage {
-    uint64_t samples, in[RANGES];
+    uint64_t samples, in[RANGES + 1]; /* the last: in none of them */
 };
 
 struct moment {
@@ -408,9 +409,10 @@ static void add_usage(const struct gt_analysis_input *input, struct gt_table *ta
 {
     if (!usage->samples)
         return;
-    for (size_t i = 0; i < ranges->count; i++) {
-        char range[2 * GT_NUMBER_SIZE + 8];
-        snprintf(range, sizeof range, "%g-%g", ranges->low[i], ranges->high[i]);
+    for (size_t i = 0; i < ranges->count + (usage->in[ranges->count] > 0); i++) {
+        char range[2 * GT_NUMBER_SIZE + 8] = "outside";
+        if (i < ranges->count)
+            snprintf(range, sizeof range, "%g-%g", ranges->low[i], ranges->high[i]);
         GT_CELLS(table, gt_analysis_text(input, resource->node), gt_analysis_text(input, resource->name),
                  gt_analysis_text(input, resource->dimension), range, usage->in[i],
                  100 * (double)usage->in[i] / (double)usage->samples);
@@ -482,10 +484,8 @@ static int build_devices(const struct gt_analysis_input *input, struct gt_node *
         struct usage usage = {0};
         const struct gt_resource *resource = &resources.resource[moment[from].resource];
         for (to = from; to < count && moment[to].resource == moment[from].resource; to++) {
-            size_t range = range_of(&ranges, moment[to].value);
             usage.samples++;
-            if (range < ranges.count)
-                usage.in[range]++;
+            usage.in[range_of(&ranges, moment[to].value)]++;
         }
         add_usage(input, table, &ranges, resource, &usage);
         if (is_gpu_use(input, resource))

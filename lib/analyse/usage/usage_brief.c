@@ -107,8 +107,20 @@ static bool draw(const struct gt_usage *usage, enum gt_scope scope, enum gt_metr
 /* More above the limit than exactness and rounding explain. */
 static const double FILES_BESIDE = 1.01;
 
-/* Says of what the peak is a share: of the limit that it met, of what was asked for, or of what there is. */
-static void describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
+/* The words end with what the peak was not above. Where they are too long, what stands in brackets goes: a bound stays, and the size of the
+ * machine goes before it. */
+static void add_bound(char *words, size_t size, const char *most, double capacity)
+{
+    char whole[GT_HUMAN_SIZE];
+    size_t length = strlen(words);
+    if (capacity > 0)
+        snprintf(words, size, "peak, at most %s (of %s here)", most, gt_human_round_bytes(whole, capacity));
+    else
+        snprintf(words + length, size - length, " (at most %s)", most);
+}
+
+/* Says of what the peak is a share: of the limit that it met, of what was asked for, or of what there is. Returns true for the last. */
+static bool describe_memory(const struct gt_usage *usage, double peak, char *words, size_t size)
 {
     char whole[GT_HUMAN_SIZE], percent[GT_HUMAN_SIZE];
     double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), asked = gt_usage_given(usage, GT_LIMIT_MEMORY);
@@ -121,9 +133,10 @@ static void describe_memory(const struct gt_usage *usage, double peak, char *wor
         snprintf(words, size, "peak; %s of %s %s", gt_human_percent(percent, peak / asked),
                  gt_human_round_bytes(whole, asked), asked == limit ? "limit" : "asked for");
     else if (capacity > 0)
-        snprintf(words, size, "peak, of %s here", gt_human_round_bytes(whole, capacity));
+        return snprintf(words, size, "peak, of %s here", gt_human_round_bytes(whole, capacity)) > 0;
     else
         snprintf(words, size, "peak");
+    return false;
 }
 
 static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
@@ -134,11 +147,9 @@ static void add_memory(const struct gt_usage *usage, struct gt_node *brief)
     if (isnan(peak))
         return;
     bool has_curve = draw(usage, GT_SCOPE_COMBINED, GT_RAM, -1, peak, &curve);
-    describe_memory(usage, peak, words, sizeof words);
-    if (bound > 1.25 * peak) {
-        size_t length = strlen(words);
-        snprintf(words + length, sizeof words - length, " (at most %s)", gt_human_bytes(most, bound));
-    }
+    bool is_of_machine = describe_memory(usage, peak, words, sizeof words);
+    if (bound > 1.25 * peak)
+        add_bound(words, sizeof words, gt_human_bytes(most, bound), is_of_machine ? usage->machine->ram_capacity : 0);
     gt_brief_line(brief,
                   &(struct gt_brief_line){"memory", gt_human_bytes(value, peak), has_curve ? &curve : NULL, words});
 }
