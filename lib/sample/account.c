@@ -50,8 +50,7 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
     if (process->start < account->start_tick) {
         for (int k = 0; k < GT_ACCOUNTED; k++)
             process->ledger.base[k] = inclusive(process, k);
-        if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
-            account->main_own_base = process->value[GT_CPU_TIME];
+        process->ledger.own_base = isnan(process->value[GT_CPU_TIME]) ? 0 : process->value[GT_CPU_TIME];
         process->mark_before = isnan(process->mark) ? 0 : process->mark;
         account->main_mark_before = process->is_main ? process->mark_before : account->main_mark_before;
         process->value[GT_RAM_PEAK] = process->value[GT_RSS];
@@ -155,7 +154,7 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree)
 {
     const struct gt_process *main = tree->count && tree->process[0]->is_main ? tree->process[0] : NULL;
     if (main)
-        account->main_own_cpu = main->value[GT_CPU_TIME] - account->main_own_base;
+        account->main_own_cpu = main->value[GT_CPU_TIME] - main->ledger.own_base;
     settle(account, tree);
 }
 
@@ -246,7 +245,7 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
         if (tree->process[i] != process)
             gt_process_read(tree->process[i], tree->root);
     if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
-        account->main_own_cpu = process->value[GT_CPU_TIME] - account->main_own_base;
+        account->main_own_cpu = process->value[GT_CPU_TIME] - process->ledger.own_base;
     make_exact(process, exact);
     process->is_fresh = true; /* it cannot be read any more, and need not */
     settle(account, tree);
