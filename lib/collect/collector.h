@@ -20,6 +20,7 @@ enum { GT_ACCOUNTED = 9 };
 struct gt_ledger {
     double base[GT_ACCOUNTED];     /* used before tracking began, and by then-living children it waited for since */
     double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when it was admitted */
+    double own_base;               /* CPU seconds, its own alone, before tracking began */
     double left[GT_ACCOUNTED];     /* all that its children have left it when they vanished */
     double used[GT_ACCOUNTED];     /* by it and its ended descendants since tracking began, as of `version` */
     uint32_t version;

@@ -24,7 +24,6 @@ struct gt_account {
     double ended[GT_ACCOUNTED];  /* of members that ended and whose parent is no member */
     bool measured[GT_ACCOUNTED]; /* some member showed the counter */
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
-    double main_own_base;        /* its own CPU time before that */
     bool is_lone;                /* the main process had no descendants but samplers of trackers, which are left out */
     double main_bound;           /* no less than that, in any case; 0 unknown */
     double main_mark_before;     /* its mark when tracking began, if it is older; 0 */

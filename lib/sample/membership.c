@@ -125,6 +125,7 @@ static void forget(struct gt_membership *membership, struct entry *entry)
 static void add_record(struct gt_exit_record *sum, const struct gt_exit_record *record)
 {
     sum->cpu_ns += record->cpu_ns;
+    sum->ran_ns += record->ran_ns;
     sum->minor_faults += record->minor_faults;
     sum->major_faults += record->major_faults;
     sum->voluntary_switches += record->voluntary_switches;

@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -71,6 +72,18 @@ def test_children_that_nobody_waits_for(measure):
     report, truth = measure("children", 20, 20, "ignored", options=["--sleep-time", "1"])
     assert truth["children_seconds"] < 0.1
     assert report["cpu_time"]["descendants"] == about(truth["own_clock_seconds"], share=0.02, plus=0.04)
+
+
+def test_what_was_read_and_written_never_falls(track, tmp_path):
+    path = tmp_path / "a.sqlite"
+    script = "dd if=/dev/zero of=/dev/null bs=1M count=20 2>/dev/null; sleep 1.5; exit 0"
+    done, report = track(["sh", "-c", script], "--sleep-time", "0.3", "--tf", path)
+    assert done.returncode == 0
+    for name in ("read_characters", "written_characters"):
+        rows = [row[0] for row in sqlite3.connect(path).execute(f"SELECT combined_{name} FROM data")]
+        rows.append(report["input_output"][name])
+        assert rows == sorted(rows)
+    assert report["input_output"]["read_characters"] > 20 << 20
 
 
 def test_tree_of_processes(measure):
