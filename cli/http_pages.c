@@ -1,6 +1,6 @@
-#if __has_include(<microhttpd.h>)
 #include "http_pages.h"
 
+#if __has_include(<microhttpd.h>)
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

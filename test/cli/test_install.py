@@ -64,6 +64,43 @@ def test_missing_headers_are_one_sentence(tmp_path):
                      "utf8proc-devel (RHEL), conda install jansson libutf8proc (conda-forge)")
 
 
+def test_what_is_left_out_is_named(tmp_path):
+    (tmp_path / "curses.h").touch()
+    found = output("tools/check-headers", "--left-out", "gcc", "-nostdinc", "-isystem", str(tmp_path), cwd=ROOT)
+    assert found.startswith("serve (libmicrohttpd-dev)") and "ncurses" not in found
+
+
+@pytest.mark.parametrize("in_path", [True, False])
+def test_make_install_ends_with_what_to_type(tmp_path, in_path):
+    path = f"{tmp_path}/bin:{os.environ['PATH']}" if in_path else os.environ["PATH"]
+    lines = output("make", "-s", "install", f"PREFIX={tmp_path}", cwd=ROOT, env={"PATH": path}).splitlines()
+    version = (ROOT / "VERSION").read_text().strip()
+    assert lines[0].startswith(f"gpu-tracker {version} is installed in {tmp_path}")
+    assert lines[1:] == ([] if in_path else [f"{tmp_path}/bin is not in PATH here: export PATH={tmp_path}/bin:$PATH"])
+
+
+PACKAGES = """#!/bin/bash
+case $0-$* in
+*/dpkg-query-*) echo "installed gcc" ;;
+*/id-*) echo 0 ;;
+*install*libjs-dygraphs*) echo "E: Unable to locate package libjs-dygraphs"; exit 100 ;;
+*) echo "$@" >>asked ;;
+esac
+"""
+
+
+def test_a_package_that_is_nowhere_to_be_had_stops_nothing(tmp_path):
+    shutil.copytree(ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in "apt-get", "dpkg-query", "id":
+        (tmp_path / name).write_text(PACKAGES)
+        (tmp_path / name).chmod(0o755)
+    words = {"capture_output": True, "text": True, "check": False, "env": {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}}
+    done = subprocess.run([tmp_path / "tools/install-dependencies", "build"], **words)
+    assert done.returncode == 0 and done.stderr.endswith("install-dependencies: going on without libjs-dygraphs\n"), done
+    asked = (tmp_path / "asked").read_text()
+    assert "libjansson-dev" in asked and "libmicrohttpd-dev" in asked and "update" in asked
+
+
 def test_units_for_systemd(prefix, tmp_path):
     units = sorted((prefix / "lib/systemd/system").iterdir())
     assert [unit.name for unit in units] == ["gpu-tracker-energy-relay.service", "gpu-tracker-serve.service"]

@@ -12,7 +12,7 @@ from patience import takes_signal, wait_until
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv" / "bin"
 LONG_RUNNING = ("gpu-tracker serve", "gpu-tracker attach")  # until Ctrl-C
-ELSEWHERE = ("make ", "pip ")  # tested by the tests of installing and packaging
+ELSEWHERE = ("make ", "pip ", "export PATH=", "python3 -m venv ", ". gput/")  # tested by the tests of installing and packaging
 
 
 def examples():
