@@ -321,7 +321,7 @@ static void put_zsh_operands(const struct command *command)
     if (command->choice)
         put_command_choices("'1:choice:(", command, ")' ");
     switch (*command->name ? command->operand : OPERAND_COMMAND) {
-    case OPERAND_PROGRAM: fputs("'*::command: _normal'", stdout); break;
+    case OPERAND_PROGRAM: fputs("'(-)1:command:_command_names -e' '*::argument:_normal'", stdout); break;
     case OPERAND_PROCESS: fputs("'1:process:_pids'", stdout); break;
     case OPERAND_FILE: put_runs("'*:file:{_files; [[ $PREFIX == @* ]] && compadd -- ", "}'"); break;
     case OPERAND_SHELL: put_shells("'1:shell:(", ")'"); break;
@@ -505,7 +505,8 @@ static void print_fish(void)
               "    return 1\n"
               "end\n"
               "function _gpu_tracker_at\n"
-              "    test \"$argv[1]\" = (string join ' ' -- (commandline -opc)[2..-1])\n"
+              "    set -l words (commandline -opc)[2..-1]\n"
+              "    test \"$argv[1]\" = \"$words\"\n"
               "end\n"
               "complete -c gpu-tracker -f\n"
               "complete -c gpu-tracker -n 'test (count (commandline -opc)) -eq 1' -a '$_gpu_tracker_names'\n");

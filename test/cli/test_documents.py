@@ -193,6 +193,7 @@ def test_fish_completion(cli, tmp_path):
         program = f"source {script}; complete -C '{line}'"
         done = subprocess.run(["fish", "-N", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path,
                               env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+        assert not done.stderr
         return [text.split("\t")[0] for text in done.stdout.splitlines()]
 
     assert "report" in offered("gpu-tracker r") and "run" in offered("gpu-tracker r")
@@ -225,6 +226,7 @@ def read_until(terminal, pattern, seconds=60):
     ("gpu-tracker run --wait ", ["main", "all"], ["schema"]),
     ("gpu-tracker run --fail-if ", ["memory\\>", "time\\<"], ["schema"]),
     ("gpu-tracker top @", ["@1", "@9"], ["schema"]),
+    ("gpu-tracker run -- gunzi", ["gunzip"], ["schema"]),
 ])
 def test_zsh_completion(cli, tmp_path, line, offered, others):
     (tmp_path / "_gpu-tracker").write_text(cli("completion", "zsh").stdout)

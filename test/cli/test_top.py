@@ -152,6 +152,16 @@ def test_ascii(cli, ended):
         assert done.returncode == 0 and done.stdout.isascii() and "@" in done.stdout
 
 
+@pytest.mark.parametrize("environment, is_ascii", [
+    ({}, False), ({"LC_ALL": "no_WHERE.utf8"}, False), ({"LC_ALL": "C", "LANG": "C.UTF-8"}, True), ({"LANG": "de_DE"}, True)])
+def test_every_format_has_the_same_characters(cli, tmp_path, environment, is_ascii):
+    cli("run", "--disable-logs", "--detail", "--wait=all", "--st=0.05", "--tf=a.sqlite", "--", "sh", "-c", JOB)
+    environment = {**{name: value for name, value in os.environ.items() if name != "LANG" and not name.startswith("LC_")}, **environment}
+    for words in (["top", "--once"], ["report", "-f", "text"], ["report", "-f", "summary"]):
+        done = cli(*words, "a.sqlite", env=environment)
+        assert done.returncode == 0 and done.stdout.isascii() == is_ascii, (words, done)
+
+
 def test_hostile_names(top, cli):
     words = ["sh", "-c", "sleep 0.3; :", "a\nforged line\x1b[31m\u202e", "\u6f22" * 50]
     cli("run", "--disable-logs", "--detail", "--st=0.05", "--tf", "h.sqlite", "--", *words)
@@ -473,9 +483,10 @@ def test_a_job_that_ends_while_it_is_watched(screen, running):
     shows("status 0")
 
 
-def test_a_terminal_that_cannot_be_drawn_on(gpu_tracker, cli, tmp_path):
+@pytest.mark.parametrize("name", ["no-such-terminal", "dumb"])
+def test_a_terminal_that_cannot_be_drawn_on(gpu_tracker, cli, tmp_path, name):
     cli("run", "--disable-logs", "--tf", "a.sqlite", "--", "true")
     done = subprocess.run(["script", "-qec", f"{gpu_tracker} top a.sqlite", "/dev/null"], capture_output=True, text=True, check=False,
-                          cwd=tmp_path, env={**os.environ, "TERM": "no-such-terminal"}, stdin=subprocess.DEVNULL, timeout=60)
+                          cwd=tmp_path, env={**os.environ, "TERM": name}, stdin=subprocess.DEVNULL, timeout=60)
     assert done.returncode == 125
-    assert "(TERM is 'no-such-terminal'): TERM=xterm-256color gpu-tracker top, or gpu-tracker top --once" in done.stdout
+    assert f"(TERM is '{name}'): TERM=xterm-256color gpu-tracker top, or gpu-tracker top --once" in done.stdout
