@@ -31,7 +31,8 @@ static const struct launcher {
     {"PMIX_RANK", NULL, NULL, NULL, "PMIx", NULL},
     {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", NULL, "Flux", NULL},
     {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID", "srun", NULL},
-    {"RANK", NULL, "WORLD_SIZE", NULL, "Kubernetes", NULL}, /* of the pod, under PyTorchJob */
+    {"RANK", NULL, "WORLD_SIZE", "KUBERNETES_SERVICE_HOST", "Kubernetes", NULL}, /* of the pod, under PyTorchJob */
+    {"RANK", "LOCAL_RANK", "WORLD_SIZE", NULL, "RANK, WORLD_SIZE", NULL},        /* as scripts set them for PyTorch */
     {"JOB_COMPLETION_INDEX", NULL, NULL, NULL, "Kubernetes", NULL},
     {"VC_TASK_INDEX", NULL, NULL, NULL, "Volcano", NULL},
     {"SLURM_PROCID", NULL, NULL, NULL, "Slurm", NULL}, /* 0, of a batch script */

@@ -75,7 +75,9 @@ static void test_the_nearest_launcher_tells_the_place(void **state)
                 &(struct gt_rank_place){"OpenMPI", 5, 1, 8, 0});
     check_place((const char *[]){"RANK", "3", "LOCAL_RANK", "1", "LOCAL_WORLD_SIZE", "2", "WORLD_SIZE", "4", NULL},
                 &(struct gt_rank_place){"torchrun", 3, 1, 4, 0});
-    check_place((const char *[]){"RANK", "3", "WORLD_SIZE", "4", NULL},
+    check_place((const char *[]){"RANK", "3", "LOCAL_RANK", "1", "WORLD_SIZE", "4", NULL},
+                &(struct gt_rank_place){"RANK, WORLD_SIZE", 3, 1, 4, 0});
+    check_place((const char *[]){"RANK", "3", "WORLD_SIZE", "4", "KUBERNETES_SERVICE_HOST", "10.0.0.1", NULL},
                 &(struct gt_rank_place){"Kubernetes", 3, -1, 4, 0});
     check_place((const char *[]){"PMI_RANK", "one", NULL}, &(struct gt_rank_place){"PMI", -1, -1, -1, 0});
 }
