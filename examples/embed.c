@@ -1,7 +1,8 @@
 /* What does a part of my own program cost? Tracks this process with a background thread, reads values while it runs, and
  * prints the report at the end.
  *
- *     cc embed.c $(pkg-config --cflags --libs gpu-tracker) -o embed && ./embed
+ *     export PKG_CONFIG_PATH=$HOME/.local/lib/pkgconfig   # after make install PREFIX=$HOME/.local; not needed for packages
+ *     cc embed.c $(pkg-config --cflags --libs gpu-tracker) -Wl,-rpath,$(pkg-config --variable=libdir gpu-tracker) -o embed && ./embed
  */
 #include <gpu_tracker.h>
 

@@ -17,12 +17,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* All members after the size are zero. */
+#ifdef __cplusplus
+template <class type> inline type gt_init()
+{
+    type options = type();
+    options.size = sizeof(type);
+    return options;
+}
+#define GT_INIT(type) (gt_init<type>())
+#else
+#define GT_INIT(type) ((type){.size = sizeof(type)})
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
-
-#define GT_INIT(type) ((type){.size = sizeof(type)}) /* all members after the size are zero */
 
 struct gt_error {
     int code; /* 0, or a positive errno value */
@@ -67,7 +78,7 @@ struct gt_experiment_options;
 struct gt_tracker_options {
     size_t size;
     double sleep_time;            /* seconds between samples, from 0.001; 0: 1.0 */
-    const char *ram_unit;         /* "bytes" .. "terabytes"; NULL: "gigabytes" */
+    const char *ram_unit;         /* "bytes" .. "terabytes", "kibibytes" .. "tebibytes"; NULL: "gigabytes" */
     const char *gpu_ram_unit;     /* the same */
     const char *time_unit;        /* "seconds" .. "days"; NULL: "hours" */
     int expected_cores;           /* what hardware percentages are divided by; 0: all cores */

@@ -15,8 +15,7 @@ PROGRAM = """
 int main(void)
 {
     struct gt_error error = {};
-    struct gt_tracker_options options = {};
-    options.size = sizeof options;
+    struct gt_tracker_options options = GT_INIT(struct gt_tracker_options);
     struct gt_tracker *tracker;
     if (gt_tracker_open(&tracker, 0, &options, &error) < 0 || gt_tracker_sample(tracker, &error) != 1)
         return fprintf(stderr, "%s\\n", error.text), 1;
