@@ -356,9 +356,11 @@ dist: portable-dependencies
 
 # Packages of what is committed, into dist/deb and dist/rpm.
 deb: build-dependencies
+	@tools/install-dependencies deb
 	@tools/make-deb
 
 rpm: build-dependencies
+	@tools/install-dependencies rpm
 	@tools/make-rpm
 
 install: all

@@ -17,8 +17,8 @@
 #include "base/grow.h"
 #include "message.h"
 
-/* The first that is set and not empty tells, as in setlocale(3), by its name alone: locales are often not installed where one logs in. Where
- * nothing is said, terminals are taken to be as most are. */
+/* The first that is set and not empty tells, as in setlocale(3), by its name alone: locales are often not installed where one logs
+ * in. Where nothing is said, terminals are taken to be as most are. */
 bool screen_is_ascii(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
