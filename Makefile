@@ -49,11 +49,8 @@ HOOK     := $(BUILD)/lib/gpu-tracker/gpu_tracker_hook.abi3.so
 HOOK_SOURCES := python/hook/hook.c python/entries.c lib/base/map.c lib/base/grow.c
 INJECT_OBJ := $(patsubst %.c,$(BUILD)/inject/%.o,$(wildcard inject/*.c) $(file <inject/sources))
 
-# Parts of the program whose headers are not here.
-LEFT_OUT := $(shell tools/check-headers --left-out $(CC) $(CPPFLAGS))
-
-# Everything is built again when the compiler, the flags, these parts or the list of files change.
-SIGNATURE := $(CC) $(NCURSES) $(LEFT_OUT) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
+# Everything is built again when the compiler, the flags or the list of files change.
+SIGNATURE := $(CC) $(NCURSES) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
 ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))
 $(shell mkdir -p $(BUILD))$(file >$(BUILD)/signature,$(SIGNATURE))
 endif
@@ -67,7 +64,6 @@ bench-programs: $(BENCHES)
 
 $(BUILD)/headers: $(BUILD)/signature tools/headers
 	@tools/check-headers $(CC) $(CPPFLAGS)
-	@$(if $(LEFT_OUT),$(SAY) "Built without $(LEFT_OUT)")
 	@touch $@
 
 $(LIB_OBJ) $(CLI_OBJ): | $(BUILD)/headers
@@ -365,7 +361,6 @@ rpm: build-dependencies
 
 install: all
 	@tools/install-files '$(BUILD)' '$(DESTDIR)' '$(PREFIX)' '$(LIBDIR)'
-	@$(if $(DESTDIR),,tools/say-installed '$(PREFIX)' '$(LEFT_OUT)')
 
 clean:
 	rm -rf $(BUILD)

@@ -39,8 +39,7 @@ INCLUDE = ["include", "lib", "cli"]
 SYSTEMS = {"Debian": "apt-get", "RHEL": "dnf", "conda-forge": "conda"}
 BROUGHT = []  # folders of libraries that are compiled here, with their licences
 LIMITED = sys.version_info >= (3, 11)  # the limited API of 3.10 lacks buffers
-HEADERS = {words[0]: words[1:] for words in map(str.split, (HERE / "tools/headers").read_text().splitlines())
-           if words[0] != "#" and len(words) == 4}  # with more it can be done without
+HEADERS = {words[0]: words[1:] for words in map(str.split, (HERE / "tools/headers").read_text().splitlines()) if words[0] != "#"}
 
 
 def missing_headers(compiler):

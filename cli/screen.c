@@ -274,20 +274,6 @@ static void loop(struct screen *screen)
     }
 }
 
-static void close_terminal(SCREEN *terminal)
-{
-    endwin();
-    delscreen(terminal);
-}
-
-/* Is there a way to go to a place on it? There is none on a "dumb" one. */
-static bool has_places(void)
-{
-    char name[] = "cup";
-    const char *sequence = tigetstr(name);
-    return sequence && sequence != (const char *)-1;
-}
-
 /* NULL: nothing can be drawn on this terminal, which is said. */
 static SCREEN *open_terminal(void)
 {
@@ -314,6 +300,12 @@ static SCREEN *open_terminal(void)
     mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
     mouseinterval(0); /* a click is told at once */
     return terminal;
+}
+
+static void close_terminal(SCREEN *terminal)
+{
+    endwin();
+    delscreen(terminal);
 }
 
 int screen_run(struct gt_view *view)

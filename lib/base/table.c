@@ -32,7 +32,6 @@ static void release_column(struct gt_table_column *column)
     free(column->begin);
     free(column->text);
     free(column->choice_of_key);
-    gt_map_release(&column->by_text);
 }
 
 void gt_table_free(struct gt_table *table)
@@ -159,37 +158,6 @@ static bool add_text(struct gt_table *table, struct gt_table_column *column, con
     return true;
 }
 
-struct wanted_text {
-    const struct gt_table_column *column;
-    const char *text;
-    size_t length;
-};
-
-static bool is_wanted(const void *context, uint32_t number)
-{
-    const struct wanted_text *wanted = context;
-    const int64_t *begin = &wanted->column->begin[number];
-    return (size_t)(begin[1] - begin[0]) == wanted->length &&
-           memcmp(wanted->column->text + begin[0], wanted->text, wanted->length) == 0;
-}
-
-/* Its number in the dictionary, which may be new. */
-static bool choose_text(struct gt_table *table, struct gt_table_column *column, const char *text, size_t length,
-                        int32_t *ret)
-{
-    const struct wanted_text wanted = {column, text, length};
-    uint32_t hash = (uint32_t)gt_hash(text, length), number = gt_map_find(&column->by_text, hash, is_wanted, &wanted);
-    if (number == GT_MAP_ABSENT) {
-        number = (uint32_t)column->texts;
-        if (!add_text(table, column, text, length))
-            return false;
-        if (gt_map_add(&column->by_text, hash, number) < 0)
-            return fail(table, -ENOMEM);
-    }
-    *ret = (int32_t)number;
-    return true;
-}
-
 void gt_table_missing(struct gt_table *table)
 {
     struct gt_table_column *column = next_column(table);
@@ -237,10 +205,11 @@ void gt_table_text_of(struct gt_table *table, const char *value, size_t length)
         fail(table, -EINVAL);
         return;
     }
+    if (!add_text(table, column, value, length))
+        return;
     if (column->kind == GT_CELL_TEXT)
-        column->count += choose_text(table, column, value, length, &column->choice[column->count]);
-    else
-        column->count += add_text(table, column, value, length);
+        column->choice[column->count] = (int32_t)column->texts - 1;
+    column->count++;
 }
 
 void gt_table_text(struct gt_table *table, const char *value)
@@ -260,9 +229,9 @@ static bool find_choice(struct gt_table *table, struct gt_table_column *column, 
         return fail(table, -ENOMEM);
     memset(column->choice_of_key + keys, 0, (column->keys - keys) * sizeof *column->choice_of_key);
     if (!column->choice_of_key[key]) {
-        if (!choose_text(table, column, value, strlen(value), ret))
+        if (!add_text(table, column, value, strlen(value)))
             return false;
-        column->choice_of_key[key] = *ret + 1;
+        column->choice_of_key[key] = (int32_t)column->texts;
     }
     *ret = column->choice_of_key[key] - 1;
     return true;
@@ -332,7 +301,6 @@ static void trim(struct gt_table_column *column)
     size_t size = cell_size(column) * column->count;
     void *cells = size ? realloc(column->cell, size) : NULL;
     column->cell = cells ? cells : column->cell;
-    gt_map_release(&column->by_text);
 }
 
 struct wanted_text {

@@ -12,7 +12,6 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/map.h"
 
 enum gt_cell_kind {
     GT_CELL_NUMBER,
@@ -41,7 +40,6 @@ struct gt_table_column {
     size_t texts, begin_capacity, text_capacity;
     int32_t *choice_of_key; /* + 1; 0: the key is new */
     size_t keys;
-    struct gt_map by_text; /* hashes of texts to their numbers: each is there once, as pandas wants of categories */
 };
 
 struct gt_table {

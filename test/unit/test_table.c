@@ -215,23 +215,6 @@ static void streams_are_of_arrow(void **state)
     batch.release(&batch);
 }
 
-static void each_text_of_a_dictionary_is_there_once(void **state)
-{
-    (void)state;
-    static const char *const texts[] = {"a", "", "a", "bc", "", "bc"};
-    struct gt_table *table = gt_table_new();
-    gt_table_column(table, "text", "Text", GT_CELL_TEXT, NULL);
-    for (size_t i = 0; i < 6; i++)
-        gt_table_text(table, texts[i]);
-    gt_table_choice(table, 7, "bc"); /* two keys, one text */
-    gt_table_choice(table, 8, "bc");
-    assert_int_equal(gt_table_finish(&table, table, "table", NULL), 0);
-    assert_int_equal(table->column[0].texts, 3);
-    static const int32_t expected[] = {0, 1, 0, 2, 1, 2, 2, 2};
-    assert_memory_equal(table->column[0].choice, expected, sizeof expected);
-    gt_table_free(table);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,7 +224,6 @@ int main(void)
         cmocka_unit_test(whole_numbers_become_integers),
         cmocka_unit_test(a_text_stands_once_in_its_dictionary),
         cmocka_unit_test(columns_can_be_filled_one_by_one),
-        cmocka_unit_test(each_text_of_a_dictionary_is_there_once),
         cmocka_unit_test(streams_are_of_arrow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,9 +103,10 @@ static int cgroup_delegation_open(struct gt_cgroup_delegation *delegation, const
     if (!lists(root, group, "cgroup.controllers", "memory") || lists(root, group, "cgroup.subtree_control", "memory") ||
         !is_delegated(root, group) || !is_alone(root, group))
         return 1;
-    if (snprintf(delegation->group, GT_CGROUP_PATH, "%s", group) >= GT_CGROUP_PATH ||
-        snprintf(delegation->leaf, GT_CGROUP_PATH, "%s/%s", group, leaf) >= GT_CGROUP_PATH)
+    if (strlen(group) + 1 + strlen(leaf) >= GT_CGROUP_PATH)
         return -ENAMETOOLONG;
+    snprintf(delegation->group, GT_CGROUP_PATH, "%s", group);
+    snprintf(delegation->leaf, GT_CGROUP_PATH, "%.*s/%s", (int)strlen(group), group, leaf);
     int result = gt_root_make_directory(root, delegation->leaf);
     if (result < 0 && result != -EEXIST)
         return result;
