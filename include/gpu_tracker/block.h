@@ -14,8 +14,8 @@
  * Marking never fails loudly: without a place to write it does nothing, and gt_block_trouble() tells why.
  * Not from signal handlers. */
 #define GT_BLOCKS_ENVIRONMENT "GPU_TRACKER_BLOCKS"
-/* "no": the CPU clock of the process is not read, which is two fifths of what a border costs, and blocks have no CPU time. Read at the first
- * block of a process. */
+/* "no": the CPU clock of the process is not read, which is two fifths of what a border costs, and blocks have no CPU time. Read at
+ * the first block of a process. */
 #define GT_BLOCKS_CPU_ENVIRONMENT "GPU_TRACKER_BLOCKS_CPU"
 
 struct gt_block_file;

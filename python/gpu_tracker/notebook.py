@@ -335,11 +335,16 @@ class IPyGPULogger:
         if shell is None:
             raise RuntimeError("there is no IPython here: start the logger in a notebook or in ipython")
         self._preload()
+        global _logger
+        _logger = self  # of %gpu_tracker, too
         self._meter = _Meter(self.gc_collect)
         self._shell = shell
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
         return self
+
+    def __repr__(self) -> str:
+        return f"IPyGPULogger: {'running' if self.running else 'stopped'}, {len(self.cells)} cell{'s' * (len(self.cells) != 1)}"
 
     def stop(self) -> None:
         """Log no more. The figures stay; `start` begins again. Stopping twice is stopping once."""
@@ -407,7 +412,7 @@ class IPyGPULogger:
 
 # ---- %load_ext gpu_tracker ----
 
-_logger = IPyGPULogger()
+_logger = IPyGPULogger()  # that of %gpu_tracker: the last one that was started
 _has_number = True  # the cell that runs; those that are not kept in the history have none
 
 

@@ -104,7 +104,7 @@ def test_a_suffix_that_no_format_has_is_refused(cli, refused, tmp_path, name):
     line = refused(2, f"'{name}'", *TOUCH, "-o", name)
     known = re.findall(r"\.\w+(?=,|$)", line.split("one of ")[1])
     formats = {suffix: cli("run", QUIET, "-o", "x" + suffix, "--", "true").returncode for suffix in known}
-    assert len(known) == 7 and set(formats.values()) == {0}
+    assert {".txt", ".json", ".csv", ".md", ".html"} <= set(known) and set(formats.values()) == {0}
     assert cli("run", QUIET, "-f", "text", "-o", name, "--", "true").returncode == 0
     assert (tmp_path / name).read_text().startswith("Max RAM:")
 

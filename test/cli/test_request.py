@@ -116,7 +116,7 @@ def test_by_size(cli, runs, variable):
 
 def test_by_size_in_words(cli, runs):
     text = cli("report", "--by=name", "--for=100", *runs).stdout
-    law, expected = re.search(r"^Memory:\n   Law: (.*)\n   Expected: (.*)$", text, re.MULTILINE).groups()
+    law, expected = re.search(r"^Memory, at most:\n   Law: (.*)\n   Expected: (.*)$", text, re.MULTILINE).groups()
     assert re.fullmatch(r"[\d.]+ MB \+ \d\d\.\d MB for each \(.* to .*\)", law), law
     assert re.fullmatch(r"[\d.]+ GB \(.*\), far from all runs", expected), expected
 

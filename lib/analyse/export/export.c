@@ -167,11 +167,13 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
     struct counts counts = {0};
     const char *path = options->request.output;
     enum kind kind = path ? kind_of(path) : KINDS;
+    if (!path)
+        return gt_error_set(error, EINVAL, "output: the file to write is missing (-o FILE)");
     if (kind == KINDS)
         return gt_error_set(error, EINVAL,
                             "output: \"%s\" does not end in .sqlite or .arrow (tables), .html (a flame graph) or "
                             ".collapsed (stacks)",
-                            path ? path : "");
+                            path);
     if (!options->request.overwrite && access(path, F_OK) == 0)
         return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for", path);
     int status = gt_trace_spare_inputs(path, paths, count, options->trace.suffixes, error);

@@ -194,8 +194,8 @@ static bool is_inside(const struct span *span, int64_t end)
     return end > span->start && (beyond <= 0 || (beyond <= ROUNDING && beyond <= end - span->start));
 }
 
-/* All that begins in a data loader is loading until that ends. A stack of Python's may end a little behind it, as profilers take the times of
- * functions and of ranges apart from each other: most of such a span must lie inside. */
+/* All that begins in a data loader is loading until that ends. A stack of Python's may end a little behind it, as profilers take the
+ * times of functions and of ranges apart from each other: most of such a span must lie inside. */
 static bool is_in_loader(const struct builder *builder, const struct span *span)
 {
     const struct open *top = &builder->open[builder->open_count - 1];

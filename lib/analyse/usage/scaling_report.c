@@ -215,7 +215,7 @@ static void begin_table(struct gt_scaling_report *runs)
     runs->table = gt_report_table(gt_report_root(runs->report), "runs", "Runs");
     gt_table_column(runs->table, "recording", "Recording", GT_CELL_TEXT, NULL);
     gt_table_column(runs->table, "size", "Size", GT_CELL_NUMBER, NULL);
-    gt_table_column(runs->table, "memory", "Memory", GT_CELL_NUMBER, "bytes");
+    gt_table_column(runs->table, "memory", "Memory, at most", GT_CELL_NUMBER, "bytes");
     gt_table_column(runs->table, "time", "Time", GT_CELL_NUMBER, "seconds");
     gt_table_column(runs->table, "remark", "Remark", GT_CELL_TEXT, NULL);
 }
@@ -246,7 +246,7 @@ int gt_scaling_report_open(struct gt_scaling_report **ret, const char *variable,
 int gt_scaling_report_finish(struct gt_scaling_report *runs, double size, struct gt_report **ret,
                              struct gt_error *error)
 {
-    static const struct figure memory = {"memory", "Memory", gt_human_bytes, "bytes"};
+    static const struct figure memory = {"memory", "Memory, at most", gt_human_bytes, "bytes"};
     static const struct figure time = {"time", "Time", gt_human_seconds, "seconds"};
     struct gt_scaling scaling[2];
     struct gt_node *root = gt_report_root(runs->report);
