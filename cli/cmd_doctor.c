@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "api/program.h"
+#include "base/buffer.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
@@ -29,6 +30,16 @@ static int print_fixes(const struct options *options)
     return status;
 }
 
+/* What is not there at all is told by what opens it. */
+static bool is_root(const char *path)
+{
+    struct gt_buffer proc = {0};
+    gt_buffer_printf(&proc, "%s/proc", path);
+    bool has_proc = proc.data && access(proc.data, F_OK) == 0;
+    gt_buffer_release(&proc);
+    return has_proc || access(path, F_OK) < 0;
+}
+
 static int run(const struct options *options, int count, char **operands)
 {
     (void)count;
@@ -37,6 +48,8 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_error error = {0};
     struct gt_report *report = NULL;
     struct gt_tracker_options settings = settings_tracker(options);
+    if (options->root && !is_root(options->root))
+        return say_usage("--root %s: there is no proc in it, as the root of a machine has", options->root);
     if (options->fix)
         return print_fixes(options);
     int status = output_prepare(&output, options, STDOUT_FILENO);

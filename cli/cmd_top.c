@@ -218,7 +218,8 @@ static int run(const struct options *options, int count, char **operands)
     int64_t pid = 0;
     struct job *jobs = calloc(MOST_JOBS, sizeof *jobs);
     size_t running = jobs ? jobs_list(jobs, MOST_JOBS) : 0;
-    bool is_ascii = options->ascii || screen_is_ascii(), is_pid = count && gt_number_i64(operands[0], &pid) == 0;
+    bool is_ascii = options->ascii || screen_is_ascii() || (is_live(options) && !screen_takes_utf8());
+    bool is_pid = count && gt_number_i64(operands[0], &pid) == 0;
     const struct job *job = is_pid ? find_job(jobs, running, (pid_t)pid) : NULL;
     int status;
     if (!count)

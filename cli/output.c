@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "message.h"
+#include "screen.h"
 
 /* ".png" of "folder/a.png"; NULL when the name has none. */
 static const char *suffix_of(const char *path)
@@ -236,18 +237,6 @@ static size_t columns_of(const struct output *output)
     return size.ws_col;
 }
 
-/* The first that is set and not empty tells, as in setlocale(3). */
-static bool speaks_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *locale = getenv(names[i]);
-        if (locale && *locale)
-            return strcasestr(locale, "UTF-8") || strcasestr(locale, "UTF8");
-    }
-    return false;
-}
-
 /* https://no-color.org: set and not empty. */
 static bool takes_colour(const struct output *output)
 {
@@ -257,7 +246,7 @@ static bool takes_colour(const struct output *output)
 
 static unsigned style_of(const struct output *output)
 {
-    return (speaks_utf8() ? 0 : GT_STYLE_ASCII) | (takes_colour(output) ? GT_STYLE_COLOUR : 0) |
+    return (screen_is_ascii() ? GT_STYLE_ASCII : 0) | (takes_colour(output) ? GT_STYLE_COLOUR : 0) |
            (output->as_original ? GT_STYLE_ORIGINAL : 0) | (output->is_quiet ? GT_STYLE_ONLY_WARNINGS : 0);
 }
 

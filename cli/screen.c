@@ -18,16 +18,17 @@
 #include "base/grow.h"
 #include "message.h"
 
-/* Where nothing is said of the locale, terminals are taken to be as most are. */
+/* The first that is set and not empty tells, as in setlocale(3), by its name alone: locales are often not installed where one logs
+ * in. Where nothing is said, terminals are taken to be as most are. */
 bool screen_is_ascii(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value)
-            return !setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+        const char *locale = getenv(names[i]);
+        if (locale && *locale)
+            return !strcasestr(locale, "UTF-8") && !strcasestr(locale, "UTF8");
     }
-    return !setlocale(LC_CTYPE, "C.UTF-8");
+    return false;
 }
 
 #ifndef GT_HAVE_NCURSES
@@ -35,6 +36,11 @@ bool screen_is_ascii(void)
 bool screen_is_built(void)
 {
     return false;
+}
+
+bool screen_takes_utf8(void)
+{
+    return true;
 }
 
 int screen_run(struct gt_view *view)
@@ -59,6 +65,11 @@ int screen_choose(struct gt_view *const views[], size_t count, size_t *ret)
 bool screen_is_built(void)
 {
     return true;
+}
+
+bool screen_takes_utf8(void)
+{
+    return (setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0) || setlocale(LC_CTYPE, "C.UTF-8");
 }
 
 static const int64_t FRAME_NS = GT_SECOND;

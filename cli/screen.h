@@ -8,8 +8,10 @@
 
 /* Is it there? It is not where ncurses was missing when this program was built. */
 bool screen_is_built(void);
-/* What the locale's characters are, where it says so, is no UTF-8. */
+/* What the locale's characters are, where it says so, is no UTF-8: nothing else than ASCII is drawn, here and in reports. */
 bool screen_is_ascii(void);
+/* Has the C library a locale with which screen_run() can draw other characters? */
+bool screen_takes_utf8(void);
 /* Show it until its user leaves. Returns an exit status. */
 int screen_run(struct gt_view *view);
 /* Let the user choose among several; *ret is `count` when they leave without. 0 or an exit status. */

@@ -75,7 +75,7 @@ struct gt_experiment_options;
 struct gt_tracker_options {
     size_t size;
     double sleep_time;            /* seconds between samples, from 0.001; 0: 1.0 */
-    const char *ram_unit;         /* "bytes" .. "terabytes"; NULL: "gigabytes" */
+    const char *ram_unit;         /* "bytes" .. "terabytes", "kibibytes" .. "tebibytes"; NULL: "gigabytes" */
     const char *gpu_ram_unit;     /* the same */
     const char *time_unit;        /* "seconds" .. "days"; NULL: "hours" */
     int expected_cores;           /* what hardware percentages are divided by; 0: all cores */

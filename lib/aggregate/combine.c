@@ -345,7 +345,7 @@ static struct gt_process_rate *rate_of(struct gt_combiner *combine, const struct
 
 static double own_seconds(const struct gt_process *process)
 {
-    return process->value[GT_CPU_TIME] - process->ledger.base[0];
+    return process->value[GT_CPU_TIME] - process->ledger.own_base;
 }
 
 /* The part of the job's CPU energy in the last window that a process drew, by where it used its CPU time. */
@@ -669,7 +669,7 @@ static void process_row(struct gt_combiner *combine, const struct gt_sampler *sa
     row->start = process->start;
     row->rank = process->rank ? process->rank->figures.rank + 1 : 0;
     memcpy(row->value, process->value, sizeof process->value);
-    row->value[GT_CPU_TIME] -= process->ledger.base[0];
+    row->value[GT_CPU_TIME] -= process->ledger.own_base;
     struct gt_process_rate *rate = rate_of(combine, process);
     if (rate) {
         rate->seen = true;

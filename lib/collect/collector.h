@@ -20,6 +20,7 @@ enum { GT_ACCOUNTED = 9 };
 struct gt_ledger {
     double base[GT_ACCOUNTED];     /* used before tracking began, and by then-living children it waited for since */
     double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when it was admitted */
+    double own_base;               /* CPU seconds, its own alone, before tracking began */
     double left[GT_ACCOUNTED];     /* all that its children have left it when they vanished */
     double used[GT_ACCOUNTED];     /* by it and its ended descendants since tracking began, as of `version` */
     uint32_t version;
@@ -31,6 +32,8 @@ struct gt_heritage {
     uint64_t from_start; /* of that */
     double bytes;        /* as measured when the process was first read */
     double bound;        /* the parent's high-water mark then: no more can have been inherited */
+    pid_t above;         /* from whom the parent had a part of it; 0 */
+    double above_bytes;  /* that part */
 };
 
 /* When its control group was last asked for, and what that told; kept by record/made_groups.c. */
@@ -48,6 +51,7 @@ struct gt_process {
     pid_t session;
     char name[16]; /* of the program, as the kernel shortens it */
     bool is_main;
+    bool is_exiting;   /* as of the last reading of stat: its memory goes by and by */
     bool is_zombie;    /* ended and not yet waited for: its counters can still be read, its memory is gone */
     bool is_gone;      /* vanished during this frame; its values are the last that were read */
     bool is_admitted;  /* its account is open */

@@ -88,12 +88,37 @@ static void put_rows(struct text *text, const struct gt_grid *grid, int level, c
     }
 }
 
+/* The lines of a tree before a name, which it has whatever the locale is. */
+static void branches_to_ascii(char *text)
+{
+    static const char *const branch[] = {"│", "├", "└", " "};
+    const char *from = text;
+    for (size_t which = 0; which < 4;) {
+        for (which = 0; which < 4 && strncmp(from, branch[which], strlen(branch[which])) != 0;)
+            which++;
+        if (which < 4) {
+            *text++ = "|+` "[which];
+            from += strlen(branch[which]);
+        }
+    }
+    memmove(text, from, strlen(from) + 1);
+}
+
+static void grid_to_ascii(const struct gt_grid *grid)
+{
+    for (size_t i = grid->columns; i < grid->columns * grid->rows; i++)
+        if (grid->text[i])
+            branches_to_ascii(grid->text[i]);
+}
+
 static int put_grid(struct text *text, const struct gt_node *node, int level)
 {
     struct gt_grid grid;
     int status = gt_grid_init(&grid, text->report, node, text->is_on_screen ? GT_GRID_BRIEF : GT_GRID_ORIGINAL);
     if (status < 0)
         return status;
+    if (text->report->style & GT_STYLE_ASCII)
+        grid_to_ascii(&grid);
     size_t *width = text->is_on_screen ? NULL : calloc(grid.columns + 1, sizeof *width);
     for (size_t column = 0; width && column < grid.columns; column++)
         width[column] = column_width(text, &grid, column);

@@ -50,8 +50,7 @@ void gt_account_admit(struct gt_account *account, struct gt_process *process)
     if (process->start < account->start_tick) {
         for (int k = 0; k < GT_ACCOUNTED; k++)
             process->ledger.base[k] = inclusive(process, k);
-        if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
-            account->main_own_base = process->value[GT_CPU_TIME];
+        process->ledger.own_base = isnan(process->value[GT_CPU_TIME]) ? 0 : process->value[GT_CPU_TIME];
         process->mark_before = isnan(process->mark) ? 0 : process->mark;
         account->main_mark_before = process->is_main ? process->mark_before : account->main_mark_before;
         process->value[GT_RAM_PEAK] = process->value[GT_RSS];
@@ -133,10 +132,48 @@ static void read_parents(struct gt_tree *tree)
     }
 }
 
-static void settle(struct gt_account *account, struct gt_tree *tree)
+static bool was_read_before(const struct gt_tree *tree, const struct gt_process *process,
+                            const struct gt_process *other)
+{
+    return gt_map_get(&tree->places, process->pid) < gt_map_get(&tree->places, other->pid);
+}
+
+/* What a parent has taken over from a child that was read before it, and lived then, would count twice. `final` is read no more. Returns
+ * true where such a child has ended. */
+static bool read_children_again(struct gt_tree *tree, const struct gt_process *final)
+{
+    bool has_ended = false;
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_process *process = tree->process[i], *parent = gt_tree_find(tree, process->parent);
+        if (process == final || process->is_gone || !parent || parent == process || parent->is_gone)
+            continue;
+        if ((!parent->is_fresh && !was_read_before(tree, process, parent)) || gt_process_read(process, tree->root) == 0)
+            continue;
+        has_ended = true;
+        parent->is_fresh = parent == final;
+    }
+    return has_ended;
+}
+
+/* A process's own bytes show up in what it has taken over from children, too, and so do those of children that nobody met: what it has by
+ * now explains none that end later. */
+static void explain_bytes(struct gt_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_process *process = tree->process[i];
+        for (int k = 0; k < GT_ACCOUNTED; k++)
+            if (is_io(k))
+                process->ledger.absorbed[k] = fmax(process->ledger.absorbed[k],
+                                                   absorbed(process, k) - process->ledger.left[k]);
+    }
+}
+
+static void settle(struct gt_account *account, struct gt_tree *tree, const struct gt_process *final)
 {
     size_t ended = 0;
-    read_parents(tree);
+    do
+        read_parents(tree);
+    while (read_children_again(tree, final));
     for (size_t i = 0; i < tree->count; i++)
         ended += tree->process[i]->is_gone;
     if (ended) {
@@ -147,6 +184,7 @@ static void settle(struct gt_account *account, struct gt_tree *tree)
         free(gone);
     }
     gt_tree_drop_gone(tree);
+    explain_bytes(tree);
     for (size_t i = 0; i < tree->count; i++)
         tree->process[i]->is_fresh = false;
 }
@@ -155,8 +193,8 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree)
 {
     const struct gt_process *main = tree->count && tree->process[0]->is_main ? tree->process[0] : NULL;
     if (main)
-        account->main_own_cpu = main->value[GT_CPU_TIME] - account->main_own_base;
-    settle(account, tree);
+        account->main_own_cpu = main->value[GT_CPU_TIME] - main->ledger.own_base;
+    settle(account, tree, NULL);
 }
 
 static void usage_values(const struct rusage *usage, double values[GT_ACCOUNTED])
@@ -246,10 +284,10 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
         if (tree->process[i] != process)
             gt_process_read(tree->process[i], tree->root);
     if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
-        account->main_own_cpu = process->value[GT_CPU_TIME] - account->main_own_base;
+        account->main_own_cpu = process->value[GT_CPU_TIME] - process->ledger.own_base;
     make_exact(process, exact);
     process->is_fresh = true; /* it cannot be read any more, and need not */
-    settle(account, tree);
+    settle(account, tree, process);
     end_without_parent(account, process);
     forget(tree, process);
 }
@@ -265,6 +303,30 @@ static const double *used_by(struct gt_process *process)
     return ledger->used;
 }
 
+/* A process that has ended and was not waited for is in its record already. Of the main process there is none. */
+static void add_living(const struct gt_tree *tree, double total[GT_HEARD])
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct gt_process *process = tree->process[i];
+        for (int k = 0; k < GT_HEARD && (process->is_main || process->peak != GT_PEAK_NONE); k++)
+            total[k] += fmax(0, process->value[gt_accounted[k]] - process->ledger.base[k]);
+    }
+}
+
+/* Children that nobody waits for leave their parent nothing. */
+void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, const struct gt_exit_record *ended)
+{
+    double heard[GT_HEARD] = {(double)ended->cpu_ns / 1e9, (double)ended->minor_faults, (double)ended->major_faults,
+                              (double)ended->voluntary_switches, (double)ended->involuntary_switches};
+    if (!ended->cpu_ns)
+        return;
+    if (!gt_tree_find(tree, tree->main))
+        heard[0] += account->main_own_cpu;
+    add_living(tree, heard);
+    for (int k = 0; k < GT_HEARD; k++)
+        account->heard[k] = fmax(account->heard[k], heard[k]);
+}
+
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT])
 {
     double total[GT_ACCOUNTED];
@@ -278,6 +340,8 @@ void gt_account_totals(const struct gt_account *account, const struct gt_tree *t
     /* What was left out is known to the nanosecond, what children left behind in clock ticks. */
     if (account->left_out > 0 && (account->is_lone || total[0] < account->main_own_cpu))
         total[0] = account->main_own_cpu;
+    for (int k = 0; k < GT_HEARD; k++)
+        total[k] = fmax(total[k], account->heard[k]);
     for (int k = 0; k < GT_ACCOUNTED; k++)
         values[gt_accounted[k]] = account->measured[k] ? total[k] : NAN;
 }

@@ -5,22 +5,25 @@
  * All that vanished children had used must show up in what their parent has taken over since it was admitted; what does
  * not was lost by the kernel (a parent that ignores SIGCHLD) and is kept here. Both are running totals, so neither clock
  * ticks nor the order of readings add up to an error. What wait4 says of a child (gt_account_reaped) is exact and takes the
- * place of all that was added up for it. */
+ * place of all that was added up for it. Where the kernel tells what each task used that ended, what ended and what lives comes to no less
+ * than that together, whoever waited for whom. */
 #ifndef GT_SAMPLE_ACCOUNT_H
 #define GT_SAMPLE_ACCOUNT_H
 
 #include <sys/resource.h>
 
+#include "collect/process/events.h"
 #include "sample/job_peak.h"
 #include "sample/tree.h"
 
 extern const enum gt_metric_id gt_accounted[GT_ACCOUNTED];
 
+enum { GT_HEARD = 5 }; /* the first of gt_accounted, of which a process's own value is its own alone */
+
 struct gt_account {
     double ended[GT_ACCOUNTED];  /* of members that ended and whose parent is no member */
     bool measured[GT_ACCOUNTED]; /* some member showed the counter */
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
-    double main_own_base;        /* its own CPU time before that */
     bool is_lone;                /* the main process had no descendants but samplers of trackers, which are left out */
     double main_bound;           /* no less than that, in any case; 0 unknown */
     double main_mark_before;     /* its mark when tracking began, if it is older; 0 */
@@ -29,7 +32,8 @@ struct gt_account {
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     /* Seconds of processes that turned out to be no part of the job, though a member waited for them. */
     double left_out;
-    uint64_t start_tick; /* members older than this have a base; 0: none has */
+    double heard[GT_HEARD]; /* what exit records tell, and what the living have used, at most: a record may be late */
+    uint64_t start_tick;    /* members older than this have a base; 0: none has */
 };
 
 void gt_account_init(struct gt_account *account, uint64_t start_tick);
@@ -40,6 +44,8 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree);
 /* wait4 told of `pid`, a child of the tracker. The member is dropped from the tree. */
 void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct gt_job_peak *peak, pid_t pid,
                        const struct rusage *usage);
+/* Take in what exit records tell of the members that have ended; those of the tree that have not have a handle in the job's peak. */
+void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, const struct gt_exit_record *ended);
 /* Returns CPU seconds that a member and its ended descendants have used since tracking began. */
 double gt_account_used(const struct gt_process *process);
 /* Totals of the job, NaN where nothing was measured. */

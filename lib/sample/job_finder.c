@@ -159,6 +159,12 @@ static int take_task(void *context, pid_t pid)
     return gt_tree_add(context, pid);
 }
 
+void gt_job_finder_account(const struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_account *account)
+{
+    if (finder->events)
+        gt_account_hear(account, tree, gt_membership_ended(finder->membership));
+}
+
 /* Where the kernel tells of forks, each is a member by now; else processes begin when they are found. */
 static void give_handles(struct gt_job_finder *finder, struct gt_tree *tree)
 {
@@ -277,4 +283,6 @@ void gt_job_finder_last(struct gt_job_finder *finder, struct gt_tree *tree, stru
     wait_for_last(finder, tree, account);
     gt_membership_settle(finder->membership);
     gt_membership_settle(finder->membership);
+    give_handles(finder, tree);
+    gt_job_finder_account(finder, tree, account);
 }

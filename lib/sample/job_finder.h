@@ -41,6 +41,8 @@ int gt_job_finder_drain(struct gt_job_finder *finder, const struct gt_tree *tree
                         struct gt_error *error);
 /* Readable when events wait; -1: the kernel tells none. */
 int gt_job_finder_fd(const struct gt_job_finder *finder);
+/* After the processes were read: account for what those that have ended used, as the kernel's records tell. */
+void gt_job_finder_account(const struct gt_job_finder *finder, const struct gt_tree *tree, struct gt_account *account);
 /* The process of the job that forked `process`, if it lives; else the main process. */
 struct gt_process *gt_job_finder_origin(const struct gt_job_finder *finder, const struct gt_tree *tree,
                                         const struct gt_process *process);

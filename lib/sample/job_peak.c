@@ -125,9 +125,12 @@ struct gt_peak_member {
     uint32_t bound[GT_PEAK_SCOPES]; /* GT_PEAK_NONE: it is not in that scope */
     uint32_t together;              /* in untold_together; GT_PEAK_NONE: the main process */
     uint32_t next_free;
+    uint32_t parent;                /* its handle; GT_PEAK_NONE */
+    uint64_t birth, parents_birth;  /* numbers of the processes that began: a handle is used again */
     double inherited;               /* the most that it can have had from its parent */
     double mark;                    /* as looks have it */
     double told;                    /* as the kernel told it */
+    double began_with;              /* bytes of its parent, as looks have it; what exits loses them by and by */
     double rss, own, file_bytes;    /* at the last look */
     double most_rss;                /* of any look */
     double at_most[GT_PEAK_SCOPES]; /* what the scope had at that look */
@@ -171,11 +174,15 @@ static void give_back(struct gt_job_peak *peak, uint32_t index)
 int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t parent, uint32_t *ret)
 {
     double inherited = parent == GT_PEAK_NONE ? 0 : fmax(peak->member[parent].mark, peak->member[parent].rss);
+    uint64_t parents_birth = parent == GT_PEAK_NONE ? 0 : peak->member[parent].birth;
     struct gt_peak_member *member = take(peak, ret);
     if (!member)
         return -ENOMEM;
     *member = (struct gt_peak_member){.bound = {GT_PEAK_NONE, GT_PEAK_NONE},
                                       .together = GT_PEAK_NONE,
+                                      .parent = parent,
+                                      .birth = ++peak->births,
+                                      .parents_birth = parents_birth,
                                       .inherited = inherited,
                                       .mark = UNKNOWN,
                                       .told = UNKNOWN};
@@ -236,9 +243,10 @@ static void look_at_scope(struct gt_job_peak *peak, int scope, const struct gt_s
 }
 
 void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
-                      const struct gt_scope_memory *combined)
+                      const struct gt_scope_memory *combined, double largest_file)
 {
     peak->looks++;
+    peak->largest_file = fmax(peak->largest_file, largest_file);
     look_at_scope(peak, GT_PEAK_DESCENDANTS, descendants);
     look_at_scope(peak, GT_PEAK_COMBINED, combined);
 }
@@ -260,7 +268,8 @@ void gt_job_peak_rise(struct gt_job_peak *peak, uint32_t index, double mark)
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++) {
         if (member->bound[scope] == GT_PEAK_NONE)
             continue;
-        raise_between(peak, scope, member->at_most[scope] + own_growth(peak, member, mark - member->most_rss));
+        double growth = mark - fmax(member->most_rss, member->began_with);
+        raise_between(peak, scope, member->at_most[scope] + own_growth(peak, member, growth));
         gt_job_peak_certain(peak, scope, mark);
     }
 }
@@ -280,9 +289,9 @@ void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t index, const struct gt_
     double mark = fmax(look->mark, look->rss), before = member->mark;
     member->rss = look->rss;
     member->own = look->own;
+    member->began_with = look->began_with;
     member->file_bytes = look->file_bytes;
     member->look = peak->looks;
-    peak->largest_file = fmax(peak->largest_file, look->file_bytes);
     member->pending = look->is_pending ? look->rss : 0;
     if (look->is_pending)
         return;
@@ -294,6 +303,14 @@ void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t index, const struct gt_
         member->mark = mark;
     }
     gt_job_peak_rise(peak, index, mark);
+}
+
+/* What others have is as of the last look: then its parent's memory is as well, also where the look was after the fork. */
+static void look_at_parent(struct gt_job_peak *peak, struct gt_peak_member *member)
+{
+    const struct gt_peak_member *parent = member->parent == GT_PEAK_NONE ? NULL : &peak->member[member->parent];
+    if (parent && parent->birth == member->parents_birth && !parent->has_ended)
+        member->inherited = fmax(member->inherited, fmax(parent->mark, parent->rss));
 }
 
 /* Returns what a process had that no look met: which of its files it shared with others is not known, so files are left out. */
@@ -308,9 +325,10 @@ static double at_mark(const struct gt_job_peak *peak, const struct gt_peak_membe
     bool is_pending = member->is_forked && member->pending > 0;
     if (!member->is_seen && !is_pending)
         return member->around[scope] + own_of_unseen(peak, member);
-    if (member->is_seen && member->rss < member->most_rss)
-        return member->at_most[scope] + own_growth(peak, member, member->told - member->most_rss);
-    return member->around[scope] + member->own + own_growth(peak, member, member->told - member->rss);
+    bool had_more = member->is_seen && member->rss < member->most_rss;
+    double growth = member->told - fmax(had_more ? member->most_rss : member->rss, member->began_with);
+    double before = had_more ? member->at_most[scope] : member->around[scope] + member->own;
+    return before + own_growth(peak, member, growth);
 }
 
 /* Takes in what the kernel told of a process that has ended. */
@@ -338,6 +356,7 @@ static void leave(struct gt_job_peak *peak, const struct gt_peak_member *member,
 void gt_job_peak_end(struct gt_job_peak *peak, uint32_t index, bool is_forked)
 {
     struct gt_peak_member *member = &peak->member[index];
+    look_at_parent(peak, member);
     member->has_ended = true;
     for (int scope = 0; scope < GT_PEAK_SCOPES; scope++) {
         if (member->bound[scope] == GT_PEAK_NONE)

@@ -75,6 +75,7 @@ struct gt_job_peak {
     struct gt_peak_member *member;
     size_t member_count, member_capacity;
     uint32_t free; /* 1 + the first unused one; 0: none */
+    uint64_t births;
     bool has_main;
     uint64_t looks;
     double largest_file;                  /* bytes of files in any process that was looked at */
@@ -90,6 +91,7 @@ struct gt_job_peak {
 struct gt_peak_look {
     double rss, file_bytes; /* bytes */
     double own;             /* what would go if it ended */
+    double began_with;      /* what it had from its parent, until it executes a program */
     double mark;            /* its high-water mark, as last read; NaN: not read */
     bool is_old;            /* the mark may be from before tracking began */
     bool is_pending;        /* see gt_process_is_pending */
@@ -103,9 +105,9 @@ void gt_job_peak_release(struct gt_job_peak *peak);
 /* Begin a process, the first of them the main process; `parent` is the handle of the one that forked it, or GT_PEAK_NONE. *ret is
  * its handle. 0 or -ENOMEM. */
 int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t parent, uint32_t *ret);
-/* Take in a look: first what it says of the scopes, then of each process. */
+/* Take in a look: first what it says of the scopes, and the most bytes of files that any process has in it, then of each process. */
 void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
-                      const struct gt_scope_memory *combined);
+                      const struct gt_scope_memory *combined, double largest_file);
 void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, const struct gt_peak_look *look);
 /* Raise its mark to what it has had since tracking began, as the main process knows itself. */
 void gt_job_peak_rise(struct gt_job_peak *peak, uint32_t member, double mark);

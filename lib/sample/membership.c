@@ -48,6 +48,7 @@ struct gt_membership {
     struct gt_membership_counts counts;
     struct gt_map disowned; /* processes whose records are to come; the values say nothing */
     uint64_t disowned_cpu;
+    struct gt_exit_record ended; /* see gt_membership_ended() */
 };
 
 int gt_membership_new(struct gt_membership **ret, const struct gt_root *root, struct gt_job_peak *peak,
@@ -124,6 +125,7 @@ static void forget(struct gt_membership *membership, struct entry *entry)
 static void add_record(struct gt_exit_record *sum, const struct gt_exit_record *record)
 {
     sum->cpu_ns += record->cpu_ns;
+    sum->ran_ns += record->ran_ns;
     sum->minor_faults += record->minor_faults;
     sum->major_faults += record->major_faults;
     sum->voluntary_switches += record->voluntary_switches;
@@ -430,9 +432,17 @@ void gt_membership_settle(struct gt_membership *membership)
 {
     for (uint32_t i = 0; membership->ended_kept && i < membership->entries; i++) {
         struct entry *entry = &membership->entry[i];
-        if (entry->member.has_ended && entry->settles++ >= settles_of(membership, entry))
-            forget(membership, entry);
+        if (!entry->member.has_ended || entry->settles++ < settles_of(membership, entry))
+            continue;
+        if (entry->member.seen_from_fork)
+            add_record(&membership->ended, &entry->member.record);
+        forget(membership, entry);
     }
+}
+
+const struct gt_exit_record *gt_membership_ended(const struct gt_membership *membership)
+{
+    return &membership->ended;
 }
 
 void gt_membership_await_records(struct gt_membership *membership)

@@ -75,6 +75,8 @@ void gt_membership_disown(struct gt_membership *membership, pid_t pid, bool is_a
 uint64_t gt_membership_disowned_cpu(const struct gt_membership *membership);
 /* From now on every member's tasks are marked in `events`, so that those may be narrowed. */
 void gt_membership_mark(struct gt_membership *membership, struct gt_events *events);
+/* What the records tell of the members that were seen from their fork to their end, added up; `peak_rss` says nothing. */
+const struct gt_exit_record *gt_membership_ended(const struct gt_membership *membership);
 /* Exit records come, too: members that have ended are kept a little for theirs. */
 void gt_membership_await_records(struct gt_membership *membership);
 /* From now on the roster hears of the members' events. It stays the caller's. */

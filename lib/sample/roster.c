@@ -196,8 +196,8 @@ static int hear_fork(struct gt_roster *roster, const struct gt_event *event)
 
 static void hear_record(struct gt_roster *roster, struct entry *entry, const struct gt_event *event)
 {
-    entry->record_cpu += (double)event->record.cpu_ns / 1e9;
-    if (entry->heard_fork || roster->launched) /* else the mark may be of the time before tracking */
+    entry->record_cpu += (double)event->record.ran_ns / 1e9; /* one for each of its threads */
+    if (entry->heard_fork || roster->launched)               /* else the mark may be of the time before tracking */
         entry->record_peak = fmax(entry->record_peak, (double)event->record.peak_rss);
     bool is_first = event->pid == event->tgid; /* other threads have names of their own */
     if (is_first && *event->name && rename_to(entry->life.name, sizeof entry->life.name, event->name))
@@ -327,7 +327,7 @@ static void read_process(struct gt_roster *roster, struct entry *entry, const st
     life->start = process->start;
     life->parent = life->parent ? life->parent : process->parent;
     read_peak(roster, entry, process);
-    life->cpu_time = process->value[GT_CPU_TIME] - process->ledger.base[0];
+    life->cpu_time = process->value[GT_CPU_TIME] - process->ledger.own_base;
     if (process->rank && life->rank != process->rank->figures.rank + 1) {
         life->rank = process->rank->figures.rank + 1;
         note_change(roster, entry);
@@ -388,9 +388,9 @@ static struct gt_life life_of(const struct gt_roster *roster, const struct entry
         life.begin = 0;
     life.end = seconds_since(roster, entry->end_ns);
     life.ram_peak = fmax(fmax(life.ram_peak, entry->record_peak), entry->is_worker ? entry->forked_peak : NAN);
-    if (entry->end_ns != NEVER && entry->heard_fork &&
-        entry->record_cpu > 0) /* 0: too short for the scheduler to tell */
-        life.cpu_time = entry->record_cpu;
+    /* Records may lack what threads used last, and looks what was used since. 0: too short for the scheduler to tell. */
+    if (entry->end_ns != NEVER && entry->heard_fork && entry->record_cpu > 0)
+        life.cpu_time = fmax(life.cpu_time, entry->record_cpu);
     return life;
 }
 

@@ -233,6 +233,17 @@ static void leave_samplers_out(struct gt_sampler *sampler)
     }
 }
 
+/* Who forked it may have ended: then it has what it began with from whoever that one had it from. */
+static void inherit(struct gt_sampler *sampler, struct gt_process *process)
+{
+    struct gt_process *origin = process;
+    for (size_t step = 0; step < sampler->tree.count && !origin->is_main; step++) {
+        origin = gt_job_finder_origin(&sampler->finder, &sampler->tree, origin);
+        if (!origin || !process->is_forked || gt_process_inherit(process, origin, &sampler->root) == 0)
+            return;
+    }
+}
+
 static void admit_new(struct gt_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->tree.count; i++) {
@@ -243,11 +254,7 @@ static void admit_new(struct gt_sampler *sampler)
         process->met_ns = gt_clock_monotonic(&sampler->clock);
         if (gt_process_read(process, &sampler->root) == 0)
             gt_process_read_first(process);
-        struct gt_process *origin = process->is_main || !process->is_forked
-                                        ? NULL
-                                        : gt_job_finder_origin(&sampler->finder, &sampler->tree, process);
-        if (origin)
-            gt_process_inherit(process, origin, &sampler->root);
+        inherit(sampler, process);
         gt_account_admit(&sampler->account, process);
     }
     leave_samplers_out(sampler);
@@ -338,6 +345,7 @@ static void note_process(struct gt_sampler *sampler, const struct gt_process *pr
                      &(struct gt_peak_look){.rss = process->value[GT_RSS],
                                             .file_bytes = process->file_bytes,
                                             .own = own,
+                                            .began_with = process->heritage.bytes,
                                             .mark = process->mark,
                                             .is_old = process->mark_before > 0,
                                             .is_pending = is_pending});
@@ -351,13 +359,17 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     if (sampler->roster && gt_roster_read(sampler->roster, &sampler->tree, gt_clock_monotonic(&sampler->clock)) < 0)
         return gt_error_system(error, ENOMEM, "names of the processes");
     gt_account_settle(&sampler->account, &sampler->tree);
+    gt_job_finder_account(&sampler->finder, &sampler->tree, &sampler->account);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
     int status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
     if (status < 0)
         return gt_error_system(error, -status, "memory of the processes");
+    double largest_file = 0;
+    for (size_t i = 0; i < sampler->tree.count; i++)
+        largest_file = fmax(largest_file, sampler->tree.process[i]->file_bytes);
     gt_job_peak_look(&sampler->finder.peak, &sampler->memory.scope[GT_SCOPE_DESCENDANTS],
-                     &sampler->memory.scope[GT_SCOPE_COMBINED]);
+                     &sampler->memory.scope[GT_SCOPE_COMBINED], largest_file);
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_shared_memory_record *record = gt_walker_record(sampler->walker, i);
         note_process(sampler, sampler->tree.process[i], record->own, record->is_pending);

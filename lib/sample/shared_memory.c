@@ -131,7 +131,6 @@ size_t gt_shared_memory_ask(struct gt_shared_memory *sharing, struct gt_memory_p
         if (record->is_pending || (only_new && (record->has_walk || record->is_denied)))
             continue;
         record->asked_rss = record->rss;
-        record->asked_file = record->file_bytes;
         record->asked_faults = record->faults;
         process[count++] = (struct gt_memory_process){
             .pid = record->pid,
@@ -152,7 +151,7 @@ static void learn_one(struct gt_shared_memory_record *record, const struct gt_me
         return;
     record->is_alone = !is_whole;
     record->seen = walked->rss;
-    record->seen_file = record->asked_file;
+    record->seen_file = walked->file_bytes;
     record->seen_faults = isnan(walked->faults) ? record->asked_faults : walked->faults;
     record->walked_private = walked->private_bytes;
     record->walked_anonymous = walked->anonymous;
@@ -177,6 +176,7 @@ void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_me
         sharing->shared[GT_SCOPE_DESCENDANTS] = totals->descendants.shared_bytes;
         sharing->shared[GT_SCOPE_COMBINED] = totals->combined.shared_bytes;
         sharing->has_left = false;
+        sharing->mapped_seen = totals->mapped;
     }
 }
 
@@ -207,8 +207,18 @@ double gt_shared_memory_copied(const struct gt_shared_memory_record *record)
     return between(copied, 0, fmax(0, left));
 }
 
+/* Bytes of files that the last whole walk did not see in it. */
+static double grown_files(const struct gt_shared_memory_record *record)
+{
+    if (!record->has_walk)
+        return record->file_bytes;
+    return record->is_alone ? fmin(record->file_bytes, record->shared_bytes)
+                            : fmax(0, record->file_bytes - record->seen_file);
+}
+
 void gt_shared_memory_update(struct gt_shared_memory *sharing)
 {
+    sharing->grown = 0;
     for (size_t i = 0; i < sharing->count; i++) {
         struct gt_shared_memory_record *record = &sharing->record[i];
         double more = record->rss - record->seen, more_file = record->file_bytes - record->seen_file;
@@ -222,6 +232,7 @@ void gt_shared_memory_update(struct gt_shared_memory *sharing)
         double alone = record->has_walk ? record->private_bytes
                                         : fmax(0, anonymous_bytes(record) - record->heritage.bytes);
         record->own = fmin(alone, record->rss);
+        sharing->grown += record->is_pending ? 0 : grown_files(record);
     }
 }
 
@@ -229,9 +240,23 @@ struct sums {
     double rss, largest, own, sure, anonymous, counted;
     double shared, largest_shared, more_shared, largest_file; /* of those that were part of a whole walk */
     double other_shared;                                      /* the largest of the others */
+    double new_files;                                         /* of programs that began since */
 };
 
-static void add_walked(struct sums *sums, const struct gt_shared_memory_record *record)
+/* The most bytes of files that one process had when it was walked, and the most that any other had. */
+struct most_files {
+    double most, second;
+    const struct gt_shared_memory_record *of;
+};
+
+/* What came to a process since it was walked are first the files that others had then: such as memory that all of them share. */
+static double newly_shared(const struct gt_shared_memory_record *record, const struct most_files *files)
+{
+    double others = record == files->of ? files->second : files->most;
+    return fmax(0, record->shared_bytes - record->walked_shared - fmax(0, others - record->seen_file));
+}
+
+static void add_walked(struct sums *sums, const struct gt_shared_memory_record *record, const struct most_files *files)
 {
     sums->sure += record->private_bytes;
     sums->anonymous += record->anonymous;
@@ -243,18 +268,20 @@ static void add_walked(struct sums *sums, const struct gt_shared_memory_record *
     sums->shared += record->shared_bytes;
     sums->largest_file = fmax(sums->largest_file, record->file_bytes);
     sums->largest_shared = fmax(sums->largest_shared, record->shared_bytes);
-    sums->more_shared = fmax(sums->more_shared, record->shared_bytes - record->walked_shared);
+    sums->more_shared = fmax(sums->more_shared, newly_shared(record, files));
 }
 
-static void add(struct sums *sums, const struct gt_shared_memory_record *record)
+static void add(struct sums *sums, const struct gt_shared_memory_record *record, const struct most_files *files)
 {
     if (record->is_pending)
         return;
     sums->rss += record->rss;
     sums->largest = fmax(sums->largest, record->rss);
     sums->own += record->own;
+    if (!record->is_forked && (!record->has_walk || record->is_alone))
+        sums->new_files += grown_files(record);
     if (record->has_walk) {
-        add_walked(sums, record);
+        add_walked(sums, record, files);
         return;
     }
     double inherited = record->heritage.from ? fmax(record->heritage.bound, record->heritage.bytes) : 0;
@@ -267,6 +294,15 @@ static void add(struct sums *sums, const struct gt_shared_memory_record *record)
 static bool is_in(const struct gt_shared_memory_record *record, enum gt_scope scope)
 {
     return scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN);
+}
+
+/* Whoever stands for a process that has ended does not stand for what that one had from another that lives. */
+static double counted_above(const struct gt_shared_memory *sharing, const struct gt_shared_memory_record *record,
+                            enum gt_scope scope)
+{
+    uint32_t place = record->heritage.above ? gt_map_get(&sharing->place, record->heritage.above) : GT_MAP_ABSENT;
+    bool is_there = place != GT_MAP_ABSENT && sharing->record[place].pid == record->heritage.above;
+    return is_there && is_in(&sharing->record[place], scope) ? record->heritage.above_bytes : 0;
 }
 
 /* What was inherited is counted with the process it is from, or once where that one is not in the scope. */
@@ -283,6 +319,7 @@ static double inherited_memory(struct gt_shared_memory *sharing, enum gt_scope s
         bool is_counted = family->inherited < 0 || (record->has_walk && !record->is_alone) ||
                           (family->pid == record->heritage.from && is_in(family, scope));
         double rest = fmin(record->heritage.bytes, anonymous_bytes(record) - record->own);
+        rest -= is_counted ? 0 : counted_above(sharing, record, scope);
         family->inherited = is_counted ? -1 : fmax(family->inherited, rest);
     }
     for (size_t i = 0; i < sharing->count; i++)
@@ -290,16 +327,44 @@ static double inherited_memory(struct gt_shared_memory *sharing, enum gt_scope s
     return sum;
 }
 
-/* Files of a process that was not part of a whole walk are taken for those that the others have. */
+static struct most_files find_most_files(const struct gt_shared_memory *sharing, enum gt_scope scope)
+{
+    struct most_files ret = {0};
+    for (size_t i = 0; i < sharing->count; i++) {
+        const struct gt_shared_memory_record *record = &sharing->record[i];
+        if (!is_in(record, scope) || record->is_pending || !record->has_walk || record->is_alone)
+            continue;
+        if (record->seen_file > ret.most)
+            ret = (struct most_files){record->seen_file, ret.most, record};
+        else
+            ret.second = fmax(ret.second, record->seen_file);
+    }
+    return ret;
+}
+
+/* Returns how much more of files and shared memory the scope has than the last whole walk saw. What the machine has mapped more since is no
+ * less than what came to the processes that were walked, and the files of programs that began then are not those of the others as far as it
+ * has them more; other work on the machine maps files, too. Where it is not known, files of who was not walked are taken for those that the
+ * others have. */
+static double find_growth(const struct gt_shared_memory *sharing, enum gt_scope scope, const struct sums *sums)
+{
+    double others = fmax(0, sums->other_shared - sums->largest_file), more = sharing->mapped - sharing->mapped_seen;
+    if (scope == GT_SCOPE_MAIN || isnan(more))
+        return others + sums->more_shared;
+    double walked = between(more, 0, sums->more_shared);
+    return walked + between(more - walked, others, fmax(others, sums->new_files));
+}
+
 struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, enum gt_scope scope)
 {
     struct sums sums = {0};
+    struct most_files files = find_most_files(sharing, scope);
     for (size_t i = 0; i < sharing->count; i++)
         if (is_in(&sharing->record[i], scope))
-            add(&sums, &sharing->record[i]);
+            add(&sums, &sharing->record[i], &files);
     double walked = fmin(sharing->shared[scope], sums.shared);
-    double shared = between(sharing->shared[scope] + sums.more_shared, sums.largest_shared, sums.shared);
-    shared += fmax(0, sums.other_shared - sums.largest_file) + inherited_memory(sharing, scope);
+    double seen = between(sharing->shared[scope], 0, sums.shared), grown = find_growth(sharing, scope, &sums);
+    double shared = fmax(seen + grown, sums.largest_shared) + inherited_memory(sharing, scope);
     double ram = between(sums.own + shared, sums.largest, sums.rss);
     double private_bytes = fmin(sums.own, ram);
     return (struct gt_scope_memory){

@@ -38,11 +38,11 @@ struct gt_shared_memory_record {
     struct gt_heritage heritage;
     /* The record of the process it inherited from; when that has ended, of the first that did; GT_SHARED_MEMORY_NONE. */
     size_t family;
-    double rss, file_bytes;                     /* now */
-    double faults;                              /* minor and major, as last read; NaN unknown */
-    double cpu_time;                            /* its CPU clock before that; NaN: it has none */
-    double asked_rss, asked_file, asked_faults; /* when its walk was asked for */
-    double seen, seen_file, seen_faults;        /* at its walk */
+    double rss, file_bytes;              /* now */
+    double faults;                       /* minor and major, as last read; NaN unknown */
+    double cpu_time;                     /* its CPU clock before that; NaN: it has none */
+    double asked_rss, asked_faults;      /* when its walk was asked for */
+    double seen, seen_file, seen_faults; /* at its walk */
     double walked_private, walked_anonymous, walked_shared;
     double private_bytes, shared_bytes; /* now; NaN without a walk */
     double anonymous;                   /* of these private bytes */
@@ -60,6 +60,8 @@ struct gt_shared_memory {
     size_t count, capacity;
     double shared[GT_SCOPE_COMBINED + 1]; /* union of the shared pages at the last whole walk */
     bool has_left;                        /* a walked process has ended since */
+    double grown;                         /* bytes of files that came to its processes since, also such as others had */
+    double mapped, mapped_seen;           /* by the whole machine, now and then: gt_memory_mapped(); NaN not known */
     struct gt_map place;                  /* scratch: the record of each process */
 };
 

@@ -26,6 +26,7 @@ static const int64_t MOST_KEPT_NS = GT_SECOND / 20, SOONEST_NS = GT_SECOND / 4 -
 static const int64_t PERIOD_NS = GT_SECOND - GT_SECOND / 20; /* a sample once a second may come a little early */
 static const int64_t STILL_PERIOD_NS = 10 * GT_SECOND, STILL_FILES_PERIOD_NS = 2 * GT_SECOND;
 static const double MUCH_OF_FILES = 64e6, PART_OF_FILES = 0.1;
+static const double MUCH_GROWTH = 4e6, LATE_GROWTH = 1e6; /* for each CPU: see gt_memory_mapped() */
 
 /* One thread hands this to the other: the walking thread owns it while `is_asked`, which is under the lock. */
 struct task {
@@ -41,6 +42,7 @@ struct task {
 
 struct gt_walker {
     struct gt_memory *memory;
+    const struct gt_root *root;
     const struct gt_clock *clock;
     pthread_t thread;
     bool has_thread;
@@ -120,7 +122,9 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
         free(walker);
         return result;
     }
+    walker->root = root;
     walker->clock = clock;
+    walker->sharing.mapped_seen = gt_memory_mapped(root);
     walker->cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
     walker->budget_ns = MOST_KEPT_NS;
     pthread_condattr_t attributes;
@@ -307,6 +311,9 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
 {
     bool has_walks = gt_memory_method(walker->memory) != GT_MEMORY_RSS;
     gt_shared_memory_update(&walker->sharing);
+    walker->sharing.mapped = walker->sharing.grown > MUCH_GROWTH + LATE_GROWTH * walker->cpus
+                                 ? gt_memory_mapped(walker->root)
+                                 : NAN;
     fill_processes(walker, frame, ret);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         ret->scope[scope] = gt_shared_memory_scope(&walker->sharing, (enum gt_scope)scope);

@@ -320,8 +320,13 @@ class IPyGPULogger:
         """Are cells being logged?"""
         return self._meter is not None
 
+    def __repr__(self) -> str:
+        return f"<IPyGPULogger: {'logs cells' if self.running else 'logs nothing'}, {len(self.cells)} so far>"
+
     def start(self) -> "IPyGPULogger":
-        """Log from the next cell on. Starting twice is starting once."""
+        """Log from the next cell on. Starting twice is starting once. `%gpu_tracker` is about the logger that was started last."""
+        global _logger
+        _logger = self
         if self._meter is not None:
             return self
         from IPython import get_ipython
@@ -417,11 +422,14 @@ def _note_history(info: Any) -> None:
 
 
 def _line_magic(line: str) -> Any:
-    """%gpu_tracker start [compact] | stop | report | plot"""
+    """%gpu_tracker start [compact] | stop | report | plot, of the logger that was started last."""
     words = line.split()
     if words[:1] == ["start"] and words[1:] in ([], ["compact"]):
         _logger.compact = words[1:] == ["compact"]
         _logger.start()
+        return None
+    if words in (["stop"], ["report"]) and not (_logger.running or (_logger.cells and words == ["report"])):
+        print("no cells are logged: begin with %gpu_tracker start")
         return None
     if words == ["stop"]:
         return _logger.stop()
@@ -433,16 +441,18 @@ def _line_magic(line: str) -> Any:
 
 
 def _cell_magic(line: str, cell: str) -> Any:
-    """%%track: run the cell and print what it used."""
+    """%%track: run the cell and print what it used, unless that is done after each cell anyway."""
     from IPython import get_ipython
 
     logger = IPyGPULogger(compact=line.strip() == "compact")
     if line.strip() not in ("", "compact"):
         raise ValueError("%%track takes nothing, or compact")
-    meter = _Meter(logger.gc_collect)
-    before = meter.begin()
     shell = get_ipython()
     number = len(shell.history_manager.input_hist_parsed) - 1  # shell.execution_count may be the next cell's already
+    if _logger._before is not None:
+        return _execute(shell, cell, number)
+    meter = _Meter(logger.gc_collect)
+    before = meter.begin()
     try:
         return _execute(shell, cell, number)
     finally:

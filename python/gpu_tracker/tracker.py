@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
-    from typing import Any, TypeVar
+    from typing import Any, ParamSpec, Protocol, TypeVar
 
     from pandas import DataFrame
 
@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from .live import Current
     from ._views import Picture
 
-    _Function = TypeVar("_Function", bound=Callable[..., Any])
+    _Parameters = ParamSpec("_Parameters")
+    _Result = TypeVar("_Result", covariant=True)
+
+    class _Tracked(Protocol[_Parameters, _Result]):
+        """A function whose calls are tracked, or a method, which its object gives."""
+
+        tracker: Tracker
+
+        def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result: ...
+        def __get__(self, instance: object, owner: Any = None) -> _Tracked[..., _Result]: ...
+
 
 __all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxRAM", "ProcessingUnitPercentages",
            "ResourceUsage", "RSSValues", "Tracker"]
@@ -400,7 +410,7 @@ class Tracker:
                         traceback: TracebackType | None) -> None:
         self.__exit__(kind, exception, traceback)
 
-    def __call__(self, function: _Function) -> _Function:
+    def __call__(self, function: Callable[_Parameters, _Result]) -> _Tracked[_Parameters, _Result]:
         """Decorate a function, also a coroutine function or a generator function: each call is tracked."""
         from ._wrap import wrap
 
@@ -410,7 +420,7 @@ class Tracker:
             return tracker
 
         wrapper = wrap(function, enter)
-        return wrapper
+        return wrapper  # type: ignore[return-value]
 
     def current(self) -> Current:
         """What the job uses now.
@@ -552,11 +562,13 @@ class Tracker:
         return f"<pre>{html.escape(text)}</pre>"
 
     def __str__(self) -> str:
-        """The results for people.
+        """The results for people; while it tracks, its state.
 
         Raises:
-            RuntimeError: There are no results yet.
+            RuntimeError: It has not begun.
         """
+        if self.state is Tracker.State.STARTED:
+            return repr(self)
         return self._text.rstrip("\n") or str(self._results())
 
     def __repr__(self) -> str:

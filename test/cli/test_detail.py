@@ -109,6 +109,25 @@ def test_attached_to(cli, tmp_path):
     assert shell["begin"] <= sleep["begin"] < 0 < sleep["end"] <= shell["end"]
 
 
+def test_attached_to_what_had_children_before(cli, truth, tmp_path):
+    job = subprocess.Popen(["sh", "-c", " ".join(truth("burn", 1, 0.5, 100)) + "; sleep 3; exit 0"], stdout=subprocess.DEVNULL)
+    wait_until(lambda: b"3\0" in [pathlib.Path(f"/proc/{child}/cmdline").read_bytes()[6:] for child in children(job.pid)])
+    assert cli("attach", QUIET, "--detail", "--st=0.05", "--tf=a.sqlite", "-o", "out.json", str(job.pid)).returncode == 0
+    job.wait()
+    processes = json.loads((tmp_path / "out.json").read_text())["process_list"]
+    assert 0 <= named(processes, "sh")["cpu_time"] < 0.2, "its own, without what it had and what they had used before"
+    [row] = sqlite3.connect(tmp_path / "a.sqlite").execute("SELECT min(cpu_time), max(cpu_time) FROM process_data")
+    assert 0 <= row[0] <= row[1] < 0.2
+
+
+@as_root
+def test_threads_that_have_ended(detail, truth, events):
+    if not events[1]:
+        pytest.skip("the kernel tells no exit records here")
+    processes, done = detail(" ".join(truth("short_threads", 300)) + "; exit 0", "--tu", "seconds", "--st=30")
+    assert named(processes, "short_threads")["cpu_time"] > 0.7 * json.loads(done.stdout)["cpu_seconds"]
+
+
 def test_without_detail_there_is_none(track):
     assert "process_list" not in track(["true"], QUIET)[1]
 

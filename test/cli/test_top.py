@@ -152,6 +152,16 @@ def test_ascii(cli, ended):
         assert done.returncode == 0 and done.stdout.isascii() and "@" in done.stdout
 
 
+@pytest.mark.parametrize("environment, is_ascii", [
+    ({}, False), ({"LC_ALL": "no_WHERE.utf8"}, False), ({"LC_ALL": "C", "LANG": "C.UTF-8"}, True), ({"LANG": "de_DE"}, True)])
+def test_every_format_has_the_same_characters(cli, tmp_path, environment, is_ascii):
+    cli("run", "--disable-logs", "--detail", "--wait=all", "--st=0.05", "--tf=a.sqlite", "--", "sh", "-c", JOB)
+    environment = {**{name: value for name, value in os.environ.items() if name != "LANG" and not name.startswith("LC_")}, **environment}
+    for words in (["top", "--once"], ["report", "-f", "text"], ["report", "-f", "summary"]):
+        done = cli(*words, "a.sqlite", env=environment)
+        assert done.returncode == 0 and done.stdout.isascii() == is_ascii, (words, done)
+
+
 def test_hostile_names(top, cli):
     words = ["sh", "-c", "sleep 0.3; :", "a\nforged line\x1b[31m\u202e", "\u6f22" * 50]
     cli("run", "--disable-logs", "--detail", "--st=0.05", "--tf", "h.sqlite", "--", *words)

@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -34,6 +35,8 @@ def test_spike_between_samples(measure):
     report, truth = measure("allocate", 500, 50, options=["--sleep-time", "20"])
     for scope in ("main", "combined"):
         assert truth["peak_bytes"] <= report["max_ram"][scope]["total_rss"] <= truth["peak_bytes"] + LIBRARIES
+    group = report["memory_peak"]["control_group"]
+    assert group is None or group >= truth["peak_bytes"]
 
 
 def test_spike_in_a_child_between_samples(track, truth):
@@ -62,6 +65,25 @@ def test_short_children(measure, count, each):
     report, truth = measure("children", count, each, options=["--sleep-time", "1"])
     assert report["cpu_time"]["combined"] == about(truth["cpu_seconds"], share=0.01, plus=0.01)
     assert report["cpu_time"]["descendants"] == about(truth["children_seconds"], share=0.01, plus=0.01)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="exit records are for root")
+def test_children_that_nobody_waits_for(measure):
+    report, truth = measure("children", 20, 20, "ignored", options=["--sleep-time", "1"])
+    assert truth["children_seconds"] < 0.1
+    assert report["cpu_time"]["descendants"] == about(truth["own_clock_seconds"], share=0.02, plus=0.04)
+
+
+def test_what_was_read_and_written_never_falls(track, tmp_path):
+    path = tmp_path / "a.sqlite"
+    script = "dd if=/dev/zero of=/dev/null bs=1M count=20 2>/dev/null; sleep 1.5; exit 0"
+    done, report = track(["sh", "-c", script], "--sleep-time", "0.3", "--tf", path)
+    assert done.returncode == 0
+    for name in ("read_characters", "written_characters"):
+        rows = [row[0] for row in sqlite3.connect(path).execute(f"SELECT combined_{name} FROM data")]
+        rows.append(report["input_output"][name])
+        assert rows == sorted(rows)
+    assert report["input_output"]["read_characters"] > 20 << 20
 
 
 def test_tree_of_processes(measure):
@@ -143,6 +165,66 @@ def test_daemon_stays_in_the_job(measure):
     report, truth = measure("daemonize", 50, 0.5, 0, options=["--sleep-time", "0.1", "--wait", "all"])
     assert report["max_ram"]["descendants"]["total_rss"] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
     assert report["cpu_time"]["descendants"] == about(truth["cpu_seconds"], plus=0.02)
+
+
+@pytest.fixture
+def mapper(tmp_path):
+    """A program that maps the files that it is given, and one that has two others map one each."""
+    source = tmp_path / "mapper.py"
+    source.write_text('''
+import mmap, os, subprocess, sys, time
+if sys.argv[1] == "both":
+    children = [subprocess.Popen([sys.executable, "-S", __file__, path]) for path in sys.argv[2:]]
+    sys.exit(max(child.wait() for child in children))
+with open(sys.argv[1], "rb") as file:
+    memory = mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)
+    sum(memory[at] for at in range(0, len(memory), 4096))
+    time.sleep(0.3)
+''')
+    paths = [tmp_path / "one", tmp_path / "two"]
+    for path in paths:
+        path.write_bytes(os.urandom(100 << 20))
+    return [sys.executable, "-S", str(source), "both", *map(str, paths)]
+
+
+def test_programs_that_map_different_files(track, mapper):
+    def missed():
+        peak = track(mapper, *BYTES)[1]["memory_peak"]["combined"]
+        assert peak["lower"] <= peak["upper"]
+        return abs(peak["best"] - 220e6) / 220e6 - 0.12
+
+    assert least(missed, 0) <= 0
+
+
+SHARED = '''
+import mmap, os, time
+memory = mmap.mmap(-1, 100 << 20)
+for at in range(0, len(memory), 4096):
+    memory[at] = 1
+for worker in range(4):
+    if os.fork() == 0:
+        for at in range(0, len(memory), 4096):
+            memory[at]
+            if at % (1 << 20) == 0:
+                time.sleep(0.005)
+        time.sleep(0.5)
+        os._exit(0)
+for worker in range(4):
+    os.wait()
+'''
+
+
+def test_workers_that_walk_through_one_shared_memory(track):
+    """Each comes to have all of it, by and by, while others read how much there is."""
+    peak = track([sys.executable, "-S", "-c", SHARED], *BYTES)[1]["memory_peak"]["combined"]
+    assert peak["lower"] <= 100 * 2**20 + 45e6
+    assert peak["best"] == about(100 * 2**20 + 20e6, share=0.25)
+
+
+def test_a_daemon_shares_what_its_grandparent_had(measure):
+    report, truth = measure("daemonize", 20, 0.5, 1500, 200, options=["--sleep-time", "0.1", "--wait", "all"])
+    peak, whole = report["memory_peak"]["combined"], 200e6 + truth["bytes"]
+    assert peak["lower"] <= peak["best"] == about(whole, share=0.02, plus=2 * LIBRARIES)
 
 
 def test_child_that_outlives_its_parent(measure):

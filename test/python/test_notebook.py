@@ -156,6 +156,16 @@ def test_magics(notebook):
     assert unknown["error"] == "ValueError"
 
 
+def test_magics_of_a_logger_that_was_started_by_hand(notebook):
+    started, _, idle, nothing, _, tracked, report, _, stopped = notebook(
+        "from gpu_tracker.notebook import IPyGPULogger", "%load_ext gpu_tracker", "%gpu_tracker stop", "%gpu_tracker report",
+        "IPyGPULogger().start()", "%%track\n6 * 7", "%gpu_tracker report", "%gpu_tracker stop", "pass")
+    assert idle == nothing == {"stdout": "no cells are logged: begin with %gpu_tracker start\n"}
+    assert tracked["text/plain"].count("Gen:") == 1 and "42" in tracked["text/plain"]
+    assert report["text/plain"].splitlines()[1].split()[0] == "6"
+    assert stopped == {}
+
+
 def test_a_sampler_that_dies_leaves_the_notebook_alone(notebook):
     _, killed, after, again = notebook(
         START,
@@ -278,12 +288,14 @@ def test_cells_that_are_not_kept_have_no_number(python):
         from IPython.testing.globalipapp import start_ipython
         shell = start_ipython()
         shell.run_cell("%load_ext gpu_tracker", store_history=True)
+        for keep in (True, False, True):
+            shell.run_cell("%%track compact\\npass", store_history=keep)
         shell.run_cell("%gpu_tracker start compact", store_history=True)
         for keep in (True, False, True):
             shell.run_cell("%%track compact\\npass", store_history=keep)
     """)
     reports = [line for line in done.stdout.splitlines() if line.startswith("Gen: ")]
-    assert [line.partition("s (")[2] for line in reports] == ["In [3])"] * 2 + [""] * 2 + ["In [4])"] * 2
+    assert [line.partition("s (")[2] for line in reports] == ["In [2])", "", "In [3])", "In [5])", "", "In [6])"]
 
 
 @pytest.mark.sanitize_long

@@ -231,7 +231,7 @@ def test_states():
         with pytest.raises(RuntimeError, match="no results"):
             result(tracker)
     tracker.start()
-    assert tracker.state is Tracker.State.STARTED and "STARTED" in repr(tracker)
+    assert tracker.state is Tracker.State.STARTED and "STARTED" in repr(tracker) and "STARTED" in str(tracker)
     with pytest.raises(RuntimeError, match="started already"):
         tracker.start()
     tracker.stop()

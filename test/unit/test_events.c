@@ -265,6 +265,50 @@ static struct gt_event find_record(struct gt_events *events, pid_t pid)
     return (struct gt_event){0};
 }
 
+static void burn(void)
+{
+    for (volatile long i = 0; i < 3000000; i++)
+        ;
+}
+
+static uint64_t least_to_burn(void)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 10; i++) {
+        uint64_t before = own_cpu_ns();
+        burn();
+        uint64_t spent = own_cpu_ns() - before;
+        least = spent < least ? spent : least;
+    }
+    return least;
+}
+
+/* They end before the scheduler looks, mostly, and do not ask for their clock, at which it would look. */
+static void what_was_never_interrupted_has_run(void **state)
+{
+    SKIP_UNDER_VALGRIND();
+    (void)state;
+    enum { CHILDREN = FEWER(200, 20), TICK_NS = 10000000 };
+    struct gt_events *events = open_or_skip(RECORDS);
+    uint64_t counted = 0, ran = 0, truth = CHILDREN * least_to_burn();
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            burn();
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+        struct gt_exit_record record = find_record(events, pid).record;
+        assert_in_range(record.ran_ns, record.cpu_ns, record.cpu_ns + TICK_NS);
+        counted += record.cpu_ns;
+        ran += record.ran_ns;
+    }
+    print_message("%d children: at least %.3f ms, counted %.3f ms, ran %.3f ms\n", CHILDREN, (double)truth / 1e6,
+                  (double)counted / 1e6, (double)ran / 1e6);
+    assert_true(ran >= truth / 2);
+    gt_events_close(events);
+}
+
 /* VmHWM of the calling process, bytes. */
 static uint64_t own_peak(void)
 {
@@ -490,6 +534,7 @@ int main(void)
         cmocka_unit_test(threads_are_told_with_their_process),
         cmocka_unit_test(a_waiting_event_wakes_a_poller),
         cmocka_unit_test(records_of_short_children_add_up),
+        cmocka_unit_test(what_was_never_interrupted_has_run),
         cmocka_unit_test(the_peak_of_a_short_child_is_told),
         cmocka_unit_test(a_record_tells_faults_switches_and_bytes),
         cmocka_unit_test(forks_come_before_records),

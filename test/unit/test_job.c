@@ -327,6 +327,74 @@ static void wait4_takes_the_place_of_what_was_read(void **state)
     gt_tree_close(&tree);
 }
 
+static void write_with_bytes(pid_t pid, pid_t parent, unsigned long long bytes, char process_state)
+{
+    fake_proc_write(
+        folder,
+        &(struct fake_process){
+            .pid = pid, .parent = parent, .start = (unsigned)pid, .written_bytes = bytes, .state = process_state});
+}
+
+static void bytes_of_others_hide_none_of_a_childs(void **state)
+{
+    (void)state;
+    write_with_bytes(100, 1, 0, 'S');
+    write_with_bytes(101, 100, 200, 'S');
+    finder(0);
+    read_all(0);
+    write_with_bytes(100, 1, 1050, 'S'); /* its own, and a child's that nobody met */
+    read_all(2);
+    assert_near(total(GT_WRITTEN_BYTES), 1250);
+    write_with_bytes(100, 1, 1250, 'Z'); /* those of what has ended are not read */
+    fake_proc_remove(folder, 101);
+    read_all(2);
+    assert_near(total(GT_WRITTEN_BYTES), 1250);
+    struct rusage usage = {.ru_oublock = 3};
+    gt_account_reaped(&account, &tree, &peak, 100, &usage);
+    assert_near(total(GT_WRITTEN_BYTES), 3 * 512);
+    gt_tree_close(&tree);
+}
+
+static void a_child_that_ends_before_its_parent_is_read_counts_once(void **state)
+{
+    (void)state;
+    write_with_bytes(100, 1, 0, 'S');
+    write_with_bytes(102, 100, 10, 'S');
+    write_with_bytes(99, 102, 500, 'S');
+    finder(0);
+    assert_int_equal(gt_tree_add(&tree, 99), 1);
+    read_all(0);
+    assert_near(total(GT_WRITTEN_BYTES), 510);
+    assert_int_equal(gt_process_read_slowly(gt_tree_find(&tree, 99)), 0);
+    fake_proc_remove(folder, 99);
+    write_with_bytes(102, 100, 520, 'S');
+    assert_int_equal(gt_process_read_slowly(gt_tree_find(&tree, 102)), 0);
+    gt_account_settle(&account, &tree);
+    assert_near(total(GT_WRITTEN_BYTES), 520);
+    read_all(2);
+    assert_near(total(GT_WRITTEN_BYTES), 520);
+    gt_tree_close(&tree);
+}
+
+static void a_child_that_ends_before_its_parent_is_read_again_counts_once(void **state)
+{
+    (void)state;
+    write_with_bytes(100, 1, 0, 'S');
+    write_with_bytes(101, 100, 200, 'S');
+    write_with_bytes(102, 100, 300, 'S');
+    finder(0);
+    read_all(0);
+    fake_proc_remove(folder, 101);
+    assert_int_equal(gt_process_read(gt_tree_find(&tree, 101), &root), -3);
+    fake_proc_remove(folder, 102); /* which was just read */
+    write_with_bytes(100, 1, 510, 'S');
+    gt_account_settle(&account, &tree);
+    assert_near(total(GT_WRITTEN_BYTES), 510);
+    read_all(1);
+    assert_near(total(GT_WRITTEN_BYTES), 510);
+    gt_tree_close(&tree);
+}
+
 static void wait4_of_an_orphan_never_seen_counts(void **state)
 {
     (void)state;
@@ -459,6 +527,9 @@ int main(void)
         TEST(what_was_used_before_tracking_is_left_out),
         TEST(many_vanish_at_once),
         TEST(wait4_takes_the_place_of_what_was_read),
+        TEST(bytes_of_others_hide_none_of_a_childs),
+        TEST(a_child_that_ends_before_its_parent_is_read_counts_once),
+        TEST(a_child_that_ends_before_its_parent_is_read_again_counts_once),
         TEST(wait4_of_an_orphan_never_seen_counts),
         TEST(denied_files_are_missing_not_zero),
         TEST(rates_cover_whole_intervals),

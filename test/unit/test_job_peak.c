@@ -141,11 +141,16 @@ static uint32_t born(uint32_t parent)
     return member;
 }
 
-static void look(double descendants, double combined)
+static void look_with_files(double descendants, double combined, double files)
 {
     const struct gt_scope_memory below = {.rss = descendants, .ram = descendants, .private_bytes = descendants},
                                  all = {.rss = combined, .ram = combined, .private_bytes = combined};
-    gt_job_peak_look(&peak, &below, &all);
+    gt_job_peak_look(&peak, &below, &all, files);
+}
+
+static void look(double descendants, double combined)
+{
+    look_with_files(descendants, combined, 0);
 }
 
 static void seen(uint32_t member, double rss, double mark)
@@ -215,7 +220,7 @@ static void a_process_that_no_look_met_counts(void **state)
 {
     (void)state;
     uint32_t main = born(GT_PEAK_NONE);
-    look(0, 100);
+    look_with_files(0, 100, 5);
     gt_job_peak_seen(&peak, main, &(struct gt_peak_look){.rss = 100, .own = 100, .file_bytes = 5, .mark = 100});
     uint32_t short_lived = born(main);
     gt_job_peak_end(&peak, short_lived, false);
@@ -239,6 +244,45 @@ static void a_fork_that_no_look_met_has_its_parents_memory_once(void **state)
     assert_close(best(GT_PEAK_COMBINED), 1020, 0);
     assert_close(best(GT_PEAK_DESCENDANTS), 1020, 0);
     assert_close(gt_job_peak_most(&peak, GT_PEAK_COMBINED), 2020, 0);
+}
+
+static void what_its_parent_had_is_as_of_the_look_that_says_what_others_had(void **state)
+{
+    (void)state;
+    uint32_t main = born(GT_PEAK_NONE);
+    look(0, 10);
+    seen(main, 10, 10);
+    uint32_t child = born(main); /* its parent had 1000 by then */
+    look(0, 1000);
+    seen(main, 1000, 1000);
+    gt_job_peak_end(&peak, child, true);
+    gt_job_peak_tell(&peak, child, 1020, true);
+    assert_close(best(GT_PEAK_COMBINED), 1020, 0);
+}
+
+static void what_exits_loses_what_it_began_with(void **state)
+{
+    (void)state;
+    uint32_t main = born(GT_PEAK_NONE), child = born(main);
+    look(0, 1000);
+    seen(main, 1000, 1000);
+    gt_job_peak_seen(&peak, child, &(struct gt_peak_look){.began_with = 1000, .mark = 1001});
+    assert_close(best(GT_PEAK_COMBINED), 1001, 0);
+    gt_job_peak_end(&peak, child, true);
+    gt_job_peak_tell(&peak, child, 1003, true);
+    assert_close(best(GT_PEAK_COMBINED), 1003, 0);
+}
+
+static void what_grew_may_be_files_that_another_of_the_same_look_has(void **state)
+{
+    (void)state;
+    uint32_t main = born(GT_PEAK_NONE), one = born(main), two = born(main);
+    look_with_files(120, 130, 90);
+    seen(main, 10, 10);
+    gt_job_peak_seen(&peak, one,
+                     &(struct gt_peak_look){.rss = 20, .own = 20, .mark = 100}); /* the mark is read a little later */
+    gt_job_peak_seen(&peak, two, &(struct gt_peak_look){.rss = 100, .own = 10, .file_bytes = 90, .mark = 100});
+    assert_close(best(GT_PEAK_COMBINED), 130, 0);
 }
 
 /* It was looked at when it might have been about to execute one, and the kernel tells no mark. */
@@ -346,6 +390,9 @@ int main(void)
         TEST(the_mark_told_at_the_end_counts_with_those_around),
         TEST(a_process_that_no_look_met_counts),
         TEST(a_fork_that_no_look_met_has_its_parents_memory_once),
+        TEST(what_its_parent_had_is_as_of_the_look_that_says_what_others_had),
+        TEST(what_exits_loses_what_it_began_with),
+        TEST(what_grew_may_be_files_that_another_of_the_same_look_has),
         TEST(a_fork_that_ends_without_a_program_counts),
         TEST(what_is_about_to_execute_a_program_does_not_count),
         TEST(marks_that_are_not_told_are_counted),

@@ -293,11 +293,11 @@ static void events_tell_of_short_processes(void **state)
     hear(machine, (struct gt_event){.kind = GT_EVENT_FORK, .pid = 201, .tgid = 200, .monotonic_ns = 1101 * MS}, false);
     hear(machine, (struct gt_event){.kind = GT_EVENT_EXIT, .pid = 201, .tgid = 200, .monotonic_ns = 1102 * MS}, false);
     struct gt_event record = {.kind = GT_EVENT_RECORD, .pid = 201, .tgid = 200, .name = "a thread's"};
-    record.record = (struct gt_exit_record){.cpu_ns = 2000000, .peak_rss = 5000};
+    record.record = (struct gt_exit_record){.ran_ns = 2000000, .peak_rss = 5000};
     hear(machine, record, false);
     exit_at(machine, 200, 1250 * MS);
     record = (struct gt_event){.kind = GT_EVENT_RECORD, .pid = 200, .tgid = 200, .name = "ls"};
-    record.record = (struct gt_exit_record){.cpu_ns = 1000000, .peak_rss = 6000};
+    record.record = (struct gt_exit_record){.ran_ns = 1000000, .peak_rss = 6000};
     hear(machine, record, true);
     read_at(machine, 2);
     const struct gt_life *short_life = life(machine, 1);
@@ -308,6 +308,40 @@ static void events_tell_of_short_processes(void **state)
     assert_close(short_life->end, 1.25, 1e-9);
     assert_close(short_life->cpu_time, 0.003, 1e-12);
     assert_close(short_life->ram_peak, 6000, 0);
+}
+
+/* A tick of the fake processes is 0.01 s. The second ends between two ticks, and the records of its threads may lack what it ran last. */
+static void looks_and_records_together_tell_cpu_time(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process process = job(101, 50);
+    read_at(machine, 1);
+    fork_at(machine, 101, 1500 * MS);
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "worker\n", "./worker");
+    read_at(machine, 2);
+    struct gt_event record = {.kind = GT_EVENT_RECORD, .tgid = 101, .record = {.ran_ns = 200000000}};
+    for (int i = 0; i < 2; i++) {
+        record.pid = 102 + i;
+        hear(machine, record, false);
+    }
+    exit_at(machine, 101, 2500 * MS);
+    assert_close(life(machine, 1)->cpu_time, 0.5, 1e-9);
+    record.pid = 101;
+    hear(machine, record, true);
+    assert_close(life(machine, 1)->cpu_time, 0.6, 1e-9);
+}
+
+static void what_was_used_before_tracking_is_not_told(void **state)
+{
+    struct machine *machine = *state;
+    struct fake_process process = job(101, 50);
+    fake_proc_write(machine->folder, &process);
+    put_name(machine, 101, "shell\n", "sh");
+    read_at(machine, 1);
+    process_of(machine, 101)->ledger = (struct gt_ledger){.base = {7}, .own_base = 0.2}; /* it had waited for others */
+    read_at(machine, 2);
+    assert_close(life(machine, 1)->cpu_time, 0.3, 1e-9);
 }
 
 /* An ordinary user hears of forks and ends, and gets no records. */
@@ -488,6 +522,8 @@ int main(void)
         ON_MACHINE(the_last_name_counts),
         ON_MACHINE(a_number_used_again_is_another_process),
         ON_MACHINE(events_tell_of_short_processes),
+        ON_MACHINE(looks_and_records_together_tell_cpu_time),
+        ON_MACHINE(what_was_used_before_tracking_is_not_told),
         ON_MACHINE(what_is_not_told_is_missing),
         ON_MACHINE(events_and_readings_are_of_one_process),
         ON_MACHINE(a_fork_under_the_number_of_one_that_seems_to_live),

@@ -53,6 +53,7 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
         walked[i].ok = !isnan(private_bytes[i]);
         walked[i].is_denied = !walked[i].ok;
         walked[i].rss = job->frame.process[i]->value[GT_RSS];
+        walked[i].file_bytes = job->frame.process[i]->file_bytes;
         walked[i].private_bytes = private_bytes[i];
         walked[i].anonymous = private_bytes[i] / 2;
         walked[i].shared_bytes = walked[i].rss - private_bytes[i];
@@ -153,6 +154,45 @@ static void anonymous_growth_is_private_and_shared_growth_counts_once(void **sta
     }
     assert_close(combined(&job).ram, 980, 0);
     assert_close(job.sharing.record[1].shared_bytes, 430, 0);
+    gt_shared_memory_release(&job.sharing);
+}
+
+/* The first has all of a memory of 400, as three workers come to have it by and by. */
+static void what_one_had_already_does_not_count_again_as_others_map_it(void **state)
+{
+    (void)state;
+    struct job job = {0};
+    const double private_bytes[] = {10, 10, 10, 10};
+    for (pid_t pid = 10; pid < 14; pid++)
+        add_process(&job, pid, pid == 10 ? 1 : 10, pid == 10 ? 410 : 60, pid == 10 ? 400 : 50);
+    combined(&job);
+    learn(&job, private_bytes, 400, 50, 400);
+    assert_close(combined(&job).ram, 440, 0);
+    for (int i = 1; i < 4; i++) {
+        job.process[i].value[GT_RSS] += 100 * i;
+        job.process[i].file_bytes += 100 * i;
+    }
+    assert_close(combined(&job).ram, 440, 0);
+    assert_close(combined(&job).certain, 440, 0);
+    gt_shared_memory_release(&job.sharing);
+}
+
+/* The walk was asked for when it had 400 of files, and saw it when it had let go of 300. */
+static void files_are_as_the_walk_saw_them(void **state)
+{
+    (void)state;
+    struct job job = {0};
+    struct gt_memory_process walked[1];
+    const struct gt_memory_totals totals = {.combined.shared_bytes = 100};
+    add_process(&job, 10, 1, 410, 400);
+    combined(&job);
+    gt_shared_memory_ask(&job.sharing, walked, false);
+    walked[0] = (struct gt_memory_process){
+        .pid = 10, .start = 7, .ok = true, .rss = 110, .file_bytes = 100, .private_bytes = 10, .shared_bytes = 100};
+    gt_shared_memory_learn(&job.sharing, walked, 1, &totals, true, 0, 100);
+    job.process[0].value[GT_RSS] = 110;
+    job.process[0].file_bytes = 100;
+    assert_close(combined(&job).private_bytes, 10, 0);
     gt_shared_memory_release(&job.sharing);
 }
 
@@ -467,6 +507,8 @@ int main(void)
         cmocka_unit_test(who_changed_and_has_settled_is_walked_sooner),
         cmocka_unit_test(a_process_takes_only_its_own_away),
         cmocka_unit_test(anonymous_growth_is_private_and_shared_growth_counts_once),
+        cmocka_unit_test(what_one_had_already_does_not_count_again_as_others_map_it),
+        cmocka_unit_test(files_are_as_the_walk_saw_them),
         cmocka_unit_test(what_strangers_may_come_to_share_is_told_apart),
         cmocka_unit_test(a_fork_counts_at_what_it_has_more_than_its_parent),
         cmocka_unit_test(denied_processes_count_whole),

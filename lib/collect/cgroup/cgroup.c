@@ -482,7 +482,8 @@ static int open_group(void **ret, const struct gt_collect_options *options, stru
 static int collect(void *state, struct gt_frame *frame, struct gt_error *error)
 {
     (void)error;
-    frame->job[GT_CGROUP_RAM] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY);
+    if (!frame->is_last)
+        frame->job[GT_CGROUP_RAM] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY);
     frame->job[GT_CGROUP_RAM_PEAK] = cgroup_read_one(state, GT_CGROUP_FIGURE_MEMORY_PEAK);
     return 0;
 }
@@ -500,6 +501,7 @@ static const struct gt_origin origins[] = {
 const struct gt_collector_type gt_collector_cgroup = {
     .name = "cgroup",
     .help = "Memory charged to the job's own control group",
+    .lags = true, /* the peak after the last sample */
     .metrics = metrics,
     .metric_count = sizeof metrics / sizeof *metrics,
     .origins = origins,

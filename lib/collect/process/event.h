@@ -9,10 +9,11 @@
 enum gt_event_source { GT_EVENTS_FORKS, GT_EVENTS_RECORDS, GT_EVENTS_SOURCES };
 enum gt_event_kind { GT_EVENT_FORK, GT_EVENT_EXECUTE, GT_EVENT_EXIT, GT_EVENT_RECORD, GT_EVENT_LOST };
 
-/* A task had used this much when it ended. CPU time is the scheduler's exact run time up to the end of the program; what the
- * kernel then needs to take the task down is not in it. The counters of bytes are cut down to whole KiB by the kernel. */
+/* A task had used this much when it ended. The scheduler counts CPU time when it interrupts a task, so `cpu_ns` lacks what the task ran
+ * since, at most a tick; `ran_ns` has that, too, of a task that never slept: it ran whenever it did not wait for a processor. What the
+ * kernel then needs to take the task down is in neither. The counters of bytes are cut down to whole KiB by the kernel. */
 struct gt_exit_record {
-    uint64_t cpu_ns;
+    uint64_t cpu_ns, ran_ns;
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
     uint64_t read_bytes, written_bytes;           /* storage */

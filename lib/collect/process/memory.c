@@ -1,6 +1,7 @@
 #include "collect/process/memory.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,6 @@
 /* Beside the figures that are handed on. */
 struct parts {
     double anonymous;
-    double files; /* PSS of files and of shared memory; 0: this kernel does not tell it (before 5.4) */
 };
 
 /* "Shared_Clean:   0 kB" and the like; hugetlb figures are separate lines and are not resident memory to the kernel. */
@@ -35,8 +35,8 @@ static void add_field(struct gt_smaps *smaps, struct parts *parts, const char *l
         {"Private_Dirty:", &smaps->private_bytes},
         {"Swap:", &smaps->swap},
         {"Anonymous:", &parts->anonymous},
-        {"Pss_File:", &parts->files},
-        {"Pss_Shmem:", &parts->files},
+        {"Pss_File:", &smaps->pss_files},
+        {"Pss_Shmem:", &smaps->pss_shmem},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         size_t length = strlen(fields[i].name);
@@ -48,7 +48,8 @@ static void add_field(struct gt_smaps *smaps, struct parts *parts, const char *l
 /* What a file has of a process alone is in its PSS in full, so the private rest is anonymous. */
 static double private_anonymous(const struct gt_smaps *smaps, const struct parts *parts)
 {
-    double files = parts->files > 0 ? parts->files : smaps->rss - parts->anonymous;
+    double told = smaps->pss_files + smaps->pss_shmem;
+    double files = told > 0 ? told : smaps->rss - parts->anonymous;
     double rest = smaps->private_bytes - files;
     return rest < 0 ? 0 : rest > parts->anonymous ? parts->anonymous : rest;
 }
@@ -65,6 +66,7 @@ static int add_up(int fd, struct gt_smaps *ret)
         lines = 1;
     }
     ret->anonymous = private_anonymous(ret, &parts);
+    ret->file_bytes = ret->rss > parts.anonymous ? ret->rss - parts.anonymous : 0;
     return result < 0 || lines ? result : -ESRCH;
 }
 
@@ -89,7 +91,8 @@ struct gt_memory {
     enum gt_memory_method method;
     const struct gt_root *root;
     struct gt_pagemap_walk pages;
-    int64_t delay_ns; /* of this thread, as last read */
+    int64_t delay_ns;             /* of this thread, as last read */
+    double pss_shmem, pss_mapped; /* of the processes of a walk: of shared memory, and of that and files */
 };
 
 static const struct {
@@ -211,24 +214,31 @@ static int walk_pages(struct gt_memory *memory, struct gt_memory_process *proces
     process->anonymous = count->anonymous;
     process->shared_bytes = count->shared_bytes;
     process->rss = count->private_bytes + count->shared_bytes;
+    process->file_bytes = count->file_bytes;
     process->swap = count->swap;
     return 0;
 }
 
+/* Shared memory that one process has may be another's as well before that one is read: it is added up as shared. */
 static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process, struct gt_pagemap_count *count)
 {
     struct gt_smaps smaps;
     int result = gt_smaps_read(memory->root, process->pid, process->start, &smaps);
     if (result < 0)
         return result;
-    process->private_bytes = smaps.private_bytes;
+    double other = smaps.pss - smaps.pss_shmem;
+    double as_shared = smaps.private_bytes > other ? smaps.private_bytes - other : 0;
+    process->private_bytes = smaps.private_bytes - as_shared;
     process->anonymous = smaps.anonymous;
-    process->shared_bytes = smaps.shared_bytes;
+    process->shared_bytes = smaps.shared_bytes + as_shared;
     process->rss = smaps.rss;
+    process->file_bytes = smaps.file_bytes;
     process->pss = smaps.pss;
     process->swap = smaps.swap;
-    count->new_to_side = count->new_to_job = smaps.pss - smaps.private_bytes;
+    count->new_to_side = count->new_to_job = smaps.pss - process->private_bytes;
     count->faults = smaps.faults;
+    memory->pss_shmem += smaps.pss_shmem;
+    memory->pss_mapped += smaps.pss_shmem + smaps.pss_files;
     return 0;
 }
 
@@ -272,8 +282,35 @@ static int walk_one(struct gt_memory *memory, struct gt_memory_process *process,
     return result == -ENOMEM || result == -ECANCELED ? result : 0;
 }
 
-static void finish(struct gt_memory_scope *scope)
+static double machine_bytes(const char *meminfo, const char *key)
 {
+    const char *line = strstr(meminfo, key);
+    return line ? 1024.0 * (double)strtoull(line + strlen(key), NULL, 10) : NAN;
+}
+
+double gt_memory_mapped(const struct gt_root *root)
+{
+    char text[4096];
+    bool is_read = root->is_machine && gt_root_read(root, "proc/meminfo", text, sizeof text) > 0;
+    return is_read ? machine_bytes(text, "\nMapped:") : NAN;
+}
+
+/* While processes are read one after the other, pages that more and more of them map are added up to more than there are. All of the
+ * machine are no fewer than the job's. */
+static double find_excess(const struct gt_memory *memory)
+{
+    static const double IN_FLIGHT = 1 << 20; /* the kernel adds its counts up now and then */
+    char text[4096];
+    if (memory->pss_mapped <= 0 || gt_root_read(memory->root, "proc/meminfo", text, sizeof text) <= 0)
+        return 0;
+    double shmem = memory->pss_shmem - machine_bytes(text, "\nShmem:");
+    double mapped = memory->pss_mapped - machine_bytes(text, "\nMapped:");
+    return fmax(0, fmax(shmem, mapped) - IN_FLIGHT);
+}
+
+static void finish(struct gt_memory_scope *scope, double excess)
+{
+    scope->shared_bytes = fmax(0, scope->shared_bytes - excess);
     if (scope->shared_bytes < scope->largest_shared) /* only with PSS, when strangers share */
         scope->shared_bytes = scope->largest_shared;
     scope->unique = scope->private_bytes + scope->shared_bytes;
@@ -285,19 +322,23 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
     *ret = (struct gt_memory_totals){0};
     int failed = 0;
     delay_since(memory);
+    memory->pss_shmem = memory->pss_mapped = 0;
     if (memory->method == GT_MEMORY_UNIQUE)
         gt_pagemap_walk_begin(&memory->pages);
     for (size_t i = 0; i < count && !failed; i++) {
         struct gt_memory_process *one = &process[i];
         one->ok = one->is_denied = false;
-        one->rss = one->pss = one->private_bytes = one->anonymous = one->shared_bytes = one->swap = NAN;
+        one->rss = one->pss = one->file_bytes = one->private_bytes = one->anonymous = one->shared_bytes = one->swap =
+            NAN;
         if (memory->method == GT_MEMORY_RSS)
             continue;
         failed = atomic_load(&memory->pages.is_cancelled) ? -ECANCELED : walk_one(memory, one, ret);
     }
-    finish(&ret->main);
-    finish(&ret->descendants);
-    finish(&ret->combined);
+    double excess = memory->method == GT_MEMORY_PSS ? find_excess(memory) : 0;
+    finish(&ret->main, 0);
+    finish(&ret->descendants, excess);
+    finish(&ret->combined, excess);
+    ret->mapped = memory->method == GT_MEMORY_RSS ? NAN : gt_memory_mapped(memory->root);
     gt_pagemap_set_clear(&memory->pages.set);
     return failed;
 }

@@ -19,8 +19,11 @@
 
 struct gt_smaps {
     double rss, pss, private_bytes, shared_bytes, swap; /* bytes; PSS: each page over the number of its mappings */
-    double anonymous; /* the private part that is of no file and no shared memory: not less than this */
-    double faults;    /* minor and major page faults before the reading */
+    double anonymous;  /* the private part that is of no file and no shared memory: not less than this */
+    double file_bytes; /* all of files and shared memory */
+    double pss_files,
+        pss_shmem; /* the parts of `pss` that are of files and of shared memory; 0: this kernel does not tell (before 5.4) */
+    double faults; /* minor and major page faults before the reading */
 };
 
 /* Returns -EACCES or -EPERM for another user's process; -ESRCH where it has gone, has no memory, or `start` (0: any) is not its start time;
@@ -33,13 +36,15 @@ struct gt_memory_process {
     pid_t pid;
     uint64_t start; /* clock ticks after boot; 0: whoever has the pid now */
     bool is_main;
-    bool ok;              /* it was walked: the figures below are set; else they are NaN */
-    bool is_denied;       /* another user's process */
-    double rss;           /* bytes, what the walk saw */
-    double pss;           /* NaN by page frames */
-    double private_bytes; /* resident pages mapped once on the whole machine */
-    double anonymous;     /* the part of these that is of no file and no shared memory: not less than this */
-    double shared_bytes;  /* the other resident pages, those of files and libraries that strangers map included */
+    bool ok;           /* it was walked: the figures below are set; else they are NaN */
+    bool is_denied;    /* another user's process */
+    double rss;        /* bytes, what the walk saw */
+    double pss;        /* NaN by page frames */
+    double file_bytes; /* the part of it that is of files and shared memory */
+    double
+        private_bytes; /* resident pages mapped once on the whole machine; those of shared memory are not among them */
+    double anonymous;  /* the part of these that is of no file and no shared memory: not less than this */
+    double shared_bytes; /* the other resident pages, those of files and libraries that strangers map included */
     double swap;
     double cpu_time; /* its CPU clock when its faults were last read, seconds; 0 or NaN: not known */
     /* As they were then, afterwards: minor and major page faults of the process, half way through its walk. */
@@ -57,7 +62,12 @@ struct gt_memory_scope {
 
 struct gt_memory_totals {
     struct gt_memory_scope main, descendants, combined;
+    double mapped; /* gt_memory_mapped() at the end of the walk */
 };
+
+/* Bytes of files and shared memory that any process of the running machine has mapped, each page once (Mapped of /proc/meminfo); NaN: not
+ * known, or a stored machine. The kernel adds it up per CPU, so that it may be late by half a megabyte for each. */
+double gt_memory_mapped(const struct gt_root *root);
 
 struct gt_memory;
 

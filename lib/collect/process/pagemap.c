@@ -113,7 +113,7 @@ struct pass {
     uint64_t read_at, read_count; /* the entries in `walk` begin with that of this address */
     long rests;
     int64_t rested_ns;
-    uint64_t private_pages, anonymous_pages, shared_pages, side_pages, job_pages, swapped_pages;
+    uint64_t private_pages, anonymous_pages, file_pages, shared_pages, side_pages, job_pages, swapped_pages;
 };
 
 /* maps: "START-END PERMISSIONS OFFSET DEVICE INODE   NAME"; smaps has the same line before each mapping's figures. */
@@ -147,7 +147,9 @@ static int count_shared(struct pass *pass, uint64_t frame)
     return 0;
 }
 
-/* A page that a driver mapped without a struct page has neither of the two flags; so in a shared mapping, whose ordinary
+/* A page of a shared mapping that one process has may be another's as well before that one is read: it is counted by its frame.
+ *
+ * A page that a driver mapped without a struct page has neither of the two flags; so in a shared mapping, whose ordinary
  * pages all carry FILE_OR_SHARED, one without it is not memory of the process. In a private one it is anonymous. */
 static int count_entries(struct pass *pass, const struct mapping *mapping, const uint64_t *entry, size_t count,
                          size_t *ret_used)
@@ -159,14 +161,16 @@ static int count_entries(struct pass *pass, const struct mapping *mapping, const
         used++;
         if (entry[i] & SWAPPED) {
             pass->swapped_pages++;
-        } else if (entry[i] & EXCLUSIVE) {
+        } else if (entry[i] & EXCLUSIVE && !mapping->is_shared) {
             pass->private_pages++;
             pass->anonymous_pages += !(entry[i] & FILE_OR_SHARED);
+            pass->file_pages += !!(entry[i] & FILE_OR_SHARED);
         } else if (((entry[i] & FILE_OR_SHARED) || !mapping->is_shared) &&
                    !is_zero_page(pass->walk, entry[i] & FRAME)) {
             int result = count_shared(pass, entry[i] & FRAME);
             if (result < 0)
                 return result;
+            pass->file_pages += !!(entry[i] & FILE_OR_SHARED);
         }
     }
     *ret_used = used;
@@ -367,6 +371,7 @@ int gt_pagemap_walk_count(struct gt_pagemap_walk *walk, pid_t pid, uint64_t star
     *ret = (struct gt_pagemap_count){
         .private_bytes = (double)pass.private_pages * size,
         .anonymous = (double)pass.anonymous_pages * size,
+        .file_bytes = (double)pass.file_pages * size,
         .shared_bytes = (double)pass.shared_pages * size,
         .new_to_side = (double)pass.side_pages * size,
         .new_to_job = (double)pass.job_pages * size,

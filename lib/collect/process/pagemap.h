@@ -50,9 +50,10 @@ struct gt_pagemap_walk {
 };
 
 struct gt_pagemap_count {
-    double private_bytes; /* mapped once on the whole machine */
+    double private_bytes; /* mapped once on the whole machine, but not as shared memory */
+    double file_bytes;    /* of files and shared memory */
     double anonymous;     /* the part of these that is of no file and no shared memory */
-    double shared_bytes;  /* mapped more than once, by this or other processes */
+    double shared_bytes;  /* mapped more than once, by this or other processes, or as shared memory */
     double new_to_side;   /* of the shared ones, those this side (the mark) had not seen in this set */
     double new_to_job;    /* those neither side had seen */
     double swap;

@@ -72,8 +72,8 @@ static void skip_numbers(const char **text, int count)
         gt_number_next(text);
 }
 
-/* PF_KTHREAD and PF_FORKNOEXEC of the kernel's include/linux/sched.h. */
-static const unsigned long long KERNEL_THREAD = 0x200000, FORKED = 0x40;
+/* PF_KTHREAD, PF_FORKNOEXEC and PF_EXITING of the kernel's include/linux/sched.h. */
+static const unsigned long long KERNEL_THREAD = 0x200000, FORKED = 0x40, EXITING = 0x4;
 
 static void copy_name(const char *text, const char *end, char *name, size_t size)
 {
@@ -101,6 +101,7 @@ int gt_process_parse_stat(const char *text, struct gt_process_stat *ret)
     unsigned long long flags = gt_number_next(&p);
     ret->is_kernel = flags & KERNEL_THREAD;
     ret->is_forked = flags & FORKED;
+    ret->is_exiting = flags & EXITING;
     ret->minor_faults = (double)gt_number_next(&p);
     ret->reaped_minor_faults = (double)gt_number_next(&p);
     ret->major_faults = (double)gt_number_next(&p);
@@ -135,6 +136,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->parent = stat->parent;
     process->session = stat->session;
     process->is_zombie = stat->state == 'Z' || stat->state == 'X';
+    process->is_exiting = stat->is_exiting;
     if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
         process->heritage = (struct gt_heritage){0};
         process->is_worker = false;
@@ -494,16 +496,33 @@ static double anonymous_bytes(const struct gt_process *process)
     return process->value[GT_RSS] - process->file_bytes;
 }
 
-void gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root)
+/* The memory of a process that is exiting goes by and by. */
+static bool has_memory(struct gt_process *parent, const struct gt_process *child, const struct gt_root *root)
 {
-    if (!process->is_forked || process == parent || gt_process_read(parent, root) < 0)
-        return;
+    if (gt_process_read(parent, root) < 0)
+        return false;
+    if (anonymous_bytes(parent) < anonymous_bytes(child) && read_stat(parent) < 0)
+        return false;
+    return !parent->is_zombie && !parent->is_exiting;
+}
+
+int gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root)
+{
+    if (!process->is_forked || process == parent)
+        return 0;
+    if (!has_memory(parent, process, root))
+        return -ESRCH;
+    /* What somebody between them had may be shared with others of his. */
+    double bound = parent->pid == process->parent ? fmax(parent->mark, parent->value[GT_RAM_PEAK]) : INFINITY;
     process->heritage = (struct gt_heritage){
         .from = parent->pid,
         .from_start = parent->start,
         .bytes = fmax(0, fmin(anonymous_bytes(process), anonymous_bytes(parent))),
-        .bound = fmax(parent->mark, parent->value[GT_RAM_PEAK]),
+        .bound = bound,
+        .above = parent->heritage.from,
+        .above_bytes = parent->heritage.bytes,
     };
+    return 0;
 }
 
 /* vfork(2) lends the child the address space of its parent until it executes a program. */

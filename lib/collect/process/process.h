@@ -33,8 +33,9 @@ int gt_process_read_first(struct gt_process *process);
 double gt_process_clock_at_stat(const struct gt_process *process);
 double gt_process_clock(pid_t pid);
 
-/* Find out what a forked process that was just read began with. It reads `parent`, the member of the job that forked it. */
-void gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root);
+/* Find out what a forked process that was just read began with. It reads `parent`, the member of the job that forked it, or one from which
+ * that one had it. -ESRCH: `parent` has no memory any more. */
+int gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root);
 /* Find out at each look whether a forked process has become a worker, or another program. `parent` may be NULL. */
 void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
                              int64_t now_ns);
@@ -59,6 +60,7 @@ struct gt_process_stat {
     pid_t pid, parent, session;
     char state;
     bool is_kernel; /* a thread of the kernel's own */
+    bool is_exiting;
     bool is_forked; /* it has not executed a program since it was forked */
     char name[16];
     uint64_t start;
