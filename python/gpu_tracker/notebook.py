@@ -335,16 +335,11 @@ class IPyGPULogger:
         if shell is None:
             raise RuntimeError("there is no IPython here: start the logger in a notebook or in ipython")
         self._preload()
-        global _logger
-        _logger = self  # of %gpu_tracker, too
         self._meter = _Meter(self.gc_collect)
         self._shell = shell
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
         return self
-
-    def __repr__(self) -> str:
-        return f"IPyGPULogger: {'running' if self.running else 'stopped'}, {len(self.cells)} cell{'s' * (len(self.cells) != 1)}"
 
     def stop(self) -> None:
         """Log no more. The figures stay; `start` begins again. Stopping twice is stopping once."""

@@ -50,15 +50,6 @@ def figures(report):
 START = "from gpu_tracker.notebook import IPyGPULogger\nlogger = IPyGPULogger()\nlogger.start()\nNone"
 
 
-def test_the_magic_is_about_the_logger_that_runs(notebook):
-    started, _, _, table, _, silent, shown = notebook(
-        "from gpu_tracker.notebook import IPyGPULogger\nlogger = IPyGPULogger()\nlogger.start()", "%load_ext gpu_tracker", "pass",
-        "%gpu_tracker report", "%gpu_tracker stop", "pass", "logger")
-    assert started["text/plain"] == "IPyGPULogger: running, 0 cells"
-    assert re.findall(r"^ +(\d+) ", table["text/plain"], re.MULTILINE)[:2] == ["2", "3"]
-    assert silent == {} and shown["text/plain"] == "IPyGPULogger: stopped, 3 cells"
-
-
 @pytest.mark.plain_heap
 def test_cells_are_reported(notebook):
     started, kept, peaked, failed, after, data, table, plot, stopped, silent = notebook(
