@@ -49,8 +49,11 @@ HOOK     := $(BUILD)/lib/gpu-tracker/gpu_tracker_hook.abi3.so
 HOOK_SOURCES := python/hook/hook.c python/entries.c lib/base/map.c lib/base/grow.c
 INJECT_OBJ := $(patsubst %.c,$(BUILD)/inject/%.o,$(wildcard inject/*.c) $(file <inject/sources))
 
-# Everything is built again when the compiler, the flags or the list of files change.
-SIGNATURE := $(CC) $(NCURSES) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
+# What can be built without; it may be installed later, and is older than what was built then.
+WISHED := $(wildcard /usr/include/microhttpd.h /usr/share/javascript/dygraphs/dygraph.min.js)
+
+# Everything is built again when the compiler, the flags, these or the list of files change.
+SIGNATURE := $(CC) $(NCURSES) $(WISHED) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
 ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))
 $(shell mkdir -p $(BUILD))$(file >$(BUILD)/signature,$(SIGNATURE))
 endif

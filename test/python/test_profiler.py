@@ -224,6 +224,16 @@ def test_tables_are_the_frames_without_pandas(job):
     assert frame.get_all_dataloader_metrics_table().column_names == DATALOADER
 
 
+def test_every_analysis_goes_to_pandas_by_arrow():
+    pyarrow = pytest.importorskip("pyarrow")
+    trace = profiler.load(pathlib.Path(__file__).parents[1] / "fixture" / "traces" / "torch.json.gz")
+    for analysis in "operators", "overview", "phases", "roles", "functions", "memory":
+        report = getattr(trace, analysis)()
+        for name in report:
+            table = report[name]
+            assert len(pyarrow.table(table).to_pandas()) == len(table)
+
+
 def test_arrow_has_times_and_dictionaries(job):
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table(PandasFrame(job).get_all_framework_metrics_table([TRAIN]))
