@@ -371,6 +371,10 @@ static PyObject *cell(const struct gt_table *table, size_t row, size_t column)
 
 static const struct gt_table_column *find_column(const struct gt_table *table, PyObject *name)
 {
+    if (!PyUnicode_Check(name)) {
+        PyErr_SetString(PyExc_TypeError, "a Table is asked for a column by its name, which is a str: see column_names");
+        return NULL;
+    }
     PyObject *bytes = PyUnicode_AsUTF8String(name);
     const struct gt_table_column *found = NULL;
     for (size_t i = 0; bytes && i < table->columns; i++)

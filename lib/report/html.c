@@ -243,7 +243,7 @@ static void put_silent(struct page *page)
     for (; node; node = gt_node_seen(node->next)) {
         if (gt_node_flag_bits(node) & GT_NOT_ON_PAGE || !is_silent(page, node, 2))
             continue;
-        gt_buffer_text(page->out, begun ? ", " : "<p class=\"silent\">Nothing, or not measured: ");
+        gt_buffer_text(page->out, begun ? ", " : "<p class=\"silent\">Zero or not measured (in JSON 0 or null): ");
         gt_html_escape(page->out, node->title);
         begun = true;
     }

@@ -283,3 +283,12 @@ def test_peaks_of_an_analysis_are_in_bytes(cli, tmp_path):
     [row] = [row for row in json.loads(cli(*words, "-f", "json").stdout)["overall_differences"]
              if row["measurement"] == "combined_ram_peak"]
     assert row["value"] == row["baseline"] == peak > 1e5
+
+
+@pytest.mark.parametrize("rams, is_told", [((0.11, 0.15, 0.11, 0.15), True), ((0.14, 0.15, 0.14, 0.15), False)])
+def test_a_broken_rule_says_when_it_may_be_chance(cli, sessions, rams, is_told):
+    words = sessions(a=[results(ram=ram) for ram in (0.10, 0.14, 0.10, 0.10) if is_told or ram == 0.10],
+                     b=[results(ram=ram) for ram in rams])
+    done = cli("compare", *words, "--fail-if=memory>+10%", "--fail-if=memory>120MB")
+    change, absolute = [line for line in done.stderr.splitlines() if "is broken" in line]
+    assert done.returncode == 3 and ("may be chance" in change) == is_told and "may be chance" not in absolute

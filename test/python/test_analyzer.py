@@ -384,6 +384,8 @@ def test_tables_refuse_what_is_none():
             Table(columns)
     with pytest.raises(KeyError):
         Table({})["x"]
+    with pytest.raises(TypeError, match="column_names"):
+        Table({"x": [1]})[0]
 
 
 # ---- properties ----

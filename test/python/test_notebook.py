@@ -163,7 +163,7 @@ def test_a_sampler_that_dies_leaves_the_notebook_alone(notebook):
         "import os, pathlib, signal\n"
         "for child in pathlib.Path('/proc').glob('[0-9]*/cmdline'):\n"
         "    try:\n"
-        "        words = child.read_text().split('\\0')\n"
+        "        words = child.read_text(errors='replace').split('\\0')\n"
         "    except OSError:\n"
         "        continue\n"
         "    if 'agent' in words and str(os.getpid()) in words:\n"

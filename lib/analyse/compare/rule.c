@@ -387,6 +387,14 @@ static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER
     snprintf(allowed + length, GT_HUMAN_SIZE + GT_NUMBER_SIZE - length, "%s%s", *unit ? " " : "", unit);
 }
 
+/* A change that no change may be, too, by what the runs of each session differ among themselves. */
+static bool may_be_chance(const struct gt_comparison *comparison, const struct rule *rule, size_t session)
+{
+    double low, high;
+    return rule->kind != ABSOLUTE && session > 0 &&
+           gt_compare_interval(comparison, &rule->figure, 0, session, &low, &high) == 0 && low <= 0 && high >= 0;
+}
+
 static void say_broken(const struct gt_comparison *comparison, const struct rule *rule, size_t session, double value,
                        double limit)
 {
@@ -418,8 +426,11 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
     else if (isnan(value) || isnan(limit))
         GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": it was not measured", rule->text, name);
     else
-        GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": %s%s%s is %s %s", rule->text, name, word,
-                        *word ? " " : "", got, rule->above ? "above" : "below", allowed);
+        GT_COMPARE_WARN(comparison, "rule '%s' is broken by session \"%s\": %s%s%s is %s %s%s", rule->text, name, word,
+                        *word ? " " : "", got, rule->above ? "above" : "below", allowed,
+                        may_be_chance(comparison, rule, session)
+                            ? "; that may be chance, for the runs of each session differ as much"
+                            : "");
 }
 
 static void add_row(struct gt_table *table, const struct rule *rule, const char *session, double value, double limit,

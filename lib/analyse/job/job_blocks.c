@@ -36,10 +36,13 @@ static int take_calls(void *context, const struct gt_job_calls *calls)
 
 static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *job)
 {
-    static const char *const columns[][2] = {
-        {"total", "Time of all"},   {"self", "Of it not in other blocks"},           {"cpu_time", "CPU time"},
-        {"mean", "Mean call"},      {"median_rank", "Mean call of the median rank"}, {"slowest_rank", "Of the slowest"},
-        {"longest", "Longest call"}};
+    static const char *const columns[][2] = {{"total", "Time of all"},
+                                             {"self", "Self time"},
+                                             {"cpu_time", "CPU time"},
+                                             {"mean", "Mean call"},
+                                             {"median_rank", "Mean call of the median rank"},
+                                             {"slowest_rank", "Of the slowest"},
+                                             {"longest", "Longest call"}};
     struct gt_table *table = gt_report_table(
         root, "blocks", job->launches > 1 ? "Code blocks over the ranks of each step" : "Code blocks over all ranks");
     gt_table_flags(table, GT_BRIEF | GT_FEWER_COLUMNS);
@@ -50,7 +53,7 @@ static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *
     gt_table_column(table, "num_unfinished_calls", "Unfinished", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, "seconds");
-    gt_table_column(table, "imbalance", "Slowest over mean, less 1", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "imbalance", "Imbalance (slowest / mean - 1)", GT_CELL_NUMBER, NULL);
     return table;
 }
 
@@ -114,9 +117,8 @@ static int add_blocks(struct gt_node *root, const struct all *all)
 
 static void add_columns(struct gt_table *table, const void *context)
 {
-    static const char *const columns[][2] = {{"total", "Time"},        {"self", "Of it not in other blocks"},
-                                             {"cpu_time", "CPU time"}, {"mean", "Mean call"},
-                                             {"p50", "Median"},        {"p95", "95 of 100 below"},
+    static const char *const columns[][2] = {{"total", "Time"},     {"self", "Self time"}, {"cpu_time", "CPU time"},
+                                             {"mean", "Mean call"}, {"p50", "Median"},     {"p95", "p95"},
                                              {"longest", "Longest"}};
     const struct all *all = context;
     gt_table_column(table, "name", "Block", GT_CELL_TEXT, NULL);

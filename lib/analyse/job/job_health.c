@@ -397,7 +397,7 @@ static void add_clocks(struct gt_node *root, const struct gt_job *job)
     int64_t count = 0;
     for (size_t i = 0; i < job->nodes; i++)
         count += sets_no_clock(job, &job->node[i]);
-    gt_report_integer(root, "clocks_not_set", "Nodes whose clock nobody sets, as far as is known", count, NULL);
+    gt_report_integer(root, "clocks_not_set", "Nodes without a time service (NTP), as far as is known", count, NULL);
 }
 
 #define HELP \

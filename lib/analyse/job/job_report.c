@@ -326,9 +326,8 @@ static int add_ranks(struct gt_node *root, const struct gt_job *job, const struc
 
 static void add_spread_columns(struct gt_table *table)
 {
-    static const char *const columns[][2] = {{"least", "Least"},   {"quarter", "A quarter below"},
-                                             {"median", "Median"}, {"three_quarters", "Three quarters below"},
-                                             {"most", "Most"},     {"mean", "Mean"}};
+    static const char *const columns[][2] = {{"least", "Least"},        {"quarter", "p25"}, {"median", "Median"},
+                                             {"three_quarters", "p75"}, {"most", "Most"},   {"mean", "Mean"}};
     gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);
     gt_table_column_flags(table, GT_COLUMN_ONLY_DATA);
     gt_table_column(table, "figure", "Figure", GT_CELL_TEXT, NULL);

@@ -233,8 +233,8 @@ static struct gt_table *begin_blocks(struct gt_node *root, const struct gt_job *
     gt_table_column(table, "median", "Median rank", GT_CELL_NUMBER, "seconds");
     gt_table_column(table, "most", "Slowest rank", GT_CELL_NUMBER, "seconds");
     gt_job_rank_columns(table, job);
-    gt_table_column(table, "imbalance", "Slowest over mean, less 1", GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "cost", "Slowest less mean", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "imbalance", "Imbalance (slowest / mean - 1)", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "cost", "Slowest - mean", GT_CELL_NUMBER, "seconds");
     return table;
 }
 

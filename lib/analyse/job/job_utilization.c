@@ -15,9 +15,8 @@ enum { COLUMNS = 1024 };
 
 static struct gt_table *begin_spread(struct gt_node *root)
 {
-    static const char *const columns[][2] = {{"least", "Least"},   {"quarter", "A quarter below"},
-                                             {"median", "Median"}, {"three_quarters", "Three quarters below"},
-                                             {"most", "Most"},     {"mean", "Mean"}};
+    static const char *const columns[][2] = {{"least", "Least"},        {"quarter", "p25"}, {"median", "Median"},
+                                             {"three_quarters", "p75"}, {"most", "Most"},   {"mean", "Mean"}};
     struct gt_table *table = gt_report_table(root, "spread", "Means of the ranks");
     gt_table_flags(table, GT_KEYED | GT_BRIEF);
     gt_table_column(table, "metric", "Metric", GT_CELL_TEXT, NULL);
@@ -31,7 +30,7 @@ static struct gt_table *begin_spread(struct gt_node *root)
     gt_table_column(table, "ranks", "Ranks", GT_CELL_INTEGER, NULL);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, NULL);
-    gt_table_column(table, "imbalance", "Most over mean, less 1", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "imbalance", "Imbalance (most / mean - 1)", GT_CELL_NUMBER, NULL);
     gt_table_column_flags(table, GT_COLUMN_AS_IS);
     return table;
 }
@@ -89,14 +88,13 @@ static void add_columns(struct gt_table *table, const void *context)
 {
     const struct by_rank *by = context;
     const char *unit = gt_job_course_unit(by->course);
-    static const char *const columns[][2] = {
-        {"mean", "Mean"}, {"p50", "Median"}, {"p95", "95 of 100 below"}, {"most", "Most"}};
+    static const char *const columns[][2] = {{"mean", "Mean"}, {"p50", "Median"}, {"p95", "p95"}, {"most", "Most"}};
     gt_job_rank_columns(table, by->course->job);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         gt_table_column(table, columns[i][0], columns[i][1], GT_CELL_NUMBER, *unit ? unit : NULL);
         gt_table_column_flags(table, strcmp(unit, "bytes") ? 0 : GT_COLUMN_SCALED);
     }
-    gt_table_column(table, "ratio", "Of the median rank", GT_CELL_NUMBER, NULL);
+    gt_table_column(table, "ratio", "Times the median rank", GT_CELL_NUMBER, NULL);
     gt_table_column(table, "off", "Off", GT_CELL_TEXT, NULL);
 }
 
