@@ -73,6 +73,7 @@ static uint64_t now_in_ticks(void)
 static int open_roster(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
     int status = gt_roster_new(&sampler->roster, &sampler->root, options->names, options->launched, error);
+    sampler->account.roster = sampler->roster;
     if (status >= 0 && sampler->finder.membership)
         gt_membership_listen(sampler->finder.membership, sampler->roster);
     return status;
