@@ -46,15 +46,23 @@ def wait_until(condition, seconds=60):
         time.sleep(0.01)
 
 
+def _of(pid, name):
+    """The text of a file of the process; empty where it has ended meanwhile."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return pathlib.Path(f"/proc/{pid}/{name}").read_text()
+    return ""
+
+
 def children(pid):
     """Of a tracker without the witness of its signals."""
     numbers = [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return [number for number in numbers if pathlib.Path(f"/proc/{number}/comm").read_text() != "gt-witness\n"]
+    return [number for number in numbers if _of(number, "comm") not in ("", "gt-witness\n")]
 
 
 def states_of_children(pid):
     """A letter for each, as in ps."""
-    return [pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] for child in children(pid)]
+    stats = [_of(child, "stat") for child in children(pid)]
+    return [stat.rpartition(")")[2].split()[0] for stat in stats if stat]
 
 
 def takes_signal(pid, number):

@@ -22,7 +22,8 @@ struct gt_ledger {
     double absorbed[GT_ACCOUNTED]; /* what it had taken over from waited-for children when it was admitted */
     double own_base;               /* CPU seconds, its own alone, before tracking began */
     double left[GT_ACCOUNTED];     /* all that its children have left it when they vanished */
-    double used[GT_ACCOUNTED];     /* by it and its ended descendants since tracking began, as of `version` */
+    double excess; /* CPU seconds it had taken over that `left` does not explain, when it was last read after an end */
+    double used[GT_ACCOUNTED]; /* by it and its ended descendants since tracking began, as of `version` */
     uint32_t version;
 };
 

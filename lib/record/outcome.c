@@ -76,6 +76,24 @@ static void final_peaks(struct gt_recorder *recorder, struct gt_outcome *outcome
                 outcome->value[scope][id] = recorder->combiner.peak[scope][id];
 }
 
+/* The kernel counts each page of the job once, in the job's own control group: no estimate is above that, but for files and shared memory
+ * that others had before. */
+static void bound_by_group(const struct gt_recorder *recorder, struct gt_outcome *outcome)
+{
+    const struct gt_job_peak *job = &recorder->sampler.finder.peak;
+    double group = outcome->value[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK],
+           main = outcome->value[GT_SCOPE_MAIN][GT_RAM_PEAK];
+    if (!(group > 0) || !job->looks)
+        return;
+    for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
+        bool is_combined = scope == GT_SCOPE_COMBINED;
+        double least = job->scope[is_combined ? GT_PEAK_COMBINED : GT_PEAK_DESCENDANTS].least;
+        double *peak = &outcome->value[scope][GT_RAM_PEAK];
+        least = fmax(fmax(least, recorder->summary.of[scope][GT_RAM].max), is_combined ? main : 0);
+        *peak = fmax(fmin(*peak, group + job->all_files), fmin(*peak, least));
+    }
+}
+
 static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     const struct gt_job_peak *job = &recorder->sampler.finder.peak;
@@ -87,8 +105,8 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
         bool is_alone = scope == GT_SCOPE_COMBINED && total > peak->best;
         outcome->peak[scope] = (struct gt_peak_fields){
             .least = fmax(peak->least, is_alone ? total : 0),
-            .private_bytes = peak->private_bytes + fmax(0, total - peak->best),
-            .counted = peak->counted,
+            .private_bytes = fmin(peak->private_bytes + fmax(0, total - peak->best), total),
+            .counted = fmin(peak->counted, total),
         };
     }
     outcome->peak_untold = job->largest_waited > 0 ? 0 : (double)job->untold;
@@ -127,6 +145,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     final_counters(recorder, ret);
     final_packages(recorder, ret);
     final_peaks(recorder, ret);
+    bound_by_group(recorder, ret);
     final_peak_fields(recorder, ret);
     if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");

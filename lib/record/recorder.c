@@ -343,6 +343,7 @@ void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status
         recorder->ending = WIFSIGNALED(wait_status) ? GT_ENDED_BY_SIGNAL : GT_ENDED_BY_ITSELF;
         recorder->exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
     }
+    gt_sampler_drain(&recorder->sampler, NULL); /* who has ended before it */
     gt_sampler_reaped(&recorder->sampler, pid, usage);
     gt_roster_reaped(recorder->sampler.roster, pid, gt_recorder_now(recorder));
     note_end(recorder);

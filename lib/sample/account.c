@@ -7,6 +7,7 @@
 #include "collect/process/own_peak.h"
 #include "collect/process/process.h"
 #include "sample/rank_finder.h"
+#include "sample/roster.h"
 
 const enum gt_metric_id gt_accounted[GT_ACCOUNTED] = {
     GT_CPU_TIME,   GT_MINOR_FAULTS,  GT_MAJOR_FAULTS,    GT_VOLUNTARY_SWITCHES, GT_INVOLUNTARY_SWITCHES,
@@ -105,6 +106,18 @@ static size_t list_gone(const struct gt_tree *tree, struct gt_process **gone)
     return count;
 }
 
+/* What a parent has taken over is known once it was read after the end. */
+static void tell_rest(const struct gt_account *account, struct gt_tree *tree, const struct gt_process *child)
+{
+    struct gt_process *parent = gt_tree_find(tree, child->parent);
+    if (!account->roster || !parent || parent == child || parent->is_gone || !parent->is_fresh)
+        return;
+    double excess = absorbed(parent, 0) - parent->ledger.absorbed[0] - parent->ledger.left[0];
+    double rest = tree->has_left_out ? NAN : excess - parent->ledger.excess; /* or it may be a sampler's */
+    gt_roster_took_over(account->roster, parent->pid, child->pid, rest);
+    parent->ledger.excess = excess;
+}
+
 /* A parent that vanished in the same moment cannot be asked any more, so what it had not taken over yet counts as lost. */
 static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct gt_process **gone, size_t count)
 {
@@ -117,6 +130,8 @@ static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct
         else
             end_without_parent(account, gone[i]);
     }
+    for (size_t i = 0; i < count; i++)
+        tell_rest(account, tree, gone[i]);
 }
 
 /* The parents of vanished members must be read after that. One may turn out to have vanished, too. */

@@ -243,9 +243,10 @@ static void look_at_scope(struct gt_job_peak *peak, int scope, const struct gt_s
 }
 
 void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
-                      const struct gt_scope_memory *combined, double largest_file)
+                      const struct gt_scope_memory *combined, double largest_file, double all_files)
 {
     peak->looks++;
+    peak->all_files = fmax(peak->all_files, all_files);
     peak->largest_file = fmax(peak->largest_file, largest_file);
     look_at_scope(peak, GT_PEAK_DESCENDANTS, descendants);
     look_at_scope(peak, GT_PEAK_COMBINED, combined);

@@ -79,6 +79,7 @@ struct gt_job_peak {
     bool has_main;
     uint64_t looks;
     double largest_file;                  /* bytes of files in any process that was looked at */
+    double all_files;                     /* in all processes of a look together, each counted, at most */
     double largest_mark;                  /* the largest that any had at a look */
     uint64_t untold;                      /* processes that ended and whose final mark is not known */
     struct gt_peak_bound untold_together; /* how many of them lived at the same time */
@@ -105,9 +106,10 @@ void gt_job_peak_release(struct gt_job_peak *peak);
 /* Begin a process, the first of them the main process; `parent` is the handle of the one that forked it, or GT_PEAK_NONE. *ret is
  * its handle. 0 or -ENOMEM. */
 int gt_job_peak_begin(struct gt_job_peak *peak, uint32_t parent, uint32_t *ret);
-/* Take in a look: first what it says of the scopes, and the most bytes of files that any process has in it, then of each process. */
+/* Take in a look: first what it says of the scopes, the bytes of files that any process has in it at most, and that all have together, then
+ * of each process. */
 void gt_job_peak_look(struct gt_job_peak *peak, const struct gt_scope_memory *descendants,
-                      const struct gt_scope_memory *combined, double largest_file);
+                      const struct gt_scope_memory *combined, double largest_file, double all_files);
 void gt_job_peak_seen(struct gt_job_peak *peak, uint32_t member, const struct gt_peak_look *look);
 /* Raise its mark to what it has had since tracking began, as the main process knows itself. */
 void gt_job_peak_rise(struct gt_job_peak *peak, uint32_t member, double mark);

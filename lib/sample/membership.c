@@ -477,6 +477,8 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
     int result;
     while ((result = gt_events_next(events, &event, error)) == 1) {
         lost |= event.kind == GT_EVENT_LOST && event.source == GT_EVENTS_FORKS;
+        if (lost && membership->roster)
+            gt_roster_lost(membership->roster);
         uint64_t records = membership->counts.records;
         result = gt_membership_feed(membership, &event);
         if (result == 0 && membership->roster)

@@ -29,6 +29,8 @@ struct entry {
     int64_t met_ns, words_ns; /* when it was first read, and its words last */
     double cpu_when_named;
     double told_cpu, told_peak;     /* as of the last list of changes */
+    double rest;                    /* CPU seconds beyond what looks saw, as its parent has them */
+    uint32_t ends, ends_told;       /* of its children; so many when it was last read after one */
     double record_cpu, record_peak; /* what exit records tell: a sum, and a mark that is NaN without them */
     char kernel_name[16];           /* when its name was read last */
     bool was_forked;                /* then it had not executed a program yet */
@@ -52,6 +54,7 @@ struct gt_roster {
     uint32_t *living, *changed; /* indices */
     size_t living_count, living_capacity, changed_count, changed_capacity;
     uint64_t round, left_out;
+    bool has_lost; /* forks: there may be processes that are not listed */
     struct gt_lives changes;
 };
 
@@ -155,6 +158,9 @@ static struct entry *add(struct gt_roster *roster, pid_t pid, pid_t parent, int6
 
 static void end(struct gt_roster *roster, struct entry *entry, int64_t when_ns)
 {
+    struct entry *parent = find(roster, entry->life.parent);
+    if (parent)
+        parent->ends++;
     entry->end_ns = when_ns;
     note_change(roster, entry);
 }
@@ -373,6 +379,31 @@ void gt_roster_reaped(struct gt_roster *roster, pid_t pid, int64_t now_ns)
         end(roster, entry, now_ns);
 }
 
+/* CPU time of children comes in clock ticks, in two parts. */
+static bool is_above_ticks(double seconds)
+{
+    return seconds * (double)sysconf(_SC_CLK_TCK) > 2;
+}
+
+void gt_roster_took_over(struct gt_roster *roster, pid_t parent, pid_t child, double seconds)
+{
+    struct entry *from = find(roster, child), *to = find(roster, parent);
+    if (!from || !to)
+        return;
+    bool is_alone = to->ends == to->ends_told + 1 && from->ends == from->ends_told && from->end_ns != NEVER;
+    bool are_all_listed = from->heard_fork && !roster->has_lost && !roster->left_out;
+    to->ends_told = to->ends;
+    if (!is_alone || !are_all_listed || !is_above_ticks(seconds))
+        return;
+    from->rest = seconds;
+    note_change(roster, from);
+}
+
+void gt_roster_lost(struct gt_roster *roster)
+{
+    roster->has_lost = true;
+}
+
 /* ---- What is known of one ---------------------------------------------------------------------------------------- */
 
 static double seconds_since(const struct gt_roster *roster, int64_t when_ns)
@@ -391,6 +422,8 @@ static struct gt_life life_of(const struct gt_roster *roster, const struct entry
     /* Records may lack what threads used last, and looks what was used since. 0: too short for the scheduler to tell. */
     if (entry->end_ns != NEVER && entry->heard_fork && entry->record_cpu > 0)
         life.cpu_time = fmax(life.cpu_time, entry->record_cpu);
+    else if (entry->end_ns != NEVER)
+        life.cpu_time += entry->rest;
     return life;
 }
 

@@ -28,6 +28,11 @@ void gt_roster_begin(struct gt_roster *roster, int64_t origin_ns);
 int gt_roster_hear(struct gt_roster *roster, const struct gt_event *event, bool has_ended);
 /* The tree was read: names and figures; who is gone or a zombie has ended by now, unless the kernel told when. -ENOMEM. */
 int gt_roster_read(struct gt_roster *roster, const struct gt_tree *tree, int64_t now_ns);
+/* `parent`, a member that lives or is a zombie, was read after the end of its child `child`. Since that was so before, it has taken over
+ * `seconds` of CPU time beyond what was read of the children that ended; NaN: not known. They are the child's if it alone has ended. */
+void gt_roster_took_over(struct gt_roster *roster, pid_t parent, pid_t child, double seconds);
+/* Forks went unheard. */
+void gt_roster_lost(struct gt_roster *roster);
 /* The tracker has waited for `pid`. */
 void gt_roster_reaped(struct gt_roster *roster, pid_t pid, int64_t now_ns);
 

@@ -73,6 +73,7 @@ static uint64_t now_in_ticks(void)
 static int open_roster(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
     int status = gt_roster_new(&sampler->roster, &sampler->root, options->names, options->launched, error);
+    sampler->account.roster = sampler->roster;
     if (status >= 0 && sampler->finder.membership)
         gt_membership_listen(sampler->finder.membership, sampler->roster);
     return status;
@@ -365,11 +366,13 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     int status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
     if (status < 0)
         return gt_error_system(error, -status, "memory of the processes");
-    double largest_file = 0;
-    for (size_t i = 0; i < sampler->tree.count; i++)
+    double largest_file = 0, all_files = 0;
+    for (size_t i = 0; i < sampler->tree.count; i++) {
         largest_file = fmax(largest_file, sampler->tree.process[i]->file_bytes);
+        all_files += fmax(0, sampler->tree.process[i]->file_bytes);
+    }
     gt_job_peak_look(&sampler->finder.peak, &sampler->memory.scope[GT_SCOPE_DESCENDANTS],
-                     &sampler->memory.scope[GT_SCOPE_COMBINED], largest_file);
+                     &sampler->memory.scope[GT_SCOPE_COMBINED], largest_file, all_files);
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_shared_memory_record *record = gt_walker_record(sampler->walker, i);
         note_process(sampler, sampler->tree.process[i], record->own, record->is_pending);

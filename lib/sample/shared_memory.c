@@ -73,6 +73,8 @@ static void take_over(struct gt_shared_memory *sharing, size_t at, const struct 
         *record = (struct gt_shared_memory_record){.pid = process->pid, .start = process->start};
     }
     record->is_main = process->is_main;
+    if (!record->has_walk)
+        record->program = gt_hash(process->name, strnlen(process->name, sizeof process->name));
     double rss = or_zero(process->value[GT_RSS]);
     double faults = process->value[GT_MINOR_FAULTS] + process->value[GT_MAJOR_FAULTS];
     if (rss != record->rss || faults != record->faults)
@@ -175,6 +177,9 @@ void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_me
         sharing->shared[GT_SCOPE_MAIN] = totals->main.shared_bytes;
         sharing->shared[GT_SCOPE_DESCENDANTS] = totals->descendants.shared_bytes;
         sharing->shared[GT_SCOPE_COMBINED] = totals->combined.shared_bytes;
+        sharing->sure[GT_SCOPE_MAIN] = totals->main.sure_shared;
+        sharing->sure[GT_SCOPE_DESCENDANTS] = totals->descendants.sure_shared;
+        sharing->sure[GT_SCOPE_COMBINED] = totals->combined.sure_shared;
         sharing->has_left = false;
         sharing->mapped_seen = totals->mapped;
     }
@@ -240,8 +245,35 @@ struct sums {
     double rss, largest, own, sure, anonymous, counted;
     double shared, largest_shared, more_shared, largest_file; /* of those that were part of a whole walk */
     double other_shared;                                      /* the largest of the others */
-    double new_files;                                         /* of programs that began since */
 };
+
+/* Files of programs that began since the last whole walk: what many processes of one program have are taken for the same. */
+enum { PROGRAMS = 16 };
+struct new_files {
+    uint64_t program[PROGRAMS];
+    double most[PROGRAMS]; /* the last one is of all that are left */
+    size_t count;
+};
+
+static void add_new_files(struct new_files *files, const struct gt_shared_memory_record *record)
+{
+    size_t i = 0;
+    while (i < files->count && i < PROGRAMS - 1 && files->program[i] != record->program)
+        i++;
+    if (i == files->count) {
+        files->program[i] = record->program;
+        files->most[files->count++] = 0;
+    }
+    files->most[i] = fmax(files->most[i], grown_files(record));
+}
+
+static double sum_new_files(const struct new_files *files)
+{
+    double sum = 0;
+    for (size_t i = 0; i < files->count; i++)
+        sum += files->most[i];
+    return sum;
+}
 
 /* The most bytes of files that one process had when it was walked, and the most that any other had. */
 struct most_files {
@@ -278,8 +310,6 @@ static void add(struct sums *sums, const struct gt_shared_memory_record *record,
     sums->rss += record->rss;
     sums->largest = fmax(sums->largest, record->rss);
     sums->own += record->own;
-    if (!record->is_forked && (!record->has_walk || record->is_alone))
-        sums->new_files += grown_files(record);
     if (record->has_walk) {
         add_walked(sums, record, files);
         return;
@@ -346,24 +376,33 @@ static struct most_files find_most_files(const struct gt_shared_memory *sharing,
  * less than what came to the processes that were walked, and the files of programs that began then are not those of the others as far as it
  * has them more; other work on the machine maps files, too. Where it is not known, files of who was not walked are taken for those that the
  * others have. */
-static double find_growth(const struct gt_shared_memory *sharing, enum gt_scope scope, const struct sums *sums)
+static double find_growth(const struct gt_shared_memory *sharing, enum gt_scope scope, const struct sums *sums,
+                          const struct new_files *new_files)
 {
     double others = fmax(0, sums->other_shared - sums->largest_file), more = sharing->mapped - sharing->mapped_seen;
     if (scope == GT_SCOPE_MAIN || isnan(more))
         return others + sums->more_shared;
     double walked = between(more, 0, sums->more_shared);
-    return walked + between(more - walked, others, fmax(others, sums->new_files));
+    return walked + between(more - walked, others, fmax(others, sum_new_files(new_files)));
 }
 
 struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, enum gt_scope scope)
 {
     struct sums sums = {0};
     struct most_files files = find_most_files(sharing, scope);
+    struct new_files new_files = {0};
     for (size_t i = 0; i < sharing->count; i++)
         if (is_in(&sharing->record[i], scope))
             add(&sums, &sharing->record[i], &files);
-    double walked = fmin(sharing->shared[scope], sums.shared);
-    double seen = between(sharing->shared[scope], 0, sums.shared), grown = find_growth(sharing, scope, &sums);
+    for (size_t i = 0; i < sharing->count && !isnan(sharing->mapped); i++) {
+        const struct gt_shared_memory_record *record = &sharing->record[i];
+        if (is_in(record, scope) && !record->is_pending && !record->is_forked &&
+            (!record->has_walk || record->is_alone))
+            add_new_files(&new_files, record);
+    }
+    double walked = fmin(sharing->sure[scope], sums.shared);
+    double seen = between(sharing->shared[scope], 0, sums.shared),
+           grown = find_growth(sharing, scope, &sums, &new_files);
     double shared = fmax(seen + grown, sums.largest_shared) + inherited_memory(sharing, scope);
     double ram = between(sums.own + shared, sums.largest, sums.rss);
     double private_bytes = fmin(sums.own, ram);

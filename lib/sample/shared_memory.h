@@ -31,7 +31,8 @@ struct gt_shared_memory_record {
     uint64_t start;
     bool is_main;
     bool is_forked;
-    bool is_pending; /* what it has now does not count: see gt_process_is_pending */
+    uint64_t program; /* hash of its name, of one that was not walked */
+    bool is_pending;  /* what it has now does not count: see gt_process_is_pending */
     bool has_walk;
     bool is_alone; /* walked alone, since it is new: what it shares is taken for part of the rest */
     bool is_denied;
@@ -59,6 +60,7 @@ struct gt_shared_memory {
     struct gt_shared_memory_record *record; /* in the frame's order */
     size_t count, capacity;
     double shared[GT_SCOPE_COMBINED + 1]; /* union of the shared pages at the last whole walk */
+    double sure[GT_SCOPE_COMBINED + 1];   /* the part of it that is certain */
     bool has_left;                        /* a walked process has ended since */
     double grown;                         /* bytes of files that came to its processes since, also such as others had */
     double mapped, mapped_seen;           /* by the whole machine, now and then: gt_memory_mapped(); NaN not known */

@@ -190,6 +190,7 @@ void gt_tree_leave_out(struct gt_tree *tree, struct gt_process *process)
     process->peak = GT_PEAK_NONE;
     process->is_gone = true;
     tree->started--;
+    tree->has_left_out = true;
     gt_tree_drop_gone(tree);
 }
 

@@ -17,6 +17,7 @@ struct gt_tree {
     pid_t *found;         /* scratch of one search */
     size_t found_capacity;
     struct gt_process *tracker; /* ourselves, when ended parents leave us their children; else NULL */
+    bool has_left_out;          /* a member, which its parent may wait for */
     struct gt_map left_out;     /* processes that are no part of the job, by the low bits of their start */
     struct gt_job_peak *peak;   /* told of ends where the kernel's events do; else NULL */
     pid_t main;

@@ -204,25 +204,44 @@ def test_samples_of_a_process_and_its_name(recording, tmp_path):
     assert set(joined["name"]) >= {"sh", "sleep"} and joined["name"].notna().all()
 
 
-@as_root
-def test_an_ordinary_user(gpu_tracker, tmp_path):
-    """Who sees less is told less, and nothing wrong."""
+@pytest.fixture
+def as_nobody(gpu_tracker):
+    """as_nobody(script, *options): the report on a shell script that an ordinary user tracks."""
     folder = pathlib.Path("/tmp") / f"gpu-tracker-detail-{os.getpid()}"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
-    try:
-        program = shutil.copy(gpu_tracker, folder)
-        script = "sleep 0.5; /bin/echo hi >/dev/null; exec sleep 0.4"
-        line = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "run", QUIET, "--detail", "--st=0.05", "-o",
+    program = shutil.copy(gpu_tracker, folder)
+
+    def run(script, *options):
+        line = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "run", QUIET, "--detail", *options, "-o",
                 "out.json", "--", "sh", "-c", script]
         done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
-        processes = json.loads((folder / "out.json").read_text())["process_list"]
-    finally:
-        shutil.rmtree(folder)
+        return json.loads((folder / "out.json").read_text())
+
+    yield run
+    shutil.rmtree(folder)
+
+
+@as_root
+def test_an_ordinary_user(as_nobody):
+    """Who sees less is told less, and nothing wrong."""
+    processes = as_nobody("sleep 0.5; /bin/echo hi >/dev/null; exec sleep 0.4", "--st=0.05")["process_list"]
     assert {process["command"] for process in processes} >= {"sleep 0.4", "sleep 0.5"}
     assert all(process["end"] is not None for process in processes)
     assert all(process["name"] in (None, "sleep", "echo", "sh") for process in processes)
+
+
+@as_root
+def test_what_a_parent_waited_for_as_an_ordinary_user(as_nobody):
+    """No sample and no record tells what the children used at last, but their parent."""
+    burn = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; sleep 0.2; "
+    report = as_nobody(burn + burn + "exit 0", "--st=30")
+    if "every fork" not in str(report["provenance"]["processes.started"]["note"]):
+        pytest.skip("the kernel tells no forks here")
+    times = [process["cpu_time"] or 0 for process in report["process_list"]]
+    assert 0.8 * report["cpu_time"]["combined"] < sum(times) <= 1.01 * report["cpu_time"]["combined"]
+    assert len([seconds for seconds in times if seconds > 0.3 * report["cpu_time"]["combined"]]) == 2
 
 
 def test_without_events_of_the_kernel(gpu_tracker, tmp_path):

@@ -145,7 +145,7 @@ static void look_with_files(double descendants, double combined, double files)
 {
     const struct gt_scope_memory below = {.rss = descendants, .ram = descendants, .private_bytes = descendants},
                                  all = {.rss = combined, .ram = combined, .private_bytes = combined};
-    gt_job_peak_look(&peak, &below, &all, files);
+    gt_job_peak_look(&peak, &below, &all, files, files);
 }
 
 static void look(double descendants, double combined)

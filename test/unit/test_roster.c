@@ -332,6 +332,73 @@ static void looks_and_records_together_tell_cpu_time(void **state)
     assert_close(life(machine, 1)->cpu_time, 0.6, 1e-9);
 }
 
+/* Children of 100 that a look sees with 0.05 s. */
+static void meet(struct machine *machine, pid_t first, pid_t last)
+{
+    read_at(machine, 1);
+    for (pid_t pid = first; pid <= last; pid++) {
+        struct fake_process process = job(pid, 5);
+        fork_at(machine, pid, 1500 * MS);
+        fake_proc_write(machine->folder, &process);
+        put_name(machine, pid, "worker\n", "./worker");
+    }
+    read_at(machine, 2);
+}
+
+static void check_cpu_time(struct machine *machine, size_t number, double expected)
+{
+    assert_close(life(machine, number)->cpu_time, expected, 1e-9);
+}
+
+static void a_parent_tells_what_no_look_saw(void **state)
+{
+    struct machine *machine = *state;
+    meet(machine, 101, 103);
+    exit_at(machine, 101, 2500 * MS);
+    gt_roster_took_over(machine->roster, 100, 101, 0.3);
+    check_cpu_time(machine, 1, 0.35);
+    exit_at(machine, 102, 2700 * MS);
+    gt_roster_took_over(machine->roster, 100, 102, NAN);
+    check_cpu_time(machine, 2, 0.05);
+    exit_at(machine, 103, 2900 * MS);
+    gt_roster_took_over(machine->roster, 100, 103, 0.02); /* clock ticks */
+    check_cpu_time(machine, 3, 0.05);
+}
+
+static void one_of_two_children_may_have_used_the_rest(void **state)
+{
+    struct machine *machine = *state;
+    meet(machine, 101, 102);
+    exit_at(machine, 101, 2500 * MS);
+    exit_at(machine, 102, 2500 * MS);
+    gt_roster_took_over(machine->roster, 100, 102, 0.3);
+    gt_roster_took_over(machine->roster, 100, 101, 0);
+    check_cpu_time(machine, 1, 0.05);
+    check_cpu_time(machine, 2, 0.05);
+}
+
+static void a_childs_child_may_have_used_the_rest(void **state)
+{
+    struct machine *machine = *state;
+    meet(machine, 101, 101);
+    hear(machine, (struct gt_event){.kind = GT_EVENT_FORK, .pid = 102, .parent = 101, .monotonic_ns = 2100 * MS},
+         false);
+    exit_at(machine, 102, 2200 * MS);
+    exit_at(machine, 101, 2500 * MS);
+    gt_roster_took_over(machine->roster, 100, 101, 0.3);
+    check_cpu_time(machine, 1, 0.05);
+}
+
+static void lost_forks_may_have_used_the_rest(void **state)
+{
+    struct machine *machine = *state;
+    meet(machine, 101, 101);
+    gt_roster_lost(machine->roster);
+    exit_at(machine, 101, 2500 * MS);
+    gt_roster_took_over(machine->roster, 100, 101, 0.3);
+    check_cpu_time(machine, 1, 0.05);
+}
+
 static void what_was_used_before_tracking_is_not_told(void **state)
 {
     struct machine *machine = *state;
@@ -523,6 +590,10 @@ int main(void)
         ON_MACHINE(a_number_used_again_is_another_process),
         ON_MACHINE(events_tell_of_short_processes),
         ON_MACHINE(looks_and_records_together_tell_cpu_time),
+        ON_MACHINE(a_parent_tells_what_no_look_saw),
+        ON_MACHINE(one_of_two_children_may_have_used_the_rest),
+        ON_MACHINE(lost_forks_may_have_used_the_rest),
+        ON_MACHINE(a_childs_child_may_have_used_the_rest),
         ON_MACHINE(what_was_used_before_tracking_is_not_told),
         ON_MACHINE(what_is_not_told_is_missing),
         ON_MACHINE(events_and_readings_are_of_one_process),

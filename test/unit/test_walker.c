@@ -59,9 +59,11 @@ static void learn(struct job *job, const double private_bytes[], double main_sha
         walked[i].shared_bytes = walked[i].rss - private_bytes[i];
         walked[i].faults = NAN;
     }
-    const struct gt_memory_totals totals = {.main.shared_bytes = main_shared,
-                                            .descendants.shared_bytes = descendants_shared,
-                                            .combined.shared_bytes = combined_shared};
+    const struct gt_memory_totals totals = {
+        .main = {.shared_bytes = main_shared, .sure_shared = main_shared},
+        .descendants = {.shared_bytes = descendants_shared, .sure_shared = descendants_shared},
+        .combined = {.shared_bytes = combined_shared, .sure_shared = combined_shared},
+        .mapped = NAN};
     gt_shared_memory_learn(&job->sharing, walked, count, &totals, true, 0, 100);
 }
 
@@ -174,6 +176,34 @@ static void what_one_had_already_does_not_count_again_as_others_map_it(void **st
     }
     assert_close(combined(&job).ram, 440, 0);
     assert_close(combined(&job).certain, 440, 0);
+    gt_shared_memory_release(&job.sharing);
+}
+
+/* Two programs of 10 and 150 of files begin after the walk. */
+static void files_of_new_programs_are_as_many_as_the_machine_maps_more(void **state)
+{
+    (void)state;
+    struct job job = {0};
+    const double private_bytes[] = {10};
+    add_process(&job, 10, 1, 30, 20);
+    combined(&job);
+    learn(&job, private_bytes, 20, 0, 20);
+    assert_close(combined(&job).ram, 30, 0);
+    for (pid_t pid = 11; pid < 13; pid++) {
+        add_process(&job, pid, 10, 160, 150);
+        snprintf(job.process[pid - 10].name, sizeof job.process->name, "program%d", (int)pid);
+    }
+    assert_close(combined(&job).ram, 50 + 130, 0); /* not known: the same files, with those of the first */
+    job.sharing.mapped_seen = 1000;
+    job.sharing.mapped = 1300;
+    assert_close(combined(&job).ram, 50 + 300, 0);
+    job.sharing.mapped = 1200;
+    assert_close(combined(&job).ram, 50 + 200, 0);
+    job.sharing.mapped = 5000; /* others map as well */
+    assert_close(combined(&job).ram, 50 + 300, 0);
+    assert_close(combined(&job).certain, 160, 0);
+    strcpy(job.process[2].name, job.process[1].name); /* one program, which maps the same */
+    assert_close(combined(&job).ram, 50 + 150, 0);
     gt_shared_memory_release(&job.sharing);
 }
 
@@ -508,6 +538,7 @@ int main(void)
         cmocka_unit_test(a_process_takes_only_its_own_away),
         cmocka_unit_test(anonymous_growth_is_private_and_shared_growth_counts_once),
         cmocka_unit_test(what_one_had_already_does_not_count_again_as_others_map_it),
+        cmocka_unit_test(files_of_new_programs_are_as_many_as_the_machine_maps_more),
         cmocka_unit_test(files_are_as_the_walk_saw_them),
         cmocka_unit_test(what_strangers_may_come_to_share_is_told_apart),
         cmocka_unit_test(a_fork_counts_at_what_it_has_more_than_its_parent),

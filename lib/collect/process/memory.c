@@ -92,6 +92,7 @@ struct gt_memory {
     const struct gt_root *root;
     struct gt_pagemap_walk pages;
     int64_t delay_ns;             /* of this thread, as last read */
+    bool has_moved;               /* a process ran during a walk */
     double pss_shmem, pss_mapped; /* of the processes of a walk: of shared memory, and of that and files */
 };
 
@@ -269,6 +270,7 @@ static int walk_one(struct gt_memory *memory, struct gt_memory_process *process,
                                                     : walk_sums(memory, process, &count);
     double before = isnan(count.faults) ? process->faults : count.faults;
     bool has_rested = gt_process_file_has_rested(process->pid, process->cpu_time);
+    memory->has_moved |= !has_rested;
     process->faults = has_rested ? before : (before + faults_of(memory, process->pid)) / 2;
     process->duration_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
     if (gt_pagemap_walk_switches() - switches > count.rests) { /* it had to wait for locks, and so had the process */
@@ -308,11 +310,12 @@ static double find_excess(const struct gt_memory *memory)
     return fmax(0, fmax(shmem, mapped) - IN_FLIGHT);
 }
 
-static void finish(struct gt_memory_scope *scope, double excess)
+static void finish(struct gt_memory_scope *scope, double excess, bool is_sure)
 {
     scope->shared_bytes = fmax(0, scope->shared_bytes - excess);
     if (scope->shared_bytes < scope->largest_shared) /* only with PSS, when strangers share */
         scope->shared_bytes = scope->largest_shared;
+    scope->sure_shared = is_sure ? scope->shared_bytes : fmin(scope->shared_bytes, scope->largest_shared);
     scope->unique = scope->private_bytes + scope->shared_bytes;
 }
 
@@ -323,6 +326,7 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
     int failed = 0;
     delay_since(memory);
     memory->pss_shmem = memory->pss_mapped = 0;
+    memory->has_moved = false;
     if (memory->method == GT_MEMORY_UNIQUE)
         gt_pagemap_walk_begin(&memory->pages);
     for (size_t i = 0; i < count && !failed; i++) {
@@ -335,9 +339,10 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
         failed = atomic_load(&memory->pages.is_cancelled) ? -ECANCELED : walk_one(memory, one, ret);
     }
     double excess = memory->method == GT_MEMORY_PSS ? find_excess(memory) : 0;
-    finish(&ret->main, 0);
-    finish(&ret->descendants, excess);
-    finish(&ret->combined, excess);
+    bool is_sure = memory->method == GT_MEMORY_UNIQUE || !memory->has_moved;
+    finish(&ret->main, 0, is_sure);
+    finish(&ret->descendants, excess, is_sure);
+    finish(&ret->combined, excess, is_sure);
     ret->mapped = memory->method == GT_MEMORY_RSS ? NAN : gt_memory_mapped(memory->root);
     gt_pagemap_set_clear(&memory->pages.set);
     return failed;

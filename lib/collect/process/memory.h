@@ -56,6 +56,7 @@ struct gt_memory_process {
 /* Sums over the processes walked, private + shared = unique. */
 struct gt_memory_scope {
     double unique, private_bytes, shared_bytes, swap;
+    double sure_shared;    /* of shared_bytes what is certain, also where proportional sizes are of different moments */
     double largest_shared; /* the shared part of the process that has the largest */
     size_t walked, denied;
 };
