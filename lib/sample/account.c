@@ -155,17 +155,17 @@ static bool was_read_before(const struct gt_tree *tree, const struct gt_process 
 
 /* What a parent has taken over from a child that was read before it, and lived then, would count twice. `final` is read no more. Returns
  * true where such a child has ended. */
-static bool read_children_again(struct gt_tree *tree, const struct gt_process *final)
+static bool read_children_again(struct gt_tree *tree, pid_t final)
 {
     bool has_ended = false;
     for (size_t i = 0; i < tree->count; i++) {
         struct gt_process *process = tree->process[i], *parent = gt_tree_find(tree, process->parent);
-        if (process == final || process->is_gone || !parent || parent == process || parent->is_gone)
+        if (process->pid == final || process->is_gone || !parent || parent == process || parent->is_gone)
             continue;
         if ((!parent->is_fresh && !was_read_before(tree, process, parent)) || gt_process_read(process, tree->root) == 0)
             continue;
         has_ended = true;
-        parent->is_fresh = parent == final;
+        parent->is_fresh = parent->pid == final;
     }
     return has_ended;
 }
@@ -183,7 +183,7 @@ static void explain_bytes(struct gt_tree *tree)
     }
 }
 
-static void settle(struct gt_account *account, struct gt_tree *tree, const struct gt_process *final)
+static void settle(struct gt_account *account, struct gt_tree *tree, pid_t final)
 {
     size_t ended = 0;
     do
@@ -209,7 +209,7 @@ void gt_account_settle(struct gt_account *account, struct gt_tree *tree)
     const struct gt_process *main = tree->count && tree->process[0]->is_main ? tree->process[0] : NULL;
     if (main)
         account->main_own_cpu = main->value[GT_CPU_TIME] - main->ledger.own_base;
-    settle(account, tree, NULL);
+    settle(account, tree, 0);
 }
 
 static void usage_values(const struct rusage *usage, double values[GT_ACCOUNTED])
@@ -302,7 +302,7 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
         account->main_own_cpu = process->value[GT_CPU_TIME] - process->ledger.own_base;
     make_exact(process, exact);
     process->is_fresh = true; /* it cannot be read any more, and need not */
-    settle(account, tree, process);
+    settle(account, tree, process->pid);
     end_without_parent(account, process);
     forget(tree, process);
 }

@@ -247,11 +247,12 @@ struct sums {
     double other_shared;                                      /* the largest of the others */
 };
 
-/* Files of programs that began since the last whole walk: what many processes of one program have are taken for the same. */
+/* Files of programs that began since the last whole walk: what many processes of one program have are taken for the same, also those that
+ * the walk saw. */
 enum { PROGRAMS = 16 };
 struct new_files {
     uint64_t program[PROGRAMS];
-    double most[PROGRAMS]; /* the last one is of all that are left */
+    double most[PROGRAMS], seen[PROGRAMS]; /* the last ones are of all that are left */
     size_t count;
 };
 
@@ -262,16 +263,19 @@ static void add_new_files(struct new_files *files, const struct gt_shared_memory
         i++;
     if (i == files->count) {
         files->program[i] = record->program;
-        files->most[files->count++] = 0;
+        files->count++;
     }
-    files->most[i] = fmax(files->most[i], grown_files(record));
+    if (record->has_walk && !record->is_alone)
+        files->seen[i] = fmax(files->seen[i], fmax(record->seen_file, record->file_bytes));
+    else if (!record->is_forked)
+        files->most[i] = fmax(files->most[i], grown_files(record));
 }
 
 static double sum_new_files(const struct new_files *files)
 {
     double sum = 0;
     for (size_t i = 0; i < files->count; i++)
-        sum += files->most[i];
+        sum += fmax(0, files->most[i] - files->seen[i]);
     return sum;
 }
 
@@ -396,8 +400,7 @@ struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, 
             add(&sums, &sharing->record[i], &files);
     for (size_t i = 0; i < sharing->count && !isnan(sharing->mapped); i++) {
         const struct gt_shared_memory_record *record = &sharing->record[i];
-        if (is_in(record, scope) && !record->is_pending && !record->is_forked &&
-            (!record->has_walk || record->is_alone))
+        if (is_in(record, scope) && !record->is_pending)
             add_new_files(&new_files, record);
     }
     double walked = fmin(sharing->sure[scope], sums.shared);

@@ -1,5 +1,5 @@
-/* children N MS_EACH [ignored]: N children one after the other, each using MS_EACH of CPU time; ignored: nobody waits for their ends. `own_clock_seconds` is what the
- * children saw of it, `children_seconds` what the kernel charged for them, start and end included. */
+/* children N MS_EACH [ignored]: N children one after the other, each using MS_EACH of CPU time; ignored: nobody waits for their ends.
+ * `own_clock_seconds` is what the children saw of it, `children_seconds` what the kernel charged for them, start and end included. */
 #include "truth.h"
 
 int main(int argc, char **argv)

@@ -204,6 +204,15 @@ static void files_of_new_programs_are_as_many_as_the_machine_maps_more(void **st
     assert_close(combined(&job).certain, 160, 0);
     strcpy(job.process[2].name, job.process[1].name); /* one program, which maps the same */
     assert_close(combined(&job).ram, 50 + 150, 0);
+    const double both[] = {10, 10};
+    job.frame.process_count = 2;
+    combined(&job);
+    learn(&job, both, 20, 150, 150);
+    job.frame.process_count = 3;
+    combined(&job);
+    job.sharing.mapped_seen = 1000;
+    job.sharing.mapped = 5000;
+    assert_close(combined(&job).ram, 30 + 150, 0); /* which the walk saw */
     gt_shared_memory_release(&job.sharing);
 }
 
