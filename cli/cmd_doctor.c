@@ -33,11 +33,15 @@ static int print_fixes(const struct options *options)
 /* What is not there at all is told by what opens it. */
 static bool is_root(const char *path)
 {
-    struct gt_buffer proc = {0};
-    gt_buffer_printf(&proc, "%s/proc", path);
-    bool has_proc = proc.data && access(proc.data, F_OK) == 0;
-    gt_buffer_release(&proc);
-    return has_proc || access(path, F_OK) < 0;
+    static const char *const parts[] = {"proc", "sys"};
+    bool is_one = access(path, F_OK) < 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !is_one; i++) {
+        struct gt_buffer part = {0};
+        gt_buffer_printf(&part, "%s/%s", path, parts[i]);
+        is_one = part.data && access(part.data, F_OK) == 0;
+        gt_buffer_release(&part);
+    }
+    return is_one;
 }
 
 static int run(const struct options *options, int count, char **operands)
@@ -49,7 +53,7 @@ static int run(const struct options *options, int count, char **operands)
     struct gt_report *report = NULL;
     struct gt_tracker_options settings = settings_tracker(options);
     if (options->root && !is_root(options->root))
-        return say_usage("--root %s: there is no proc in it, as the root of a machine has", options->root);
+        return say_usage("--root %s: there is neither proc nor sys in it, as the root of a machine has", options->root);
     if (options->fix)
         return print_fixes(options);
     int status = output_prepare(&output, options, STDOUT_FILENO);

@@ -141,7 +141,7 @@ def test_on_this_machine_and_into_a_file(cli, refused, tmp_path):
     assert (tmp_path / "fixes.sh").read_text() == done.stdout
     refused(2, "--format", "doctor", "--fix", "--format", "json")
     refused(125, "no-such-root", "doctor", "--fix", "--root", "no-such-root")
-    refused(2, "there is no proc in it", "doctor", "--root", tmp_path)
+    refused(2, "there is neither proc nor sys in it", "doctor", "--root", tmp_path)
 
 
 def test_no_capability_is_advised_that_opens_more_than_it_is_needed_for(machine):
