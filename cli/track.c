@@ -529,6 +529,7 @@ static int start(struct track *track, const struct options *options, char **word
         say("nothing is measured: %s", error.text);
     else if (launch.gate < 0)
         say("the system forbids to hold '%s' back until it is measured: its first moments are not", words[0]);
+    witness_await(&track->watch.witness);
     int code = launch_release(&launch);
     if (!code)
         return 0;

@@ -82,6 +82,8 @@ static _Noreturn void bear_witness(int fd, pid_t asker, char *const *words, cons
     gt_group_enter(group); /* late: the memory it has is charged to the tracker's group */
     dup2(fd, STDIN_FILENO);
     gt_close_from(STDIN_FILENO + 1);
+    if (write(STDIN_FILENO, &(struct answer){0}, sizeof(struct answer)) < 0)
+        _exit(0);
     while (read(STDIN_FILENO, &question, sizeof question) == (ssize_t)sizeof question) {
         siginfo_t came = {0};
         sigemptyset(&set);
@@ -114,6 +116,14 @@ void witness_start(struct witness *witness, char *const *words, const struct gt_
     }
     witness->pid = (pid_t)pid;
     witness->fd = ends[0];
+}
+
+void witness_await(const struct witness *witness)
+{
+    struct pollfd ready = {witness->fd, POLLIN, 0};
+    struct answer in_place;
+    if (witness->pid && poll(&ready, 1, ANSWER_MS) > 0)
+        recv(witness->fd, &in_place, sizeof in_place, 0);
 }
 
 /* Signals to a group are sent under a lock of the kernel's that setpgid(2) takes, too: after it, all have been sent. */

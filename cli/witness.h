@@ -20,6 +20,8 @@ struct witness {
  * gpu-tracker is not. Without a process for it witness->pid is 0.
  * `group`: the job's control group, or NULL. */
 void witness_start(struct witness *witness, char *const *words, const struct gt_group *group);
+/* Wait until it is where the job will be: a signal to the tracker's control group alone is not to reach it on its way there. */
+void witness_await(const struct witness *witness);
 /* Was it sent what this process was? Takes up to 50 ms where the answer is no. */
 bool witness_saw(struct witness *witness, const siginfo_t *signal);
 /* It is asked no more, and ends while other things are done. */
