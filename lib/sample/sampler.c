@@ -240,8 +240,9 @@ static void inherit(struct gt_sampler *sampler, struct gt_process *process)
     struct gt_process *origin = process;
     for (size_t step = 0; step < sampler->tree.count && !origin->is_main; step++) {
         origin = gt_job_finder_origin(&sampler->finder, &sampler->tree, origin);
-        if (!origin || !process->is_forked || gt_process_inherit(process, origin, &sampler->root) == 0)
-            return;
+        if (!origin || !process->is_forked || gt_process_inherit(process, origin, &sampler->root) == 0 ||
+            !origin->is_forked)
+            return; /* or it was forked by a program that nobody else has */
     }
 }
 
