@@ -124,7 +124,7 @@ int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const str
     }
     walker->root = root;
     walker->clock = clock;
-    walker->sharing.mapped_seen = gt_memory_mapped(root);
+    walker->sharing.mapped_seen = gt_memory_method(walker->memory) == GT_MEMORY_RSS ? NAN : gt_memory_mapped(root);
     walker->cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
     walker->budget_ns = MOST_KEPT_NS;
     pthread_condattr_t attributes;
@@ -311,9 +311,8 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
 {
     bool has_walks = gt_memory_method(walker->memory) != GT_MEMORY_RSS;
     gt_shared_memory_update(&walker->sharing);
-    walker->sharing.mapped = walker->sharing.grown > MUCH_GROWTH + LATE_GROWTH * walker->cpus
-                                 ? gt_memory_mapped(walker->root)
-                                 : NAN;
+    bool has_grown = walker->sharing.grown > MUCH_GROWTH + LATE_GROWTH * walker->cpus;
+    walker->sharing.mapped = has_walks && has_grown ? gt_memory_mapped(walker->root) : NAN;
     fill_processes(walker, frame, ret);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         ret->scope[scope] = gt_shared_memory_scope(&walker->sharing, (enum gt_scope)scope);

@@ -105,7 +105,7 @@ static int cgroup_delegation_open(struct gt_cgroup_delegation *delegation, const
         return 1;
     if (strlen(group) + 1 + strlen(leaf) >= GT_CGROUP_PATH)
         return -ENAMETOOLONG;
-    snprintf(delegation->group, GT_CGROUP_PATH, "%.*s", (int)strlen(group), group);
+    strcpy(delegation->group, group);
     snprintf(delegation->leaf, GT_CGROUP_PATH, "%.*s/%s", (int)strlen(group), group, leaf);
     int result = gt_root_make_directory(root, delegation->leaf);
     if (result < 0 && result != -EEXIST)

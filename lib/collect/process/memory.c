@@ -15,13 +15,8 @@
 
 /* ---- The kernel's sums -------------------------------------------------------------------------------------------- */
 
-/* Beside the figures that are handed on. */
-struct parts {
-    double anonymous;
-};
-
 /* "Shared_Clean:   0 kB" and the like; hugetlb figures are separate lines and are not resident memory to the kernel. */
-static void add_field(struct gt_smaps *smaps, struct parts *parts, const char *line)
+static void add_field(struct gt_smaps *smaps, double *anonymous, const char *line)
 {
     const struct {
         const char *name;
@@ -34,7 +29,7 @@ static void add_field(struct gt_smaps *smaps, struct parts *parts, const char *l
         {"Private_Clean:", &smaps->private_bytes},
         {"Private_Dirty:", &smaps->private_bytes},
         {"Swap:", &smaps->swap},
-        {"Anonymous:", &parts->anonymous},
+        {"Anonymous:", anonymous},
         {"Pss_File:", &smaps->pss_files},
         {"Pss_Shmem:", &smaps->pss_shmem},
     };
@@ -46,27 +41,27 @@ static void add_field(struct gt_smaps *smaps, struct parts *parts, const char *l
 }
 
 /* What a file has of a process alone is in its PSS in full, so the private rest is anonymous. */
-static double private_anonymous(const struct gt_smaps *smaps, const struct parts *parts)
+static double private_anonymous(const struct gt_smaps *smaps, double anonymous)
 {
     double told = smaps->pss_files + smaps->pss_shmem;
-    double files = told > 0 ? told : smaps->rss - parts->anonymous;
+    double files = told > 0 ? told : smaps->rss - anonymous;
     double rest = smaps->private_bytes - files;
-    return rest < 0 ? 0 : rest > parts->anonymous ? parts->anonymous : rest;
+    return rest < 0 ? 0 : rest > anonymous ? anonymous : rest;
 }
 
 static int add_up(int fd, struct gt_smaps *ret)
 {
-    struct parts parts = {0};
+    double anonymous = 0; /* shared with other processes or not */
     char buffer[8192], *line;
     struct gt_line_reader reader = {.fd = fd, .buffer = buffer, .size = sizeof buffer};
     int result, lines = 0;
     *ret = (struct gt_smaps){0};
     while ((result = gt_line_reader_next(&reader, &line)) > 0) {
-        add_field(ret, &parts, line);
+        add_field(ret, &anonymous, line);
         lines = 1;
     }
-    ret->anonymous = private_anonymous(ret, &parts);
-    ret->file_bytes = ret->rss > parts.anonymous ? ret->rss - parts.anonymous : 0;
+    ret->anonymous = private_anonymous(ret, anonymous);
+    ret->file_bytes = fmax(0, ret->rss - anonymous);
     return result < 0 || lines ? result : -ESRCH;
 }
 
