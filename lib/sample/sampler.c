@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "collect/cgroup/cgroup.h"
 #include "collect/topology.h"
 #include "collect/process/pid_namespace.h"
 #include "collect/process/process.h"
@@ -138,6 +139,7 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
     if (is_short)
         gt_error_set(&sampler->trouble, EMFILE,
                      "descriptors are short (ulimit -n): what could not be opened is not measured");
+    sampler->cgroup = options->cgroup;
     int64_t now = gt_clock_monotonic(&sampler->clock);
     status = gt_tree_open(&sampler->tree, &sampler->root, options->pid, options->launched, error);
     if (status >= 0 && options->aside)
@@ -191,6 +193,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->frame.past);
     gt_packages_release(&sampler->frame, &sampler->topology);
     gt_walker_close(sampler->walker);
+    gt_group_memory_close(&sampler->group_memory);
     gt_rank_finder_close(&sampler->ranks);
     gt_tree_close(&sampler->tree);
     gt_job_finder_close(&sampler->finder);
@@ -353,6 +356,48 @@ static void note_process(struct gt_sampler *sampler, const struct gt_process *pr
                                             .is_pending = is_pending});
 }
 
+static bool is_of_job(const void *job, pid_t pid)
+{
+    const struct gt_sampler *sampler = job;
+    return gt_tree_find(&sampler->tree, pid);
+}
+
+static void open_group_memory(struct gt_sampler *sampler)
+{
+    static const enum gt_cgroup_hierarchy hierarchies[] = {GT_CGROUP_MEMORY, GT_CGROUP_UNIFIED};
+    const char *own = "";
+    for (size_t i = 0; sampler->cgroup && i < 2 && !*own; i++)
+        own = gt_cgroup_place(sampler->cgroup)->path[hierarchies[i]];
+    gt_group_memory_open(&sampler->group_memory, &sampler->root, sampler->tree.main, own);
+}
+
+/* Returns what the control group tells of memory that processes inherited and copied, as nothing else does; NaN where nobody shares, and
+ * where the group does not have the whole job: a process went to another one. Samplers that are no part of the job may be in it. */
+static struct gt_group_anonymous read_anonymous(struct gt_sampler *sampler)
+{
+    static const double MUCH = 0.02;
+    struct gt_group_anonymous anonymous = {NAN, NAN};
+    bool has_forked = false;
+    double sum = 0, largest = 0;
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        double rss = process->value[GT_RSS];
+        if (process->made.group)
+            return anonymous;
+        has_forked |= process->is_forked && !process->is_main;
+        sum += rss > 0 ? rss : 0;
+        largest = fmax(largest, rss);
+    }
+    if (!has_forked || sum - largest < MUCH * sum)
+        return anonymous;
+    if (!sampler->group_memory.is_open)
+        open_group_memory(sampler);
+    sampler->group_memory.is_own &= !sampler->tree.has_left_out;
+    anonymous = gt_group_memory_read(&sampler->group_memory, is_of_job, sampler, gt_clock_monotonic(&sampler->clock));
+    sampler->has_group_memory |= !isnan(anonymous.least);
+    return anonymous;
+}
+
 /* After the processes were read: who has gone, what they have together, the peak. */
 static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
 {
@@ -364,7 +409,8 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     gt_job_finder_account(&sampler->finder, &sampler->tree, &sampler->account);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
-    int status = gt_walker_apply(sampler->walker, &sampler->frame, patience_ns, &sampler->memory);
+    int status = gt_walker_apply(sampler->walker, &sampler->frame, read_anonymous(sampler), patience_ns,
+                                 &sampler->memory);
     if (status < 0)
         return gt_error_system(error, -status, "memory of the processes");
     double largest_file = 0, all_files = 0;

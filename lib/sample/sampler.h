@@ -33,6 +33,9 @@ struct gt_sampler {
     size_t source_count;
     uint8_t ready[64]; /* numbers of those that have something to read */
     size_t ready_count;
+    const struct gt_cgroup *cgroup;      /* the job's own; NULL: none */
+    struct gt_group_memory group_memory; /* of the group that the job lies in */
+    bool has_group_memory;               /* it has told how much of inherited memory was copied */
     struct gt_walker *walker;
     struct gt_availability walker_availability;
     struct gt_walker_result memory; /* shared pages counted once */

@@ -180,6 +180,7 @@ void gt_shared_memory_learn(struct gt_shared_memory *sharing, const struct gt_me
         sharing->sure[GT_SCOPE_MAIN] = totals->main.sure_shared;
         sharing->sure[GT_SCOPE_DESCENDANTS] = totals->descendants.sure_shared;
         sharing->sure[GT_SCOPE_COMBINED] = totals->combined.sure_shared;
+        sharing->files = totals->files;
         sharing->has_left = false;
         sharing->mapped_seen = totals->mapped;
     }
@@ -242,7 +243,7 @@ void gt_shared_memory_update(struct gt_shared_memory *sharing)
 }
 
 struct sums {
-    double rss, largest, own, sure, anonymous, counted;
+    double rss, largest, own, sure, anonymous, counted, files, most_files;
     double shared, largest_shared, more_shared, largest_file; /* of those that were part of a whole walk */
     double other_shared;                                      /* the largest of the others */
 };
@@ -313,6 +314,8 @@ static void add(struct sums *sums, const struct gt_shared_memory_record *record,
         return;
     sums->rss += record->rss;
     sums->largest = fmax(sums->largest, record->rss);
+    sums->files += record->file_bytes;
+    sums->most_files = fmax(sums->most_files, record->file_bytes);
     sums->own += record->own;
     if (record->has_walk) {
         add_walked(sums, record, files);
@@ -417,7 +420,37 @@ struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, 
         .shared_bytes = ram - private_bytes,
         .certain = between(sums.sure + walked, sums.largest, ram),
         .counted = fmin(sums.counted + walked, ram),
+        .files = between(sharing->files + grown, sums.most_files, sums.files),
     };
+}
+
+/* Pages that come to be more are copies, which one process has alone. */
+static void set_ram(struct gt_scope_memory *memory, double ram)
+{
+    double more = fmax(0, ram - memory->ram);
+    memory->ram = ram;
+    memory->private_bytes = fmin(memory->private_bytes + more, ram);
+    memory->anonymous = fmin(memory->anonymous + more, memory->private_bytes);
+    memory->shared_bytes = ram - memory->private_bytes;
+    memory->counted = fmin(memory->counted, ram);
+}
+
+void gt_shared_memory_correct(const struct gt_shared_memory *sharing, struct gt_group_anonymous anonymous,
+                              struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1])
+{
+    struct gt_scope_memory *job = &scope[GT_SCOPE_COMBINED], *descendants = &scope[GT_SCOPE_DESCENDANTS];
+    double main = 0, most_files = 0, before = job->ram;
+    for (size_t i = 0; i < sharing->count; i++) {
+        const struct gt_shared_memory_record *record = &sharing->record[i];
+        most_files = fmax(most_files, record->is_pending ? 0 : record->file_bytes);
+        main += record->is_main ? anonymous_bytes(record) : 0;
+    }
+    double counted = between(before, anonymous.least + job->files, anonymous.most + job->files);
+    job->certain = between(anonymous.least + most_files, job->certain, job->rss);
+    set_ram(job, between(counted, job->certain, job->rss));
+    descendants->certain = between(anonymous.least - main, descendants->certain, descendants->rss);
+    double copied = fmax(0, job->ram - before), most = fmax(descendants->certain, fmin(descendants->rss, job->ram));
+    set_ram(descendants, between(descendants->ram + copied, descendants->certain, most));
 }
 
 void gt_shared_memory_release(struct gt_shared_memory *sharing)

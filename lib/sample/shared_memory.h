@@ -13,6 +13,7 @@
 #define GT_SAMPLE_SHARED_MEMORY_H
 
 #include "base/map.h"
+#include "collect/cgroup/group_memory.h"
 #include "collect/process/memory.h"
 
 struct gt_scope_memory {
@@ -23,6 +24,7 @@ struct gt_scope_memory {
     double shared_bytes;  /* ram - private_bytes */
     double certain;       /* it is not less than this */
     double counted;       /* the part of it that the last walk saw; the rest follows from resident sets */
+    double files;         /* of files and shared memory, as far as is known; of GT_SCOPE_COMBINED */
 };
 
 /* One process of the frame, matched with its last walk. */
@@ -61,6 +63,7 @@ struct gt_shared_memory {
     size_t count, capacity;
     double shared[GT_SCOPE_COMBINED + 1]; /* union of the shared pages at the last whole walk */
     double sure[GT_SCOPE_COMBINED + 1];   /* the part of it that is certain */
+    double files;                         /* of files and shared memory that all had at that walk */
     bool has_left;                        /* a walked process has ended since */
     double grown;                         /* bytes of files that came to its processes since, also such as others had */
     double mapped, mapped_seen;           /* by the whole machine, now and then: gt_memory_mapped(); NaN not known */
@@ -83,6 +86,10 @@ void gt_shared_memory_update(struct gt_shared_memory *sharing);
  * well be pages that it has made and let go of again. */
 double gt_shared_memory_copied(const struct gt_shared_memory_record *record);
 struct gt_scope_memory gt_shared_memory_scope(struct gt_shared_memory *sharing, enum gt_scope scope);
+/* Correct the scopes by the anonymous memory that all processes have together, each page once, as the kernel counts it for the job's
+ * control group. It tells what no resident set does: how much of inherited memory was copied. */
+void gt_shared_memory_correct(const struct gt_shared_memory *sharing, struct gt_group_anonymous anonymous,
+                              struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1]);
 void gt_shared_memory_release(struct gt_shared_memory *sharing);
 
 #endif

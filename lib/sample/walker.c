@@ -307,7 +307,8 @@ static void count_shared_again(struct gt_scope_memory *memory)
     memory->counted = 0;
 }
 
-static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, struct gt_walker_result *ret)
+static void fill(struct gt_walker *walker, struct gt_frame *frame, struct gt_group_anonymous anonymous, int64_t now,
+                 struct gt_walker_result *ret)
 {
     bool has_walks = gt_memory_method(walker->memory) != GT_MEMORY_RSS;
     gt_shared_memory_update(&walker->sharing);
@@ -319,6 +320,8 @@ static void fill(struct gt_walker *walker, struct gt_frame *frame, int64_t now, 
         if (!has_walks)
             count_shared_again(&ret->scope[scope]);
     }
+    if (has_walks && !isnan(anonymous.least))
+        gt_shared_memory_correct(&walker->sharing, anonymous, ret->scope);
     ret->is_estimate = !has_walks || ret->denied || find_need(walker, now).has_changed;
     ret->moment_ns = walker->moment_ns;
     ret->duration_ns = walker->duration_ns;
@@ -338,7 +341,8 @@ static void look_at_machine(struct gt_walker *walker, const struct gt_frame *fra
     walker->busy_seconds = seconds;
 }
 
-int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns, struct gt_walker_result *ret)
+int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, struct gt_group_anonymous anonymous,
+                    int64_t patience_ns, struct gt_walker_result *ret)
 {
     int64_t now = gt_clock_monotonic(walker->clock);
     int result = gt_shared_memory_follow(&walker->sharing, frame, now);
@@ -353,7 +357,7 @@ int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t pa
         if (due != NOTHING && ask(walker, due, now) == 0) /* without a thread the figures stay estimates */
             harvest(walker, patience_ns);
     }
-    fill(walker, frame, now, ret);
+    fill(walker, frame, anonymous, now, ret);
     return 0;
 }
 

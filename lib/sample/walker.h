@@ -30,9 +30,10 @@ struct gt_walker_result {
 int gt_walker_open(struct gt_walker **ret, const struct gt_root *root, const struct gt_clock *clock, const char *method,
                    struct gt_availability *availability, struct gt_error *error);
 /* After the processes' GT_RSS were read: fill their GT_RAM, GT_RAM_PRIVATE and GT_RAM_SHARED, and *ret. Starts a walk when one
- * is due and waits for it at most `patience_ns`; a walk that takes longer counts at the next call. */
-int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, int64_t patience_ns,
-                    struct gt_walker_result *ret);
+ * is due and waits for it at most `patience_ns`; a walk that takes longer counts at the next call. `anonymous`: what the kernel counts for
+ * all of them together (see gt_shared_memory_correct), NaN: not known. */
+int gt_walker_apply(struct gt_walker *walker, struct gt_frame *frame, struct gt_group_anonymous anonymous,
+                    int64_t patience_ns, struct gt_walker_result *ret);
 /* Returns the record of process `index` of the frame that was last applied. */
 const struct gt_shared_memory_record *gt_walker_record(const struct gt_walker *walker, size_t index);
 /* Tells how shared memory is counted once: gt_memory_label(). */

@@ -304,6 +304,34 @@ def test_workers_that_copy_on_write(peak):
     given_longer(check, 1500, 10_000, 30_000)
 
 
+SNAPSHOT = r'''
+import mmap, os, time
+memory = mmap.mmap(-1, 200 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+write = lambda end: [memory.__setitem__(i, 1) for i in range(0, end, 4096)]
+write(len(memory))
+if os.fork() == 0:
+    time.sleep(SECONDS)
+    os._exit(0)
+write(120 << 20)
+os.wait()
+'''
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.access("/sys/fs/cgroup/memory/memory.stat", os.R_OK),
+                    reason="no control group of its own that counts memory can be made here")
+def test_a_snapshot_while_its_parent_writes(track):
+    """No resident set grows, and the walks have no time to see all of it: the control group tells."""
+    def check(seconds):
+        report = track([sys.executable, "-S", "-c", SNAPSHOT.replace("SECONDS", str(seconds))], *BYTES,
+                       "--sleep-time", "0.1")[1]
+        peak = report["memory_peak"]["combined"]
+        assert peak["lower"] == about(320 << 20, share=0.02, plus=15e6)
+        assert peak["best"] == about(320 << 20, share=0.02, plus=15e6)
+        assert "memory.stat" in report["provenance"]["max_ram.combined.total_rss"]["source"]
+
+    given_longer(check, 2, 10, 30)
+
+
 # A shell's child has the shell's memory until it executes its program: from a large parent that would be much.
 @pytest.mark.parametrize("way", ["fork", "vfork"])
 def test_the_launch_of_a_small_program_from_a_large_one(gpu_tracker, tmp_path, way):

@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "collect/cgroup/cgroup.h"
+#include "collect/cgroup/group_memory.h"
 
 extern const struct gt_collector_type gt_collector_cgroup;
 
@@ -235,10 +237,98 @@ static void a_stored_machine_takes_none(void **state)
     gt_cgroup_close(NULL);
 }
 
+static bool is_7_or_8(const void *job, pid_t pid)
+{
+    (void)job;
+    return pid == 7 || pid == 8;
+}
+
+/* What one reads of the group at this second: how much less than what the kernel has there, and more. */
+static void assert_anonymous(struct gt_group_memory *memory, int64_t second, double least, double most)
+{
+    struct gt_group_anonymous ret = gt_group_memory_read(memory, is_7_or_8, NULL, second * GT_SECOND);
+    if (isnan(least))
+        assert_true(isnan(ret.least) && isnan(ret.most));
+    else
+        assert_true(ret.least == least && ret.most == most);
+}
+
+static void store_v2(const struct stored *stored)
+{
+    store(stored, "proc/7/cgroup", "0::/pod\n");
+    store(stored, "proc/7/mountinfo", "35 31 0:32 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+    store(stored, "sys/fs/cgroup/pod/memory.stat", "anon 1000000000\nfile 5\nanon_thp 7\n");
+    store(stored, "sys/fs/cgroup/pod/cgroup.procs", "6\n7\n8\n");
+    store(stored, "sys/fs/cgroup/pod/cgroup.stat", "nr_descendants 0\nnr_dying_descendants 1\n");
+    store(stored, "proc/6/statm", "900 300 44 1 0 9 0\n");
+    store(stored, "proc/7/statm", "900000 150000 50 1 0 9 0\n");
+    store(stored, "proc/8/statm", "900000 150000 50 1 0 9 0\n");
+}
+
+static void anonymous_memory_of_a_group_with_others(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_group_memory memory;
+    double page = (double)sysconf(_SC_PAGESIZE);
+    char many[200] = "";
+    store_v2(stored);
+    gt_group_memory_open(&memory, &stored->root, 7, "");
+    double least = 1e9 - 256 * page - memory.late;
+    assert_true(memory.late > 0 && memory.stray == 0);
+    assert_anonymous(&memory, 1, least, INFINITY);
+    store(stored, "sys/fs/cgroup/pod/cgroup.stat", "nr_descendants 1\n"); /* whose processes are not listed */
+    assert_anonymous(&memory, 2, NAN, NAN);
+    store(stored, "sys/fs/cgroup/pod/cgroup.stat", "nr_descendants 0\n");
+    assert_anonymous(&memory, 3, NAN, NAN); /* it is left alone for a while */
+    assert_anonymous(&memory, 13, least, INFINITY);
+    store(stored, "sys/fs/cgroup/pod/cgroup.procs", "0\n7\n"); /* one of another PID namespace */
+    assert_anonymous(&memory, 14, NAN, NAN);
+    for (int pid = 100; pid < 120; pid++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), "%d\n", pid);
+    store(stored, "sys/fs/cgroup/pod/cgroup.procs", many);
+    assert_anonymous(&memory, 30, NAN, NAN);
+    gt_group_memory_close(&memory);
+}
+
+/* Such as that of a process that has gone to another group. */
+static void memory_that_none_of_the_group_has_is_left_out(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_group_memory memory;
+    double page = (double)sysconf(_SC_PAGESIZE);
+    store_v2(stored);
+    store(stored, "proc/7/statm", "900 356 100 1 0 9 0\n");
+    store(stored, "proc/8/statm", "900 356 100 1 0 9 0\n");
+    gt_group_memory_open(&memory, &stored->root, 7, "");
+    assert_true(memory.stray == 1e9 - 3 * 256 * page);
+    assert_anonymous(&memory, 1, 2 * 256 * page - memory.late, INFINITY);
+    gt_group_memory_close(&memory);
+}
+
+static void anonymous_memory_of_the_jobs_own_group(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_group_memory memory;
+    store(stored, "proc/7/cgroup", "4:memory:/job\n0::/\n");
+    store(stored, "proc/7/mountinfo",
+          "33 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+          "35 31 0:32 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw\n");
+    gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/memory/job");
+    assert_anonymous(&memory, 1, NAN, NAN); /* no memory.stat */
+    gt_group_memory_close(&memory);
+    store(stored, "sys/fs/cgroup/memory/job/memory.stat", "cache 9\nrss 500000000\nrss_huge 2\ntotal_rss 7\n");
+    gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/memory/job");
+    assert_anonymous(&memory, 1, 5e8 - memory.late, 5e8 + memory.late);
+    gt_group_memory_close(&memory);
+}
+
 int main(void)
 {
 #define STORED(name) cmocka_unit_test_setup_teardown(name, open_stored, close_stored)
     const struct CMUnitTest tests[] = {
+        STORED(anonymous_memory_of_a_group_with_others),
+        STORED(memory_that_none_of_the_group_has_is_left_out),
+        STORED(anonymous_memory_of_the_jobs_own_group),
         STORED(version_2_is_found),
         STORED(version_1_is_found_with_controllers_mounted_together),
         STORED(a_hybrid_has_both),

@@ -90,6 +90,36 @@ static void begin_family(struct job *job)
     assert_close(memory.shared_bytes, 400, 0);
 }
 
+/* The children have copied 250 of what they share, which no resident set tells. */
+static void the_control_group_tells_what_was_copied(void **state)
+{
+    (void)state;
+    struct job job;
+    struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1];
+    static const struct {
+        struct gt_group_anonymous anonymous;
+        double ram, certain, descendants;
+    } cases[] = {
+        {{750, 750}, 1050, 1050, 950},    /* and 300 of files */
+        {{700, 800}, 1000, 1000, 900},    /* the kernel may be late */
+        {{460, 500}, 800, 800, 700},      /* nothing else is known */
+        {{5000, 5000}, 2000, 2000, 1500}, /* never more than the resident sets */
+        {{0, 0}, 800, 800, 700},          /* never less than what is certain */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin_family(&job);
+        for (int k = GT_SCOPE_MAIN; k <= GT_SCOPE_COMBINED; k++)
+            scope[k] = gt_shared_memory_scope(&job.sharing, (enum gt_scope)k);
+        gt_shared_memory_correct(&job.sharing, cases[i].anonymous, scope);
+        assert_close(scope[GT_SCOPE_COMBINED].ram, cases[i].ram, 0);
+        assert_close(scope[GT_SCOPE_COMBINED].certain, cases[i].certain, 0);
+        assert_close(scope[GT_SCOPE_COMBINED].private_bytes, cases[i].ram - 400, 0);
+        assert_close(scope[GT_SCOPE_COMBINED].shared_bytes, 400, 0);
+        assert_close(scope[GT_SCOPE_DESCENDANTS].ram, cases[i].descendants, 0);
+        gt_shared_memory_release(&job.sharing);
+    }
+}
+
 static bool may_walk(struct job *job, int64_t now_ns)
 {
     assert_int_equal(gt_shared_memory_follow(&job->sharing, &job->frame, now_ns), 0);
@@ -383,7 +413,8 @@ static void end_live(struct live *live)
 static struct gt_walker_result apply(struct live *live, int64_t patience_ns)
 {
     struct gt_walker_result result;
-    assert_int_equal(gt_walker_apply(live->walker, &live->frame, patience_ns, &result), 0);
+    assert_int_equal(
+        gt_walker_apply(live->walker, &live->frame, (struct gt_group_anonymous){NAN, NAN}, patience_ns, &result), 0);
     return result;
 }
 
@@ -543,6 +574,7 @@ static void sums_of_resident_sets_need_no_walk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_control_group_tells_what_was_copied),
         cmocka_unit_test(who_changed_and_has_settled_is_walked_sooner),
         cmocka_unit_test(a_process_takes_only_its_own_away),
         cmocka_unit_test(anonymous_growth_is_private_and_shared_growth_counts_once),

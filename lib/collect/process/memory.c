@@ -232,6 +232,7 @@ static int walk_sums(struct gt_memory *memory, struct gt_memory_process *process
     process->pss = smaps.pss;
     process->swap = smaps.swap;
     count->new_to_side = count->new_to_job = smaps.pss - process->private_bytes;
+    count->new_files = smaps.pss_files + smaps.pss_shmem;
     count->faults = smaps.faults;
     memory->pss_shmem += smaps.pss_shmem;
     memory->pss_mapped += smaps.pss_shmem + smaps.pss_files;
@@ -276,6 +277,7 @@ static int walk_one(struct gt_memory *memory, struct gt_memory_process *process,
     process->is_denied = result == -EACCES || result == -EPERM;
     add(process->is_main ? &totals->main : &totals->descendants, process, count.new_to_side);
     add(&totals->combined, process, count.new_to_job);
+    totals->files += process->ok ? count.new_files : 0;
     return result == -ENOMEM || result == -ECANCELED ? result : 0;
 }
 
@@ -338,6 +340,7 @@ int gt_memory_walk(struct gt_memory *memory, struct gt_memory_process *process, 
     finish(&ret->main, 0, is_sure);
     finish(&ret->descendants, excess, is_sure);
     finish(&ret->combined, excess, is_sure);
+    ret->files = fmax(0, ret->files - excess);
     ret->mapped = memory->method == GT_MEMORY_RSS ? NAN : gt_memory_mapped(memory->root);
     gt_pagemap_set_clear(&memory->pages.set);
     return failed;

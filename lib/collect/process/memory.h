@@ -63,6 +63,7 @@ struct gt_memory_scope {
 
 struct gt_memory_totals {
     struct gt_memory_scope main, descendants, combined;
+    double files;  /* bytes of files and shared memory that they have together, each page once */
     double mapped; /* gt_memory_mapped() at the end of the walk */
 };
 

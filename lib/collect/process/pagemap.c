@@ -113,7 +113,7 @@ struct pass {
     uint64_t read_at, read_count; /* the entries in `walk` begin with that of this address */
     long rests;
     int64_t rested_ns;
-    uint64_t private_pages, anonymous_pages, file_pages, shared_pages, side_pages, job_pages, swapped_pages;
+    uint64_t private_pages, anonymous_pages, file_pages, shared_pages, side_pages, job_pages, new_files, swapped_pages;
 };
 
 /* maps: "START-END PERMISSIONS OFFSET DEVICE INODE   NAME"; smaps has the same line before each mapping's figures. */
@@ -136,14 +136,15 @@ static bool is_zero_page(const struct gt_pagemap_walk *walk, uint64_t frame)
     return (frame == walk->zero_frame && frame) || frame - walk->huge_zero_frame < walk->huge_zero_count;
 }
 
-static int count_shared(struct pass *pass, uint64_t frame)
+static int count_shared(struct pass *pass, uint64_t entry)
 {
-    int before = gt_pagemap_set_add(&pass->walk->set, frame, pass->mark);
+    int before = gt_pagemap_set_add(&pass->walk->set, entry & FRAME, pass->mark);
     if (before == -ENOMEM)
         return before;
     pass->shared_pages++;
     pass->side_pages += before < 0 || !(before & (int)pass->mark);
     pass->job_pages += before <= 0;
+    pass->new_files += before <= 0 && entry & FILE_OR_SHARED;
     return 0;
 }
 
@@ -165,9 +166,10 @@ static int count_entries(struct pass *pass, const struct mapping *mapping, const
             pass->private_pages++;
             pass->anonymous_pages += !(entry[i] & FILE_OR_SHARED);
             pass->file_pages += !!(entry[i] & FILE_OR_SHARED);
+            pass->new_files += !!(entry[i] & FILE_OR_SHARED);
         } else if (((entry[i] & FILE_OR_SHARED) || !mapping->is_shared) &&
                    !is_zero_page(pass->walk, entry[i] & FRAME)) {
-            int result = count_shared(pass, entry[i] & FRAME);
+            int result = count_shared(pass, entry[i]);
             if (result < 0)
                 return result;
             pass->file_pages += !!(entry[i] & FILE_OR_SHARED);
@@ -375,6 +377,7 @@ int gt_pagemap_walk_count(struct gt_pagemap_walk *walk, pid_t pid, uint64_t star
         .shared_bytes = (double)pass.shared_pages * size,
         .new_to_side = (double)pass.side_pages * size,
         .new_to_job = (double)pass.job_pages * size,
+        .new_files = (double)pass.new_files * size,
         .swap = (double)pass.swapped_pages * size,
         .faults = faults,
         .rests = pass.rests,

@@ -56,6 +56,7 @@ struct gt_pagemap_count {
     double shared_bytes;  /* mapped more than once, by this or other processes, or as shared memory */
     double new_to_side;   /* of the shared ones, those this side (the mark) had not seen in this set */
     double new_to_job;    /* those neither side had seen */
+    double new_files;     /* of these what is of files and shared memory, and what it has of them alone */
     double swap;
     /* Minor and major page faults of the process when the count began; NaN: it has not run since `cpu_time`. */
     double faults;
