@@ -379,7 +379,7 @@ void gt_cgroup_close(struct gt_cgroup *cgroup)
 static double read_figure(int fd, const struct source *source)
 {
     char text[4096];
-    if (fd < 0 || gt_root_reread(fd, text, sizeof text) <= 0)
+    if (fd < 0 || gt_root_reread_piece(fd, text, sizeof text) <= 0)
         return NAN;
     const char *at = text;
     for (size_t length = source->key ? strlen(source->key) : 0; length; at += strcspn(at, "\n"), at += *at == '\n') {
