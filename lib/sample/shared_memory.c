@@ -435,6 +435,30 @@ static void set_ram(struct gt_scope_memory *memory, double ram)
     memory->counted = fmin(memory->counted, ram);
 }
 
+static bool has_inherited(const struct gt_shared_memory_record *record)
+{
+    return !record->is_main && !record->is_pending && record->heritage.from;
+}
+
+/* Of bytes that were copied since: what none of the descendants has any more as it was inherited. As page faults tell each part of them, and
+ * as if all copied the same. */
+static double given_up(const struct gt_shared_memory *sharing, double copied)
+{
+    double faults = 0, before = -INFINITY, after = -INFINITY;
+    for (size_t i = 0; i < sharing->count; i++)
+        faults += has_inherited(&sharing->record[i]) ? gt_shared_memory_copied(&sharing->record[i]) : 0;
+    for (size_t i = 0; i < sharing->count && faults > 0; i++) {
+        const struct gt_shared_memory_record *record = &sharing->record[i];
+        if (!has_inherited(record))
+            continue;
+        bool is_counted = record->has_walk && !record->is_alone; /* the walk saw what they have together */
+        double part = copied * gt_shared_memory_copied(record) / faults, rest = anonymous_bytes(record) - record->own;
+        before = fmax(before, is_counted ? 0 : fmin(record->heritage.bytes, rest));
+        after = fmax(after, is_counted ? -part : fmin(record->heritage.bytes, rest - part));
+    }
+    return before > after ? before - after : 0;
+}
+
 void gt_shared_memory_correct(const struct gt_shared_memory *sharing, struct gt_group_anonymous anonymous,
                               struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1])
 {
@@ -450,7 +474,7 @@ void gt_shared_memory_correct(const struct gt_shared_memory *sharing, struct gt_
     set_ram(job, between(counted, job->certain, job->rss));
     descendants->certain = between(anonymous.least - main, descendants->certain, descendants->rss);
     double copied = fmax(0, job->ram - before), most = fmax(descendants->certain, fmin(descendants->rss, job->ram));
-    set_ram(descendants, between(descendants->ram + copied, descendants->certain, most));
+    set_ram(descendants, between(descendants->ram + copied - given_up(sharing, copied), descendants->certain, most));
 }
 
 void gt_shared_memory_release(struct gt_shared_memory *sharing)
