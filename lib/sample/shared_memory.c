@@ -435,6 +435,19 @@ static void set_ram(struct gt_scope_memory *memory, double ram)
     memory->counted = fmin(memory->counted, ram);
 }
 
+/* Bytes that page faults can have copied in any of the processes since its walk, or since it began: more cannot be copies. */
+static double most_copied(const struct gt_shared_memory *sharing)
+{
+    double sum = 0;
+    for (size_t i = 0; i < sharing->count; i++) {
+        const struct gt_shared_memory_record *record = &sharing->record[i];
+        double before = record->has_walk ? record->seen : record->heritage.bytes;
+        double faults = record->faults - (record->has_walk ? record->seen_faults : 0);
+        sum += fmax(0, or_zero(faults) * (double)sysconf(_SC_PAGESIZE) - fmax(0, record->rss - before));
+    }
+    return sum;
+}
+
 static bool has_inherited(const struct gt_shared_memory_record *record)
 {
     return !record->is_main && !record->is_pending && record->heritage.from;
@@ -469,10 +482,13 @@ void gt_shared_memory_correct(const struct gt_shared_memory *sharing, struct gt_
         most_files = fmax(most_files, record->is_pending ? 0 : record->file_bytes);
         main += record->is_main ? anonymous_bytes(record) : 0;
     }
-    double counted = between(before, anonymous.least + job->files, anonymous.most + job->files);
-    job->certain = between(anonymous.least + most_files, job->certain, job->rss);
+    double least = anonymous.least;
+    if (isinf(anonymous.most)) /* others are in the group, of which not all may have been seen */
+        least = fmin(least, before - job->files + most_copied(sharing));
+    double counted = between(before, least + job->files, anonymous.most + job->files);
+    job->certain = between(least + most_files, job->certain, job->rss);
     set_ram(job, between(counted, job->certain, job->rss));
-    descendants->certain = between(anonymous.least - main, descendants->certain, descendants->rss);
+    descendants->certain = between(least - main, descendants->certain, descendants->rss);
     double copied = fmax(0, job->ram - before), most = fmax(descendants->certain, fmin(descendants->rss, job->ram));
     set_ram(descendants, between(descendants->ram + copied - given_up(sharing, copied), descendants->certain, most));
 }

@@ -211,7 +211,8 @@ static void the_collector_fills_the_job_from_its_own_group_only(void **state)
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
     options.cgroup = cgroup;
     assert_int_equal(gt_collector_cgroup.open(&collector, &options, &frame, &availability, NULL), 0);
-    assert_int_equal(availability.state, GT_DENIED);
+    assert_int_equal(availability.state, GT_ABSENT);
+    assert_string_equal(availability.remedy, gt_remedy_delegate);
     gt_cgroup_close(cgroup);
     store(stored, "cg/memory.current", "12288\n");
     assert_int_equal(gt_cgroup_open(&cgroup, &stored->root, &place, NULL), 0);
@@ -283,6 +284,14 @@ static void anonymous_memory_of_a_group_with_others(void **state)
     assert_anonymous(&memory, 13, least, INFINITY);
     store(stored, "sys/fs/cgroup/pod/cgroup.procs", "0\n7\n"); /* one of another PID namespace */
     assert_anonymous(&memory, 14, NAN, NAN);
+    store(stored, "sys/fs/cgroup/pod/cgroup.procs", "6\n7\n8\n");
+    store(stored, "proc/6/statm", "0 0 0 0 0 0 0\n");
+    store(stored, "proc/6/stat", "6 (a) b) Z 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 1 0 5\n");
+    assert_anonymous(&memory, 25, 1e9 - memory.late, INFINITY);
+    store(stored, "proc/6/stat", "6 (a) b) Z 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 2 0 5\n"); /* its first thread */
+    assert_anonymous(&memory, 26, NAN, NAN);
+    store(stored, "proc/6/stat", "6 (a) b) R 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 1 0 5\n"); /* it exits */
+    assert_anonymous(&memory, 27, NAN, NAN);
     for (int pid = 100; pid < 120; pid++)
         snprintf(many + strlen(many), sizeof many - strlen(many), "%d\n", pid);
     store(stored, "sys/fs/cgroup/pod/cgroup.procs", many);

@@ -470,8 +470,8 @@ static int open_group(void **ret, const struct gt_collect_options *options, stru
                                            : "a job that is started gets a group of its own where it may have one");
     const char *memory = gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY);
     const char *peak = gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY_PEAK);
-    if (!memory)
-        return gt_unavailable(availability, GT_DENIED, gt_remedy_delegate,
+    if (!memory) /* as on most machines with version 2, so it is nothing to complain of at each start */
+        return gt_unavailable(availability, GT_ABSENT, gt_remedy_delegate,
                               "the memory controller is not enabled for groups below the tracker's own");
     snprintf(availability->source, sizeof availability->source, "control group of the job: %s%s%s", memory,
              peak ? ", " : "", peak ? peak : "");

@@ -51,6 +51,20 @@ static bool has_groups_below(const struct gt_group_memory *memory)
            number_after(text, "nr_descendants") != 0;
 }
 
+/* Of a process that shows none: a zombie has given its memory back, one that exits may not have yet, and one whose first thread has ended
+ * before others has it still. */
+static double anonymous_of_empty(const struct gt_root *root, pid_t pid)
+{
+    char text[1024], state;
+    long threads;
+    const char *rest = gt_root_read_process(root, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    if (!rest)
+        return 0;
+    bool is_told = sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
+                          &threads) == 2;
+    return is_told && state == 'Z' && threads <= 1 ? 0 : NAN;
+}
+
 static double anonymous_of(const struct gt_root *root, pid_t pid)
 {
     char text[128];
@@ -58,11 +72,14 @@ static double anonymous_of(const struct gt_root *root, pid_t pid)
     if (gt_root_read_process(root, pid, "statm", text, sizeof text) <= 0 ||
         sscanf(text, "%*u %llu %llu", &resident, &shared) != 2)
         return 0; /* it has gone, and its memory with it */
+    if (!resident)
+        return anonymous_of_empty(root, pid);
     return (double)(resident - shared) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* What those of its processes have that are not the job's; NaN where they cannot be told. */
-static double sum_others(const struct gt_group_memory *memory, gt_group_member *is_member, const void *job)
+/* What those of its processes have that are not the job's; NaN where they cannot be told, and are not asked again for a while when they are
+ * too many. */
+static double sum_others(struct gt_group_memory *memory, gt_group_member *is_member, const void *job, int64_t now_ns)
 {
     char path[sizeof memory->group.path + 16], line[256], *rest;
     size_t others = 0;
@@ -77,12 +94,14 @@ static double sum_others(const struct gt_group_memory *memory, gt_group_member *
     }
     while (fgets(line, sizeof line, list) && !isnan(sum)) {
         pid_t pid = (pid_t)strtol(line, &rest, 10);
-        if (pid <= 0 || ++others > MOST_OTHERS) /* one of another PID namespace has no number here */
+        if (is_member && is_member(job, pid))
+            continue;
+        if (pid <= 0 || ++others > MOST_OTHERS) { /* one of another PID namespace has no number here */
+            memory->not_before_ns = now_ns + RETRY_NS;
             sum = NAN;
-        else if (is_member && is_member(job, pid))
-            others--;
-        else
+        } else {
             sum += anonymous_of(memory->root, pid);
+        }
     }
     fclose(list);
     return sum;
@@ -102,7 +121,8 @@ void gt_group_memory_open(struct gt_group_memory *memory, const struct gt_root *
     memory->stat = gt_root_open_file(root, path);
     if (memory->stat < 0 || memory->is_own)
         return;
-    double all = sum_others(memory, NULL, NULL);
+    double all = sum_others(memory, NULL, NULL, 0);
+    memory->not_before_ns = 0; /* of the job alone there may be many */
     memory->stray = isnan(all) ? 0 : fmax(0, read_anonymous(memory) - all);
 }
 
@@ -111,11 +131,15 @@ struct gt_group_anonymous gt_group_memory_read(struct gt_group_memory *memory, g
 {
     if (memory->stat < 0 || now_ns < memory->not_before_ns)
         return unknown;
-    double others = memory->is_own ? 0 : has_groups_below(memory) ? NAN : sum_others(memory, is_member, job);
-    if (isnan(others)) {
+    double others = 0;
+    if (!memory->is_own && has_groups_below(memory)) {
         memory->not_before_ns = now_ns + RETRY_NS;
         return unknown;
     }
+    if (!memory->is_own)
+        others = sum_others(memory, is_member, job, now_ns);
+    if (isnan(others))
+        return unknown;
     double anonymous = read_anonymous(memory);
     return (struct gt_group_anonymous){
         .least = anonymous - others - memory->stray - memory->late,
