@@ -453,7 +453,7 @@ static bool has_inherited(const struct gt_shared_memory_record *record)
     return !record->is_main && !record->is_pending && record->heritage.from;
 }
 
-/* Of bytes that were copied since: what none of the descendants has any more as it was inherited. As page faults tell each part of them, and
+/* Of bytes that were copied since: what none of the descendants has any more as it was inherited. As page faults tell the part of each, and
  * as if all copied the same. */
 static double given_up(const struct gt_shared_memory *sharing, double copied)
 {

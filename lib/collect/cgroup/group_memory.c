@@ -1,6 +1,8 @@
 #include "collect/cgroup/group_memory.h"
 
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/root.h"
+#include "collect/process/pid_namespace.h"
 
 /* Each of the others costs a file; with more of them they have too much for the rest to tell anything. */
 enum { MOST_OTHERS = 16 };
@@ -65,13 +68,19 @@ static double anonymous_of_empty(const struct gt_root *root, pid_t pid)
     return is_told && state == 'Z' && threads <= 1 ? 0 : NAN;
 }
 
+/* Another user's, where /proc is mounted with hidepid. */
+static bool is_hidden(const struct gt_root *root, pid_t pid)
+{
+    return root->is_machine && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
 static double anonymous_of(const struct gt_root *root, pid_t pid)
 {
     char text[128];
     unsigned long long resident, shared;
     if (gt_root_read_process(root, pid, "statm", text, sizeof text) <= 0 ||
         sscanf(text, "%*u %llu %llu", &resident, &shared) != 2)
-        return 0; /* it has gone, and its memory with it */
+        return is_hidden(root, pid) ? NAN : 0; /* or it has gone, and its memory with it */
     if (!resident)
         return anonymous_of_empty(root, pid);
     return (double)(resident - shared) * (double)sysconf(_SC_PAGESIZE);
@@ -118,6 +127,9 @@ void gt_group_memory_open(struct gt_group_memory *memory, const struct gt_root *
         return;
     snprintf(path, sizeof path, "%s/memory.stat", memory->group.path);
     memory->is_own = *own_path && !strcmp(own_path, memory->group.path);
+    /* Version 1 does not list processes that have no number here. */
+    if (!memory->is_own && memory->group.version == 1 && root->is_machine && !gt_pid_namespace_is_initial(root))
+        return;
     memory->stat = gt_root_open_file(root, path);
     if (memory->stat < 0 || memory->is_own)
         return;

@@ -7,14 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Inode number of the first PID namespace: PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h. */
-static const char initial_namespace[] = "pid:[4026531836]";
+#include "collect/process/pid_namespace.h"
 
 void gt_gpu_pids_open(struct gt_gpu_pids *map, const struct gt_root *root)
 {
-    char link[64] = "";
-    gt_root_readlink(root, "proc/self/ns/pid", link, sizeof link);
-    *map = (struct gt_gpu_pids){.root = root, .is_initial = !strcmp(link, initial_namespace)};
+    *map = (struct gt_gpu_pids){.root = root, .is_initial = gt_pid_namespace_is_initial(root)};
 }
 
 static bool is_visible(const struct gt_root *root, unsigned pid)

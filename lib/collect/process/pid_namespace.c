@@ -63,6 +63,14 @@ static bool leaves_children_elsewhere(const struct gt_root *root)
     return is_known && strcmp(own, children) != 0;
 }
 
+/* Its inode number is PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
+bool gt_pid_namespace_is_initial(const struct gt_root *root)
+{
+    char link[64] = "";
+    gt_root_readlink(root, "proc/self/ns/pid", link, sizeof link);
+    return !strcmp(link, "pid:[4026531836]");
+}
+
 const struct gt_pid_namespace_fault *gt_pid_namespace_fault(const struct gt_root *root)
 {
     char self[32] = "", status[4096];
