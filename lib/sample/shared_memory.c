@@ -476,20 +476,26 @@ void gt_shared_memory_correct(const struct gt_shared_memory *sharing, struct gt_
                               struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1])
 {
     struct gt_scope_memory *job = &scope[GT_SCOPE_COMBINED], *descendants = &scope[GT_SCOPE_DESCENDANTS];
-    double main = 0, most_files = 0, before = job->ram;
+    double main = 0, most_files = 0, all_files = 0, largest = 0, before = job->ram;
     for (size_t i = 0; i < sharing->count; i++) {
         const struct gt_shared_memory_record *record = &sharing->record[i];
         most_files = fmax(most_files, record->is_pending ? 0 : record->file_bytes);
+        all_files += record->file_bytes;
+        largest = fmax(largest, record->is_pending ? 0 : record->rss);
         main += record->is_main ? anonymous_bytes(record) : 0;
     }
     double least = anonymous.least;
     if (isinf(anonymous.most)) /* others are in the group, of which not all may have been seen */
         least = fmin(least, before - job->files + most_copied(sharing));
     double counted = between(before, least + job->files, anonymous.most + job->files);
-    job->certain = between(least + most_files, job->certain, job->rss);
+    double most = fmax(largest,
+                       anonymous.most + all_files); /* a walk may take parts of a huge page for pages of their own */
+    job->certain = between(least + most_files, fmin(job->certain, most), job->rss);
     set_ram(job, between(counted, job->certain, job->rss));
     descendants->certain = between(least - main, descendants->certain, descendants->rss);
-    double copied = fmax(0, job->ram - before), most = fmax(descendants->certain, fmin(descendants->rss, job->ram));
+    double copied = fmax(0, job->ram - before);
+    descendants->certain = fmin(descendants->certain, job->ram);
+    most = fmax(descendants->certain, fmin(descendants->rss, job->ram));
     set_ram(descendants, between(descendants->ram + copied - given_up(sharing, copied), descendants->certain, most));
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -19,9 +20,10 @@
 /* Enabling controllers below a version 2 group that was given to the tracker alone.
  *
  * A version 2 group with processes cannot enable controllers for the groups below it. Where systemd marks the tracker's group as
- * delegated (xattr user.delegate, from systemd 251, or trusted.delegate; systemd.resource-control(5) Delegate=) and nobody but
- * the tracker is in it, the tracker moves into a leaf below and enables memory and pids for the job's group beside that
- * leaf. This is what delegation is for, and all of it is undone at the end. */
+ * delegated (xattr user.delegate or trusted.delegate; systemd.resource-control(5) Delegate=), or the group belongs to the user, to whom it
+ * is delegated in the sense of the kernel (the user manager of systemd 252 sets no mark), and nobody but the tracker is in it, the
+ * tracker moves into a leaf below and enables memory and pids for the job's group beside that leaf. This is what delegation is for, and all
+ * of it is undone at the end. */
 
 struct gt_cgroup_delegation {
     const struct gt_root *root;
@@ -55,10 +57,12 @@ static bool is_delegated(const struct gt_root *root, const char *group)
     int fd = gt_root_open_directory(root, group);
     if (fd < 0)
         return false;
+    struct stat stat;
     bool marked = fgetxattr(fd, "user.delegate", value, sizeof value) > 0 ||
                   fgetxattr(fd, "trusted.delegate", value, sizeof value) > 0;
+    bool is_ours = geteuid() && fstat(fd, &stat) == 0 && stat.st_uid == geteuid();
     close(fd);
-    return marked && *value == '1';
+    return is_ours || (marked && *value == '1');
 }
 
 static bool is_alone(const struct gt_root *root, const char *group)
