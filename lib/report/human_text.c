@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/function_name.h"
 #include "base/number.h"
 #include "base/utf8.h"
-#include "base/function_name.h"
 #include "report/column_scale.h"
-#include "report/human_amount.h"
+#include "schema/human.h"
 
 const struct gt_node *gt_node_seen(const struct gt_node *node)
 {

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/strings.h"
+#include "base/map.h"
 
 #define GT_TRACE_NO_ID UINT64_MAX /* no correlation, flow or external id */
 #define GT_TRACE_NONE UINT32_MAX  /* no string, no index */

@@ -6,8 +6,8 @@
 #include "analyse/advice/advice.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
-#include "analyse/trace/time_words.h"
 #include "base/number.h"
+#include "schema/human.h"
 
 bool gt_advice_is_pipeline(const struct gt_adviser *adviser, const struct gt_spans *spans, size_t from, size_t to)
 {

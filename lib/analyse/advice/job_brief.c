@@ -6,7 +6,7 @@
 
 #include "analyse/advice/job_figures.h"
 #include "analyse/gpu/collectives.h"
-#include "analyse/trace/time_words.h"
+#include "schema/human.h"
 
 /* The parts of a page on which a finding is seen, by the first analysis that tells more of it. */
 static const char *part_of(const struct gt_job_brief *job, const char *see)

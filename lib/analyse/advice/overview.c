@@ -16,9 +16,9 @@
 #include "analyse/trace/inputs.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
-#include "analyse/trace/time_words.h"
 #include "base/grow.h"
 #include "base/number.h"
+#include "schema/human.h"
 
 struct job {
     const struct gt_analysis_input *input;

@@ -9,7 +9,7 @@
 #include "analyse/job/job_course.h"
 #include "analyse/job/job_outliers.h"
 #include "base/grow.h"
-#include "base/strings.h"
+#include "base/map.h"
 
 enum { COLUMNS = 240, BLOCKS = 20 };
 

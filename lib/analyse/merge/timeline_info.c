@@ -7,8 +7,8 @@
 
 #include "analyse/cells.h"
 #include "analyse/merge/merge.h"
-#include "analyse/trace/time_words.h"
 #include "base/number.h"
+#include "schema/human.h"
 #include "trace/source.h"
 
 enum { MOST_PHASES = 40 };
