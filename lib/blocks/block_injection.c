@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "blocks/block_notes.h"
-#include "blocks/name_pattern.h"
+#include "blocks/block_source.h"
 
 /* Later versions write a warning when they find it, so it is left to the user. */
 #define KOKKOS_BEFORE_3_7 "KOKKOS_PROFILE_LIBRARY"

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "blocks/block_injection.h"
 #include "blocks/block_memory.h"
-#include "blocks/hook_notes.h"
-#include "blocks/name_pattern.h"
+#include "blocks/block_notes.h"
+#include "blocks/block_source.h"
 
 #define HOOKS "share/gpu-tracker/python/sitecustomize.py"
 
