@@ -1,12 +1,14 @@
 /* A minute sums up the samples of one minute of the clock, column by column, for stores that keep rows of minutes beside those of
  * samples. Counters and peaks have only a last value: their mean would say nothing. */
-#ifndef GT_STORE_MINUTE_H
-#define GT_STORE_MINUTE_H
+#ifndef GT_STORE_MINUTES_H
+#define GT_STORE_MINUTES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sample/machine.h"
+#include "sample/sample.h"
 #include "store/column.h"
 
 #define GT_MINUTES_TABLE "minutes" /* in SQLite */
@@ -40,5 +42,25 @@ void gt_minute_add(struct gt_minute *minute, size_t column, double value);
 /* Returns NaN where nothing was measured, or the column has no such statistic. */
 double gt_minute_value(const struct gt_minute *minute, const struct gt_columns *columns, size_t column,
                        enum gt_minute_statistic statistic);
+
+/* ---- The minutes of a finished recording, read back ---- */
+
+/* One statistic of one minute. The sample has its fixed rows, with what the minute has of the wanted columns; NaN elsewhere. */
+struct gt_minute_row {
+    int64_t begin_s;
+    enum gt_minute_statistic statistic;
+    double weight; /* samples */
+    const struct gt_sample *sample;
+};
+
+struct gt_minutes_use {
+    void *context;
+    bool (*wants)(const void *context, const struct gt_column *column);
+    void (*take)(void *context, const struct gt_minute_row *row);
+};
+
+/* In the order of the file. The machine is that of the recording. -ENOTSUP: it has no minutes. */
+int gt_minutes_read(const char *path, const struct gt_machine *machine, const struct gt_minutes_use *use,
+                    struct gt_error *error);
 
 #endif
