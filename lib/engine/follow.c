@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "engine/push_files.h"
+#include "engine/push.h"
 #include "engine/server.h"
 #include "engine/spool.h"
 

@@ -3,7 +3,7 @@
 #define GT_ANALYSE_JOB_JOB_SERVER_H
 
 #include "analyse/job/job_source.h"
-#include "engine/login.h"
+#include "engine/http.h"
 #include "report/report.h"
 
 struct gt_job_server_options {
