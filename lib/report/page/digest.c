@@ -1,6 +1,7 @@
-#include "report/page/sha256.h"
+#include "report/page/digest.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { BLOCK = 64, ROUNDS = 64, LENGTH_AT = BLOCK - 8 };
@@ -91,4 +92,30 @@ void gt_sha256(uint8_t ret[GT_SHA256_SIZE], const void *bytes, size_t length)
     finish(constants.state, constants.round, from + whole, length);
     for (int i = 0; i < GT_SHA256_SIZE; i++)
         ret[i] = (uint8_t)(constants.state[i / 4] >> (24 - i % 4 * 8));
+}
+
+static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static void put_group(char ret[4], const uint8_t *bytes, size_t count)
+{
+    uint32_t bits = (uint32_t)bytes[0] << 16;
+    if (count > 1)
+        bits |= (uint32_t)bytes[1] << 8;
+    if (count > 2)
+        bits |= bytes[2];
+    for (size_t i = 0; i < 4; i++)
+        ret[i] = i <= count ? DIGITS[bits >> (18 - 6 * i) & 63] : '=';
+}
+
+void gt_base64_append(struct gt_buffer *out, const void *bytes, size_t length)
+{
+    const uint8_t *from = bytes;
+    char group[4];
+    if (gt_buffer_reserve(out, (length + 2) / 3 * 4) < 0)
+        return;
+    gt_buffer_text(out, ""); /* nothing is a string, too */
+    for (size_t i = 0; i < length; i += 3) {
+        put_group(group, from + i, length - i < 3 ? length - i : 3);
+        gt_buffer_append(out, group, sizeof group);
+    }
 }
