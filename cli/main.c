@@ -14,7 +14,7 @@
 #include "gpu_tracker.h"
 #include "help.h"
 #include "message.h"
-#include "past.h"
+#include "cmd_runs.h"
 #include "privilege.h"
 
 /* ---- files that a command reads ---- */

@@ -20,7 +20,7 @@
 #include "launch.h"
 #include "message.h"
 #include "output.h"
-#include "past.h"
+#include "cmd_runs.h"
 #include "privilege.h"
 #include "settings.h"
 #include "ship.h"

@@ -1,6 +1,6 @@
 /* The list of the user's runs: keeping this one, and names like @1 for the recordings of earlier ones. */
-#ifndef CLI_PAST_H
-#define CLI_PAST_H
+#ifndef CLI_CMD_RUNS_H
+#define CLI_CMD_RUNS_H
 
 #include "gpu_tracker.h"
 #include "option.h"
