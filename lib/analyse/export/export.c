@@ -10,7 +10,7 @@
 #include "analyse/export/flame.h"
 #include "analyse/export/tables.h"
 #include "base/file.h"
-#include "trace/call_profile.h"
+#include "trace/profile_maker.h"
 #include "trace/source.h"
 
 struct counts {

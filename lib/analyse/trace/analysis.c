@@ -11,7 +11,7 @@
 #include "analyse/trace/shown_nodes.h"
 #include "analyse/trace/top.h"
 #include "base/number.h"
-#include "trace/call_profile.h"
+#include "trace/profile_maker.h"
 
 #define ANALYSIS(entry) extern const struct gt_analysis gt_analysis_##entry;
 #include "analyse/trace/analysis.def"
