@@ -9,7 +9,7 @@
 #include "analyse/blocks/blocks.h"
 #include "analyse/compare/compare.h"
 #include "analyse/usage/next_time.h"
-#include "analyse/usage/scaling_report.h"
+#include "analyse/usage/scaling.h"
 #include "analyse/usage/usage.h"
 #include "analyse/usage/usage_rule.h"
 #include "api/caller_struct.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analyse/calls/api.h"
-#include "analyse/cells.h"
 #include "analyse/compare/diff_functions.h"
 #include "analyse/compare/diff_words.h"
 #include "analyse/display.h"

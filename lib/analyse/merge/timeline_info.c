@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/cells.h"
+#include "analyse/display.h"
 #include "analyse/merge/merge.h"
 #include "base/number.h"
 #include "schema/human.h"
