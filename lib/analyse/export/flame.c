@@ -1,4 +1,4 @@
-#include "analyse/export/flame.h"
+#include "analyse/export/export.h"
 
 #include <errno.h>
 #include <math.h>

@@ -12,7 +12,6 @@
 #include <zlib.h>
 
 #include "analyse/display.h"
-#include "analyse/merge/critical_overlay.h"
 #include "analyse/merge/merged_trace.h"
 #include "base/file.h"
 #include "base/json.h"

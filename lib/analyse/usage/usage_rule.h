@@ -24,7 +24,8 @@ int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_er
 bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_usage *usage, char *sentence,
                              size_t size);
 
-/* For names that were mistyped: returns how many letters have to be added, removed or replaced; beyond `most`, which is small, some greater number. */
+/* For names that were mistyped: returns how many letters have to be added, removed or replaced; beyond `most`, which is small, some greater
+ * number. */
 size_t gt_letters_between(const char *one, const char *other, size_t most);
 
 #endif
