@@ -7,7 +7,7 @@
 
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_course.h"
-#include "analyse/job/job_outliers.h"
+#include "analyse/job/rank_scores.h"
 #include "base/grow.h"
 #include "base/map.h"
 
