@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/advice/late_ranks.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
 #include "analyse/gpu/host_waits.h"

@@ -1,4 +1,4 @@
-#include "analyse/advice/job_figures.h"
+#include "analyse/advice/job_brief.h"
 
 #include <errno.h>
 #include <inttypes.h>

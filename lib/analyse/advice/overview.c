@@ -9,8 +9,6 @@
 
 #include "analyse/advice/advice.h"
 #include "analyse/advice/job_brief.h"
-#include "analyse/advice/job_figures.h"
-#include "analyse/advice/most.h"
 #include "analyse/calls/operators.h"
 #include "analyse/display.h"
 #include "analyse/trace/inputs.h"

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/blocks/block_cpu.h"
-#include "analyse/blocks/lanes.h"
+#include "analyse/blocks/block_analysis.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/over_time.h"

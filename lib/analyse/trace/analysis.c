@@ -8,8 +8,7 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/inputs.h"
-#include "analyse/trace/shown_nodes.h"
-#include "analyse/trace/top.h"
+#include "analyse/trace/shown.h"
 #include "base/number.h"
 #include "trace/profile_maker.h"
 
