@@ -16,7 +16,6 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "settings.h"
 
 static void show_progress(void *context, unsigned long long samples)
 {

@@ -8,7 +8,6 @@
 #include "blocks/block_injection.h"
 #include "blocks/block_memory.h"
 #include "blocks/block_run.h"
-#include "blocks/python_hooks.h"
 #include "engine/http.h"
 #include "gpu_tracker.h"
 

@@ -20,7 +20,7 @@ enum gt_block_source_id {
 enum gt_block_way {
     GT_BLOCK_WAY_LIBRARY, /* the variable is the path of the library */
     GT_BLOCK_WAY_PRELOAD, /* the path is added to a list */
-    GT_BLOCK_WAY_PYTHON,  /* by python_hooks.h */
+    GT_BLOCK_WAY_PYTHON,  /* by block_injection.h */
 };
 
 struct gt_block_source {

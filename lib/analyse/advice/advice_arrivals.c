@@ -7,7 +7,6 @@
 #include "analyse/advice/advice.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
-#include "analyse/gpu/host_waits.h"
 #include "analyse/trace/dataloader.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"

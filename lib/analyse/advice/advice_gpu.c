@@ -8,7 +8,6 @@
 #include "analyse/calls/operators.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
-#include "analyse/gpu/host_waits.h"
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/step_spans.h"
 #include "base/number.h"

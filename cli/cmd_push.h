@@ -1,6 +1,6 @@
 /* Recordings for a server: run and attach write them into a spool, from which another process sends them. */
-#ifndef CLI_SHIP_H
-#define CLI_SHIP_H
+#ifndef CLI_CMD_PUSH_H
+#define CLI_CMD_PUSH_H
 
 #include "option.h"
 
