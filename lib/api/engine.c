@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "api/program.h"
-#include "engine/follow.h"
 #include "engine/push.h"
 #include "engine/spool.h"
 #include "engine/tables.h"

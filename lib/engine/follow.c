@@ -1,5 +1,3 @@
-#include "engine/follow.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
