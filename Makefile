@@ -75,7 +75,7 @@ $(BUILD)/%.o: %.c $(BUILD)/signature
 	@mkdir -p $(@D) && $(SAY) "CC $@"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-$(BUILD)/lib/report/page/page_asset.o: lib/report/page/page.css lib/report/page/page.js $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js)
+$(BUILD)/lib/report/page/page_data.o: lib/report/page/page.css lib/report/page/page.js $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js)
 $(BUILD)/lib/analyse/export/flame.o: lib/analyse/export/flame.html
 $(BUILD)/lib/sample/cost.o: share/gpu-tracker/carbon-intensity.csv
 

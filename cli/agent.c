@@ -20,7 +20,6 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "settings.h"
 #include "signals.h"
 
 enum { SETTLE_US = 200, PARENT_MS = 2000, LOOK_MS = 1000 };

@@ -7,7 +7,6 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "settings.h"
 
 static int print_fixes(const struct options *options)
 {

@@ -1,4 +1,3 @@
-#include "help.h"
 
 #include <stdio.h>
 #include <string.h>

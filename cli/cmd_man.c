@@ -4,7 +4,6 @@
 
 #include "config.h"
 #include "gpu_tracker.h"
-#include "help.h"
 #include "option.h"
 
 /* Text in which nothing is markup: backslashes and dashes escaped, no leading dot or quote. A blank line becomes the macro

@@ -9,7 +9,6 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "settings.h"
 
 /* Those of traces, then those of jobs alone. */
 static const char *choice_analysis(size_t index, const char **help)

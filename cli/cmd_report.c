@@ -12,7 +12,6 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "settings.h"
 
 enum { JOBS = 20 }; /* of a server that are listed */
 

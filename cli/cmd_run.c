@@ -1,3 +1,9 @@
+/* run, attach, and what tracks a command of one string (--execute). */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
 #include "option.h"
 #include "track.h"
 
@@ -20,4 +26,168 @@ const struct command command_run = {
     .least = 1,
     .most = -1,
     .run = run,
+};
+
+static int attach(const struct options *options, int count, char **operands)
+{
+    (void)count;
+    pid_t pid;
+    if (!option_pid(operands[0], &pid))
+        return say_usage("'%s' is not a process number (see gpu-tracker attach --help)", operands[0]);
+    return track_process(options, pid);
+}
+
+const struct command command_attach = {
+    .name = "attach",
+    .synopsis = "PID",
+    .summary = "Track a process that runs already, until it ends or Ctrl-C",
+    .description =
+        "Tracks the process and its descendants from now on. Ctrl-C, SIGTERM, SIGHUP or SIGQUIT end the tracking, not "
+        "the process, and the summary comes, on standard error.\n\n"
+        "The exit status is 0: how the process ended is known to its parent only.",
+    .operand = OPERAND_PROCESS,
+    .least = 1,
+    .most = 1,
+    .run = attach,
+};
+
+/* ---- words of a command line ----
+ * A command line in one string, split as a shell would: blanks separate; '...' and "..." quote; \ escapes; nothing is
+ * expanded and no shell is started. POSIX.1-2017 Shell Command Language, 2.2 Quoting. */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* Copy a quoted part, quotes taken away; `text` is after the opening quote. Returns what follows the closing one. */
+static const char *take_single(const char *text, char **out)
+{
+    while (*text && *text != '\'')
+        *(*out)++ = *text++;
+    return *text ? text + 1 : NULL;
+}
+
+/* Inside double quotes a backslash is itself unless it is before one of these. */
+static const char *take_double(const char *text, char **out)
+{
+    while (*text && *text != '"') {
+        if (*text == '\\' && text[1] == '\n') {
+            text += 2;
+            continue;
+        }
+        if (*text == '\\' && text[1] && strchr("$`\"\\", text[1]))
+            text++;
+        *(*out)++ = *text++;
+    }
+    return *text ? text + 1 : NULL;
+}
+
+/* One word from `text` into `out`; returns the rest, or NULL after setting *complaint. */
+static const char *take_word(const char *text, char *out, const char **complaint)
+{
+    while (text && *text && !is_blank(*text)) {
+        if (*text == '\'') {
+            text = take_single(text + 1, &out);
+            *complaint = "a single quote is not closed";
+        } else if (*text == '"') {
+            text = take_double(text + 1, &out);
+            *complaint = "a double quote is not closed";
+        } else if (*text == '\\' && !text[1]) {
+            text = NULL;
+            *complaint = "a backslash at the end escapes nothing";
+        } else if (*text == '\\' && text[1] == '\n') {
+            text += 2;
+        } else {
+            text += *text == '\\';
+            *out++ = *text++;
+        }
+    }
+    *out = '\0';
+    return text;
+}
+
+static const char *skip_blanks(const char *text)
+{
+    while (is_blank(*text) || (*text == '\\' && text[1] == '\n'))
+        text += *text == '\\' ? 2 : 1;
+    return text;
+}
+
+static void words_free(char **words)
+{
+    if (!words)
+        return;
+    free(words[0]);
+    free(words);
+}
+
+/* One block holds every word: no word is longer than its text, and each ends where at least a blank was. */
+static char **words_split(const char *text, const char **complaint)
+{
+    size_t length = strlen(text);
+    char **words = calloc(length / 2 + 2, sizeof *words);
+    char *storage = malloc(length + 1);
+    size_t count = 0;
+    char *out = storage;
+    *complaint = "out of memory";
+    if (!words || !storage)
+        goto fail;
+    for (text = skip_blanks(text); *text; text = skip_blanks(text)) {
+        text = take_word(text, out, complaint);
+        if (!text)
+            goto fail;
+        words[count++] = out;
+        out += strlen(out) + 1;
+    }
+    *complaint = "it is empty";
+    if (count)
+        return words;
+fail:
+    free(storage);
+    free(words);
+    return NULL;
+}
+
+/* ---- the command ---- */
+
+/* The first word that would mean something to a shell only. */
+static const char *sign_of_shell(char **words)
+{
+    static const char *const signs[] = {"|", "||", "&&", "&", ";", ">", ">>", "<", "2>&1"};
+    for (; *words; words++)
+        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+            if (strcmp(*words, signs[i]) == 0)
+                return *words;
+    return NULL;
+}
+
+static int execute(const struct options *options, int count, char **operands)
+{
+    (void)count;
+    (void)operands;
+    if (!options->execute)
+        return say_usage("nothing to track: give --execute=COMMAND or a command's name (see gpu-tracker --help)");
+    const char *complaint;
+    char **words = words_split(options->execute, &complaint);
+    if (!words)
+        return say_usage("--execute: cannot split '%s': %s", options->execute, complaint);
+    const char *sign = options->disable_logs ? NULL : sign_of_shell(words);
+    if (sign)
+        say("--execute starts no shell: '%s' goes to the command as a word (sh -c '...' is a command)", sign);
+    int status = track_command(options, words, true);
+    words_free(words);
+    return status;
+}
+
+const struct command command_execute = {
+    .name = "",
+    .synopsis = "",
+    .summary = "Run a command given as one word, and report what it used",
+    .description =
+        "Tracks memory, CPU, GPU and time of a command and of all its descendants, and reports them when it ends, on "
+        "standard output behind the command's own: gpu-tracker execute leaves that to the command.\n\n"
+        "The exit status is that of the command.",
+    .operand = OPERAND_NONE,
+    .run = execute,
 };

@@ -1,11 +1,103 @@
+/* The list of runs: the command, keeping a run that has ended, and names like @1. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/program.h"
+#include "base/number.h"
+#include "cmd_runs.h"
 #include "gpu_tracker.h"
 #include "message.h"
 #include "option.h"
 #include "output.h"
+#include "privilege.h"
+
+/* In CI nobody looks at the list, and the home is often one of many machines. */
+static bool is_wanted(const struct options *options)
+{
+    const char *ci = getenv("CI");
+    if (options->no_history)
+        return false;
+    if (options->given[OPTION_NUMBER_history])
+        return options->history;
+    return !ci || !*ci;
+}
+
+char *past_keep(const struct options *options, const struct gt_tracker *tracker, char *const *words)
+{
+    char *change = NULL;
+    struct gt_error error = {0};
+    if (!tracker || !is_wanted(options) || privilege_is_raised())
+        return NULL;
+    int status = gt_run_keep(tracker, words, &change, &error);
+    bool has_place = status != -ENOENT && status != -EROFS && status != -EACCES && status != -ENOTDIR;
+    bool is_told = status < 0 && !options->disable_logs && (has_place || options->given[OPTION_NUMBER_history]);
+    if (is_told)
+        say("the list of runs does not have this one: %s", error.text);
+    return change;
+}
+
+/* "@1", "@12"; false: it is no such name. */
+static bool read_name(const char *text, long long *back)
+{
+    int64_t number;
+    if (*text != '@' || text[1 + strspn(text + 1, "0123456789")] || gt_number_i64(text + 1, &number) < 0)
+        return false;
+    *back = number;
+    return true;
+}
+
+/* `before` of the text stays in front: "NAME=". */
+static int resolve(struct options *options, const char **text, size_t before)
+{
+    long long back;
+    char *path = NULL;
+    struct gt_error error = {0};
+    if (!read_name(*text + before, &back))
+        return 0;
+    int status = gt_run_recording(back, &path, &error);
+    if (status < 0)
+        return say_unread(status, &error, *text + before);
+    size_t size = before + strlen(path) + 1;
+    char *resolved = options_own(options, malloc(size));
+    if (resolved)
+        snprintf(resolved, size, "%.*s%s", (int)before, *text, path);
+    free(path);
+    if (!resolved) {
+        say("out of memory");
+        return EXIT_TRACKER;
+    }
+    *text = resolved;
+    return 0;
+}
+
+static int resolve_list(struct options *options, struct option_list *list)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < list->count; i++) {
+        const char *equals = strchr(list->value[i], '=');
+        status = resolve(options, &list->value[i], equals ? (size_t)(equals + 1 - list->value[i]) : 0);
+    }
+    return status;
+}
+
+int past_resolve(struct options *options, const struct command *command, int count, char **operands)
+{
+    int status = options->recording ? resolve(options, &options->recording, 0) : 0;
+    if (!status && options->against)
+        status = resolve(options, &options->against, 0);
+    if (!status)
+        status = resolve_list(options, &options->map);
+    bool has_names = option_applies(&option_table[OPTION_NUMBER_map], command);
+    for (int i = 0; !status && i < count && command->operand == OPERAND_FILE; i++) {
+        const char *text = operands[i], *equals = has_names ? strchr(text, '=') : NULL;
+        status = resolve(options, &text, equals ? (size_t)(equals + 1 - text) : 0);
+        operands[i] = (char *)text;
+    }
+    return status;
+}
 
 enum { ROWS = 20 };
 

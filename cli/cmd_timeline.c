@@ -7,7 +7,6 @@
 #include "message.h"
 #include "option.h"
 #include "output.h"
-#include "settings.h"
 
 #define DEFAULT_LOW_GPU 85
 

@@ -4,7 +4,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
+struct option;
 struct options;
 
 /* Words that are no options are of one of these kinds: shell completion and the end of options rest on it. */
@@ -60,5 +62,16 @@ const struct command *command_find(int count, char *const *words, int *used);
 int command_number(const struct command *command);
 /* Returns true for the first word of commands with names of two words ("sub-track"). */
 bool command_is_group(const char *word);
+
+/* The text of --help is made from the tables of commands and options. */
+
+/* On one screen: what there is, and where more is told. */
+void help_print_overview(FILE *out);
+void help_print(FILE *out, const struct command *command);
+/* The commands whose names begin with `word`. */
+void help_print_group(FILE *out, const char *word);
+/* "-o, --output=FILE" */
+enum { HELP_TERM_SIZE = 80 };
+const char *help_term(const struct option *option, char text[HELP_TERM_SIZE]);
 
 #endif

@@ -1,4 +1,4 @@
-/* This is a small HTTP server for scrapes: one text at /metrics, in the form that the client asks for; and pages of jobs (http_pages.h).
+/* This is a small HTTP server for scrapes: one text at /metrics, in the form that the client asks for; and pages of jobs (http_pages.c).
  *
  * It is single-threaded, and hard to wear out (see http_visitors.h, too): at most HTTP_CONNECTIONS at a time, each for HTTP_SECONDS at
  * most however slowly it speaks, a request of HTTP_REQUEST bytes at most, one answer for each connection, one copy of a text for all

@@ -1,5 +1,3 @@
-#include "http_pages.h"
-
 #if __has_include(<microhttpd.h>)
 
 #include <errno.h>

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 
 #include "http_private.h"
-#include "http_pages.h"
 #include "notify.h"
 
 #define FUNCTION(name) GT_SYMBOL(functions, name, "MHD_" #name, true)

@@ -10,11 +10,11 @@
 
 #include "agent.h"
 #include "api/program.h"
+#include "cmd_runs.h"
 #include "config.h"
 #include "gpu_tracker.h"
-#include "help.h"
 #include "message.h"
-#include "past.h"
+#include "option.h"
 #include "privilege.h"
 
 /* ---- files that a command reads ---- */

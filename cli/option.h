@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "api/program.h"
 #include "command.h"
+#include "gpu_tracker.h"
 
 enum option_type {
     OPTION_TEXT,
@@ -84,5 +86,16 @@ void options_release(struct options *options);
 bool option_applies(const struct option *option, const struct command *command);
 /* "run", or a general hint where to read more: "see gpu-tracker run --help". */
 const char *help_hint(const struct command *command, char *text, size_t size);
+
+/* The command's options become the library's. */
+
+struct gt_tracker_options settings_tracker(const struct options *options);
+/* Files that are read when they are checked, and again by each tracker: what comes through a pipe is kept for that. */
+int settings_keep_files(const struct gt_tracker_options *settings, struct gt_error *error);
+struct gt_trace_request request_of(const struct options *options); /* the part of traces to be read */
+/* How a job on a server is asked; the questions are printed with --explain. */
+struct gt_folder_options settings_job(const struct options *options);
+/* Gives "-" among the operands the path of standard input. */
+void name_input(int count, char **operands);
 
 #endif

@@ -15,15 +15,15 @@
 #include "base/file.h"
 #include "base/rank.h"
 #include "base/root.h"
+#include "cmd_runs.h"
 #include "heap.h"
 #include "jobs.h"
 #include "launch.h"
 #include "message.h"
+#include "option.h"
 #include "output.h"
-#include "past.h"
 #include "privilege.h"
-#include "settings.h"
-#include "ship.h"
+#include "cmd_push.h"
 #include "watch.h"
 
 /* ---- commands that start their work elsewhere ---- */

@@ -11,8 +11,8 @@
 #include "base/grow.h"
 #include "base/map.h"
 #include "blocks/block.h"
-#include "blocks/hook_notes.h"
-#include "blocks/name_pattern.h"
+#include "blocks/block_notes.h"
+#include "blocks/block_source.h"
 #include "process.h"
 
 enum { MOST_NAMES = 10000, MOST_COMPARED = 20000, NEAREST = 3, LENGTH = 1000, COMPARED_LENGTH = 100 };

@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(default)
 
-/* Regular expressions, one in each line (see name_pattern.h). Returns how many there are. */
+/* Regular expressions, one in each line (see block_source.h). Returns how many there are. */
 int gt_hook_patterns(const char *patterns);
 /* Returns the name of the block, which stays, when a pattern matches the function's names; else NULL. ".<locals>" is left out. */
 const char *gt_hook_function(const char *module, const char *qualified_name);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/map.h"
-#include "blocks/hook_notes.h"
+#include "blocks/block_notes.h"
 
 enum { TELL_NS = 1000 * 1000 * 1000 };
 

@@ -10,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "entries.h"
 #include "blocks/block.h"
-#include "blocks/block_family.h"
+#include "entries.h"
 
 struct sub_tracker {
     PyObject_HEAD PyObject *name; /* as given */

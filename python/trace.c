@@ -4,16 +4,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "analyse/calls/functions.h"
 #include "analyse/export/tables.h"
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/dataloader.h"
-#include "analyse/calls/functions.h"
 #include "analyse/trace/window.h"
 #include "api/python.h"
 #include "core.h"
 #include "report/report.h"
 #include "table.h"
-#include "trace/raw_table.h"
 #include "trace/tables.h"
 
 /* ---- options, from dicts of keywords by three tables ---- */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "aggregate/attribute.h"
-#include "analyse/cells.h"
+#include "analyse/display.h"
 
 static const struct {
     const char *key, *title;

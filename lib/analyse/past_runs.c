@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyse/cells.h"
 #include "analyse/display.h"
 #include "base/number.h"
 #include "sample/life.h"

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "api/program.h"
-#include "engine/follow.h"
-#include "engine/push_files.h"
+#include "engine/push.h"
 #include "engine/spool.h"
 #include "engine/tables.h"
 

@@ -5,7 +5,6 @@
 #include "analyse/job/job.h"
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_report.h"
-#include "analyse/job/job_request.h"
 #include "analyse/job/job_server.h"
 #include "api/caller_struct.h"
 #include "api/program.h"

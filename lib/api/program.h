@@ -8,8 +8,7 @@
 #include "blocks/block_injection.h"
 #include "blocks/block_memory.h"
 #include "blocks/block_run.h"
-#include "blocks/python_hooks.h"
-#include "engine/login.h"
+#include "engine/http.h"
 #include "gpu_tracker.h"
 
 /* Get name `index` of the methods for shared memory, of the policies for idle energy, of the kinds of requests, and of the statistics

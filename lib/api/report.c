@@ -9,12 +9,13 @@
 #include "analyse/blocks/blocks.h"
 #include "analyse/compare/compare.h"
 #include "analyse/usage/next_time.h"
+#include "analyse/usage/scaling.h"
 #include "analyse/usage/usage.h"
 #include "analyse/usage/usage_rule.h"
 #include "api/caller_struct.h"
 #include "api/program.h"
 #include "api/python.h"
-#include "api/recorded.h"
+#include "api/tracker.h"
 #include "base/grow.h"
 #include "base/utf8.h"
 #include "blocks/block_event.h"
@@ -30,6 +31,11 @@
 #include "schema/unit.h"
 #include "store/store.h"
 #include "store/type.h"
+
+struct recorded_use {
+    int (*of)(const struct gt_usage_sources *sources, void *context, struct gt_error *error);
+    void *context;
+};
 
 /* A recording joined with the file of an external power meter that ran beside it. */
 
@@ -212,7 +218,7 @@ int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
 }
 
 static int use_outcome(struct gt_recording *recording, struct gt_summary *summary, struct gt_meter_join *join,
-                       const struct gt_recording_options *own, const char *path, const struct gt_recorded_use *use,
+                       const struct gt_recording_options *own, const char *path, const struct recorded_use *use,
                        struct gt_error *error)
 {
     struct gt_machine machine = *gt_recording_machine(recording);
@@ -235,8 +241,9 @@ static int use_outcome(struct gt_recording *recording, struct gt_summary *summar
     return status;
 }
 
-int gt_recorded_use(const char *path, const struct gt_recording_options *options, const struct gt_recorded_use *use,
-                    struct gt_error *error)
+/* Read the recording and hand it on; what was read is borrowed for the call. `options` may be NULL. */
+static int recorded_use(const char *path, const struct gt_recording_options *options, const struct recorded_use *use,
+                        struct gt_error *error)
 {
     GT_OWN(struct gt_recording_options, own, options);
     struct gt_recording *recording = NULL;
@@ -269,7 +276,7 @@ int gt_recording_report(const char *path, const struct gt_recording_options *opt
                         struct gt_error *error)
 {
     GT_OWN(struct gt_recording_options, own, options);
-    int status = gt_recorded_use(path, options, &(struct gt_recorded_use){report_of, ret}, error);
+    int status = recorded_use(path, options, &(struct recorded_use){report_of, ret}, error);
     if (status >= 0 && own.page && (status = add_to_page(*ret, path, error)) < 0) {
         gt_report_free(*ret);
         *ret = NULL;
@@ -336,7 +343,7 @@ int gt_recording_request(const char *const paths[], size_t count, const char *ki
     int status = 0;
     gt_next_time_init(&runs.next);
     for (size_t i = 0; i < count && status >= 0; i++)
-        status = gt_recorded_use(paths[i], NULL, &(struct gt_recorded_use){add_run, &runs}, error);
+        status = recorded_use(paths[i], NULL, &(struct recorded_use){add_run, &runs}, error);
     if (status < 0)
         return status;
     if (!strcmp(kind, "auto") && !*runs.scheduler)
@@ -374,5 +381,94 @@ int gt_blocks_combine(const char *path, const char *const *files, int skip_bad_r
     if (status == 0)
         status = gt_block_event_list_save(&list, path, overwrite, error);
     gt_block_event_list_release(&list);
+    return status;
+}
+
+/* ---- Rules ---- */
+
+/* Rules for runs, for those who see only the public header. */
+
+int gt_rules_check(const char *const *rules, struct gt_error *error)
+{
+    struct gt_usage_rule rule;
+    int status = 0;
+    for (; rules && *rules && status >= 0; rules++)
+        status = gt_usage_rule_read(&rule, *rules, error);
+    return status;
+}
+
+struct judge {
+    const char *const *rules;
+    void (*warn)(void *context, const char *sentence);
+    void *context;
+};
+
+/* Returns how many rules are broken. */
+static int judge(const struct judge *judge, const struct gt_usage *usage, struct gt_error *error)
+{
+    struct gt_usage_rule rule;
+    char sentence[300];
+    int broken = 0;
+    for (const char *const *text = judge->rules; text && *text; text++) {
+        int status = gt_usage_rule_read(&rule, *text, error);
+        if (status < 0)
+            return status;
+        if (!gt_usage_rule_is_broken(&rule, usage, sentence, sizeof sentence))
+            continue;
+        broken++;
+        gt_warn(judge->warn, judge->context, "%s", sentence);
+    }
+    return broken;
+}
+
+int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
+                     void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error)
+{
+    const struct gt_recorder *recorder = &tracker->recorder;
+    const struct gt_usage usage = {
+        .machine = &recorder->machine, .summary = &recorder->summary, .outcome = &recorder->outcome};
+    return judge(&(struct judge){rules, warn, context}, &usage, error);
+}
+
+static int judge_recorded(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+{
+    const struct gt_usage usage = {
+        .machine = sources->machine, .summary = sources->summary, .outcome = sources->outcome};
+    return judge(context, &usage, error);
+}
+
+int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(void *context, const char *sentence),
+                       void *context, struct gt_error *error)
+{
+    struct judge rules_of = {rules, warn, context};
+    return recorded_use(path, NULL, &(struct recorded_use){judge_recorded, &rules_of}, error);
+}
+
+/* ---- Scaling ---- */
+
+struct scaled_run {
+    struct gt_scaling_report *report;
+    const char *path;
+};
+
+static int add_scaled_run(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
+{
+    const struct scaled_run *run = context;
+    return gt_scaling_report_add(run->report, run->path, sources, error);
+}
+
+int gt_recording_scaling(const char *const paths[], size_t count, const char *variable, double size,
+                         struct gt_report **ret, struct gt_error *error)
+{
+    struct gt_scaling_report *report;
+    int status = gt_scaling_report_open(&report, variable, count, error);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < count && status >= 0; i++)
+        status = recorded_use(paths[i], NULL,
+                              &(struct recorded_use){add_scaled_run, &(struct scaled_run){report, paths[i]}}, error);
+    if (status >= 0)
+        status = gt_scaling_report_finish(report, size, ret, error);
+    gt_scaling_report_close(report);
     return status;
 }

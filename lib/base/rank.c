@@ -1,14 +1,73 @@
 #include "base/rank.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/map.h"
-#include "base/rank_launch.h"
+#include "base/root.h"
+
+/* The launch that a rank is part of, told by the process that started all ranks of this machine: where no variable names it. */
+
+struct rank_launch {
+    pid_t pid;                /* of the nearest process around the rank that is no rank itself */
+    unsigned long long start; /* in ticks since the machine started, as no two processes of one number have it */
+};
+
+enum { ENVIRONMENT_SIZE = 1 << 17 };
+
+static int read_stat(const struct gt_root *root, pid_t pid, pid_t *parent, unsigned long long *start)
+{
+    char text[1024];
+    ssize_t length = gt_root_read_process(root, pid, "stat", text, sizeof text);
+    const char *behind = length > 0 ? strrchr(text, ')') : NULL; /* the name before it may hold anything */
+    int above;
+    if (length < 0)
+        return (int)length;
+    if (!behind ||
+        sscanf(behind + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &above,
+               start) != 2)
+        return -EINVAL;
+    *parent = above;
+    return 0;
+}
+
+static bool has_variable(const char *text, size_t length, const char *name)
+{
+    size_t size = strlen(name);
+    for (const char *p = text; p < text + length; p += strlen(p) + 1)
+        if (!strncmp(p, name, size) && p[size] == '=')
+            return true;
+    return false;
+}
+
+/* A process that nobody may look into, as the daemon of a scheduler, is none. */
+static bool is_rank(const struct gt_root *root, pid_t pid, const char *variable, char *text)
+{
+    ssize_t length = gt_root_read_process(root, pid, "environ", text, ENVIRONMENT_SIZE);
+    return length > 0 && has_variable(text, (size_t)length, variable);
+}
+
+/* `variable` is what each rank has in its environment. `root` NULL: this machine. Returns 0 or negative errno. */
+static int rank_launch_find(struct rank_launch *ret, const struct gt_root *root, pid_t pid, const char *variable)
+{
+    pid_t parent = 0;
+    char *text = malloc(ENVIRONMENT_SIZE);
+    int status = text ? read_stat(root, pid, &parent, &ret->start) : -ENOMEM;
+    ret->pid = pid;
+    for (bool is_found = false; status >= 0 && !is_found && parent > 0;) {
+        is_found = !is_rank(root, parent, variable, text);
+        ret->pid = parent;
+        status = read_stat(root, ret->pid, &parent, &ret->start);
+    }
+    free(text);
+    return status;
+}
 
 static const char TORCHRUN[] = "torchrun";
 
@@ -140,14 +199,14 @@ static void add_launch_key(struct gt_buffer *out, const struct gt_rank_environme
                            const struct launcher *launcher)
 {
     static const char *const keys[] = {"OMPI_MCA_orte_precondition_transports", "OMPI_MCA_orte_hnp_uri"};
-    struct gt_rank_launch launch;
+    struct rank_launch launch;
     const char *key = NULL;
     for (size_t i = 0; !key && i < sizeof keys / sizeof *keys; i++)
         key = value_of(environment, keys[i]);
     if (key)
         gt_buffer_printf(out, "-%08x", (unsigned)gt_hash(key, strlen(key)));
     else if (environment->pid && is_on_one_machine(environment, launcher) &&
-             gt_rank_launch_find(&launch, environment->root, environment->pid, launcher->rank) >= 0)
+             rank_launch_find(&launch, environment->root, environment->pid, launcher->rank) >= 0)
         gt_buffer_printf(out, "-%llu", launch.start);
 }
 
@@ -188,11 +247,11 @@ static int add_id(struct gt_buffer *out, const struct gt_rank_environment *envir
 static int add_launch(struct gt_buffer *out, const struct gt_rank_environment *environment)
 {
     char host[HOST_NAME_MAX + 1] = "";
-    struct gt_rank_launch launch;
+    struct rank_launch launch;
     const struct launcher *launcher = nearest(environment);
     if (!launcher || !environment->pid)
         return 0;
-    int status = gt_rank_launch_find(&launch, environment->root, environment->pid, launcher->rank);
+    int status = rank_launch_find(&launch, environment->root, environment->pid, launcher->rank);
     if (status < 0)
         return 0;
     gethostname(host, sizeof host - 1);

@@ -14,14 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "blocks/block.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/fork.h"
 #include "base/utf8.h"
-#include "blocks/block.h"
-#include "blocks/block_process.h"
-#include "blocks/hook_notes.h"
+#include "blocks/block_notes.h"
 
 const char *const gt_block_event_columns[GT_BLOCK_EVENT_COLUMNS] = {
     "process_id", "code_block_name", "position", "timestamp", "thread_id", "call", "total", "monotonic", "cpu_time",

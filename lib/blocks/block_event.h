@@ -6,9 +6,9 @@
 #ifndef GT_BLOCKS_BLOCK_EVENT_H
 #define GT_BLOCKS_BLOCK_EVENT_H
 
-#include "blocks/interval.h"
 #include "base/buffer.h"
-#include "base/strings.h"
+#include "base/map.h"
+#include "blocks/interval.h"
 
 #define GT_BLOCK_EVENT_TABLE_OF_RECORDING "blocks"
 

@@ -3,14 +3,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <regex.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/file.h"
+#include "blocks/block_memory.h"
 #include "blocks/block_notes.h"
-#include "blocks/name_pattern.h"
+#include "blocks/block_source.h"
 
 /* Later versions write a warning when they find it, so it is left to the user. */
 #define KOKKOS_BEFORE_3_7 "KOKKOS_PROFILE_LIBRARY"
@@ -199,4 +202,268 @@ bool gt_block_injection_end(const struct gt_block_injection *injection, const ch
                 is_older ? "; Kokkos before 3.7 takes " KOKKOS_BEFORE_3_7 "=" : "", is_older ? injection->library : "");
     }
     return is_any_seen;
+}
+
+#define HOOKS "share/gpu-tracker/python/sitecustomize.py"
+
+enum { NEAREST = 3, NAME = 200, MOST_TOLD = 3 };
+
+/* ---- before the command ---- */
+
+bool gt_python_hooks_are_wanted(const struct gt_python_hooks *hooks)
+{
+    return (hooks->patterns && hooks->patterns[0]) || hooks->sources[0];
+}
+
+static int find_folders(struct gt_python_hooks *hooks, struct gt_error *error)
+{
+    char own[PATH_MAX] = "?";
+    int status = gt_block_library(hooks->libraries, sizeof hooks->libraries, error);
+    if (status < 0)
+        return status;
+    if (gt_installed_file(hooks->folder, sizeof hooks->folder, HOOKS) < 0) {
+        gt_own_path(own);
+        return gt_error_set(error, ENOENT, HOOKS " is in no folder above %s: the installation is not whole", own);
+    }
+    *strrchr(hooks->libraries, '/') = *strrchr(hooks->folder, '/') = '\0';
+    return 0;
+}
+
+int gt_python_hooks_check(struct gt_python_hooks *hooks, struct gt_error *error)
+{
+    int status = 0;
+    if (!gt_python_hooks_are_wanted(hooks))
+        return 0;
+    for (size_t i = 0; status == 0 && hooks->patterns && hooks->patterns[i]; i++) {
+        regex_t regex;
+        if ((status = gt_name_pattern_compile(&regex, hooks->patterns[i], false, error)) == 0)
+            regfree(&regex);
+    }
+    return status < 0 ? status : find_folders(hooks, error);
+}
+
+void gt_python_hooks_sources(struct gt_python_hooks *hooks, unsigned sources)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < GT_BLOCK_SOURCES; i++)
+        if (sources >> i & 1 && gt_block_sources[i].way == GT_BLOCK_WAY_PYTHON)
+            hooks->sources[count++] = gt_block_sources[i].name;
+    hooks->sources[count] = NULL;
+    hooks->is_any_enough = sources & GT_BLOCK_SOURCES_ANY;
+}
+
+static void set_words(const char *variable, const char *const *words, char between)
+{
+    struct gt_buffer text = {0};
+    for (size_t i = 0; words && words[i]; i++)
+        gt_buffer_printf(&text, "%.*s%s", i > 0, &between, words[i]);
+    setenv(variable, text.data && !text.failed ? text.data : "", 1);
+    gt_buffer_release(&text);
+}
+
+/* Before what is there; a run in the command of another finds it there already. */
+static void set_path(const char *folder)
+{
+    const char *path = getenv("PYTHONPATH"), *const both[] = {folder, path && *path ? path : NULL, NULL};
+    size_t length = strlen(folder);
+    bool has = path && strncmp(path, folder, length) == 0 && (path[length] == ':' || !path[length]);
+    if (!has)
+        set_words("PYTHONPATH", both, ':');
+}
+
+void gt_python_hooks_set(const struct gt_python_hooks *hooks)
+{
+    if (!gt_python_hooks_are_wanted(hooks))
+        return;
+    set_words(GT_HOOKS_FUNCTIONS_ENVIRONMENT, hooks->patterns, '\n');
+    set_words(GT_HOOKS_SOURCES_ENVIRONMENT, hooks->sources, ',');
+    if (hooks->allocator)
+        setenv(GT_BLOCKS_MEMORY_ENVIRONMENT, hooks->allocator, 1);
+    set_path(hooks->folder);
+    setenv(GT_HOOKS_ENVIRONMENT, hooks->libraries, 1);
+}
+
+/* The path of Python stays: what is on it does nothing without the others. */
+void gt_python_hooks_unset(void)
+{
+    unsetenv(GT_HOOKS_ENVIRONMENT);
+    unsetenv(GT_HOOKS_FUNCTIONS_ENVIRONMENT);
+    unsetenv(GT_HOOKS_SOURCES_ENVIRONMENT);
+    unsetenv(GT_BLOCKS_MEMORY_ENVIRONMENT);
+}
+
+/* ---- after it ---- */
+
+struct near_name {
+    unsigned distance;
+    char name[NAME];
+};
+
+/* Of all processes. */
+struct tally {
+    const struct gt_python_hooks *hooks;
+    size_t patterns;
+    bool has_python, has_profile, is_without, is_replaced, *is_matched;
+    struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
+    unsigned seen;                     /* bits: sources */
+    unsigned told;
+    struct {
+        pid_t process;
+        unsigned long long calls;
+        char cause[NAME];
+    } lost; /* of the process whose notes are read */
+    void (*warn)(void *context, const char *sentence);
+    void *context;
+};
+
+static void add_near(struct near_name near[NEAREST], unsigned distance, const char *name)
+{
+    size_t at = NEAREST;
+    for (size_t i = 0; i < NEAREST; i++)
+        if (strcmp(near[i].name, name) == 0)
+            return;
+    while (at && (!*near[at - 1].name || near[at - 1].distance > distance))
+        at--;
+    if (at == NEAREST)
+        return;
+    memmove(&near[at + 1], &near[at], (NEAREST - 1 - at) * sizeof *near);
+    near[at].distance = distance;
+    snprintf(near[at].name, NAME, "%s", name);
+}
+
+static void take_source(struct tally *tally, const char *name)
+{
+    for (unsigned i = 0; tally->hooks->sources[i]; i++)
+        if (strcmp(tally->hooks->sources[i], name) == 0)
+            tally->seen |= 1u << i;
+}
+
+/* A Python whose functions cannot be hooked; what other processes note still counts. */
+static void take_without(struct tally *tally, const char *what)
+{
+    if (!tally->is_without)
+        gt_warn(tally->warn, tally->context, "in Python %s", what);
+    tally->is_without = true;
+}
+
+/* Before Python 3.12, which has room for several. */
+static void take_replaced(struct tally *tally, pid_t process)
+{
+    if (!tally->is_replaced)
+        gt_warn(
+            tally->warn, tally->context,
+            "process %d has set a profile function of its own, as cProfile does: before Python 3.12 its later calls "
+            "are no blocks",
+            (int)process);
+    tally->is_replaced = true;
+}
+
+static void tell_lost(struct tally *tally)
+{
+    if (tally->lost.calls)
+        gt_warn(tally->warn, tally->context, "%llu calls of blocks of process %d were not kept: %s", tally->lost.calls,
+                (int)tally->lost.process, tally->lost.cause);
+    tally->lost.calls = 0;
+}
+
+/* Of several notes of a process the last one counts. */
+static void take_lost(struct tally *tally, pid_t process, unsigned long long calls, const char *cause)
+{
+    if (tally->lost.process != process)
+        tell_lost(tally);
+    tally->lost.process = process;
+    tally->lost.calls = calls;
+    snprintf(tally->lost.cause, sizeof tally->lost.cause, "%s", cause);
+}
+
+static void take_note(void *context, pid_t process, const char *line)
+{
+    struct tally *tally = context;
+    size_t number;
+    unsigned distance;
+    unsigned long long calls;
+    int end = 0;
+    if (sscanf(line, "lost %llu %n", &calls, &end) == 1 && end)
+        take_lost(tally, process, calls, line + end);
+    else if (strncmp(line, "python ", 7) == 0)
+        tally->has_python = true;
+    else if (strcmp(line, "profile") == 0)
+        tally->has_profile = true;
+    else if (strcmp(line, "replaced") == 0)
+        take_replaced(tally, process);
+    else if (strncmp(line, "without ", 8) == 0)
+        take_without(tally, line + 8);
+    else if (strncmp(line, "source ", 7) == 0)
+        take_source(tally, line + 7);
+    else if (sscanf(line, "matched %zu", &number) == 1 && number < tally->patterns)
+        tally->is_matched[number] = true;
+    else if (sscanf(line, "near %zu %u %n", &number, &distance, &end) == 2 && end && number < tally->patterns)
+        add_near(tally->near[number], distance, line + end);
+    else if (strncmp(line, "names ", 6) == 0)
+        gt_warn(tally->warn, tally->context,
+                "process %d has more than %s names of blocks: calls of further ones were not kept", (int)process,
+                line + 6);
+    else if (strncmp(line, "off ", 4) == 0 && tally->told++ < MOST_TOLD)
+        gt_warn(tally->warn, tally->context, "functions of process %d were not all recorded: %s", (int)process,
+                line + 4);
+}
+
+static void tell_pattern(const struct tally *tally, size_t i)
+{
+    char nearest[NEAREST * (NAME + 2)] = "";
+    const char *begin = *tally->near[i][1].name ? "; the nearest are " : "; the nearest is ";
+    for (size_t j = 0; j < NEAREST && *tally->near[i][j].name; j++)
+        snprintf(nearest + strlen(nearest), sizeof nearest - strlen(nearest), "%s%s", j ? ", " : begin,
+                 tally->near[i][j].name);
+    gt_warn(tally->warn, tally->context, "no function that was called matches --python-blocks '%s'%s",
+            tally->hooks->patterns[i], nearest);
+}
+
+static void tell_sources(const struct tally *tally)
+{
+    char list[200] = "";
+    for (unsigned i = 0; tally->hooks->sources[i]; i++)
+        if (!(tally->seen >> i & 1))
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
+                     tally->hooks->sources[i]);
+    if (*list && !tally->hooks->is_any_enough)
+        gt_warn(tally->warn, tally->context, "no Python process imported what --blocks-from asks for: %s", list);
+}
+
+static void tell(const struct tally *tally)
+{
+    if (!tally->has_python && (tally->is_without || (tally->hooks->is_any_enough && !tally->patterns)))
+        return;
+    if (!tally->has_python) {
+        gt_warn(tally->warn, tally->context,
+                "no Python process took part (python -I, -E, -S, a frozen program, or one of another user?): it has no "
+                "code blocks");
+        return;
+    }
+    if (tally->has_profile)
+        gt_warn(tally->warn, tally->context,
+                "before Python 3.12 --python-blocks makes each call of a function up to 0.2 us slower");
+    for (size_t i = 0; i < tally->patterns; i++)
+        if (!tally->is_matched[i] && !tally->is_without && !tally->is_replaced)
+            tell_pattern(tally, i);
+    tell_sources(tally);
+}
+
+bool gt_python_hooks_end(const struct gt_python_hooks *hooks, const char *folder,
+                         void (*warn)(void *context, const char *sentence), void *context)
+{
+    struct tally tally = {.hooks = hooks, .warn = warn, .context = context};
+    while (hooks->patterns && hooks->patterns[tally.patterns])
+        tally.patterns++;
+    tally.is_matched = calloc(tally.patterns + 1, sizeof *tally.is_matched);
+    tally.near = calloc(tally.patterns + 1, sizeof *tally.near);
+    if (tally.is_matched && tally.near && gt_hook_notes_read(folder, take_note, &tally) == 0) {
+        tell_lost(&tally);
+        if (gt_python_hooks_are_wanted(hooks))
+            tell(&tally);
+    }
+    free(tally.is_matched);
+    free(tally.near);
+    gt_hook_notes_remove(folder);
+    return tally.seen != 0;
 }

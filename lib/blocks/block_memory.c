@@ -9,7 +9,7 @@
 
 #include "base/grow.h"
 #include "blocks/block.h"
-#include "blocks/hook_notes.h"
+#include "blocks/block_notes.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 

@@ -10,13 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "blocks/block_run.h"
 #include "base/buffer.h"
 #include "base/file.h"
 #include "blocks/block.h"
 #include "blocks/block_event.h"
 #include "blocks/block_notes.h"
-#include "blocks/block_run.h"
-#include "blocks/hook_notes.h"
 #include "store/store.h"
 
 #define MARK ".gpu-tracker-blocks"
@@ -35,7 +34,7 @@ static bool is_named_so(const char *name)
     return digits && (is_part ? further && !strcmp(end, ".part") : !strcmp(end, gt_block_csv.suffix));
 }
 
-/* PID.notes or PID.hooks: see block_notes.h and hook_notes.h. */
+/* PID.notes or PID.hooks: see block_notes.h. */
 static bool is_of_process(const char *name, const char *suffix)
 {
     size_t digits = strspn(name, DIGITS);

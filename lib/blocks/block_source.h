@@ -3,6 +3,8 @@
 #ifndef GT_BLOCKS_BLOCK_SOURCE_H
 #define GT_BLOCKS_BLOCK_SOURCE_H
 
+#include <regex.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -18,7 +20,7 @@ enum gt_block_source_id {
 enum gt_block_way {
     GT_BLOCK_WAY_LIBRARY, /* the variable is the path of the library */
     GT_BLOCK_WAY_PRELOAD, /* the path is added to a list */
-    GT_BLOCK_WAY_PYTHON,  /* by python_hooks.h */
+    GT_BLOCK_WAY_PYTHON,  /* by block_injection.h */
 };
 
 struct gt_block_source {
@@ -43,5 +45,13 @@ extern const struct gt_block_source gt_block_sources[GT_BLOCK_SOURCES];
 int gt_block_sources_read(const char *text, unsigned *ret, struct gt_error *error);
 /* Number `index` of the words that a list may hold; NULL past the end. */
 const char *gt_block_source_name(size_t index);
+
+/* Names chosen by POSIX extended regular expressions. */
+
+/* Compile `pattern`, which is to match a whole name, or with `is_part` any part of one. -EINVAL names the pattern and the place of what
+ * is wrong with it. Freed with regfree. */
+int gt_name_pattern_compile(regex_t *ret, const char *pattern, bool is_part, struct gt_error *error);
+
+bool gt_name_pattern_matches(const regex_t *pattern, const char *name);
 
 #endif

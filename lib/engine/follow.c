@@ -1,5 +1,3 @@
-#include "engine/follow.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "engine/push_files.h"
+#include "engine/push.h"
 #include "engine/server.h"
 #include "engine/spool.h"
 

@@ -2,11 +2,28 @@
 #ifndef GT_ENGINE_HTTP_H
 #define GT_ENGINE_HTTP_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/buffer.h"
-#include "engine/login.h"
+#include "base/error.h"
 #include "store/address.h"
+
+/* How a user proves to a server who he is: by a file in the form of .netrc, or by a token for what stands before the server. */
+
+/* Names of files that users give; NULL: none. */
+struct gt_login_files {
+    const char *netrc; /* instead of ~/.netrc */
+    const char *token;
+};
+
+struct gt_login {
+    char netrc[PATH_MAX]; /* "": there is none */
+    char token[4096];
+};
+
+/* -EPERM: a file may be read by others. */
+int gt_login_find(struct gt_login *ret, const struct gt_login_files *files, struct gt_error *error);
 
 struct gt_http;
 

@@ -5,8 +5,9 @@
 #ifndef GT_ENGINE_PUSH_H
 #define GT_ENGINE_PUSH_H
 
+#include <signal.h>
+
 #include "engine/http.h"
-#include "engine/login.h"
 #include "engine/shipment.h"
 
 struct gt_push;
@@ -36,5 +37,28 @@ int gt_push_check(struct gt_push *push, struct gt_error *error);
 int gt_push_round(struct gt_push *push, struct gt_error *error);
 void gt_push_figures(const struct gt_push *push, struct gt_push_figures *ret);
 void gt_push_close(struct gt_push *push);
+
+/* Recordings that somebody names are pushed, by hand. */
+
+/* Push files until the server has all of them, with pauses while it cannot be asked; `patience` seconds after the last success it is
+ * given up. What cannot be read is told and left out: -EBADMSG then, when the others are there. */
+int gt_push_files(const char *const *paths, size_t count, const char *address, const struct gt_push_options *options,
+                  double patience, struct gt_push_figures *ret, struct gt_error *error);
+
+/* Wait before trying again: a fifth of a second at first, twice as long each time up to a minute, each a little different. */
+struct gt_pause {
+    double seconds;
+    unsigned seed;
+};
+/* Returns the seconds to wait next. */
+double gt_pause_next(struct gt_pause *pause);
+void gt_sleep(double seconds);
+
+/* One process of a node ships the recordings of its spool while they are written. */
+
+/* Push every recording in a folder, as long as there is one, and remove what the server has. Of several processes on one folder one works,
+ * and the others wait for its end. The first trouble is told once. `stop`, when it is set, asks to end after one more try. */
+int gt_push_follow(const char *folder, const char *address, const struct gt_push_options *options,
+                   const volatile sig_atomic_t *stop, struct gt_error *error);
 
 #endif

@@ -33,7 +33,7 @@ struct gt_push {
     unsigned long long rows;
 };
 
-/* ---- push_batch.c ---- */
+/* ---- push_read.c: batches ---- */
 
 /* The batch of a table, whose columns are asked for when it is first needed. NULL comes with an error. */
 struct gt_batch *gt_push_batch(struct gt_push *push, enum gt_engine_table table, int *status, struct gt_error *error);
@@ -44,16 +44,7 @@ int gt_push_send(struct gt_push *push, enum gt_engine_table table, struct gt_err
 int gt_push_send_all(struct gt_push *push, struct gt_error *error);
 void gt_push_drop_batches(struct gt_push *push);
 
-/* ---- push_ask.c ---- */
-
-/* Nothing of ours runs on the server, and all that was not sure is known. */
-int gt_push_settle(struct gt_push *push, struct gt_error *error);
-/* Count the rows of what has been read to the end; what the server lacks becomes a hole. Returns how many have one. */
-int gt_push_count(struct gt_push *push, struct gt_error *error);
-/* Which shipments have their finals of this version on the server, and the row of their tracker? Sets has_finals and has_tracker. */
-int gt_push_find_last(struct gt_push *push, struct gt_error *error);
-
-/* ---- push_read.c ---- */
+/* ---- push_read.c: rows ---- */
 
 /* Read what a recording has behind its place, and add the rows that the server lacks. */
 int gt_push_read(struct gt_push *push, struct gt_shipment *shipment, struct gt_error *error);
@@ -63,6 +54,15 @@ int gt_push_read_calls(struct gt_push *push, struct gt_shipment *shipment, struc
 /* What is known of its end, or of its course so far. The caller releases it by gt_push_release_outcome. */
 int gt_push_outcome(struct gt_shipment *shipment, struct gt_outcome *ret, struct gt_error *error);
 void gt_push_release_outcome(struct gt_outcome *outcome);
+
+/* ---- push_ask.c ---- */
+
+/* Nothing of ours runs on the server, and all that was not sure is known. */
+int gt_push_settle(struct gt_push *push, struct gt_error *error);
+/* Count the rows of what has been read to the end; what the server lacks becomes a hole. Returns how many have one. */
+int gt_push_count(struct gt_push *push, struct gt_error *error);
+/* Which shipments have their finals of this version on the server, and the row of their tracker? Sets has_finals and has_tracker. */
+int gt_push_find_last(struct gt_push *push, struct gt_error *error);
 
 static inline bool gt_push_is_closing(const struct gt_shipment *shipment)
 {

@@ -4,7 +4,6 @@
 
 #include "base/buffer.h"
 #include "engine/http.h"
-#include "engine/login.h"
 #include "store/address.h"
 
 struct gt_server;

@@ -4,7 +4,7 @@
 
 #include "aggregate/summary.h"
 #include "engine/tables.h"
-#include "store/minutes_read.h"
+#include "store/minutes.h"
 #include "store/store.h"
 
 struct gt_shipment {

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/rank.h"
-#include "engine/push_files.h"
+#include "engine/push.h"
 #include "store/store.h"
 
 static const char *const parts[] = {"", "-wal", "-shm", "-journal"};

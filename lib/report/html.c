@@ -2,16 +2,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/page/base64.h"
-#include "report/page/sha256.h"
 #include "report/brief.h"
-#include "report/page/chart.h"
 #include "report/format.h"
 #include "report/human_text.h"
+#include "report/page/chart.h"
+#include "report/page/digest.h"
 #include "report/page/page.h"
-#include "report/page/page_head.h"
-#include "report/page/page_rows.h"
-#include "report/page/page_table.h"
 
 enum { MOST_CHARTS = 200 };
 

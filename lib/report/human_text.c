@@ -6,11 +6,96 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/function_name.h"
 #include "base/number.h"
 #include "base/utf8.h"
-#include "base/function_name.h"
-#include "report/column_scale.h"
-#include "report/human_amount.h"
+#include "report/report.h"
+#include "schema/human.h"
+
+/* Columns of tables for people have one unit, which suits their greatest number: 115 ms for 115,057.9 us. */
+
+struct column_scale {
+    double by;        /* numbers are divided by it */
+    const char *unit; /* NULL: that of the column */
+    bool is_moment;   /* numbers that are near each other, of which small differences matter */
+};
+
+struct step {
+    double by;
+    const char *unit;
+};
+
+static const struct step times[] = {{1e6, "s"}, {1e3, "ms"}, {1, "us"}, {1e-3, "ns"}};
+static const struct step sizes[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}};
+
+static double greatest_in(const struct gt_table *table, size_t column)
+{
+    double greatest = 0;
+    for (size_t row = 0; row < gt_table_rows(table); row++) {
+        double value = gt_table_is_missing(table, row, column) ? 0 : fabs(gt_table_cell_display(table, row, column));
+        greatest = isfinite(value) ? fmax(greatest, value) : greatest;
+    }
+    return greatest;
+}
+
+/* Columns of one group have one unit, so that their numbers can be compared along a row. */
+enum group { OTHERS, MOMENTS, MEANS, STATISTICS };
+
+static enum group group_of(const char *key)
+{
+    static const char *const moments[] = {"start_us", "end_us", "peak_at_us"};
+    static const char *const statistics[] = {"min_", "max_", "p50_", "p95_", "p99_"};
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+        if (!strcmp(key, moments[i]))
+            return MOMENTS;
+    for (size_t i = 0; i < sizeof statistics / sizeof *statistics; i++)
+        if (!strncmp(key, statistics[i], 4))
+            return STATISTICS;
+    return strncmp(key, "mean_", 5) ? OTHERS : MEANS;
+}
+
+/* Minima and maxima may be far from what is usual: their unit is that of the means. */
+static double greatest_of_group(const struct gt_table *table, const char *unit, enum group group)
+{
+    double greatest = 0;
+    for (size_t i = 0; i < table->columns; i++)
+        if (table->column[i].flags & GT_COLUMN_SCALED && !strcmp(table->column[i].unit, unit) &&
+            group_of(table->column[i].key) == group)
+            greatest = fmax(greatest, greatest_in(table, i));
+    return greatest;
+}
+
+static const struct step *step_of(const char *unit, double number)
+{
+    bool is_time = !strcmp(unit, "us");
+    const struct step *step = is_time ? times : sizes;
+    size_t count = is_time ? sizeof times / sizeof *times : sizeof sizes / sizeof *sizes;
+    while (--count && number < step->by)
+        step++;
+    return step;
+}
+
+/* Only columns with GT_COLUMN_SCALED are scaled. */
+static struct column_scale scale_of(const struct gt_table *table, size_t column)
+{
+    const struct gt_table_column *of = &table->column[column];
+    enum group group = group_of(of->key);
+    struct column_scale scale = {.by = 1, .is_moment = group == MOMENTS};
+    if (!(of->flags & GT_COLUMN_SCALED) || (strcmp(of->unit, "us") && strcmp(of->unit, "bytes")))
+        return scale;
+    double own = greatest_in(table, column);
+    double greatest = greatest_of_group(table, of->unit, group == STATISTICS ? MEANS : group);
+    if (!(greatest > 0))
+        greatest = greatest_of_group(table, of->unit, group);
+    if (!(greatest > 0))
+        return scale;
+    const struct step *step = step_of(of->unit, greatest);
+    if (own > 0 && own < step->by / 1000) /* nothing but zeros before the digits */
+        step = step_of(of->unit, own);
+    scale.by = step->by;
+    scale.unit = step->unit;
+    return scale;
+}
 
 const struct gt_node *gt_node_seen(const struct gt_node *node)
 {
@@ -112,7 +197,7 @@ static bool is_lost(double number, int decimals)
 }
 
 /* Of a column in its unit, which may have made many digits behind the point of few before it. */
-static int decimals_of(const struct gt_grid *grid, const struct gt_table *table, const struct gt_column_scale *scale,
+static int decimals_of(const struct gt_grid *grid, const struct gt_table *table, const struct column_scale *scale,
                        double number)
 {
     bool is_brief = (grid->flags & GT_GRID_BRIEF && grid->report->layout == GT_LAYOUT_ANALYSIS) ||
@@ -124,7 +209,7 @@ static int decimals_of(const struct gt_grid *grid, const struct gt_table *table,
 }
 
 static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
-                     size_t column, const struct gt_column_scale *scale)
+                     size_t column, const struct column_scale *scale)
 {
     struct gt_buffer text = {0};
     double number = gt_table_cell_display(table, row, column) / scale->by;
@@ -148,7 +233,7 @@ static void put_cell(struct gt_buffer *out, const struct gt_grid *grid, const st
 }
 
 static void add_cell(struct gt_buffer *out, const struct gt_grid *grid, const struct gt_table *table, size_t row,
-                     size_t column, const struct gt_column_scale *scale)
+                     size_t column, const struct column_scale *scale)
 {
     struct gt_buffer text = {0};
     if (!(table->column[column].flags & GT_COLUMN_THOUSANDS)) {
@@ -261,7 +346,7 @@ static int cut_units(struct gt_grid *grid, const struct gt_table *table)
 static int fill_column(struct gt_grid *grid, const struct gt_table *table, size_t from, size_t to)
 {
     struct gt_buffer text = {0};
-    struct gt_column_scale scale = gt_column_scale(table, from);
+    struct column_scale scale = scale_of(table, from);
     grid->is_text[to] = table->column[from].kind == GT_CELL_TEXT;
     grid->of[to] = from;
     if (to > 0 || !grid->keyed)

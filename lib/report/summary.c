@@ -8,7 +8,7 @@
 #include "report/brief.h"
 #include "report/format.h"
 #include "report/human_text.h"
-#include "report/wrap.h"
+#include "report/screen_table.h"
 
 enum { MOST_LINES = 25, WIDEST = 78, NARROW = 60, NARROWEST = 24, TITLE = 10, VALUE = 10, GAP = 3, SHORTEST_NAME = 12 };
 

@@ -4,6 +4,9 @@
 #define GT_SCHEMA_HUMAN_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
 
 enum { GT_HUMAN_SIZE = 32, GT_HUMAN_STATUS_SIZE = 48 };
 
@@ -29,5 +32,29 @@ char *gt_human_round_number(char ret[GT_HUMAN_SIZE], double value);
 char *gt_human_status(char ret[GT_HUMAN_STATUS_SIZE], int status, bool is_by_itself);
 /* Writes two sizes in the unit of the second: "31.2 of 80 GB". `ret` has 2 * GT_HUMAN_SIZE. */
 char *gt_human_part(char *ret, double bytes, double whole);
+
+/* Pages show amounts in a unit chosen by their size: 0.033 hours is "1 min 59 s". */
+
+/* Appends `value` of `unit` ("gigabytes", "seconds", "joules"). Returns false, and appends nothing, where it is missing or
+ * the unit is of another kind. */
+bool gt_human_amount(struct gt_buffer *out, double value, const char *unit);
+/* Appends the title of a figure without its unit, which its cells have: "main_ram (gigabytes)" is "main_ram". */
+void gt_human_amount_title(struct gt_buffer *out, const char *title, const char *unit);
+
+/* Times as people read them: in the unit that suits their size. */
+
+struct gt_time_unit {
+    double ns;
+    const char *name; /* "s", "ms", "us", "ns" */
+};
+
+/* Returns the greatest unit that `ns` has at least one of. */
+struct gt_time_unit gt_time_unit_of(double ns);
+/* Returns `text`, "12.3 ms"; NULL for NaN. */
+const char *gt_time_words(double ns, char text[32]);
+#define GT_TIME_WORDS(ns) \
+    gt_time_words(ns, (char[32]){""}) /* as an argument: it lives as long as the block around it */
+/* Returns `text`, "2026-01-31 12:00:00.250000 UTC" of ns since 1970; "5.12 s by a clock of its own" before 2000, for no trace is so old. */
+const char *gt_moment_words(int64_t ns, char text[48]);
 
 #endif

@@ -60,8 +60,6 @@ bool gt_file_is_on_network(int fd);
 int gt_file_is_locked(int fd);
 /* Open a recording for reading. It may be what a killed tracker left, and its folder may be read-only. Nothing is created. */
 int gt_sqlite_open_existing(sqlite3 **ret, const char *path, struct gt_error *error);
-/* Open one whose writer is dead, or a copy; `name` is what errors call it. */
-int gt_sqlite_open_without_index(sqlite3 **ret, const char *path, const char *name, struct gt_error *error);
 /* Open a copy, in $TMPDIR, of one whose writer may be at work and keeps the index of the log to itself. */
 int gt_sqlite_open_copy(sqlite3 **ret, const char *path, struct gt_error *error);
 bool gt_sqlite_has_table(sqlite3 *database, const char *table);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "store/minute.h"
+#include "store/minutes.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 

@@ -11,7 +11,6 @@
 #include "sample/outcome.h"
 #include "sample/sample.h"
 #include "store/column.h"
-#include "store/recording_place.h"
 #include "store/store_options.h"
 
 struct gt_store;

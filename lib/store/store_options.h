@@ -3,6 +3,7 @@
 #define GT_STORE_STORE_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct gt_sampler;
 struct gt_attribution;
@@ -36,5 +37,12 @@ struct gt_store_options {
  * it, and as long as this file is in the folder there is no room for more samples: minutes and final figures alone are written. */
 #define GT_SPOOL_LOCK ".lock"
 #define GT_SPOOL_FULL ".full"
+
+/* Counts how far a recording was read: rows of the samples, of GPUs and of processes. A file that is written meanwhile is opened anew
+ * from time to time, for a moment, and read on from there: who held it open would hold up the tracker's end. */
+
+struct gt_recording_place {
+    int64_t row[3];
+};
 
 #endif

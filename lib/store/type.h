@@ -4,7 +4,6 @@
 
 #include "store/column.h"
 #include "store/field.h"
-#include "store/recording_place.h"
 #include "store/store_options.h"
 
 struct gt_store_type {

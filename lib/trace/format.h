@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/input/lines.h"
+#include "trace/input/input.h"
 #include "trace/input/walk.h"
 #include "trace/keys.h"
 #include "trace/raw_event.h"

@@ -10,6 +10,114 @@
 #include "base/grow.h"
 #include "trace/format.h"
 
+struct signature {
+    const char *bytes; /* NULL: the suffix tells */
+    size_t place, length;
+    const char *suffix; /* NULL: the bytes tell; else both do, where there are bytes */
+    const char *about;
+};
+#define BYTES(place, bytes) bytes, place, sizeof(bytes) - 1, NULL
+#define SUFFIX(suffix) NULL, 0, 0, suffix
+#define UTF16 "text in UTF-16: `iconv -f UTF-16 -t UTF-8 FILE > FILE.utf8` makes text that is read"
+#define MEMRAY "a recording of memray: `memray transform csv FILE` makes stacks that are read"
+
+static const struct signature signatures[] = {
+    {BYTES(0, "PERFILE2"), "a recording of perf: `perf script -i FILE > FILE.txt` makes text that is read"},
+    {SUFFIX(".nsys-rep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
+    {SUFFIX(".qdrep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
+    {SUFFIX(".et"),
+     "an execution trace of Chakra without start times and durations, which a simulator finds: what torch.profiler "
+     "exported (export_chrome_trace) has the times"},
+    {SUFFIX(".ncu-rep"),
+     "a report of Nsight Compute, which holds counters of kernels and no timeline: `ncu --import FILE` shows it"},
+    {SUFFIX(".pyisession"),
+     "a session of pyinstrument: `pyinstrument --load FILE -r json -o FILE.json` makes a profile that is read"},
+    {BYTES(0, "\xff\xfe"), UTF16},
+    {BYTES(0, "\xfe\xff"), UTF16},
+    {BYTES(0, "memray"), MEMRAY},
+    {"\x04\x22\x4d\x18", 0, 4, ".bin", MEMRAY},
+    {BYTES(0, "TACH"),
+     "a recording of Python's sampling profiler: `python -m profiling.sampling replay --collapsed FILE` makes "
+     "stacks that are read"},
+    {BYTES(257, "ustar"), "a tar archive: unpack it"},
+    {BYTES(0, "\x89HDF\r\n\x1a\n"), "an HDF5 file, which holds arrays and no timeline"},
+    {BYTES(0, "PAR1"), "a Parquet file, which holds tables and no timeline"},
+    {BYTES(0, "\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+     "a profile of gperftools: `pprof --collapsed PROGRAM FILE > FILE.collapsed` makes stacks that are read"},
+    {BYTES(0, "7z\xbc\xaf\x27\x1c"), "a 7z archive: unpack it"},
+    {BYTES(0, "\x04\x22\x4d\x18"), "compressed by lz4: unpack it (lz4 -d)"},
+    {BYTES(0, "Rar!"), "a rar archive: unpack it"},
+    {BYTES(0, "\x7f"
+              "ELF"),
+     "a program or library"},
+    {BYTES(0, "ARROW1"), "an Arrow file: traces are written to those, and read from what they were made of"},
+    {BYTES(0, "SQLite format 3"), "a SQLite database that is neither a recording nor an export of Nsight Systems"},
+    {BYTES(0, "\x89PNG"), "a picture"},
+    {BYTES(0, "%PDF"), "a document"},
+};
+
+/* JSON and text are known by words near their begin. */
+static const struct {
+    const char *word, *other, *about; /* both occur; `other` may be NULL */
+} words[] = {
+    {"\"nodes\"", "\"schema\"",
+     "an execution trace of PyTorch (Chakra): it says what depends on what, without times; the trace that "
+     "torch.profiler exports beside it (export_chrome_trace) has these"},
+    {"\"stackTable\"", "\"threads\"",
+     "a profile for profiler.firefox.com: export it from there, or record collapsed stacks or "
+     "speedscope JSON"},
+    {"<html", "memray",
+     "a page of memray, whose figures cannot be read back: `memray transform csv RECORDING` makes stacks that are "
+     "read"},
+    {"<html", NULL, "a page, whose figures cannot be read back"},
+    {"<svg", NULL, "a picture, whose figures cannot be read back: record collapsed stacks or speedscope JSON"},
+};
+
+static bool fits(const struct gt_trace_probe *probe, const struct signature *signature)
+{
+    if (signature->suffix && !gt_path_ends(probe->name, signature->suffix))
+        return false;
+    return !signature->bytes || (probe->length >= signature->place + signature->length &&
+                                 memcmp(probe->head + signature->place, signature->bytes, signature->length) == 0);
+}
+
+static const char *about_text(const struct gt_trace_probe *probe)
+{
+    char first = *(probe->head + strspn(probe->head, " \t\r\n"));
+    if (first != '{' && first != '<' && first != '[')
+        return NULL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(probe->head, words[i].word) && (!words[i].other || strstr(probe->head, words[i].other)))
+            return words[i].about;
+    return NULL;
+}
+
+/* Known by words in their names, or within them. */
+static const char *about_binary(const struct gt_trace_probe *probe)
+{
+    if (strstr(probe->name, ".tfevents."))
+        return "TensorBoard's summaries, which hold no timeline: the profiler's files lie in plugins/profile beside them";
+    if (memcmp(probe->head, "SQLite format 3", probe->length < 15 ? probe->length : 15) == 0 &&
+        memmem(probe->head, probe->length, "rocpd_", 6))
+        return "a database of rocprofv3 (rocpd): `rocpd convert -i FILE --output-format pftrace` makes a trace that is read";
+    return NULL;
+}
+
+const char *gt_unread_about(const struct gt_trace_probe *probe)
+{
+    if (!probe->length)
+        return probe->size ? "it is cut off before its data begin, or holds none" : "it is empty";
+    const char *about = about_binary(probe);
+    if (about)
+        return about;
+    for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
+        if (fits(probe, &signatures[i]))
+            return signatures[i].about;
+    if (probe->length > 2 && (unsigned char)probe->head[0] == 0x80 && probe->head[1] >= 2 && probe->head[1] <= 5)
+        return "a pickle of something else than a memory snapshot or a dump of NCCL's flight recorder; nothing of it is run";
+    return about_text(probe);
+}
+
 enum { MOST_PASSED = 10000 };
 
 int gt_passed_add(struct gt_passed_files *passed, const char *path, const char *about, bool is_broken,

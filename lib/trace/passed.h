@@ -2,7 +2,11 @@
 #ifndef GT_TRACE_PASSED_H
 #define GT_TRACE_PASSED_H
 
+#include "trace/format.h"
 #include "trace/trace.h"
+
+/* Returns what a file is that no format knows, and what to do; NULL where nothing tells. */
+const char *gt_unread_about(const struct gt_trace_probe *probe);
 
 struct gt_passed_file {
     char *path;

@@ -3,6 +3,7 @@
 #define GT_TRACE_PROFILE_MAKER_H
 
 #include "trace/format.h"
+#include "trace/trace.h"
 
 /* Time that a function spent when called by another. */
 struct gt_profile_edge {
@@ -62,5 +63,17 @@ int gt_profile_finish(struct gt_profile_maker *maker, struct gt_trace_profile *p
 void gt_profile_maker_release(struct gt_profile_maker *maker);
 /* A function of several profiles whose lines ran gets the first of its lines in all of them. Returns 0 or -ENOMEM. */
 int gt_profiles_settle_lines(struct gt_trace *trace);
+
+/* Calls that a timeline has as events, by viztracer, py-spy or PyTorch's profiler with stacks, make profiles. */
+
+enum gt_calls {
+    GT_CALLS_PYTHON, /* of Python functions only */
+    GT_CALLS_CPU /* of all that lies within one another on the threads of CPUs: functions, operators, runtime calls */
+};
+
+/* Adds a profile for each thread that has any. Returns 0 or -ENOMEM. */
+int gt_call_profiles(struct gt_trace *trace, enum gt_calls calls);
+/* Returns true for traces of tools that record Python functions alone: viztracer, py-spy. */
+bool gt_calls_alone(const struct gt_trace *trace);
 
 #endif

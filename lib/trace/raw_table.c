@@ -1,4 +1,4 @@
-#include "trace/raw_table.h"
+#include "trace/tables.h"
 
 #include <errno.h>
 

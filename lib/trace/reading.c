@@ -11,7 +11,7 @@
 #include "base/grow.h"
 #include "base/number.h"
 #include "trace/input/input.h"
-#include "trace/input/members.h"
+#include "trace/input/walk.h"
 #include "trace/step_names.h"
 
 /* ---- filters ---- */

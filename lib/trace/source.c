@@ -18,7 +18,6 @@
 #include "trace/passed.h"
 #include "trace/profile_maker.h"
 #include "trace/trace.h"
-#include "trace/unread.h"
 
 /* The files there are below the paths asked for, and the format of each. */
 

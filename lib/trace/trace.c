@@ -10,6 +10,243 @@
 #include "base/grow.h"
 #include "base/number.h"
 
+/* ---- What few events have ---- */
+
+/* Where the event stands in the list, or would stand. */
+static size_t place_of(const struct gt_trace_rare *rare, size_t event)
+{
+    size_t low = 0, high = rare->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rare->event[middle] < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t gt_trace_rare(const struct gt_trace_rare *rare, size_t event, int64_t otherwise)
+{
+    size_t at = place_of(rare, event);
+    return at < rare->count && rare->event[at] == event ? rare->value[at] : otherwise;
+}
+
+/* ---- columns that grow ---- Half as much again: what was not yet written costs no memory, and pages move without
+ * copying. */
+
+static int grow_column(void *column, size_t capacity, size_t size)
+{
+    void **array = column, *grown = realloc(*array, capacity * size);
+    if (!grown)
+        return -ENOMEM;
+    *array = grown;
+    return 0;
+}
+
+static size_t larger(size_t capacity)
+{
+    return capacity ? capacity + capacity / 2 : 1024;
+}
+
+static int rare_room(struct gt_trace_rare *rare)
+{
+    size_t capacity = larger(rare->capacity);
+    if (rare->count < rare->capacity)
+        return 0;
+    if (grow_column(&rare->event, capacity, sizeof *rare->event) < 0 ||
+        grow_column(&rare->value, capacity, sizeof *rare->value) < 0)
+        return -ENOMEM;
+    rare->capacity = capacity;
+    return 0;
+}
+
+static int rare_set(struct gt_trace_rare *rare, size_t event, int64_t value)
+{
+    size_t at = rare->count && rare->event[rare->count - 1] < event ? rare->count : place_of(rare, event);
+    bool is_new = at == rare->count || rare->event[at] != event;
+    if (is_new && rare_room(rare) < 0)
+        return -ENOMEM;
+    if (is_new) {
+        memmove(rare->event + at + 1, rare->event + at, (rare->count - at) * sizeof *rare->event);
+        memmove(rare->value + at + 1, rare->value + at, (rare->count - at) * sizeof *rare->value);
+        rare->count++;
+    }
+    rare->event[at] = (uint32_t)event;
+    rare->value[at] = value;
+    return 0;
+}
+
+int gt_trace_event_room(struct gt_trace_events *events)
+{
+    if (events->count < events->capacity)
+        return 0;
+    size_t capacity = larger(events->capacity);
+    if (capacity >= GT_TRACE_NONE)
+        capacity = GT_TRACE_NONE - 1;
+    if (capacity <= events->capacity)
+        return -EOVERFLOW;
+#define COLUMN(name) grow_column(&events->name, capacity, sizeof *events->name) < 0
+    if (COLUMN(start) || COLUMN(short_duration) || COLUMN(short_id) || COLUMN(short_external) || COLUMN(name) ||
+        COLUMN(category) || COLUMN(track) || COLUMN(step) || COLUMN(phase) || COLUMN(flag) ||
+        (events->argument && COLUMN(argument)))
+        return -ENOMEM;
+#undef COLUMN
+    events->capacity = capacity;
+    return 0;
+}
+
+int gt_trace_argument_room(struct gt_trace_events *events)
+{
+    if (events->argument)
+        return 0;
+    events->argument = calloc(events->capacity, sizeof *events->argument);
+    return events->argument ? 0 : -ENOMEM;
+}
+
+/* ---- values ---- */
+
+static int set_short(uint32_t *column, struct gt_trace_rare *rare, size_t event, uint64_t value)
+{
+    bool is_short = value < GT_TRACE_LONG || value == GT_TRACE_NO_ID;
+    column[event] = is_short ? (uint32_t)value : GT_TRACE_LONG; /* the lower half of "none" is "none" */
+    return is_short ? 0 : rare_set(rare, event, (int64_t)value);
+}
+
+int gt_trace_set_duration(struct gt_trace_events *events, size_t event, int64_t duration)
+{
+    return set_short(events->short_duration, &events->long_duration, event, (uint64_t)duration);
+}
+
+int gt_trace_set_ids(struct gt_trace_events *events, size_t event, uint64_t id, uint64_t external)
+{
+    int status = set_short(events->short_id, &events->long_id, event, id);
+    return status < 0 ? status : set_short(events->short_external, &events->long_external, event, external);
+}
+
+int gt_trace_set_bytes(struct gt_trace_events *events, size_t event, int64_t bytes)
+{
+    return bytes == gt_trace_bytes(events, event) ? 0 : rare_set(&events->bytes, event, bytes);
+}
+
+static void rare_cut(struct gt_trace_rare *rare, size_t count)
+{
+    rare->count = place_of(rare, count);
+}
+
+void gt_trace_events_cut(struct gt_trace_events *events, size_t count)
+{
+    events->count = count;
+    rare_cut(&events->long_duration, count);
+    rare_cut(&events->long_id, count);
+    rare_cut(&events->long_external, count);
+    rare_cut(&events->bytes, count);
+}
+
+static void events_release(struct gt_trace_events *events)
+{
+    const struct gt_trace_rare *const rare[] = {&events->long_duration, &events->long_id, &events->long_external,
+                                                &events->bytes};
+    void *const columns[] = {events->start,    events->short_duration, events->short_id, events->short_external,
+                             events->name,     events->category,       events->track,    events->step,
+                             events->argument, events->phase,          events->flag};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        free(columns[i]);
+    for (size_t i = 0; i < sizeof rare / sizeof *rare; i++) {
+        free(rare[i]->event);
+        free(rare[i]->value);
+    }
+}
+
+/* ---- Whose steps a file without steps of its own goes with ----
+ * Horovod's and TensorFlow's timelines are written by one process of a host, or name the host alone. */
+
+/* "algo-1-33" is process 33 of host algo-1, "33-worker" of host worker; other names are hosts. */
+struct node_place {
+    const char *host;
+    size_t length;
+    int64_t number; /* -1: not told */
+};
+
+static struct node_place node_place_of(const char *node)
+{
+    static const char algorithm[] = "algo-";
+    const size_t digits = strspn(node, "0123456789");
+    struct node_place place = {node, strlen(node), -1};
+    if (digits && node[digits] == '-' && node[digits + 1])
+        return (struct node_place){node + digits + 1, place.length - digits - 1, strtoll(node, NULL, 10)};
+    if (strncmp(node, algorithm, sizeof algorithm - 1) != 0)
+        return place;
+    size_t end = sizeof algorithm - 1 + strspn(node + sizeof algorithm - 1, "0123456789");
+    const char *rest = node + end;
+    if (*rest == '-' && rest[1] && strspn(rest + 1, "0123456789") == strlen(rest + 1)) {
+        place.number = strtoll(rest + 1, NULL, 10);
+        place.length = end;
+    }
+    return place;
+}
+
+static bool may_join(const struct gt_trace_file *file)
+{
+    static const char *const formats[] = {"smdebug", "horovod", "tensorflow"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(file->format, formats[i]) == 0)
+            return file->read;
+    return false;
+}
+
+static bool has_steps(const struct gt_trace *trace, uint32_t node)
+{
+    for (size_t i = 0; i < trace->step_count; i++)
+        if (trace->step[i].node == node)
+            return true;
+    return false;
+}
+
+/* The same rank or process of the host, else the first of the host. Steps stand node by node. */
+static uint32_t find(const struct gt_trace *trace, const char *name)
+{
+    struct node_place wanted = node_place_of(name), best = {0};
+    uint32_t found = GT_TRACE_NONE;
+    for (size_t i = 0; i < trace->step_count; i++) {
+        uint32_t node = trace->step[i].node;
+        struct node_place place = node_place_of(gt_trace_text(trace, node));
+        if (place.length != wanted.length || memcmp(place.host, wanted.host, place.length) != 0)
+            continue;
+        bool is_same = wanted.number >= 0 && place.number == wanted.number;
+        if (found == GT_TRACE_NONE || is_same || (place.number < best.number && best.number != wanted.number)) {
+            found = node;
+            best = place;
+        }
+    }
+    return found;
+}
+
+/* Rank 0 writes the timeline of Horovod, which names no node itself. */
+static uint32_t first_rank(const struct gt_trace *trace, const struct gt_trace_file *of)
+{
+    if (strcmp(of->format, "horovod") != 0 || of->clock == GT_CLOCK_UNKNOWN)
+        return GT_TRACE_NONE;
+    for (size_t i = 0; i < trace->file_count; i++)
+        if (trace->file[i].rank == 0 && trace->file[i].node != GT_TRACE_NONE && has_steps(trace, trace->file[i].node))
+            return trace->file[i].node;
+    return GT_TRACE_NONE;
+}
+
+void gt_nodes_join(struct gt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->file_count; i++) {
+        struct gt_trace_file *file = &trace->file[i];
+        if (!may_join(file) || (file->node != GT_TRACE_NONE && has_steps(trace, file->node)))
+            continue;
+        uint32_t node = file->node == GT_TRACE_NONE ? first_rank(trace, file)
+                                                    : find(trace, gt_trace_text(trace, file->node));
+        file->node = node != GT_TRACE_NONE ? node : file->node;
+    }
+}
+
+/* ---- Names, samples, profiles, and a trace as a whole ---- */
+
 const char *gt_trace_text(const struct gt_trace *trace, uint32_t string)
 {
     return gt_strings_text(&trace->strings, string);
@@ -146,7 +383,7 @@ void gt_trace_close(struct gt_trace *trace)
 {
     if (!trace)
         return;
-    gt_trace_events_release(&trace->events);
+    events_release(&trace->events);
     free(trace->samples.time);
     free(trace->samples.value);
     free(trace->samples.series);
@@ -162,16 +399,7 @@ void gt_trace_close(struct gt_trace *trace)
     free(trace);
 }
 
-/* ---- columns that grow ---- */
-
-static int grow_column(void *column, size_t capacity, size_t size)
-{
-    void **array = column, *grown = realloc(*array, capacity * size);
-    if (!grown)
-        return -ENOMEM;
-    *array = grown;
-    return 0;
-}
+/* ---- samples ---- */
 
 int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value)
 {

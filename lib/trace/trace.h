@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/strings.h"
+#include "base/map.h"
 
 #define GT_TRACE_NO_ID UINT64_MAX /* no correlation, flow or external id */
 #define GT_TRACE_NONE UINT32_MAX  /* no string, no index */
@@ -343,7 +343,6 @@ int gt_trace_set_ids(struct gt_trace_events *events, size_t event, uint64_t id, 
 int gt_trace_set_bytes(struct gt_trace_events *events, size_t event, int64_t bytes);
 /* Forgets all events but the first ones. */
 void gt_trace_events_cut(struct gt_trace_events *events, size_t count);
-void gt_trace_events_release(struct gt_trace_events *events);
 int gt_trace_add_sample(struct gt_trace_samples *samples, uint32_t series, int64_t time, double value);
 /* Adds a file of which nothing else is known; NULL without memory. */
 struct gt_trace_file *gt_trace_add_file(struct gt_trace *trace, const char *path, const char *format);

@@ -3,7 +3,7 @@
 #define GT_VIEW_VIEW_H
 
 #include "gpu_tracker.h"
-#include "view/cell.h"
+#include "view/grid.h"
 
 struct gt_view;
 struct gt_view_options {

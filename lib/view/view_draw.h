@@ -98,11 +98,6 @@ const char *gt_view_bytes(const struct gt_view_choice *choice, char *ret, double
 /* Lists what can be chosen, blocks before processes. Returns how many, and *ret to be freed; 0 without memory. */
 size_t gt_view_items(const struct gt_view_picture *picture, struct gt_view_item **ret);
 bool gt_view_item_is(const struct gt_view_item *item, const struct gt_view_item *other);
-struct gt_view_item gt_view_block_item(const struct gt_view_block *block);
-struct gt_view_item gt_view_process_item(const struct gt_view_process *process);
-/* A row about `item` has been drawn: it is marked if it is the chosen one. */
-void gt_view_row_done(const struct gt_view_picture *picture, struct gt_view_box box, int row,
-                      const struct gt_view_item *item);
 /* Draws what is chosen, alone, in the rows from `row` on. Returns the row behind it. */
 int gt_view_alone_draw(const struct gt_view_picture *picture, int row, int rows);
 

@@ -108,7 +108,4 @@ void gt_view_reader_look_at(struct gt_view_reader *reader, const char *block, pi
 const struct gt_view_model *gt_view_reader_model(const struct gt_view_reader *reader);
 void gt_view_reader_close(struct gt_view_reader *reader);
 
-/* The blocks that the job has marked up to a moment. Both are times of day in seconds: the begin of the recording, and the moment. */
-int gt_view_blocks_read(struct gt_view_model *model, const char *path, double begin, double at, struct gt_error *error);
-
 #endif

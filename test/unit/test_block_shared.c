@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "blocks/block.h"
-#include "blocks/block_family.h"
 #include "support/folder.h"
 #include "support/marking.h"
 #include "support/valgrind.h"

@@ -8,8 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/page/base64.h"
-#include "report/page/sha256.h"
+#include "report/page/digest.h"
 
 static void assert_digest(const char *bytes, size_t length, const char *wanted)
 {

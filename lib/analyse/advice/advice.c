@@ -2,7 +2,7 @@
  * ordered by the time that could be won at most; what no time can be told for stands behind. What costs less than 5
  * % is not told. */
 #include "analyse/advice/advice.h"
-#include "analyse/trace/time_words.h"
+#include "schema/human.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,16 +5,14 @@
 #include <string.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/advice/late_ranks.h"
-#include "analyse/trace/time_words.h"
 #include "analyse/gpu/collectives.h"
-#include "analyse/trace/dataloader.h"
 #include "analyse/gpu/gpu.h"
-#include "analyse/gpu/host_waits.h"
+#include "analyse/trace/dataloader.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
 #include "base/buffer.h"
 #include "base/number.h"
+#include "schema/human.h"
 
 struct straggler {
     double cost;   /* ns that others wait for it while they compute nothing */

@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "analyse/advice/advice.h"
-#include "analyse/gpu/collectives.h"
-#include "analyse/trace/time_words.h"
-#include "analyse/gpu/gpu.h"
-#include "analyse/gpu/host_waits.h"
 #include "analyse/calls/operators.h"
+#include "analyse/gpu/collectives.h"
+#include "analyse/gpu/gpu.h"
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/step_spans.h"
 #include "base/number.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "analyse/advice/advice.h"
+#include "analyse/gpu/gpu.h"
 #include "analyse/path/critical_path.h"
-#include "analyse/gpu/gpu_steps.h"
 #include "base/grow.h"
 
 /* Each is a matter of its own. The first are of ranks, the second of the job. */

@@ -38,4 +38,24 @@ void gt_job_brief_left_out(const struct gt_job_brief *job, const char *what);
 /* What the traces do not tell, or NULL. */
 void gt_job_brief_limits(const struct gt_job_brief *job, const char *limits, size_t findings);
 
+/* The report of a job says what takes the most time of the host, and who holds the most memory, as far as operators and profiles tell. */
+
+/* Adds the tables "most_time", unless GPUs are at work, and "most_memory"; what nothing tells has none. Returns 0 or a negative errno. */
+int gt_job_most(const struct gt_job_brief *job);
+
+/* The pictures of a job's page: steps of its ranks, what each rank's time goes into, idle times and collectives over time. */
+
+/* Keys of the pictures, to which findings lead. */
+#define GT_JOB_STEPS "ranks_and_steps"
+#define GT_JOB_TIME "time_of_ranks"
+#define GT_JOB_PATH "held_steps"
+#define GT_JOB_COURSE "time_over_time"
+#define GT_JOB_SKEW "collective_skew"
+#define GT_JOB_LAST "last_to_collectives"
+#define GT_JOB_LENGTHS "step_lengths"
+
+/* Adds those that the traces have figures for; the adviser has looked at them. Returns 0 or -ENOMEM. */
+int gt_job_figures(const struct gt_adviser *adviser, struct gt_node *root, const struct gt_rank_figures *rank,
+                   size_t ranks);
+
 #endif

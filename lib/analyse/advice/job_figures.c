@@ -1,4 +1,4 @@
-#include "analyse/advice/job_figures.h"
+#include "analyse/advice/job_brief.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 
 #include "analyse/gpu/gpu.h"
 #include "analyse/trace/step_spans.h"
-#include "analyse/trace/time_words.h"
 #include "base/number.h"
+#include "schema/human.h"
 
 /* A picture has no more rows and columns than can be told apart; the note says what is left out, and what is taken together. */
 enum { ROWS = 32, COLUMNS = 120, LENGTHS = 40, NAME = 120 };

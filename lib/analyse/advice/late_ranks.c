@@ -1,4 +1,4 @@
-#include "analyse/advice/late_ranks.h"
+#include "analyse/advice/advice.h"
 
 #include <errno.h>
 #include <math.h>

@@ -9,16 +9,14 @@
 
 #include "analyse/advice/advice.h"
 #include "analyse/advice/job_brief.h"
-#include "analyse/advice/job_figures.h"
-#include "analyse/advice/most.h"
 #include "analyse/calls/operators.h"
 #include "analyse/display.h"
 #include "analyse/trace/inputs.h"
 #include "analyse/trace/ranks.h"
 #include "analyse/trace/step_spans.h"
-#include "analyse/trace/time_words.h"
 #include "base/grow.h"
 #include "base/number.h"
+#include "schema/human.h"
 
 struct job {
     const struct gt_analysis_input *input;

@@ -2,12 +2,13 @@
 #ifndef GT_ANALYSE_BLOCKS_BLOCK_ANALYSIS_H
 #define GT_ANALYSE_BLOCKS_BLOCK_ANALYSIS_H
 
-#include "aggregate/sample_course.h"
 #include "aggregate/energy_curve.h"
+#include "aggregate/sample_course.h"
 #include "aggregate/summary.h"
 #include "analyse/blocks/cpu_split.h"
 #include "blocks/block_event.h"
 #include "blocks/block_join.h"
+#include "report/report.h"
 #include "store/store.h"
 
 /* Times of the calls of one block; calls that never ended count apart. */
@@ -41,7 +42,7 @@ struct gt_block_energy {
 #define GT_CPU_ESTIMATED "estimated"
 #define GT_CPU_AT_LEAST "at least" /* the recording does not tell of others */
 
-/* CPU time of a block, see block_cpu.h. Seconds; NaN: not known. */
+/* CPU time of a block, see gt_block_cpu_count. Seconds; NaN: not known. */
 struct gt_block_cpu {
     double total;   /* process + others */
     double process; /* the clocks of the processes that call it */
@@ -89,5 +90,23 @@ struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis 
                                                  const struct gt_interval *interval);
 /* Returns the energy of one call on all devices that were measured. */
 struct gt_spent gt_blocks_energy_of_call(const struct gt_block_analysis *analysis, const struct gt_interval *interval);
+
+/* The CPU time of a block: what the job used for it while its calls were open.
+ *
+ * The processes that call it have a clock of their own, which is exact. What others did meanwhile, those that these processes
+ * started, the recording tells: where its list of processes accounts for all CPU time of the job, each of them is known from its
+ * beginning to its end, and one that lived inside the calls is exact, too. Of one that was there before or went on after them only a
+ * share is known, from samples; so is all of it where the list is not complete. What samples tell is split first, by the clocks of all
+ * blocks and by the list (cpu_split.h): what is known to have been used at other times, or by another process that
+ * calls blocks, is none of it. Of what nobody's clock tells, processes that call blocks at the same time have equal parts. */
+
+/* Fills in analysis->cpu of an analysis that was opened, which frees it, and adds the energy of others to that of blocks. 0 or -ENOMEM. */
+int gt_block_cpu_count(struct gt_block_analysis *analysis);
+/* Returns a counter of the block by its place: of CPU time in agreement with the above, any other as the samples tell. */
+double gt_block_cpu_counter(const struct gt_block_analysis *analysis, size_t block, size_t counter);
+
+/* Pages show the calls of code blocks above their charts: each thread has a lane for each depth at which calls nest. */
+
+void gt_lanes_add(struct gt_node *page, const struct gt_block_analysis *analysis);
 
 #endif

@@ -1,4 +1,4 @@
-#include "analyse/blocks/block_cpu.h"
+#include "analyse/blocks/block_analysis.h"
 
 #include <errno.h>
 #include <math.h>

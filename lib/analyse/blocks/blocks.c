@@ -6,16 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/cells.h"
-#include "blocks/block_memory.h"
-#include "analyse/blocks/block_cpu.h"
-#include "analyse/blocks/lanes.h"
+#include "analyse/blocks/block_analysis.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
 #include "analyse/usage/over_time.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "blocks/block_memory.h"
 #include "report/brief.h"
 #include "schema/human.h"
 #include "schema/unit.h"

@@ -1,4 +1,4 @@
-#include "analyse/blocks/lanes.h"
+#include "analyse/blocks/block_analysis.h"
 
 #include <math.h>
 #include <stdio.h>

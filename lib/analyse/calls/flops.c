@@ -10,7 +10,6 @@
 #include "analyse/calls/flop_formulas.h"
 #include "analyse/calls/operators.h"
 #include "analyse/gpu/gpu.h"
-#include "analyse/gpu/gpu_steps.h"
 #include "base/number.h"
 
 enum { VALUES = GT_OLD_DIMENSIONS + 1 };

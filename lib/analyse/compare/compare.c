@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
-#include "analyse/cells.h"
-#include "analyse/compare/compare_page.h"
 #include "analyse/compare/comparison.h"
 #include "analyse/display.h"
 #include "base/number.h"

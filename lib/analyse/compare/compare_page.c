@@ -1,4 +1,4 @@
-#include "analyse/compare/compare_page.h"
+#include "analyse/compare/comparison.h"
 
 #include <errno.h>
 #include <math.h>

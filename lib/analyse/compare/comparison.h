@@ -127,4 +127,14 @@ const char *gt_compare_verdict(const struct gt_judgement *judgement);
  * Judges options->rules and adds a table of them; returns how many are broken. */
 int gt_compare_judge(const struct gt_comparison *comparison, struct gt_node *root, struct gt_error *error);
 
+/* The page of a comparison begins with the verdict, a forest plot of what changed, and the curves of the sessions on top of each other. */
+
+/* Adds the forest plot, and returns how many figures differ for certain; -1: there are too few runs to tell. */
+int gt_compare_forest(struct gt_node *page, const struct gt_comparison *comparison,
+                      const struct gt_compare_lines *lines);
+/* Adds the curves of the first run of each session that is a recording, from its begin on. Returns 0 or -ENOMEM. */
+int gt_compare_curves(struct gt_node *page, const struct gt_comparison *comparison);
+/* Adds what is said first. The rules are those of the report's table. */
+void gt_compare_verdict_first(struct gt_report *report, const struct gt_comparison *comparison, int certain);
+
 #endif

@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "analyse/blocks/results.h"
-#include "analyse/cells.h"
 #include "analyse/display.h"
-#include "analyse/letters.h"
 #include "analyse/usage/usage_rule.h"
 #include "base/number.h"
 #include "schema/human.h"

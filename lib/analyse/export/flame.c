@@ -1,4 +1,4 @@
-#include "analyse/export/flame.h"
+#include "analyse/export/export.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/arrays.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "trace/format.h"

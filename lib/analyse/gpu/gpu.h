@@ -106,4 +106,51 @@ int gt_launch_changes(const struct gt_analysis_input *input, const struct gt_spa
 struct gt_launch_queue gt_launch_queue(const struct gt_launch_change *change, size_t count,
                                        void (*take)(void *context, int64_t time, int64_t length), void *context);
 
+/* Steps with the work that they launched on GPUs: a step of the host ends no earlier than that work, and the next begins no
+ * earlier than that. */
+
+struct gt_gpu_step {
+    struct gt_keyed_span span;    /* keys: node, mode, number */
+    int64_t host_start, host_end; /* of the host alone */
+    int64_t first, last;          /* of its work on GPUs */
+    size_t work;
+    bool is_whole_node; /* no step, but all that the node did */
+};
+
+struct gt_gpu_steps {
+    struct gt_gpu_step *step; /* node by node, by start */
+    size_t count;
+    size_t *owner; /* of each piece of work: the number of the step that launched it, or SIZE_MAX */
+};
+
+/* Work is that of gt_gpu_spans, with its calls (gt_gpu_launches; NULL: found here). Nodes without steps are looked at as a whole, from the
+ * first to the last span of `all`, which are sorted and bear the node as their first key. Returns 0 or -ENOMEM. */
+int gt_gpu_steps_find(const struct gt_analysis_input *input, const struct gt_spans *all, const struct gt_spans *work,
+                      const size_t *call, struct gt_gpu_steps *steps);
+/* Returns true for a step that reaches beyond the times that were asked for. */
+bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span *step);
+/* Returns the last step of the node that began on the host at `time` or before it, SIZE_MAX without. */
+size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time);
+void gt_gpu_steps_release(struct gt_gpu_steps *steps);
+
+/* While a GPU waits for its host, the host does something: what it is, by the operators on the thread that launches the
+ * next work. */
+
+/* What takes the most of the time in which the GPUs of a node wait for the host and not for its data loader. */
+struct gt_host_wait {
+    uint32_t node, owner; /* places; owner GT_TRACE_NONE: no operator runs */
+    double share;         /* of that time, from 0 to 1 */
+};
+
+struct gt_host_waits {
+    struct gt_host_wait *wait; /* by node; nodes whose GPUs never wait for the host are left out */
+    size_t count, capacity;
+};
+
+/* The outermost operator counts. Where the host was in a synchronization when the GPU ran dry, all of the gap belongs to
+ * that, and so to the operator around it: it drained the queue. Returns 0 or -ENOMEM. */
+int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret);
+const struct gt_host_wait *gt_host_wait_of(const struct gt_host_waits *waits, uint32_t node); /* or NULL */
+void gt_host_waits_release(struct gt_host_waits *waits);
+
 #endif

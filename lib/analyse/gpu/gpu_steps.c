@@ -1,4 +1,4 @@
-#include "analyse/gpu/gpu_steps.h"
+#include "analyse/gpu/gpu.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "analyse/gpu/host_waits.h"
+#include "analyse/gpu/gpu.h"
 
 #include <errno.h>
 #include <stdlib.h>

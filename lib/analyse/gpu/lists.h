@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyse/arrays.h"
 #include "analyse/trace/analysis.h"
-#include "analyse/trace/top.h"
+#include "analyse/trace/shown.h"
+#include "base/grow.h"
 
 /* A list of numbers has a total, a mean and percentiles. Percentiles are exact, with linear interpolation between
  * the closest ranks (numpy's and pandas' default; type 7 of Hyndman and Fan, The American Statistician 50, 1996).

@@ -6,9 +6,79 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/job/job_name.h"
 #include "base/clock.h"
 #include "base/grow.h"
+
+size_t gt_job_name_base(const char *job)
+{
+    return strcspn(job, ".+");
+}
+
+bool gt_job_name_is_same(const char *one, const char *other)
+{
+    size_t length = gt_job_name_base(one);
+    return length == gt_job_name_base(other) && memcmp(one, other, length) == 0;
+}
+
+bool gt_job_name_is_meant(const char *job, const char *name)
+{
+    const char *colon = strchr(job, ':'), *short_name = colon ? colon + 1 : job;
+    size_t base = gt_job_name_base(job), length = strlen(name);
+    return strcmp(job, name) == 0 || strcmp(short_name, name) == 0 ||
+           (length == base && memcmp(job, name, base) == 0) ||
+           (length == base - (size_t)(short_name - job) && memcmp(short_name, name, length) == 0);
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strverscmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Borrows the names of recordings, which stay where they are from then on. -ENOMEM. */
+static int job_find_launches(struct gt_job *job)
+{
+    size_t kept = 0;
+    job->launch = calloc(job->count + 1, sizeof *job->launch);
+    if (!job->launch)
+        return -ENOMEM;
+    for (size_t i = 0; i < job->count; i++)
+        job->launch[i] = job->rank[i].machine.job;
+    qsort(job->launch, job->count, sizeof *job->launch, compare_names);
+    for (size_t i = 0; i < job->count; i++)
+        if (!kept || strcmp(job->launch[kept - 1], job->launch[i]) != 0)
+            job->launch[kept++] = job->launch[i];
+    job->launches = kept;
+    for (size_t i = 0; i < job->count; i++) {
+        const char *name = job->rank[i].machine.job;
+        const char **found = bsearch(&name, job->launch, kept, sizeof *job->launch, compare_names);
+        job->rank[i].launch = found ? (size_t)(found - job->launch) : 0;
+    }
+    return 0;
+}
+
+size_t gt_job_names(struct gt_buffer *out, const struct gt_job *job)
+{
+    enum { NAMED = 8 };
+    size_t count = 0;
+    for (size_t i = 0; i < job->launches; i++)
+        if (*job->launch[i] && ++count <= NAMED)
+            gt_buffer_printf(out, "%s%s", out->length ? ", " : "", job->launch[i]);
+    if (count > NAMED)
+        gt_buffer_printf(out, " and %zu more", count - NAMED);
+    return count;
+}
+
+size_t gt_job_member_launch(const struct gt_job *job, size_t member)
+{
+    return job->rank[job->member[member].rank].launch;
+}
+
+void gt_job_put_launch(struct gt_buffer *out, const struct gt_job *job, size_t launch)
+{
+    const char *name = job->launch[launch], *colon = strchr(name, ':');
+    if (job->launches > 1 && *name)
+        gt_buffer_printf(out, " of %s", colon ? colon + 1 : name);
+}
 
 /* ---- One recording ----------------------------------------------------------------------------------------------- */
 
@@ -218,7 +288,7 @@ int gt_job_sort(struct gt_job *job, struct gt_error *error)
     if (!job->node || leave_copies_out(job) < 0)
         return gt_error_system(error, ENOMEM, "job");
     find_nodes(job);
-    return gt_job_find_launches(job) < 0 || find_members(job) < 0 ? gt_error_system(error, ENOMEM, "job") : 0;
+    return job_find_launches(job) < 0 || find_members(job) < 0 ? gt_error_system(error, ENOMEM, "job") : 0;
 }
 
 int gt_job_member_number(const struct gt_job *job, size_t member)

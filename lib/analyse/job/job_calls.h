@@ -3,7 +3,7 @@
 #define GT_ANALYSE_JOB_JOB_CALLS_H
 
 #include "analyse/job/job.h"
-#include "base/strings.h"
+#include "base/map.h"
 #include "blocks/interval.h"
 
 /* All calls of a rank. */

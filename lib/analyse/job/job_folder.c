@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "blocks/block_event.h"
 #include "engine/tables.h"
-#include "store/minutes_read.h"
+#include "store/minutes.h"
 #include "store/store.h"
 #include "store/type.h"
 #include "trace/source.h"

@@ -7,10 +7,8 @@
 #include <time.h>
 
 #include "analyse/job/job_analysis.h"
-#include "analyse/job/job_heat.h"
-#include "analyse/job/job_outliers.h"
-#include "analyse/job/job_request.h"
-#include "analyse/job/ranks_brief.h"
+#include "analyse/job/job_course.h"
+#include "analyse/job/rank_scores.h"
 #include "schema/human.h"
 
 /* ---- The job ----------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
-#include "analyse/job/job_request.h"
+#include "analyse/job/job_report.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/job/job_outliers.h"
+#include "analyse/job/rank_scores.h"
 #include "schema/human.h"
 
 /* ---- Figures ----------------------------------------------------------------------------------------------------- */

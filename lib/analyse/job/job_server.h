@@ -2,8 +2,8 @@
 #ifndef GT_ANALYSE_JOB_JOB_SERVER_H
 #define GT_ANALYSE_JOB_JOB_SERVER_H
 
-#include "analyse/job/job_source.h"
-#include "engine/login.h"
+#include "analyse/job/job.h"
+#include "engine/http.h"
 #include "report/report.h"
 
 struct gt_job_server_options {

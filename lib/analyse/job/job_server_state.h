@@ -34,10 +34,6 @@ struct gt_job_server {
 
 /* ---- job_server.c ---- */
 
-/* Ask `select` of the rows of the job, with `rest` behind that condition. */
-int gt_job_server_ask(struct gt_job_server *state, const char *select, const char *rest, struct gt_buffer *text,
-                      struct gt_error *error);
-
 /* The tracker that a row is of, by its first two columns; NULL: none. */
 struct gt_job_tracker *gt_job_server_tracker(const struct gt_job_server *state, const char *job, const char *source);
 /* Find out which tracker each rank was made of. */
@@ -45,16 +41,10 @@ int gt_job_server_place(struct gt_job_server *state, const struct gt_job *job, s
 /* NaN for NULL. */
 double gt_job_server_number(const char *field);
 
-/* ---- job_server_series.c, job_server_calls.c: questions of a source, whose `state` is a struct gt_job_server ---- */
+/* ---- job_server_series.c: questions of a source, whose `state` is a struct gt_job_server ---- */
 
 int gt_job_server_series(void *state, const struct gt_job *job, const struct gt_job_question *question,
                          int (*take)(void *context, const struct gt_job_series *series), void *context,
                          struct gt_error *error);
-int gt_job_server_calls(void *state, const struct gt_job *job,
-                        int (*take)(void *context, const struct gt_job_calls *calls), void *context,
-                        struct gt_error *error);
-int gt_job_server_steps(void *state, const struct gt_job *job,
-                        int (*take)(void *context, const struct gt_job_step *step), void *context,
-                        struct gt_error *error);
 
 #endif

@@ -7,9 +7,9 @@
 
 #include "analyse/job/job_analysis.h"
 #include "analyse/job/job_course.h"
-#include "analyse/job/job_outliers.h"
+#include "analyse/job/rank_scores.h"
 #include "base/grow.h"
-#include "base/strings.h"
+#include "base/map.h"
 
 enum { COLUMNS = 240, BLOCKS = 20 };
 

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analyse/job/job.h"
+#include "base/buffer.h"
+
 /* The figures that are known. NaN: there are none. */
 struct gt_spread {
     size_t count;
@@ -23,10 +26,6 @@ int gt_spread_of(struct gt_spread *ret, const double *values, size_t count);
 double gt_spread_imbalance(const struct gt_spread *spread);
 /* By five deviations and a twentieth, of at least five ranks. */
 bool gt_spread_is_off(const struct gt_spread *spread, double value);
-/* More than a twentieth from the median. */
-bool gt_spread_differs(const struct gt_spread *spread, double value);
-double gt_spread_deviations(const struct gt_spread *spread,
-                            double value); /* from the median, signed; NaN where all are equal */
 
 struct gt_rank_figures {
     size_t ranks, parts, nodes;
@@ -50,5 +49,35 @@ int gt_rank_scores(const struct gt_rank_figures *figures, struct gt_spread *spre
 /* Each rank among those of its own group alone: `group` of each rank, counted from 0. -ENOMEM. */
 int gt_rank_scores_within(const struct gt_rank_figures *figures, const size_t *group, size_t groups,
                           struct gt_rank_score *ranks);
+
+/* ---- Which ranks of a job differ from the others, and in what ---- */
+
+#define GT_JOB_NO_LAUNCH ((size_t)-1)
+
+enum gt_job_figure { GT_JOB_CORES, GT_JOB_MEMORY, GT_JOB_GPU_USE, GT_JOB_TIME, GT_JOB_FIGURES };
+
+struct gt_job_outliers {
+    struct gt_spread all[GT_JOB_FIGURES];
+    struct gt_spread (*step)[GT_JOB_FIGURES];  /* of each launch */
+    struct gt_spread (*peers)[GT_JOB_FIGURES]; /* [2 * launch + complete]: to these a rank is compared */
+    size_t uneven; /* the launch whose ranks are busy most differently; GT_JOB_NO_LAUNCH: none has several that tell */
+};
+
+const char *gt_job_figure_key(enum gt_job_figure figure);
+const char *gt_job_figure_title(enum gt_job_figure figure);
+const char *gt_job_figure_unit(enum gt_job_figure figure); /* NULL: none */
+double gt_job_figure(const struct gt_job *job, size_t member, enum gt_job_figure figure);
+/* -ENOMEM. Release it in any case. */
+int gt_job_outliers_find(struct gt_job_outliers *ret, const struct gt_job *job);
+void gt_job_outliers_release(struct gt_job_outliers *outliers);
+/* Appends what is remarkable about a rank, "failed with 3; least CPU, 0.62 of the median"; nothing where there is nothing. Returns
+ * how far it is off, in deviations; infinity where it did not end well, 0 where it is no outlier. That a recording is not finished alone
+ * is nothing, as while it runs, unless others of its step were heard of two minutes later. */
+double gt_job_remark(struct gt_buffer *out, const struct gt_job_outliers *outliers, const struct gt_job *job,
+                     size_t member);
+/* Its recording is not finished, and others of its step and attempt are. */
+bool gt_job_is_late(const struct gt_job_outliers *outliers, const struct gt_job *job, size_t member);
+/* Appends how the command of a tracker ended, where that was not well, and returns true then. That of ranks below it is not known. */
+bool gt_job_remark_end(struct gt_buffer *out, const struct gt_job_rank *rank);
 
 #endif

@@ -1,12 +1,10 @@
-#include "analyse/job/ranks_brief.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/job/job_analysis.h"
-#include "analyse/job/job_request.h"
+#include "analyse/job/job_report.h"
 #include "report/brief.h"
 #include "schema/human.h"
 

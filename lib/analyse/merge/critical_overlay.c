@@ -1,4 +1,4 @@
-#include "analyse/merge/critical_overlay.h"
+#include "analyse/merge/merged_trace.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,8 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "analyse/cells.h"
-#include "analyse/merge/critical_overlay.h"
+#include "analyse/display.h"
 #include "analyse/merge/merged_trace.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/arrays.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/number.h"
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/cells.h"
+#include "analyse/display.h"
 #include "analyse/merge/merge.h"
-#include "analyse/trace/time_words.h"
 #include "base/number.h"
+#include "schema/human.h"
 #include "trace/source.h"
 
 enum { MOST_PHASES = 40 };

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyse/gpu/gpu_steps.h"
+#include "analyse/gpu/gpu.h"
 #include "base/number.h"
 
 const char *gt_path_kind_name(enum gt_path_kind kind)

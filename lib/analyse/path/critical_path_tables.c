@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/gpu/gpu.h"
 #include "analyse/path/critical_path.h"
-#include "analyse/gpu/gpu_steps.h"
 #include "base/number.h"
 
 static const char *const arguments[] = {GT_PATH_ARGUMENTS, NULL};

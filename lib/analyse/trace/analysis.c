@@ -8,10 +8,9 @@
 
 #include "analyse/trace/analysis.h"
 #include "analyse/trace/inputs.h"
-#include "analyse/trace/shown_nodes.h"
-#include "analyse/trace/top.h"
+#include "analyse/trace/shown.h"
 #include "base/number.h"
-#include "trace/call_profile.h"
+#include "trace/profile_maker.h"
 
 #define ANALYSIS(entry) extern const struct gt_analysis gt_analysis_##entry;
 #include "analyse/trace/analysis.def"

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "analyse/cells.h"
+#include "analyse/display.h"
 #include "report/report.h"
 #include "trace/trace.h"
 

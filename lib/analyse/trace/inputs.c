@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/trace/shown_nodes.h"
+#include "analyse/trace/shown.h"
 #include "base/number.h"
 #include "trace/passed.h"
 

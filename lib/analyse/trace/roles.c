@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/gpu/gpu.h"
 #include "analyse/trace/dataloader.h"
-#include "analyse/gpu/gpu_steps.h"
 #include "base/number.h"
 
 enum role { KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, LOADER, CPU, ROLES };

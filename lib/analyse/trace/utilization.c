@@ -12,7 +12,6 @@
 #include "analyse/gpu/lists.h"
 #include "analyse/trace/phases.h"
 #include "base/number.h"
-#include "report/human_amount.h"
 #include "schema/human.h"
 #include "schema/metric.h"
 

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyse/usage/figures.h"
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage_parts.h"
 #include "schema/human.h"
 
 static const double MIB = 1048576, GIB = 1073741824;

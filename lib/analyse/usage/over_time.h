@@ -3,6 +3,7 @@
 #define GT_ANALYSE_USAGE_OVER_TIME_H
 
 #include "aggregate/sample_course.h"
+#include "analyse/usage/usage_parts.h"
 #include "report/report.h"
 
 struct gt_over_time {
@@ -14,5 +15,9 @@ struct gt_over_time {
 
 /* Adds a chart for each resource that was measured at least twice. */
 void gt_over_time_add(const struct gt_over_time *recording, struct gt_node *page);
+
+/* Pages show the processes of a recording with detail as bars, from their beginnings to their ends. */
+
+void gt_process_lanes_add(const struct gt_usage *usage, struct gt_node *page);
 
 #endif

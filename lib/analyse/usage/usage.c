@@ -5,16 +5,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "analyse/cells.h"
 #include "analyse/display.h"
 #include "analyse/energy.h"
-#include "analyse/usage/figures.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
-#include "analyse/usage/process_lanes.h"
-#include "analyse/usage/provenance.h"
-#include "analyse/usage/usage_brief.h"
-#include "analyse/usage/warning.h"
+#include "analyse/usage/usage_parts.h"
 #include "sample/life.h"
 #include "schema/unit.h"
 

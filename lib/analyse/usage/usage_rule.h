@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_USAGE_USAGE_RULE_H
 #define GT_ANALYSE_USAGE_USAGE_RULE_H
 
-#include "analyse/usage/usage_sources.h"
+#include "analyse/usage/usage_parts.h"
 
 struct gt_usage_rule {
     const char *text;
@@ -23,5 +23,9 @@ int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_er
 /* Returns true when the run breaks the rule, also by not having the figure, and says so: "memory 144.7 MB is above 100 MB". */
 bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_usage *usage, char *sentence,
                              size_t size);
+
+/* For names that were mistyped: returns how many letters have to be added, removed or replaced; beyond `most`, which is small, some greater
+ * number. */
+size_t gt_letters_between(const char *one, const char *other, size_t most);
 
 #endif

@@ -1,15 +1,11 @@
-#include "analyse/usage/warning.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyse/cells.h"
 #include "analyse/display.h"
-#include "analyse/usage/block_brief.h"
-#include "analyse/usage/figures.h"
+#include "analyse/usage/usage_parts.h"
 #include "schema/human.h"
 
 /* Shorter runs say little about shares of time. */

@@ -30,10 +30,6 @@ int gt_chart_height(const struct gt_node *series);
 /* The same for series with GT_STRIPS or GT_LANES, which have a row for each line. */
 void gt_chart_rows(struct gt_buffer *out, const struct gt_node *series, struct gt_chart_range x);
 int gt_chart_rows_height(const struct gt_node *series);
-/* The same for series with GT_FOREST, also for phones, with names above. */
-void gt_chart_forest(struct gt_buffer *out, const struct gt_node *series, bool is_narrow);
-int gt_chart_forest_width(bool is_narrow);
-int gt_chart_forest_height(const struct gt_node *series, bool is_narrow);
 /* Appends at most so many letters of a name, escaped, with an ellipsis where there are more. */
 void gt_chart_cut(struct gt_buffer *out, const char *name, size_t letters);
 /* Appends `text` with HTML's special characters escaped, as attribute values in double quotes need it, too. */

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "base/buffer.h"
+#include "report/human_text.h"
 #include "report/report.h"
 
 enum { GT_PAGE_SIZE = 4500000 };
@@ -30,5 +32,31 @@ struct gt_page_charts {
 int gt_page_state(const struct gt_report *report, struct gt_buffer *out);
 /* Appends the data as JSON for a script element, with as many samples as fit into `size` bytes. */
 void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, size_t size);
+
+/* What an HTML page begins with: its title, how the run ended, a card for each resource, warnings, what to ask for next time. All of it is
+ * the brief of the report. */
+
+/* Appends the text of the title element: "13.9 GB · python train.py". */
+void gt_page_title(struct gt_buffer *out, const struct gt_report *report);
+/* Appends the heading and all that stands before the charts. */
+void gt_page_head(struct gt_buffer *out, const struct gt_report *report);
+
+/* Tables of pages. On a narrow screen wide ones show each row as a card, its figures by their titles.
+ *
+ * Of an analysis of traces, columns that say the same in all rows are told in a line below, file names are shortened to what differs,
+ * shares have bars behind them, and a matrix of percentages is a heat map. */
+
+enum { GT_PAGE_TABLE_ANALYSIS = 1 };
+
+/* Appends attributes of a cell that shows an amount by its size: the exact figure, which people see when they point at
+ * it, and which scripts sort and copy. `unit` may be "". */
+void gt_page_exact(struct gt_buffer *out, const char *exact, const char *unit);
+/* Appends the grid of `table` (NULL: of fields) and releases it. */
+void gt_page_table(struct gt_buffer *out, struct gt_grid *grid, const struct gt_table *table, unsigned flags);
+
+/* Pictures of pages with rows and columns, for series with GT_HEAT or GT_STACKS. The rows are as wide as the page and stand beside
+ * names in HTML, which therefore keep their size on a phone. They need no scripts: values are told where the pointer rests. */
+
+void gt_page_rows(struct gt_buffer *out, const struct gt_node *series);
 
 #endif

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "report/page/base64.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "report/page/digest.h"
 #include "report/page/page.h"
 
 enum { MISSING = 4095, GREATEST = 4094, COURSES = 64 };
@@ -367,4 +367,48 @@ void gt_page_data(struct gt_buffer *out, const struct gt_page_charts *charts, si
     escape(out, &json);
     out->failed = out->failed ? out->failed : json.failed;
     gt_buffer_release(&json);
+}
+
+/* The page's style sheet and scripts, as the files beside this one and the installed chart library have them. */
+
+#define DYGRAPHS "/usr/share/javascript/dygraphs/dygraph.min.js"
+
+/* A text file as a string. */
+#define EMBED(name, path)                                                                                \
+    __asm__(".pushsection .rodata\n.global gt_page_" #name "\n.hidden gt_page_" #name "\ngt_page_" #name \
+            ":\n.incbin \"" path "\"\n.byte 0\n.popsection\n");                                          \
+    extern const char gt_page_##name[];
+
+EMBED(style_sheet, "lib/report/page/page.css")
+#if __has_include(DYGRAPHS)
+EMBED(chart_library, DYGRAPHS)
+EMBED(own_script, "lib/report/page/page.js")
+#endif
+
+static struct gt_page_text text(const char *string)
+{
+    return (struct gt_page_text){string, strlen(string)};
+}
+
+struct gt_page_text gt_page_style(void)
+{
+    return text(gt_page_style_sheet);
+}
+
+#if __has_include(DYGRAPHS)
+struct gt_page_text gt_page_script(int number)
+{
+    return text(number == 0 ? gt_page_chart_library : gt_page_own_script);
+}
+#else
+struct gt_page_text gt_page_script(int number)
+{
+    (void)number;
+    return text("");
+}
+#endif
+
+bool gt_page_has_scripts(void)
+{
+    return gt_page_script(0).length > 0;
 }

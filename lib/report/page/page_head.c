@@ -1,4 +1,4 @@
-#include "report/page/page_head.h"
+#include "report/page/page.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "report/page/page_rows.h"
+#include "report/page/page.h"
 
 #include <math.h>
 #include <stdio.h>

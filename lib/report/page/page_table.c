@@ -1,4 +1,4 @@
-#include "report/page/page_table.h"
+#include "report/page/page.h"
 
 #include <errno.h>
 #include <math.h>

@@ -8,7 +8,5 @@
  * -EINVAL name what there is; -ENOENT: the libraries are not installed. */
 int gt_picture_write(const struct gt_report *report, const char *charts, const char *kind, struct gt_buffer *out,
                      struct gt_error *error);
-/* Turns an SVG picture into PNG or PDF. */
-int gt_picture_convert(const struct gt_buffer *svg, const char *kind, struct gt_buffer *out, struct gt_error *error);
 
 #endif

@@ -7,8 +7,8 @@
 #include "base/csv.h"
 #include "base/grow.h"
 #include "trace/format.h"
-#include "trace/input/lines.h"
-#include "trace/input/members.h"
+#include "trace/input/input.h"
+#include "trace/input/walk.h"
 #include "trace/profile_maker.h"
 
 enum { MOST_BYTES = 1 << 30, COLUMNS = 6, SIZE = 2, STACK = 5 };

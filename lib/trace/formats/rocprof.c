@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "trace/formats/rocprof.h"
 #include "base/grow.h"
 #include "trace/format.h"
-#include "trace/formats/rocprof.h"
 #include "trace/formats/smdebug.h"
-#include "trace/input/members.h"
+#include "trace/input/walk.h"
 
 #define MOST_BYTES ((size_t)4 << 30)
 enum { GPU = 2 }; /* of types of agents */

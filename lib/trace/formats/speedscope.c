@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "trace/format.h"
-#include "trace/input/members.h"
+#include "trace/input/walk.h"
 #include "trace/profile_maker.h"
 
 enum { MOST_BYTES = 1 << 30 };

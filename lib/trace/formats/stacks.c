@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "trace/format.h"
-#include "trace/input/lines.h"
+#include "trace/input/input.h"
 #include "trace/profile_maker.h"
 
 static int finish(struct gt_reading *reading, struct gt_profile_maker *maker, enum gt_trace_profiler profiler,

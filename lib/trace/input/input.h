@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "trace/input/walk.h"
 
 struct gt_input;
 
@@ -26,5 +27,20 @@ void gt_input_close(struct gt_input *input);
  * the end came early, or "". */
 int gt_input_whole(const char *path, uint64_t ceiling, size_t most, char **ret, size_t *length, char *trouble,
                    size_t trouble_size, struct gt_error *error);
+
+/* Lines of a file are read with memory for the longest of them. */
+
+struct gt_lines {
+    struct gt_input *input;
+    struct gt_buffer text;
+    size_t at, searched;
+    uint64_t offset; /* of the text in the file */
+    bool at_end;
+    uint64_t too_long; /* lines that were left out because they are longer than 64 MB */
+};
+
+/* Returns 1 and a line without its end, 0 at the end, or the negative errors of the input. */
+int gt_lines_next(struct gt_lines *lines, struct gt_span *ret, struct gt_error *error);
+void gt_lines_release(struct gt_lines *lines);
 
 #endif

@@ -1,0 +1,191 @@
+/* Stages of a pipeline exchange data by sends and receives; the one that computes longest sets the pace of all. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/advice/advice.h"
+#include "analyse/gpu/collectives.h"
+#include "analyse/gpu/gpu.h"
+#include "base/buffer.h"
+#include "base/number.h"
+#include "schema/human.h"
+
+bool gt_advice_is_pipeline(const struct gt_adviser *adviser, const struct gt_spans *spans, size_t from, size_t to)
+{
+    enum { HALF = 2 };
+    double to_another = 0, all = 0;
+    for (size_t i = from; i < to; i++) {
+        const struct gt_keyed_span *span = &spans->span[i];
+        double length = span->key[GT_GPU_USE] == GT_USE_COMMUNICATION ? (double)(span->end - span->start) : 0;
+        all += length;
+        if (length > 0 && gt_is_to_another(adviser->input, GT_ADVICE_COLLECTIVES, span->event))
+            to_another += length;
+    }
+    return all > 0 && HALF * to_another >= all;
+}
+
+/* Of a stage that sends by copies the trace tells no communication: two others suffice. */
+static bool find_pipeline(struct gt_adviser *adviser, struct gt_spans *spans)
+{
+    size_t stages = 0;
+    adviser->status = gt_gpu_all_spans(adviser->input, spans);
+    gt_spans_sort(spans);
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(spans, 1, &from, &to);) {
+        stages += gt_advice_is_pipeline(adviser, spans, from, to);
+    }
+    return stages >= 2;
+}
+
+struct stage {
+    const struct gt_rank_figures *rank;
+    double own, others; /* ns in which a GPU computes: its own, and the median of the others */
+};
+
+/* Stages of one pipeline have the same time: what they compute is compared as it is. */
+static int find_slowest(const struct gt_adviser *adviser, struct stage *ret)
+{
+    struct gt_numbers others = {0};
+    size_t at = gt_ranks_worst(adviser->rank, adviser->ranks, GT_RANK_COMPUTE);
+    int status = 0;
+    for (size_t i = 0; i < adviser->ranks && at != SIZE_MAX && status >= 0; i++) {
+        const struct gt_rank_figures *rank = &adviser->rank[i];
+        double computing = rank->figure[GT_RANK_COMPUTE] / (double)rank->gpus;
+        if (i == at)
+            *ret = (struct stage){rank, computing, 0};
+        else if (rank->has_gpu)
+            status = gt_numbers_add(&others, computing);
+    }
+    if (at != SIZE_MAX)
+        ret->others = gt_numbers_percentile(&others, 50);
+    gt_numbers_release(&others);
+    return status < 0 ? status : at != SIZE_MAX;
+}
+
+/* "its kernels are 100 % slower (...)", or how many more there are of them. */
+static void write_cause(const struct gt_adviser *adviser, const struct gt_rank_figures *rank, char *text, size_t size)
+{
+    size_t at = (size_t)(rank - adviser->rank), all = 0, others = 0;
+    double own = rank->figure[GT_RANK_KERNEL];
+    double median = gt_ranks_median(adviser->rank, adviser->ranks, at, GT_RANK_KERNEL);
+    for (size_t i = 0; i < adviser->ranks; i++) {
+        others += i != at && adviser->rank[i].has_gpu;
+        all += i != at ? adviser->rank[i].kernels : 0;
+    }
+    if (gt_percent(own - median, median) >= 5)
+        snprintf(text, size, "its kernels are %.0f %% slower (on average %s, the others' %s)",
+                 gt_percent(own - median, median), GT_TIME_WORDS(own), GT_TIME_WORDS(median));
+    else
+        snprintf(text, size, "it has %zu computing kernels, the others %.0f on average", rank->kernels,
+                 (double)all / (double)(others ? others : 1));
+}
+
+/* On each GPU of a rank. */
+static int put_awaited(struct gt_adviser *adviser, const struct gt_spans *spans, uint32_t node, double awaited)
+{
+    int status = 0;
+    for (size_t from = 0, to = 0; status >= 0 && gt_spans_next(spans, 2, &from, &to);) {
+        const uint32_t *key = spans->span[from].key;
+        if (key[GT_GPU_NODE] == node && awaited > 0)
+            status = gt_spans_add(&adviser->awaited,
+                                  (struct gt_keyed_span){.key = {node, key[GT_GPU_DEVICE]}, .end = (int64_t)awaited});
+    }
+    return status;
+}
+
+/* What the others wait for it is no loss of their own: first what they wait in communication, then what they stand still. */
+static int put_waits(struct gt_adviser *adviser, const struct gt_spans *spans, const struct stage *slowest)
+{
+    int status = 0;
+    for (size_t i = 0; i < adviser->ranks && status >= 0; i++) {
+        const struct gt_rank_figures *rank = &adviser->rank[i];
+        double wait = slowest->own - rank->figure[GT_RANK_COMPUTE] / (double)rank->gpus;
+        if (rank == slowest->rank || !rank->has_gpu || !(wait > 0))
+            continue;
+        double awaited = fmin(wait, rank->figure[GT_RANK_COMMUNICATION] / (double)rank->gpus);
+        if (GT_APPEND_TO(adviser, blame,
+                         (struct gt_blame){{GT_LOSS_HOST, GT_LOSS_OF_STRAGGLER, rank->node}, wait - awaited}) < 0)
+            return -ENOMEM;
+        status = put_awaited(adviser, spans, rank->node, awaited);
+    }
+    return status;
+}
+
+static void judge_stages(struct gt_adviser *adviser, const struct gt_spans *spans)
+{
+    struct stage slowest = {0};
+    char cause[200];
+    int status = find_slowest(adviser, &slowest);
+    if (status <= 0) {
+        adviser->status = status;
+        return;
+    }
+    write_cause(adviser, slowest.rank, cause, sizeof cause);
+    double whole = slowest.rank->whole / (double)slowest.rank->gpus;
+    bool told = gt_advise(
+        adviser, gt_gain_of_rank(adviser, GT_TRACE_NONE, slowest.own - slowest.others), "breakdown, kernels",
+        "%s is the slowest stage of a pipeline: its GPU computes %.0f %% of the time, those of the others %.0f %%, and they wait for it in sends and receives; %s",
+        gt_analysis_text(adviser->input, slowest.rank->node), gt_percent(slowest.own, whole),
+        gt_percent(slowest.others, whole), cause);
+    if (told)
+        adviser->status = put_waits(adviser, spans, &slowest);
+}
+
+const char *gt_advice_apart(const struct gt_adviser *adviser)
+{
+    return adviser->is_pipeline ? "waiting for the slowest stage" : "what makes the others wait";
+}
+
+bool gt_advise_pipeline(struct gt_adviser *adviser)
+{
+    struct gt_spans spans = {0};
+    adviser->is_pipeline = find_pipeline(adviser, &spans);
+    if (adviser->is_pipeline && adviser->status >= 0)
+        judge_stages(adviser, &spans);
+    gt_spans_release(&spans);
+    return adviser->is_pipeline;
+}
+
+/* ---- What dumps of NCCL's flight recorder tell of a job that hangs ---- */
+
+enum { MOST = 100 }; /* characters of a list of ranks */
+
+struct hangs {
+    struct gt_adviser *adviser;
+    size_t open, different; /* collectives so far */
+};
+
+/* The first one is told: what follows it cannot go on. */
+static void tell_open(struct hangs *hangs, const struct gt_flight_call *call)
+{
+    static const char *const words[GT_FLIGHT_STATES] = {"scheduled by", "running on", "finished by", "not called by"};
+    struct gt_buffer ranks = {0};
+    if (hangs->open++)
+        return;
+    for (int state = GT_FLIGHT_STATES; state-- > 0;)
+        if (call->ranks[state])
+            gt_buffer_printf(&ranks, "%s %s rank %.*s%s", ranks.length ? "," : ":", words[state], MOST,
+                             call->ranks[state], strlen(call->ranks[state]) > MOST ? " ..." : "");
+    gt_advise(hangs->adviser, GT_NO_GAIN, "flight", "%s %" PRId64 " of process group %s is not finished by all ranks%s",
+              call->name, call->number, call->group, ranks.length ? ranks.data : "");
+    gt_buffer_release(&ranks);
+}
+
+static void take_call(void *context, const struct gt_flight_call *call)
+{
+    struct hangs *hangs = context;
+    if (call->is_open)
+        tell_open(hangs, call);
+    if (call->differs && !hangs->different++)
+        gt_advise(hangs->adviser, GT_NO_GAIN, "flight",
+                  "%s %" PRId64 " of process group %s is not the same call on all ranks: its name or sizes differ",
+                  call->name, call->number, call->group);
+}
+
+void gt_advise_hangs(struct gt_adviser *adviser)
+{
+    struct hangs hangs = {.adviser = adviser};
+    int status = gt_flight_visit(adviser->input, GT_ADVICE_FLIGHT, &(struct gt_flight_visitor){take_call, &hangs});
+    adviser->status = status < 0 ? status : adviser->status;
+}

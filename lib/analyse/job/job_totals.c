@@ -1,0 +1,521 @@
+/* The totals of a job: what several trackers of it see alike is counted once. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/job/job.h"
+#include "base/grow.h"
+#include "blocks/distribution.h"
+
+static double known(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static double add(double sum, double value)
+{
+    return isnan(value) ? sum : known(sum) + value;
+}
+
+double gt_job_sum(const struct gt_job *job, enum gt_metric_id metric)
+{
+    double sum = NAN;
+    for (size_t i = 0; i < job->count; i++)
+        sum = add(sum, job->rank[i].own[metric]);
+    return sum;
+}
+
+static double length_of(const struct gt_job_rank *rank)
+{
+    return rank->end - rank->begin;
+}
+
+/* The ranks of a node, the one that ran longest first. */
+static int compare_lengths(const void *left, const void *right)
+{
+    const struct gt_job_rank *a = *(const struct gt_job_rank *const *)left,
+                             *b = *(const struct gt_job_rank *const *)right;
+    double difference = length_of(b) - length_of(a);
+    return difference > 0 ? 1 : difference < 0 ? -1 : a < b ? -1 : 1;
+}
+
+/* ---- Networks and control groups --------------------------------------------------------------------------------- */
+
+static bool has_network_before(struct gt_job_rank *const ranks[], size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (ranks[i]->machine.network == ranks[index]->machine.network)
+            return true;
+    return false;
+}
+
+/* Is `path` the group `above`, or below it? */
+static bool is_within(const char *path, const char *above)
+{
+    size_t length = strlen(above);
+    return *above && !strncmp(path, above, length) &&
+           (!path[length] || path[length] == '/' || above[length - 1] == '/');
+}
+
+/* Does another rank's group hold this one? Of two ranks in the same group the first counts. */
+static bool is_group_counted(struct gt_job_rank *const ranks[], size_t count, size_t index)
+{
+    const char *own = ranks[index]->machine.control_group;
+    for (size_t i = 0; i < count; i++) {
+        const char *other = ranks[i]->machine.control_group;
+        bool is_same = !strcmp(own, other);
+        if (i != index && !isnan(ranks[i]->own[GT_CGROUP_RAM_PEAK]) && (is_same ? i < index : is_within(own, other)))
+            return true;
+    }
+    return false;
+}
+
+static void count_networks_and_groups(struct gt_job *job, struct gt_job_rank *const ranks[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!has_network_before(ranks, i)) {
+            job->received = add(job->received, ranks[i]->system[GT_NETWORK_NAMESPACE_RECEIVED]);
+            job->sent = add(job->sent, ranks[i]->system[GT_NETWORK_NAMESPACE_SENT]);
+        }
+        if (!is_group_counted(ranks, count, i))
+            job->group_ram = add(job->group_ram, ranks[i]->own[GT_CGROUP_RAM_PEAK]);
+    }
+}
+
+/* ---- GPUs and energy --------------------------------------------------------------------------------------------- */
+
+static bool knows_gpu(const struct gt_job_rank *rank, const char *uuid)
+{
+    for (size_t i = 0; i < rank->machine.gpu_length; i++)
+        if (!strcmp(rank->machine.gpu[i].uuid, uuid))
+            return true;
+    return false;
+}
+
+/* How many of its GPUs no rank before has. */
+static size_t new_gpus(struct gt_job_rank *const ranks[], size_t index)
+{
+    const struct gt_machine *machine = &ranks[index]->machine;
+    size_t count = 0;
+    for (size_t i = 0; i < machine->gpu_length; i++) {
+        bool is_known = !machine->gpu[i].selected;
+        for (size_t k = 0; k < index && !is_known; k++)
+            is_known = knows_gpu(ranks[k], machine->gpu[i].uuid);
+        count += !is_known;
+    }
+    return count;
+}
+
+static const struct energy_metrics {
+    enum gt_metric_id whole, other, idle, unattributed, charged; /* GT_METRIC_COUNT: there is none */
+} energies[GT_ENERGY_DEVICES] = {
+    [GT_ENERGY_CPU] = {GT_CPU_ENERGY, GT_CPU_ENERGY_OTHER, GT_CPU_ENERGY_IDLE, GT_CPU_ENERGY_UNATTRIBUTED,
+                       GT_CPU_ENERGY_IDLE_CHARGED},
+    [GT_ENERGY_DRAM] = {GT_DRAM_ENERGY, GT_DRAM_ENERGY_OTHER, GT_METRIC_COUNT, GT_DRAM_ENERGY_UNATTRIBUTED,
+                        GT_METRIC_COUNT},
+    [GT_ENERGY_GPU] = {GT_GPU_ENERGY, GT_GPU_ENERGY_OTHER, GT_GPU_ENERGY_IDLE, GT_GPU_ENERGY_UNATTRIBUTED,
+                       GT_GPU_ENERGY_IDLE_CHARGED},
+};
+
+/* `charged`: of its share, idle energy. */
+static void add_machine(struct gt_job_energy *energy, const struct gt_job_rank *rank, int device, double charged)
+{
+    const struct energy_metrics *metric = &energies[device];
+    energy->drawn = add(energy->drawn, rank->system[metric->whole]);
+    energy->others = add(energy->others,
+                         rank->system[metric->other] + known(rank->own[metric->whole]) - known(charged));
+    if (metric->idle != GT_METRIC_COUNT)
+        energy->idle = add(energy->idle, rank->system[metric->idle] + known(charged));
+    energy->unattributed = add(energy->unattributed, rank->system[metric->unattributed]);
+}
+
+static size_t selected_gpus(const struct gt_machine *machine)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < machine->gpu_length; i++)
+        count += machine->gpu[i].selected;
+    return count;
+}
+
+/* Trackers that see the same GPUs count once, those of other GPUs are added. Where they see some of the same, what was drawn is told of
+ * the first alone. */
+static bool counts(struct gt_job_rank *const ranks[], size_t index, int device, const struct gt_job_energy *energy)
+{
+    size_t gpus = selected_gpus(&ranks[index]->machine);
+    return device == GT_ENERGY_GPU ? gpus && new_gpus(ranks, index) == gpus : isnan(energy->drawn);
+}
+
+/* The idle energy that was charged to a rank alone; NaN: it does not tell, and with the policy "all" its share is of no use here. */
+static double charged_of(const struct gt_job_rank *rank, int device)
+{
+    enum gt_metric_id metric = energies[device].charged;
+    bool is_all = !strcmp(rank->machine.idle_policy, "all");
+    return metric == GT_METRIC_COUNT || !is_all ? 0 : rank->own[metric];
+}
+
+/* Recordings of earlier versions do not tell the idle energy that was charged to each rank. */
+static void bound_repeated(struct gt_job_energy *energy, double largest)
+{
+    energy->job_least = largest;
+    energy->job = fmin(energy->job, energy->drawn);
+    energy->others = NAN;
+}
+
+/* Idle energy that was charged to each of several ranks is theirs once: at least the most that one was charged with, for that is of
+ * devices which it used or nobody did; at most all of it. What the job does not take stays idle. */
+static void charge_once(struct gt_job_energy *energy, double active, double largest, double sum)
+{
+    double idle = known(energy->idle);
+    double most = fmin(idle, sum), least = fmin(most, largest);
+    energy->job = active + most;
+    energy->job_least = active + least;
+    energy->idle -= most;
+}
+
+/* What one tracker gives others is partly the share of the other ranks: others = what was drawn less idle and unattributed energy, less
+ * the active part of all shares. */
+static void add_energy(struct gt_job_node *node, struct gt_job_rank *const ranks[], size_t count, int device)
+{
+    struct gt_job_energy *energy = &node->energy[device];
+    double largest = NAN, charged = 0, most_charged = 0;
+    *energy = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0};
+    for (size_t i = 0; i < count; i++) {
+        double own = ranks[i]->own[energies[device].whole], idle = isnan(own) ? 0 : charged_of(ranks[i], device);
+        if (counts(ranks, i, device, energy))
+            add_machine(energy, ranks[i], device, idle);
+        energy->job = add(energy->job, own);
+        largest = fmax(largest, own);
+        charged += idle;
+        most_charged = fmax(most_charged, idle);
+        energy->error += ranks[i]->error[device];
+    }
+    energy->job_least = energy->job;
+    if (node->is_idle_repeated && isnan(charged)) {
+        bound_repeated(energy, largest);
+        return;
+    }
+    double active = energy->job - known(charged);
+    energy->others -= known(active);
+    if (node->is_idle_repeated && !isnan(active) && energies[device].idle != GT_METRIC_COUNT)
+        charge_once(energy, active, most_charged, charged);
+}
+
+/* The tracker that ran longest saw all that the others did. */
+static bool is_covered(struct gt_job_rank *const ranks[], size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (ranks[i]->begin < ranks[0]->begin - 1 || ranks[i]->end > ranks[0]->end + 1)
+            return false;
+    return true;
+}
+
+static void count_node(struct gt_job *job, struct gt_job_node *node, struct gt_job_rank **ranks)
+{
+    for (size_t i = 0; i < node->count; i++)
+        ranks[i] = &job->rank[node->first + i];
+    qsort(ranks, node->count, sizeof *ranks, compare_lengths);
+    count_networks_and_groups(job, ranks, node->count);
+    for (size_t i = 0; i < node->count; i++) {
+        node->gpus += new_gpus(ranks, i);
+        node->is_idle_repeated |= node->count > 1 && !strcmp(ranks[i]->machine.idle_policy, "all");
+    }
+    node->is_covered = is_covered(ranks, node->count);
+    job->gpus += node->gpus;
+    for (int device = 0; device < GT_ENERGY_DEVICES; device++)
+        add_energy(node, ranks, node->count, device);
+}
+
+int gt_job_count_once(struct gt_job *job, struct gt_error *error)
+{
+    struct gt_job_rank **ranks = calloc(job->count, sizeof(*ranks));
+    if (!ranks)
+        return gt_error_system(error, ENOMEM, "job");
+    job->group_ram = job->received = job->sent = NAN;
+    for (size_t i = 0; i < job->nodes; i++)
+        count_node(job, &job->node[i], ranks);
+    free(ranks);
+    return 0;
+}
+
+bool gt_job_energy_adds_up(const struct gt_job_energy *energy)
+{
+    return !(energy->others < -energy->error - 0.01 * energy->drawn);
+}
+
+void gt_job_energy(struct gt_job_energy *ret, const struct gt_job *job, int device)
+{
+    *ret = (struct gt_job_energy){NAN, NAN, NAN, NAN, NAN, NAN, 0};
+    for (size_t i = 0; i < job->nodes; i++) {
+        const struct gt_job_energy *energy = &job->node[i].energy[device];
+        ret->drawn = add(ret->drawn, energy->drawn);
+        ret->job = add(ret->job, energy->job);
+        ret->job_least = add(ret->job_least, energy->job_least);
+        ret->others = add(ret->others, energy->others);
+        ret->idle = add(ret->idle, energy->idle);
+        ret->unattributed = add(ret->unattributed, energy->unattributed);
+        ret->error += energy->error;
+    }
+}
+
+/* ---- How many of a job's GPUs were used at all, where trackers recorded each ---- */
+
+enum { BUCKETS = 240 };
+static const double USED = 0.05; /* of the time */
+
+struct gpus {
+    const struct gt_job *job;
+    const struct gt_job_question *question;
+    const char **uuid; /* those that were seen */
+    size_t uuid_count, uuid_capacity;
+    double used;
+};
+
+static bool is_known(const struct gpus *gpus, const char *uuid)
+{
+    for (size_t i = 0; i < gpus->uuid_count; i++)
+        if (!strcmp(gpus->uuid[i], uuid))
+            return true;
+    return false;
+}
+
+static int take_gpu(void *context, const struct gt_job_series *series)
+{
+    struct gpus *gpus = context;
+    const struct gt_gpu *gpu = &gpus->job->rank[series->rank].machine.gpu[series->part];
+    double known = 0, busy = 0;
+    if (!gpu->selected || is_known(gpus, gpu->uuid))
+        return 0;
+    const char **place = GT_GROW(gpus, uuid);
+    if (!place)
+        return -ENOMEM;
+    *place = gpu->uuid;
+    for (size_t i = 0; i < gpus->question->buckets; i++) {
+        const struct gt_job_bucket *bucket = gt_job_bucket(gpus->question, series, 0, i);
+        known += bucket->count > 0;
+        busy += bucket->count && bucket->most > 0;
+    }
+    gpus->used += known > 0 && busy > USED * known;
+    return 0;
+}
+
+int gt_job_count_gpus(struct gt_job *job, struct gt_error *error)
+{
+    struct gt_job_question question;
+    struct gpus gpus = {.job = job, .question = &question};
+    job->gpus_used = NAN;
+    if (!job->gpus)
+        return 0;
+    gt_job_question_init(&question, job, BUCKETS);
+    gt_job_ask(&question, (struct gt_job_subject){GT_SCOPE_GPU, GT_GPU_UTILIZATION, 0});
+    int status = job->source->series(job->source->state, job, &question, take_gpu, &gpus, error);
+    if (status >= 0 && gpus.uuid_count == job->gpus)
+        job->gpus_used = gpus.used;
+    free(gpus.uuid);
+    return status == -ENOMEM ? gt_error_system(error, ENOMEM, "%s", job->source->name) : status;
+}
+
+/* ---- Memory ---- */
+
+/* The memory of a job at one moment. The time of the job is divided by moments; between two samples a rank had at least the smaller
+ * of them, as far as samples tell. Only private memory that is of no file is added up: of the rest of the ranks of a node the largest
+ * counts, for it may be the same pages. Of a file a tracker sees late that strangers share it, as it looks now and then. */
+
+enum { MOMENTS = 1024 };
+enum { ANONYMOUS, RAM, GPU_RAM, GPU_USE, CPU_USE }; /* what is asked */
+
+struct memory {
+    struct gt_job *job;
+    struct gt_job_question question;
+    size_t node;                                        /* the one whose ranks are read */
+    double own[MOMENTS], shared[MOMENTS], gpu[MOMENTS]; /* of the ranks of that node */
+    double ram_sum[MOMENTS], gpu_sum[MOMENTS];          /* of all nodes so far */
+};
+
+struct look {
+    double own, shared, gpu;
+};
+
+static double value_of(const struct gt_job_bucket *bucket, bool is_first)
+{
+    return !bucket->count ? NAN : is_first ? bucket->first : bucket->last;
+}
+
+/* The first or the last sample of a stretch; false where there is none. */
+static bool look_at(struct look *ret, const struct gt_job_question *question, const struct gt_job_series *series,
+                    size_t place, bool is_first)
+{
+    double value[GPU_USE + 1];
+    for (size_t i = 0; i <= GPU_USE; i++)
+        value[i] = value_of(gt_job_bucket(question, series, i, place), is_first);
+    double own = fmin(known(value[ANONYMOUS]), value[RAM]); /* not told apart: all of it may be shared */
+    *ret = (struct look){own, value[RAM] - own, value[GPU_RAM]};
+    return !isnan(ret->shared) || !isnan(ret->gpu);
+}
+
+static void add_stretch(struct memory *memory, const struct look *from, const struct look *to, size_t first,
+                        size_t last)
+{
+    double own = fmin(known(from->own), known(to->own)), shared = fmin(known(from->shared), known(to->shared));
+    double gpu = fmin(known(from->gpu), known(to->gpu));
+    for (size_t i = first; i <= last; i++) {
+        memory->own[i] += own;
+        memory->shared[i] = fmax(memory->shared[i], shared);
+        memory->gpu[i] += gpu;
+    }
+}
+
+/* Moment i is the begin of stretch i. */
+static void add_moments(struct memory *memory, const struct gt_job_series *series)
+{
+    struct look last, next;
+    size_t first = 0; /* the moment behind the last sample; 0: there is none yet */
+    for (size_t i = 0; i < memory->question.buckets; i++) {
+        if (!look_at(&next, &memory->question, series, i, true))
+            continue;
+        if (first)
+            add_stretch(memory, &last, &next, first, i);
+        look_at(&last, &memory->question, series, i, false);
+        first = i + 1;
+    }
+}
+
+static double cores_of(const struct gt_job_question *question, const struct gt_job_series *series)
+{
+    struct gt_distribution cores = {0};
+    for (size_t i = 0; i < question->buckets; i++) {
+        const struct gt_job_bucket *bucket = gt_job_bucket(question, series, CPU_USE, i);
+        if (bucket->count)
+            gt_distribution_add(&cores, bucket->sum / bucket->count);
+    }
+    double p95 = gt_distribution_percentile(&cores, 95);
+    gt_distribution_release(&cores);
+    return p95;
+}
+
+static void take_peaks(struct gt_job_rank *rank, const struct memory *memory, const struct gt_job_series *series)
+{
+    const struct gt_job_question *question = &memory->question;
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < question->buckets; i++) {
+        const struct gt_job_bucket *ram = gt_job_bucket(question, series, RAM, i);
+        const struct gt_job_bucket *gpu = gt_job_bucket(question, series, GPU_RAM, i);
+        const struct gt_job_bucket *use = gt_job_bucket(question, series, GPU_USE, i);
+        rank->ram.least = ram->count ? fmax(rank->ram.least, ram->most) : rank->ram.least;
+        rank->gpu_ram = gpu->count ? fmax(rank->gpu_ram, gpu->most) : rank->gpu_ram;
+        sum += use->count ? use->sum : 0;
+        count += use->count;
+    }
+    rank->cores_p95 = cores_of(question, series);
+    rank->ram.most = fmax(rank->ram.most, rank->ram.least);
+    rank->gpu_use = count ? sum / count : NAN;
+}
+
+static bool runs_at(const struct gt_job_rank *rank, double moment)
+{
+    return rank->begin <= moment && moment <= rank->end;
+}
+
+/* No more than the peaks together of those that ran at one moment: there were most when one of them began. */
+static void take_most(struct gt_job_node *node, const struct gt_job *job)
+{
+    const struct gt_job_rank *first = &job->rank[node->first], *behind = first + node->count;
+    for (const struct gt_job_rank *one = first; one < behind; one++) {
+        double ram = NAN, gpu_ram = NAN;
+        for (const struct gt_job_rank *other = first; other < behind; other++) {
+            if (!runs_at(other, one->begin))
+                continue;
+            ram = isnan(other->ram.most) ? ram : known(ram) + other->ram.most;
+            gpu_ram = isnan(other->gpu_ram) ? gpu_ram : known(gpu_ram) + other->gpu_ram;
+        }
+        node->ram.most = fmax(node->ram.most, ram);
+        node->gpu_ram.most = fmax(node->gpu_ram.most, gpu_ram);
+    }
+}
+
+/* No less than each of its parts alone, and no more than they together. */
+static void add_bounds(struct gt_job_bounds *whole, double least, double most)
+{
+    if (isnan(most))
+        return;
+    whole->least = fmax(whole->least, least);
+    whole->most = known(whole->most) + most;
+}
+
+static void take_bounds(struct gt_job_node *node, const struct gt_job *job)
+{
+    node->ram = node->gpu_ram = (struct gt_job_bounds){NAN, NAN};
+    for (size_t i = node->first; i < node->first + node->count; i++) {
+        node->ram.least = fmax(node->ram.least, job->rank[i].ram.least);
+        node->gpu_ram.least = fmax(node->gpu_ram.least, job->rank[i].gpu_ram);
+    }
+    take_most(node, job);
+}
+
+/* All ranks of the node have been read. */
+static void end_node(struct memory *memory)
+{
+    struct gt_job_node *node = &memory->job->node[memory->node];
+    take_bounds(node, memory->job);
+    for (size_t i = 0; i < memory->question.buckets; i++) {
+        double ram = memory->own[i] + memory->shared[i];
+        if (ram > node->ram.least)
+            node->ram.least = ram;
+        if (memory->gpu[i] > node->gpu_ram.least)
+            node->gpu_ram.least = memory->gpu[i];
+        memory->ram_sum[i] += ram;
+        memory->gpu_sum[i] += memory->gpu[i];
+    }
+    memset(memory->own, 0, sizeof memory->own);
+    memset(memory->shared, 0, sizeof memory->shared);
+    memset(memory->gpu, 0, sizeof memory->gpu);
+    memory->node++;
+}
+
+static int take_rank(void *context, const struct gt_job_series *series)
+{
+    struct memory *memory = context;
+    struct gt_job_rank *rank = &memory->job->rank[series->rank];
+    while (memory->node < rank->node)
+        end_node(memory);
+    take_peaks(rank, memory, series);
+    add_moments(memory, series);
+    return 0;
+}
+
+static void take_job(struct gt_job *job, const struct memory *memory)
+{
+    job->ram = job->gpu_ram = (struct gt_job_bounds){NAN, NAN};
+    for (size_t i = 0; i < job->nodes; i++) {
+        add_bounds(&job->ram, job->node[i].ram.least, job->node[i].ram.most);
+        add_bounds(&job->gpu_ram, job->node[i].gpu_ram.least, job->node[i].gpu_ram.most);
+    }
+    for (size_t i = 0; i < memory->question.buckets; i++) {
+        if (memory->ram_sum[i] > job->ram.least)
+            job->ram.least = memory->ram_sum[i];
+        if (memory->gpu_sum[i] > job->gpu_ram.least)
+            job->gpu_ram.least = memory->gpu_sum[i];
+    }
+}
+
+int gt_job_read_memory(struct gt_job *job, struct gt_error *error)
+{
+    static const enum gt_metric_id asked[] = {[ANONYMOUS] = GT_RAM_PRIVATE_ANONYMOUS,
+                                              [RAM] = GT_RAM,
+                                              [GPU_RAM] = GT_GPU_RAM,
+                                              [GPU_USE] = GT_GPU_UTILIZATION,
+                                              [CPU_USE] = GT_CPU_UTILIZATION};
+    struct memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return gt_error_system(error, ENOMEM, "job");
+    memory->job = job;
+    gt_job_question_init(&memory->question, job, MOMENTS);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        gt_job_ask(&memory->question, (struct gt_job_subject){GT_SCOPE_COMBINED, asked[i], 0});
+    int status = job->source->series(job->source->state, job, &memory->question, take_rank, memory, error);
+    while (memory->node < job->nodes)
+        end_node(memory);
+    take_job(job, memory);
+    free(memory);
+    return status;
+}
