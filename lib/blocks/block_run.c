@@ -79,7 +79,7 @@ static bool is_written_by_us(int folder, const char *name)
 }
 
 /* Go through what is in the folder, without its mark. The name of what is not ours goes to `foreign`; what is ours is removed when
- * that is wanted. How many there are of both, or negative errno. */
+ * that is wanted. How many there are of both, or negative errno; what a killed process was making has no block and counts for nothing. */
 static int look(int folder, bool removes, char *foreign, size_t size)
 {
     int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
@@ -94,8 +94,9 @@ static int look(int folder, bool removes, char *foreign, size_t size)
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, MARK))
             continue;
-        count++;
-        if (!is_written_by_us(folder, name))
+        bool is_ours = is_written_by_us(folder, name);
+        count += !is_ours || *name != '.';
+        if (!is_ours)
             snprintf(foreign, size, "%s", name);
         else if (removes)
             unlinkat(folder, name, 0);
@@ -125,6 +126,8 @@ static int drop(const char *path, bool removes)
         return 0;
     if (has_mark(folder)) {
         int count = look(folder, removes, foreign, sizeof foreign);
+        if (count == 0)
+            look(folder, true, foreign, sizeof foreign);
         if (count == 0 || (count > 0 && removes && !*foreign)) {
             unlinkat(folder, MARK, 0);
             is_gone = rmdir(path) == 0;

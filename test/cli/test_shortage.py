@@ -380,6 +380,14 @@ def test_a_link_instead_of_the_blocks_of_a_killed_tracker_is_not_followed(cli, g
     assert "work" in cli(*words, "--sub-tracking-file=away").stdout
 
 
+def test_a_job_killed_while_it_makes_its_first_file_of_blocks(cli, tmp_path):
+    """What it was making has no block: there is nothing to say of it, and nothing to keep."""
+    making = 'touch "$GPU_TRACKER_BLOCKS/.gpu-tracker-$$-0.part"; kill -9 $$'
+    done = cli("run", "--quiet", "--no-history", "--tracking-file", "run.csv", "--blocks", "--", "sh", "-c", making)
+    assert done.returncode == 137 and "blocks" not in done.stderr
+    assert not (tmp_path / "run.csv.blocks").exists() and (tmp_path / "run.csv").exists()
+
+
 @pytest.mark.parametrize("script, said", [
     ("rm -r run.csv.blocks", "run.csv.blocks was removed meanwhile: the code blocks in it are lost"),
     ("mv run.csv.blocks away", "run.csv.blocks was removed meanwhile"),
