@@ -70,7 +70,8 @@ static int seed(struct gt_job_finder *finder, const struct gt_tree *tree, struct
         return gt_error_system(error, ENOMEM, "cannot follow the processes");
     for (size_t i = 0; i < tree->count; i++) {
         const struct gt_process *process = tree->process[i];
-        bool is_single = !process->is_zombie && process->value[GT_THREADS] == 1 && gt_process_has_rested(process);
+        bool is_single = !process->is_zombie && !process->is_headless && process->value[GT_THREADS] == 1 &&
+                         gt_process_has_rested(process);
         seeds[i] = (struct gt_seed){process->pid, is_single};
     }
     int status = gt_membership_seed(finder->membership, seeds, tree->count, error);

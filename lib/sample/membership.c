@@ -492,12 +492,6 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
 
 /* ---- Seeding ----------------------------------------------------------------------------------------------------- */
 
-static bool is_running(const struct gt_root *root, pid_t pid)
-{
-    struct gt_process_stat stat;
-    return gt_process_stat_of(root, pid, &stat) == 0 && !strchr("ZX", stat.state);
-}
-
 static int seed_threads(struct gt_membership *membership, struct entry *entry, DIR *directory)
 {
     struct dirent *item;
@@ -513,16 +507,21 @@ static int seed_threads(struct gt_membership *membership, struct entry *entry, D
 }
 
 /* NULL: it has gone, or is a zombie. */
-static DIR *open_task(const struct gt_root *root, pid_t pid)
+static DIR *open_task(const struct gt_root *root, pid_t pid, bool *leader_ended)
 {
     char path[64];
+    struct gt_process_stat stat;
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
-    return pid > 0 && is_running(root, pid) ? gt_root_list(root, path) : NULL;
+    if (pid <= 0 || gt_process_stat_of(root, pid, &stat) < 0 || gt_process_stat_is_zombie(&stat))
+        return NULL;
+    *leader_ended = gt_process_stat_is_headless(&stat);
+    return gt_root_list(root, path);
 }
 
 static int seed_process(struct gt_membership *membership, struct gt_seed seed)
 {
-    DIR *directory = seed.is_single ? NULL : open_task(membership->root, seed.pid);
+    bool leader_ended = false;
+    DIR *directory = seed.is_single ? NULL : open_task(membership->root, seed.pid, &leader_ended);
     if (!directory && !seed.is_single)
         return 0;
     struct entry *entry = find(membership, seed.pid);
@@ -531,6 +530,7 @@ static int seed_process(struct gt_membership *membership, struct gt_seed seed)
         result = begin_process(membership, seed.pid, 0, &entry);
     if (result == 0) {
         entry->is_seeded = true;
+        entry->leader_ended |= leader_ended;
         result = directory ? seed_threads(membership, entry, directory) : begin_thread(membership, entry, seed.pid);
         entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
     }

@@ -507,6 +507,25 @@ static void a_zombie_has_no_memory_and_is_not_counted(void **state)
     gt_sampler_close(&sampler);
 }
 
+/* It lives, with the others. */
+static void a_process_whose_first_thread_has_ended_is_no_zombie(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .state = 'Z', .threads = 3, .cpu_ticks = 30});
+    struct gt_sampler sampler;
+    struct gt_sampler_options options = {.pid = 100, .machine_root = folder, .period = 1, .launched = false};
+    assert_int_equal(gt_sampler_open(&sampler, &options, NULL), 0);
+    struct gt_combiner combiner;
+    struct gt_sample sample;
+    gt_combine_init(&combiner, &(struct gt_combine_options){.detail = false, .core_count = 2, .period = 1});
+    assert_int_equal(gt_sampler_read(&sampler, 0, NULL), 0);
+    assert_int_equal(gt_combine(&combiner, &sampler, &sample), 0);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_PROCESSES], 1);
+    gt_combine_release(&combiner);
+    gt_sampler_close(&sampler);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -536,6 +555,7 @@ int main(void)
         TEST(no_interval_uses_more_than_all_cores),
         TEST(peaks_come_from_high_water_marks_that_rise),
         TEST(a_zombie_has_no_memory_and_is_not_counted),
+        TEST(a_process_whose_first_thread_has_ended_is_no_zombie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
