@@ -249,6 +249,19 @@ static void a_child_never_seen_counts(void **state)
     gt_tree_close(&tree);
 }
 
+static void what_a_process_wrote_last_is_told_by_its_zombie(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .written_bytes = 1000});
+    finder(0);
+    read_all(0);
+    fake_proc_write(folder,
+                    &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .state = 'Z', .written_bytes = 9000});
+    read_all(1);
+    assert_near(total(GT_WRITTEN_BYTES), 9000);
+    gt_tree_close(&tree);
+}
+
 static void a_child_nobody_waited_for_keeps_its_time(void **state)
 {
     (void)state;
@@ -541,6 +554,7 @@ int main(void)
         TEST(a_missing_main_process_is_named),
         TEST(a_waited_for_child_counts_once),
         TEST(a_child_never_seen_counts),
+        TEST(what_a_process_wrote_last_is_told_by_its_zombie),
         TEST(a_child_nobody_waited_for_keeps_its_time),
         TEST(an_orphan_keeps_its_time),
         TEST(what_was_used_before_tracking_is_left_out),

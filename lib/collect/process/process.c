@@ -475,7 +475,7 @@ static void read_io(struct gt_process *process)
     char text[512];
     ssize_t length = process->is_headless ? read_other_thread(process, "io", is_there, text, sizeof text)
                                           : read_file(process, -1, "io", text, sizeof text);
-    if (length == -EACCES || length == -EPERM) {
+    if (!process->is_zombie && (length == -EACCES || length == -EPERM)) {
         process->files->may_read_io = false;
         process->is_denied = true;
     }
@@ -529,7 +529,7 @@ static int read_rest(struct gt_process *process)
     add_thread_switches(process);
     keep_growing(&process->value[GT_VOLUNTARY_SWITCHES], voluntary);
     keep_growing(&process->value[GT_INVOLUNTARY_SWITCHES], involuntary);
-    if (process->files->may_read_io && !process->is_zombie)
+    if (process->files->may_read_io)
         read_io(process);
     return 0;
 }
