@@ -194,6 +194,8 @@ int gt_job_finder_look(struct gt_job_finder *finder, struct gt_tree *tree, struc
     const struct gt_slurm_taker taker = {knows_task, take_task, tree};
     if (finder->slurm && (tasks = gt_slurm_tasks(finder->slurm, now_ns, &taker)) < 0)
         return gt_error_system(error, -tasks, "cannot follow the processes");
+    if (finder->events && first && tree->tracker)
+        gt_membership_adopt(finder->membership, tree->tracker->pid);
     if (finder->events && !first && (lost = look_at_events(finder, tree, account, error)) < 0)
         return lost;
     if (thorough)

@@ -35,7 +35,8 @@ struct entry {
 struct gt_membership {
     const struct gt_root *root;
     struct gt_job_peak *peak;
-    pid_t main; /* 0: not seeded yet */
+    pid_t main;    /* 0: not seeded yet */
+    pid_t tracker; /* that adopts orphans of the job; 0 */
     bool awaits_records;
     struct gt_roster *roster; /* NULL: nobody listens */
     struct gt_events *marks;  /* whose filter knows the members; NULL: none does */
@@ -265,7 +266,7 @@ static int hear_process(struct gt_membership *membership, const struct gt_event 
         return 0; /* the seed saw it alive after this fork, so it is this one */
     if (lives)
         end_process(membership, entry); /* the number is used again: its end was lost */
-    if (!may_have_forked(find(membership, event->parent))) {
+    if (event->parent != membership->tracker && !may_have_forked(find(membership, event->parent))) {
         if (entry)
             entry->number_is_reused = true;
         return 0;
@@ -453,6 +454,12 @@ void gt_membership_await_records(struct gt_membership *membership)
 void gt_membership_mark(struct gt_membership *membership, struct gt_events *events)
 {
     membership->marks = events;
+}
+
+void gt_membership_adopt(struct gt_membership *membership, pid_t tracker)
+{
+    membership->tracker = tracker;
+    mark(membership, tracker);
 }
 
 void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster)

@@ -265,6 +265,19 @@ static void a_seed_that_has_lost_its_first_thread_lives(void **state)
     expect(job, 1, 1);
 }
 
+/* An orphan of the job has the tracker for its parent, and gives it to another of its own making (CLONE_PARENT). */
+static void what_the_tracker_is_given_for_a_child_is_a_member(void **state)
+{
+    struct job *job = *state;
+    fork_of(job, 77, 200);
+    assert_false(lives(job, 200));
+    gt_membership_adopt(job->membership, 77);
+    fork_of(job, 77, 300);
+    fork_of(job, 300, 301);
+    expect(job, 3, 3);
+    assert_true(lives(job, 300) && lives(job, 301));
+}
+
 /* The fork of a process that a seed found may wait unread. */
 static void a_fork_older_than_the_seed_changes_nothing(void **state)
 {
@@ -370,6 +383,7 @@ int main(void)
         MADE_UP(records_of_a_member_add_up),
         MADE_UP(after_a_loss_a_seed_sets_it_right),
         MADE_UP(a_seed_that_has_lost_its_first_thread_lives),
+        MADE_UP(what_the_tracker_is_given_for_a_child_is_a_member),
         MADE_UP(a_fork_older_than_the_seed_changes_nothing),
         MADE_UP(a_storm_needs_no_more_room),
         MADE_UP(what_is_disowned_has_never_been),
