@@ -319,27 +319,43 @@ static const double *used_by(struct gt_process *process)
 }
 
 /* A process that has ended and was not waited for is in its record already. Of the main process there is none. */
-static void add_living(const struct gt_tree *tree, double total[GT_HEARD])
+static void add_living(const struct gt_tree *tree, double total[GT_OWN])
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct gt_process *process = tree->process[i];
-        for (int k = 0; k < GT_HEARD && (process->is_main || process->peak != GT_PEAK_NONE); k++)
+        for (int k = 0; k < GT_OWN && (process->is_main || process->peak != GT_PEAK_NONE); k++)
             total[k] += fmax(0, process->value[gt_accounted[k]] - process->ledger.base[k]);
     }
 }
 
-/* Children that nobody waits for leave their parent nothing. */
+/* Children that nobody waits for leave their parent nothing. What the living have read and written may be such a child's, that was waited
+ * for, and is in its record: so much less is certain of those. */
 void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, const struct gt_exit_record *ended)
 {
-    double heard[GT_HEARD] = {(double)ended->cpu_ns / 1e9, (double)ended->minor_faults, (double)ended->major_faults,
-                              (double)ended->voluntary_switches, (double)ended->involuntary_switches};
+    double heard[GT_ACCOUNTED] = {
+        (double)ended->ran_ns / 1e9,       (double)ended->minor_faults,         (double)ended->major_faults,
+        (double)ended->voluntary_switches, (double)ended->involuntary_switches, (double)ended->read_bytes,
+        (double)ended->written_bytes,      (double)ended->read_characters,      (double)ended->written_characters,
+    };
     if (!ended->cpu_ns)
         return;
     if (!gt_tree_find(tree, tree->main))
         heard[0] += account->main_own_cpu;
     add_living(tree, heard);
-    for (int k = 0; k < GT_HEARD; k++)
+    for (int k = 0; k < GT_ACCOUNTED; k++)
         account->heard[k] = fmax(account->heard[k], heard[k]);
+}
+
+void gt_account_keep(struct gt_account *account, const struct gt_tree *tree)
+{
+    double values[GT_METRIC_COUNT];
+    account->others_cpu -= fmin(account->others_cpu, account->left_out - account->others_left_out);
+    account->others_left_out = account->left_out;
+    gt_account_totals(account, tree, values);
+    if (account->is_lone)
+        account->others_cpu = 0;
+    else
+        account->others_cpu = fmax(account->others_cpu, values[gt_accounted[0]] - account->main_own_cpu);
 }
 
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT])
@@ -355,8 +371,9 @@ void gt_account_totals(const struct gt_account *account, const struct gt_tree *t
     /* What was left out is known to the nanosecond, what children left behind in clock ticks. */
     if (account->left_out > 0 && (account->is_lone || total[0] < account->main_own_cpu))
         total[0] = account->main_own_cpu;
-    for (int k = 0; k < GT_HEARD; k++)
+    for (int k = 0; k < GT_ACCOUNTED; k++)
         total[k] = fmax(total[k], account->heard[k]);
+    total[0] = fmax(total[0], account->main_own_cpu + account->others_cpu);
     for (int k = 0; k < GT_ACCOUNTED; k++)
         values[gt_accounted[k]] = account->measured[k] ? total[k] : NAN;
 }

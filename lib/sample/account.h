@@ -18,7 +18,7 @@
 
 extern const enum gt_metric_id gt_accounted[GT_ACCOUNTED];
 
-enum { GT_HEARD = 5 }; /* the first of gt_accounted, of which a process's own value is its own alone */
+enum { GT_OWN = 5 }; /* the first of gt_accounted, of which a process's own value is its own alone */
 
 struct gt_roster;
 
@@ -35,8 +35,11 @@ struct gt_account {
     double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     /* Seconds of processes that turned out to be no part of the job, though a member waited for them. */
     double left_out;
-    double heard[GT_HEARD]; /* what exit records tell, and what the living have used, at most: a record may be late */
-    uint64_t start_tick;    /* members older than this have a base; 0: none has */
+    double
+        heard[GT_ACCOUNTED]; /* what exit records tell, and what the living have used, at most: a record may be late */
+    double others_cpu;       /* seconds of all but the main process that a look came to: later ones come to no less */
+    double others_left_out;  /* left_out then */
+    uint64_t start_tick;     /* members older than this have a base; 0: none has */
 };
 
 void gt_account_init(struct gt_account *account, uint64_t start_tick);
@@ -49,6 +52,8 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
                        const struct rusage *usage);
 /* Take in what exit records tell of the members that have ended; those of the tree that have not have a handle in the job's peak. */
 void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, const struct gt_exit_record *ended);
+/* Call after each look: what all have used never falls, though what children leave to their parents comes in clock ticks. */
+void gt_account_keep(struct gt_account *account, const struct gt_tree *tree);
 /* Returns CPU seconds that a member and its ended descendants have used since tracking began. */
 double gt_account_used(const struct gt_process *process);
 /* Totals of the job, NaN where nothing was measured. */

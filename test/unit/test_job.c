@@ -192,6 +192,7 @@ static void read_all(size_t known)
     for (size_t i = known; i < tree.count; i++)
         gt_account_admit(&account, tree.process[i]);
     gt_account_settle(&account, &tree);
+    gt_account_keep(&account, &tree);
 }
 
 /* 100 with 5 ticks and its child 101 with 40, read once. */
@@ -246,6 +247,64 @@ static void a_child_never_seen_counts(void **state)
         folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 70});
     read_all(1);
     assert_near(total(GT_CPU_TIME), ticks(76));
+    gt_tree_close(&tree);
+}
+
+/* Children that nobody met have used 3.9 ticks, of which the parent shows 3, and 101 1.05: that makes 4, and then it is not seen. */
+static void what_comes_in_clock_ticks_takes_nothing_back(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 0});
+    finder(0);
+    read_all(0);
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 3});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 1});
+    read_all(1);
+    assert_near(total(GT_CPU_TIME), ticks(4));
+    fake_proc_remove(folder, 101);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 2, .reaped_cpu_ticks = 3});
+    read_all(2);
+    assert_near(total(GT_CPU_TIME), ticks(6));
+    assert_near(total(GT_CPU_TIME) - account.main_own_cpu, ticks(4));
+    gt_tree_close(&tree);
+}
+
+static void what_is_left_out_is_taken_back(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    finder(0);
+    read_all(0);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 9});
+    read_all(1);
+    assert_near(total(GT_CPU_TIME), ticks(14));
+    account.left_out = ticks(8); /* of a sampler, whose record has come now */
+    gt_account_keep(&account, &tree);
+    assert_near(total(GT_CPU_TIME), ticks(6));
+    gt_tree_close(&tree);
+}
+
+/* Children that nobody waits for leave nothing to their parent: who heard of their ends knows what they had used. */
+static void exit_records_tell_of_children_that_nobody_met(void **state)
+{
+    (void)state;
+    const struct gt_exit_record ended = {.cpu_ns = 1000000000,
+                                         .ran_ns = 1002000000, /* with what it ran after the last clock tick */
+                                         .read_bytes = 8192,
+                                         .written_bytes = 4096,
+                                         .read_characters = 9000,
+                                         .written_characters = 5000};
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .written_bytes = 1024});
+    finder(0);
+    read_all(0);
+    gt_account_hear(&account, &tree, &ended);
+    assert_near(total(GT_CPU_TIME), 1.002);
+    assert_near(total(GT_READ_BYTES), 8192);
+    assert_near(total(GT_WRITTEN_BYTES), 4096);
+    assert_near(total(GT_READ_CHARACTERS), 9000);
+    assert_near(total(GT_WRITTEN_CHARACTERS), 5000);
     gt_tree_close(&tree);
 }
 
@@ -554,6 +613,9 @@ int main(void)
         TEST(a_missing_main_process_is_named),
         TEST(a_waited_for_child_counts_once),
         TEST(a_child_never_seen_counts),
+        TEST(what_comes_in_clock_ticks_takes_nothing_back),
+        TEST(what_is_left_out_is_taken_back),
+        TEST(exit_records_tell_of_children_that_nobody_met),
         TEST(what_a_process_wrote_last_is_told_by_its_zombie),
         TEST(a_child_nobody_waited_for_keeps_its_time),
         TEST(an_orphan_keeps_its_time),
