@@ -119,7 +119,9 @@ static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *ou
         return 0;
     outcome->processes_not_listed = gt_roster_left_out(roster);
     outcome->has_detail = recorder->options.tracker->detail;
-    return gt_roster_lives(roster, &outcome->lives);
+    int status = gt_roster_lives(roster, &outcome->lives);
+    gt_lives_end(&outcome->lives, outcome->elapsed);
+    return status;
 }
 
 /* The CPU time that tracking has cost this process, seconds. */
