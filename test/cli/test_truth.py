@@ -331,6 +331,19 @@ def test_a_process_whose_first_thread_has_ended(peak):
     given_longer(check, 500, 5000, 20_000)
 
 
+def test_a_program_that_another_thread_than_the_first_executes(measure, tmp_path):
+    recording = tmp_path / "a.sqlite"
+
+    def check(milliseconds):
+        _, truth = measure("headless", 80, milliseconds, "exec",
+                           options=["--sleep-time", "0.05", "--overwrite", "--tracking-file", str(recording)])
+        rows = sqlite3.connect(recording).execute("SELECT combined_n_threads, combined_processes, combined_ram FROM data").fetchall()
+        assert {row[:2] for row in rows[2:]} == {(1, 1)}
+        assert rows[-1][2] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
+
+    given_longer(check, 500, 5000, 20_000)
+
+
 def test_threads_between_samples(measure):
     report, truth = measure("threads", 50, 50, options=["--sleep-time", "20"])
     if os.geteuid() == 0:  # the kernel tells of each

@@ -407,7 +407,8 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     if (status == 0)
         apply_resident(process, &resident);
     bool has_no_space = !resident.has_space && !process->is_zombie;
-    if (has_no_space || !process->files->has_clock)
+    bool has_new_head = resident.has_space && process->is_headless; /* another thread has executed a program */
+    if (has_no_space || has_new_head || !process->files->has_clock)
         read_stat(process);
     if (has_no_space)
         read_resident_of_others(process);
