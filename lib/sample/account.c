@@ -356,6 +356,8 @@ void gt_account_keep(struct gt_account *account, const struct gt_tree *tree)
         account->others_cpu = 0;
     else
         account->others_cpu = fmax(account->others_cpu, values[gt_accounted[0]] - account->main_own_cpu);
+    for (int k = 1; k < GT_ACCOUNTED; k++)
+        account->kept[k] = tree->has_left_out ? 0 : fmax(account->kept[k], values[gt_accounted[k]]);
 }
 
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT])
@@ -372,7 +374,7 @@ void gt_account_totals(const struct gt_account *account, const struct gt_tree *t
     if (account->left_out > 0 && (account->is_lone || total[0] < account->main_own_cpu))
         total[0] = account->main_own_cpu;
     for (int k = 0; k < GT_ACCOUNTED; k++)
-        total[k] = fmax(total[k], account->heard[k]);
+        total[k] = fmax(total[k], fmax(account->heard[k], account->kept[k]));
     total[0] = fmax(total[0], account->main_own_cpu + account->others_cpu);
     for (int k = 0; k < GT_ACCOUNTED; k++)
         values[gt_accounted[k]] = account->measured[k] ? total[k] : NAN;

@@ -39,7 +39,8 @@ struct gt_account {
         heard[GT_ACCOUNTED]; /* what exit records tell, and what the living have used, at most: a record may be late */
     double others_cpu;       /* seconds of all but the main process that a look came to: later ones come to no less */
     double others_left_out;  /* left_out then */
-    uint64_t start_tick;     /* members older than this have a base; 0: none has */
+    double kept[GT_ACCOUNTED]; /* the same of the other counters, of all processes */
+    uint64_t start_tick;       /* members older than this have a base; 0: none has */
 };
 
 void gt_account_init(struct gt_account *account, uint64_t start_tick);
@@ -52,7 +53,7 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
                        const struct rusage *usage);
 /* Take in what exit records tell of the members that have ended; those of the tree that have not have a handle in the job's peak. */
 void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, const struct gt_exit_record *ended);
-/* Call after each look: what all have used never falls, though what children leave to their parents comes in clock ticks. */
+/* Call after each look: what all have used never falls, though what children leave to their parents comes in clock ticks, and late. */
 void gt_account_keep(struct gt_account *account, const struct gt_tree *tree);
 /* Returns CPU seconds that a member and its ended descendants have used since tracking began. */
 double gt_account_used(const struct gt_process *process);

@@ -74,6 +74,14 @@ void gt_lives_end(struct gt_lives *lives, double elapsed)
     }
 }
 
+double gt_lives_cpu(const struct gt_lives *lives)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < lives->count; i++)
+        seconds += isnan(lives->life[i].cpu_time) ? 0 : lives->life[i].cpu_time;
+    return seconds;
+}
+
 void gt_lives_release(struct gt_lives *lives)
 {
     free(lives->life);

@@ -270,6 +270,22 @@ static void what_comes_in_clock_ticks_takes_nothing_back(void **state)
     gt_tree_close(&tree);
 }
 
+/* Whatever is read: a recording says that these only grow. */
+static void no_counter_falls(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .minor_faults = 50, .written_bytes = 6000});
+    finder(0);
+    read_all(0);
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .minor_faults = 40, .written_bytes = 5000});
+    read_all(1);
+    assert_near(total(GT_MINOR_FAULTS), 50);
+    assert_near(total(GT_WRITTEN_BYTES), 6000);
+    gt_tree_close(&tree);
+}
+
 static void what_is_left_out_is_taken_back(void **state)
 {
     (void)state;
@@ -614,6 +630,7 @@ int main(void)
         TEST(a_waited_for_child_counts_once),
         TEST(a_child_never_seen_counts),
         TEST(what_comes_in_clock_ticks_takes_nothing_back),
+        TEST(no_counter_falls),
         TEST(what_is_left_out_is_taken_back),
         TEST(exit_records_tell_of_children_that_nobody_met),
         TEST(what_a_process_wrote_last_is_told_by_its_zombie),

@@ -49,6 +49,15 @@ static void test_none_is_later_than_the_job(void **state)
     assert_true(life[2].begin == 2 && life[2].end == 2);
 }
 
+static void test_what_all_used(void **state)
+{
+    (void)state;
+    struct gt_life life[] = {{.cpu_time = 1.5}, {.cpu_time = NAN}, {.cpu_time = 0.25}};
+    struct gt_lives lives = {.life = life, .count = 3};
+    assert_true(gt_lives_cpu(&lives) == 1.75);
+    assert_true(gt_lives_cpu(&(struct gt_lives){0}) == 0);
+}
+
 static void test_a_tree(void **state)
 {
     (void)state;
@@ -86,9 +95,8 @@ static void test_deep_trees(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_tree),
-        cmocka_unit_test(test_none_is_later_than_the_job),
-        cmocka_unit_test(test_odd_parents),
+        cmocka_unit_test(test_a_tree),        cmocka_unit_test(test_none_is_later_than_the_job),
+        cmocka_unit_test(test_what_all_used), cmocka_unit_test(test_odd_parents),
         cmocka_unit_test(test_deep_trees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
