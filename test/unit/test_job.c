@@ -318,9 +318,33 @@ static void exit_records_tell_of_children_that_nobody_met(void **state)
     gt_account_hear(&account, &tree, &ended);
     assert_near(total(GT_CPU_TIME), 1.002);
     assert_near(total(GT_READ_BYTES), 8192);
-    assert_near(total(GT_WRITTEN_BYTES), 4096);
-    assert_near(total(GT_READ_CHARACTERS), 9000);
-    assert_near(total(GT_WRITTEN_CHARACTERS), 5000);
+    assert_near(total(GT_WRITTEN_BYTES), 4096 + 1024);
+    assert_near(total(GT_READ_CHARACTERS), 9000 + 10);
+    assert_near(total(GT_WRITTEN_CHARACTERS), 5000 + 20);
+    gt_tree_close(&tree);
+}
+
+/* Who has waited for nobody has nobody else's bytes. */
+static void what_was_lost_counts_beside_what_the_main_process_wrote(void **state)
+{
+    (void)state;
+    const struct gt_exit_record ended = {.cpu_ns = 1, .ran_ns = 1, .minor_faults = 7, .written_bytes = 16384};
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .minor_faults = 5, .written_bytes = 4096});
+    finder(0);
+    read_all(0);
+    gt_account_hear(&account, &tree, &ended);
+    assert_near(total(GT_WRITTEN_BYTES), 16384 + 4096);
+    fake_proc_write(folder,
+                    &(struct fake_process){
+                        .pid = 100, .parent = 1, .start = 10, .state = 'Z', .minor_faults = 5, .written_bytes = 4096});
+    read_all(1);
+    struct rusage usage = {.ru_minflt = 9, .ru_nivcsw = 3, .ru_oublock = 24};
+    gt_account_reaped(&account, &tree, &peak, 100, &usage);
+    gt_account_hear(&account, &tree, &ended);
+    assert_near(total(GT_WRITTEN_BYTES), 16384 + 24 * 512);
+    assert_near(total(GT_MINOR_FAULTS), 7 + 9);
+    assert_near(total(GT_INVOLUNTARY_SWITCHES), 3);
     gt_tree_close(&tree);
 }
 
@@ -633,6 +657,7 @@ int main(void)
         TEST(no_counter_falls),
         TEST(what_is_left_out_is_taken_back),
         TEST(exit_records_tell_of_children_that_nobody_met),
+        TEST(what_was_lost_counts_beside_what_the_main_process_wrote),
         TEST(what_a_process_wrote_last_is_told_by_its_zombie),
         TEST(a_child_nobody_waited_for_keeps_its_time),
         TEST(an_orphan_keeps_its_time),
