@@ -166,12 +166,13 @@ def shows_memory(pid):
 
 def what_stands_still(groups, whole):
     """One moment's truth, read in the job's control groups and from each process."""
-    began, per_process, pss, anonymous = time.monotonic(), {}, 0, 0
+    began, per_process, seen, pss, anonymous = time.monotonic(), {}, [], 0, 0
     for pid in groups.pids():
         with contextlib.suppress(OSError, StopIteration):
-            if any(have_same_memory(pid, other) for other in per_process):
-                continue
             shown = shows_memory(pid)
+            if any(have_same_memory(int(shown.name), other) for other in seen):
+                continue
+            seen.append(int(shown.name))
             rss = int((shown / "statm").read_text().split()[1]) * PAGE
             io = dict(line.split(": ") for line in pathlib.Path(f"/proc/{pid}/io").read_text().splitlines())
             per_process[pid] = rss, int(io["rchar"]), int(io["wchar"])
@@ -517,6 +518,8 @@ def check_stills(run, rows, verdict, memory):
     """The rows of moments at which the job stood still, against what was there."""
     others = {"run": 0, "attach": 0, "python": 1, "block": 1}[run.way.way]
     for still in run.moments:
+        if others and still.ended > run.ledger.head.ended:
+            continue  # what is beside the job has ended with its main process
         row = next((row for row in reversed(rows) if still.began + 0.1 < row["monotonic"] < still.ended), None)
         if row is None:
             continue

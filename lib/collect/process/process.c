@@ -607,7 +607,7 @@ int gt_process_inherit(struct gt_process *process, struct gt_process *parent, co
 /* vfork(2) lends the child the address space of its parent until it executes a program. */
 static bool shares_memory(const struct gt_process *process, const struct gt_process *parent, const struct gt_root *root)
 {
-    if (!root->is_machine || !parent)
+    if (!root->is_machine || !parent || process->is_headless || parent->is_headless) /* their numbers show none */
         return false;
     long order = syscall(SYS_kcmp, process->pid, parent->pid, KCMP_VM, 0, 0);
     if (order >= 0)
