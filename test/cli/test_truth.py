@@ -338,8 +338,8 @@ def test_a_program_that_another_thread_than_the_first_executes(measure, tmp_path
         _, truth = measure("headless", 80, milliseconds, "exec",
                            options=["--sleep-time", "0.05", "--overwrite", "--tracking-file", str(recording)])
         rows = sqlite3.connect(recording).execute("SELECT combined_n_threads, combined_processes, combined_ram FROM data").fetchall()
-        assert {row[:2] for row in rows[2:]} == {(1, 1)}
-        assert rows[-1][2] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
+        assert {row[:2] for row in rows[2:-1]} == {(1, 1)}  # it may end while the last one is taken
+        assert rows[3 * len(rows) // 4][2] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
 
     given_longer(check, 500, 5000, 20_000)
 
