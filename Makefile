@@ -289,6 +289,12 @@ test-gpu:
 	@$(MAKE) -s all $(filter $(BUILD)/test/gpu/%,$(TRUTH))
 	@python3 test/gpu/run.py --build $(BUILD) $(GPU_KIT)
 
+# Random jobs of known use, each tracked in some way, and every figure held against the truth. SEEDS: 17, 1-200 (default: 1-30).
+truth-random: test-dependencies
+	@$(MAKE) -s all $(BUILD)/test/truth/random_job
+	@$(MAKE) -s .venv/installed
+	@$(PYTHON) test/truth/random_jobs.py $(or $(SEEDS),1-30)
+
 # Only the unit tests, only the release build.
 check: all unit
 	@python3 tools/run-tests unit
@@ -371,4 +377,4 @@ clean:
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
 .PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies lint-dependencies \
-        run python ready-for-tests test soak python-sanitize original test-original test-gpu test-frameworks test-kokkos test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
+        run python ready-for-tests test soak python-sanitize original test-original test-gpu truth-random test-frameworks test-kokkos test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

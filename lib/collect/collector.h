@@ -52,9 +52,11 @@ struct gt_process {
     pid_t session;
     char name[16]; /* of the program, as the kernel shortens it */
     bool is_main;
-    bool is_exiting;   /* as of the last reading of stat: its memory goes by and by */
-    bool is_zombie;    /* ended and not yet waited for: its counters can still be read, its memory is gone */
-    bool is_gone;      /* vanished during this frame; its values are the last that were read */
+    bool is_exiting; /* as of the last reading of stat: its memory goes by and by */
+    bool is_zombie;  /* ended and not yet waited for: its counters can still be read, its memory is gone */
+    bool
+        is_headless; /* its first thread has ended, others live: what shows memory by the process's number shows none */
+    bool is_gone;    /* vanished during this frame; its values are the last that were read */
     bool is_admitted;  /* its account is open */
     bool is_fresh;     /* all of its files were read in this frame */
     bool is_counted;   /* it was there when collect/process/process_collector.c last read all files */

@@ -112,6 +112,17 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
     outcome->peak_untold = job->largest_waited > 0 ? 0 : (double)job->untold;
 }
 
+/* Where nobody waits for processes their ends are known of each alone: together they have used no less than each by itself. */
+static void count_all_cpu(struct gt_outcome *outcome)
+{
+    double *combined = &outcome->value[GT_SCOPE_COMBINED][GT_CPU_TIME],
+           more = gt_lives_cpu(&outcome->lives) - *combined;
+    if (!(more > 0))
+        return;
+    *combined += more;
+    outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] += more;
+}
+
 static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     const struct gt_roster *roster = recorder->sampler.roster;
@@ -119,7 +130,10 @@ static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *ou
         return 0;
     outcome->processes_not_listed = gt_roster_left_out(roster);
     outcome->has_detail = recorder->options.tracker->detail;
-    return gt_roster_lives(roster, &outcome->lives);
+    int status = gt_roster_lives(roster, &outcome->lives);
+    gt_lives_end(&outcome->lives, outcome->elapsed);
+    count_all_cpu(outcome);
+    return status;
 }
 
 /* The CPU time that tracking has cost this process, seconds. */

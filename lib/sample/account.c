@@ -225,6 +225,12 @@ static void usage_values(const struct rusage *usage, double values[GT_ACCOUNTED]
     values[6] = (double)usage->ru_oublock * 512;
 }
 
+/* Every process has page faults. */
+static bool has_waited_for_none(const struct gt_process *process)
+{
+    return process->reaped[GT_MINOR_FAULTS] + process->reaped[GT_MAJOR_FAULTS] == 0;
+}
+
 /* Put what wait4 said in the place of what was read, as growth of the part taken over from children. */
 static void make_exact(struct gt_process *process, const double exact[GT_ACCOUNTED])
 {
@@ -255,8 +261,7 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, st
     const struct gt_process *process = gt_tree_find(tree, pid);
     if (process && process->peak != GT_PEAK_NONE)
         gt_job_peak_limit(peak, process->peak, bytes);
-    bool waited_for_none = process && process->is_zombie &&
-                           process->reaped[GT_MINOR_FAULTS] + process->reaped[GT_MAJOR_FAULTS] == 0;
+    bool waited_for_none = process && process->is_zombie && has_waited_for_none(process);
     if (pid == tree->main)
         gt_job_peak_waited(peak, bytes);
     if (pid == tree->main && waited_for_none)
@@ -300,7 +305,10 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
             gt_process_read(tree->process[i], tree->root);
     if (process->is_main && !isnan(process->value[GT_CPU_TIME]))
         account->main_own_cpu = process->value[GT_CPU_TIME] - process->ledger.own_base;
+    bool is_own = process->is_main && process->is_zombie && has_waited_for_none(process);
     make_exact(process, exact);
+    for (int k = 1; k < GT_ACCOUNTED && is_own; k++)
+        account->main_own[k] = inclusive(process, k) - process->ledger.base[k];
     process->is_fresh = true; /* it cannot be read any more, and need not */
     settle(account, tree, process->pid);
     end_without_parent(account, process);
@@ -319,27 +327,50 @@ static const double *used_by(struct gt_process *process)
 }
 
 /* A process that has ended and was not waited for is in its record already. Of the main process there is none. */
-static void add_living(const struct gt_tree *tree, double total[GT_HEARD])
+static void add_living(const struct gt_tree *tree, double total[GT_ACCOUNTED])
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct gt_process *process = tree->process[i];
-        for (int k = 0; k < GT_HEARD && (process->is_main || process->peak != GT_PEAK_NONE); k++)
+        int counted = !process->is_main && process->peak == GT_PEAK_NONE ? 0
+                      : has_waited_for_none(process)                     ? GT_ACCOUNTED
+                                                                         : GT_OWN;
+        for (int k = 0; k < counted; k++)
             total[k] += fmax(0, process->value[gt_accounted[k]] - process->ledger.base[k]);
     }
 }
 
-/* Children that nobody waits for leave their parent nothing. */
+/* Children that nobody waits for leave their parent nothing. What the living have read and written may be that of a child that was waited
+ * for, which is in its record: it counts where there was none. */
 void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, const struct gt_exit_record *ended)
 {
-    double heard[GT_HEARD] = {(double)ended->cpu_ns / 1e9, (double)ended->minor_faults, (double)ended->major_faults,
-                              (double)ended->voluntary_switches, (double)ended->involuntary_switches};
+    double heard[GT_ACCOUNTED] = {
+        (double)ended->ran_ns / 1e9,       (double)ended->minor_faults,         (double)ended->major_faults,
+        (double)ended->voluntary_switches, (double)ended->involuntary_switches, (double)ended->read_bytes,
+        (double)ended->written_bytes,      (double)ended->read_characters,      (double)ended->written_characters,
+    };
     if (!ended->cpu_ns)
         return;
-    if (!gt_tree_find(tree, tree->main))
-        heard[0] += account->main_own_cpu;
+    bool has_main = gt_tree_find(tree, tree->main);
+    heard[0] += has_main ? 0 : account->main_own_cpu;
+    for (int k = 1; k < GT_ACCOUNTED && !has_main; k++)
+        heard[k] += account->main_own[k];
     add_living(tree, heard);
-    for (int k = 0; k < GT_HEARD; k++)
+    for (int k = 0; k < GT_ACCOUNTED; k++)
         account->heard[k] = fmax(account->heard[k], heard[k]);
+}
+
+void gt_account_keep(struct gt_account *account, const struct gt_tree *tree)
+{
+    double values[GT_METRIC_COUNT];
+    account->others_cpu -= fmin(account->others_cpu, account->left_out - account->others_left_out);
+    account->others_left_out = account->left_out;
+    gt_account_totals(account, tree, values);
+    if (account->is_lone)
+        account->others_cpu = 0;
+    else
+        account->others_cpu = fmax(account->others_cpu, values[gt_accounted[0]] - account->main_own_cpu);
+    for (int k = 1; k < GT_ACCOUNTED; k++)
+        account->kept[k] = tree->has_left_out ? 0 : fmax(account->kept[k], values[gt_accounted[k]]);
 }
 
 void gt_account_totals(const struct gt_account *account, const struct gt_tree *tree, double values[GT_METRIC_COUNT])
@@ -355,8 +386,9 @@ void gt_account_totals(const struct gt_account *account, const struct gt_tree *t
     /* What was left out is known to the nanosecond, what children left behind in clock ticks. */
     if (account->left_out > 0 && (account->is_lone || total[0] < account->main_own_cpu))
         total[0] = account->main_own_cpu;
-    for (int k = 0; k < GT_HEARD; k++)
-        total[k] = fmax(total[k], account->heard[k]);
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        total[k] = fmax(total[k], fmax(account->heard[k], account->kept[k]));
+    total[0] = fmax(total[0], account->main_own_cpu + account->others_cpu);
     for (int k = 0; k < GT_ACCOUNTED; k++)
         values[gt_accounted[k]] = account->measured[k] ? total[k] : NAN;
 }

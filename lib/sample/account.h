@@ -18,7 +18,7 @@
 
 extern const enum gt_metric_id gt_accounted[GT_ACCOUNTED];
 
-enum { GT_HEARD = 5 }; /* the first of gt_accounted, of which a process's own value is its own alone */
+enum { GT_OWN = 5 }; /* the first of gt_accounted, of which a process's own value is its own alone */
 
 struct gt_roster;
 
@@ -27,16 +27,22 @@ struct gt_account {
     double ended[GT_ACCOUNTED];  /* of members that ended and whose parent is no member */
     bool measured[GT_ACCOUNTED]; /* some member showed the counter */
     double main_own_cpu;         /* CPU time of the main process alone since tracking began */
-    bool is_lone;                /* the main process had no descendants but samplers of trackers, which are left out */
-    double main_bound;           /* no less than that, in any case; 0 unknown */
-    double main_mark_before;     /* its mark when tracking began, if it is older; 0 */
-    double main_mark_held;       /* its mark while it was held back before its program, bytes; 0 it was not */
-    double main_about;           /* its high-water mark or little more, bytes; 0 unknown */
-    double main_peak;            /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
+    double main_own
+        [GT_ACCOUNTED];      /* the same of other counters, where wait4 told of it and it had waited for nobody; or 0 */
+    bool is_lone;            /* the main process had no descendants but samplers of trackers, which are left out */
+    double main_bound;       /* no less than that, in any case; 0 unknown */
+    double main_mark_before; /* its mark when tracking began, if it is older; 0 */
+    double main_mark_held;   /* its mark while it was held back before its program, bytes; 0 it was not */
+    double main_about;       /* its high-water mark or little more, bytes; 0 unknown */
+    double main_peak;        /* high-water mark of the main process when wait4 told of it alone, bytes; 0 unknown */
     /* Seconds of processes that turned out to be no part of the job, though a member waited for them. */
     double left_out;
-    double heard[GT_HEARD]; /* what exit records tell, and what the living have used, at most: a record may be late */
-    uint64_t start_tick;    /* members older than this have a base; 0: none has */
+    double
+        heard[GT_ACCOUNTED]; /* what exit records tell, and what the living have used, at most: a record may be late */
+    double others_cpu;       /* seconds of all but the main process that a look came to: later ones come to no less */
+    double others_left_out;  /* left_out then */
+    double kept[GT_ACCOUNTED]; /* the same of the other counters, of all processes */
+    uint64_t start_tick;       /* members older than this have a base; 0: none has */
 };
 
 void gt_account_init(struct gt_account *account, uint64_t start_tick);
@@ -49,6 +55,8 @@ void gt_account_reaped(struct gt_account *account, struct gt_tree *tree, struct 
                        const struct rusage *usage);
 /* Take in what exit records tell of the members that have ended; those of the tree that have not have a handle in the job's peak. */
 void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, const struct gt_exit_record *ended);
+/* Call after each look: what all have used never falls, though what children leave to their parents comes in clock ticks, and late. */
+void gt_account_keep(struct gt_account *account, const struct gt_tree *tree);
 /* Returns CPU seconds that a member and its ended descendants have used since tracking began. */
 double gt_account_used(const struct gt_process *process);
 /* Totals of the job, NaN where nothing was measured. */

@@ -70,7 +70,8 @@ static int seed(struct gt_job_finder *finder, const struct gt_tree *tree, struct
         return gt_error_system(error, ENOMEM, "cannot follow the processes");
     for (size_t i = 0; i < tree->count; i++) {
         const struct gt_process *process = tree->process[i];
-        bool is_single = !process->is_zombie && process->value[GT_THREADS] == 1 && gt_process_has_rested(process);
+        bool is_single = !process->is_zombie && !process->is_headless && process->value[GT_THREADS] == 1 &&
+                         gt_process_has_rested(process);
         seeds[i] = (struct gt_seed){process->pid, is_single};
     }
     int status = gt_membership_seed(finder->membership, seeds, tree->count, error);
@@ -193,6 +194,8 @@ int gt_job_finder_look(struct gt_job_finder *finder, struct gt_tree *tree, struc
     const struct gt_slurm_taker taker = {knows_task, take_task, tree};
     if (finder->slurm && (tasks = gt_slurm_tasks(finder->slurm, now_ns, &taker)) < 0)
         return gt_error_system(error, -tasks, "cannot follow the processes");
+    if (finder->events && first && tree->tracker)
+        gt_membership_adopt(finder->membership, tree->tracker->pid);
     if (finder->events && !first && (lost = look_at_events(finder, tree, account, error)) < 0)
         return lost;
     if (thorough)

@@ -65,6 +65,23 @@ void gt_lives_sort(struct gt_lives *lives)
         qsort(lives->life, lives->count, sizeof *lives->life, by_begin);
 }
 
+void gt_lives_end(struct gt_lives *lives, double elapsed)
+{
+    for (size_t i = 0; i < lives->count; i++) {
+        struct gt_life *life = &lives->life[i];
+        life->begin = life->begin > elapsed ? elapsed : life->begin;
+        life->end = life->end > elapsed ? elapsed : life->end;
+    }
+}
+
+double gt_lives_cpu(const struct gt_lives *lives)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < lives->count; i++)
+        seconds += isnan(lives->life[i].cpu_time) ? 0 : lives->life[i].cpu_time;
+    return seconds;
+}
+
 void gt_lives_release(struct gt_lives *lives)
 {
     free(lives->life);

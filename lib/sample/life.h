@@ -33,6 +33,10 @@ int gt_lives_add(struct gt_lives *lives, const struct gt_life *life);
 int gt_lives_unify(struct gt_lives *lives);
 /* In the order in which they began, those of which that is not known behind. */
 void gt_lives_sort(struct gt_lives *lives);
+/* The kernel tells of beginnings and ends a moment after them: none is later than the end of the job, `elapsed`. */
+void gt_lives_end(struct gt_lives *lives, double elapsed);
+/* Returns the CPU seconds of all of them, as far as they are known. */
+double gt_lives_cpu(const struct gt_lives *lives);
 void gt_lives_release(struct gt_lives *lives);
 
 /* A text cut to fit into `size` bytes: never within a character, and with an ellipsis where something is missing. */

@@ -35,7 +35,8 @@ struct entry {
 struct gt_membership {
     const struct gt_root *root;
     struct gt_job_peak *peak;
-    pid_t main; /* 0: not seeded yet */
+    pid_t main;    /* 0: not seeded yet */
+    pid_t tracker; /* that adopts orphans of the job; 0 */
     bool awaits_records;
     struct gt_roster *roster; /* NULL: nobody listens */
     struct gt_events *marks;  /* whose filter knows the members; NULL: none does */
@@ -265,7 +266,7 @@ static int hear_process(struct gt_membership *membership, const struct gt_event 
         return 0; /* the seed saw it alive after this fork, so it is this one */
     if (lives)
         end_process(membership, entry); /* the number is used again: its end was lost */
-    if (!may_have_forked(find(membership, event->parent))) {
+    if (event->parent != membership->tracker && !may_have_forked(find(membership, event->parent))) {
         if (entry)
             entry->number_is_reused = true;
         return 0;
@@ -455,6 +456,12 @@ void gt_membership_mark(struct gt_membership *membership, struct gt_events *even
     membership->marks = events;
 }
 
+void gt_membership_adopt(struct gt_membership *membership, pid_t tracker)
+{
+    membership->tracker = tracker;
+    mark(membership, tracker);
+}
+
 void gt_membership_listen(struct gt_membership *membership, struct gt_roster *roster)
 {
     membership->roster = roster;
@@ -492,12 +499,6 @@ int gt_membership_update(struct gt_membership *membership, struct gt_events *eve
 
 /* ---- Seeding ----------------------------------------------------------------------------------------------------- */
 
-static bool is_running(const struct gt_root *root, pid_t pid)
-{
-    struct gt_process_stat stat;
-    return gt_process_stat_of(root, pid, &stat) == 0 && !strchr("ZX", stat.state);
-}
-
 static int seed_threads(struct gt_membership *membership, struct entry *entry, DIR *directory)
 {
     struct dirent *item;
@@ -513,16 +514,21 @@ static int seed_threads(struct gt_membership *membership, struct entry *entry, D
 }
 
 /* NULL: it has gone, or is a zombie. */
-static DIR *open_task(const struct gt_root *root, pid_t pid)
+static DIR *open_task(const struct gt_root *root, pid_t pid, bool *leader_ended)
 {
     char path[64];
+    struct gt_process_stat stat;
     snprintf(path, sizeof path, "proc/%d/task", (int)pid);
-    return pid > 0 && is_running(root, pid) ? gt_root_list(root, path) : NULL;
+    if (pid <= 0 || gt_process_stat_of(root, pid, &stat) < 0 || gt_process_stat_is_zombie(&stat))
+        return NULL;
+    *leader_ended = gt_process_stat_is_headless(&stat);
+    return gt_root_list(root, path);
 }
 
 static int seed_process(struct gt_membership *membership, struct gt_seed seed)
 {
-    DIR *directory = seed.is_single ? NULL : open_task(membership->root, seed.pid);
+    bool leader_ended = false;
+    DIR *directory = seed.is_single ? NULL : open_task(membership->root, seed.pid, &leader_ended);
     if (!directory && !seed.is_single)
         return 0;
     struct entry *entry = find(membership, seed.pid);
@@ -531,6 +537,7 @@ static int seed_process(struct gt_membership *membership, struct gt_seed seed)
         result = begin_process(membership, seed.pid, 0, &entry);
     if (result == 0) {
         entry->is_seeded = true;
+        entry->leader_ended |= leader_ended;
         result = directory ? seed_threads(membership, entry, directory) : begin_thread(membership, entry, seed.pid);
         entry->seeded_ns = gt_clock_monotonic(&gt_clock_system);
     }

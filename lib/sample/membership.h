@@ -57,6 +57,8 @@ struct gt_seed {
     pid_t pid;
     bool is_single; /* it is known to live, with one thread */
 };
+/* What this process forks is the job's, too: it adopts the job's orphans, and they may make brothers of their own (CLONE_PARENT). */
+void gt_membership_adopt(struct gt_membership *membership, pid_t tracker);
 /* These processes are the living members, at first the main process before all others: others end here, new ones begin. Their threads are
  * read from /proc/PID/task; what vanished or is a zombie is left out. 0 or -ENOMEM. */
 int gt_membership_seed(struct gt_membership *membership, const struct gt_seed *seed, size_t count,

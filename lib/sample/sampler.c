@@ -407,6 +407,7 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
         return gt_error_system(error, ENOMEM, "names of the processes");
     gt_account_settle(&sampler->account, &sampler->tree);
     gt_job_finder_account(&sampler->finder, &sampler->tree, &sampler->account);
+    gt_account_keep(&sampler->account, &sampler->tree);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
     int status = gt_walker_apply(sampler->walker, &sampler->frame, read_anonymous(sampler), patience_ns,

@@ -348,6 +348,30 @@ def test_the_launch_of_a_small_program_from_a_large_one(gpu_tracker, tmp_path, w
     assert report["max_ram"]["combined"]["total_rss"] < 450e6
 
 
+def test_a_process_whose_first_thread_has_ended(peak):
+    def check(milliseconds):
+        report, truth = peak(["--sleep-time", "0.05"], "headless", 80, milliseconds)
+        assert report["compute_time"]["time"] >= truth["seconds"]
+        assert report["memory_peak"]["combined"]["best"] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
+        assert report["memory_peak"]["largest_sample"] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
+        assert report["processes"] == {"max": 1, "started": 1}
+
+    given_longer(check, 500, 5000, 20_000)
+
+
+def test_a_program_that_another_thread_than_the_first_executes(measure, tmp_path):
+    recording = tmp_path / "a.sqlite"
+
+    def check(milliseconds):
+        _, truth = measure("headless", 80, milliseconds, "exec",
+                           options=["--sleep-time", "0.05", "--overwrite", "--tracking-file", str(recording)])
+        rows = sqlite3.connect(recording).execute("SELECT combined_n_threads, combined_processes, combined_ram FROM data").fetchall()
+        assert {row[:2] for row in rows[2:-1]} == {(1, 1)}  # it may end while the last one is taken
+        assert rows[3 * len(rows) // 4][2] == about(truth["bytes"], share=0.02, plus=LIBRARIES)
+
+    given_longer(check, 500, 5000, 20_000)
+
+
 def test_threads_between_samples(measure):
     report, truth = measure("threads", 50, 50, options=["--sleep-time", "20"])
     if os.geteuid() == 0:  # the kernel tells of each

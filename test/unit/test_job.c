@@ -192,6 +192,7 @@ static void read_all(size_t known)
     for (size_t i = known; i < tree.count; i++)
         gt_account_admit(&account, tree.process[i]);
     gt_account_settle(&account, &tree);
+    gt_account_keep(&account, &tree);
 }
 
 /* 100 with 5 ticks and its child 101 with 40, read once. */
@@ -246,6 +247,117 @@ static void a_child_never_seen_counts(void **state)
         folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 6, .reaped_cpu_ticks = 70});
     read_all(1);
     assert_near(total(GT_CPU_TIME), ticks(76));
+    gt_tree_close(&tree);
+}
+
+/* Children that nobody met have used 3.9 ticks, of which the parent shows 3, and 101 1.05: that makes 4, and then it is not seen. */
+static void what_comes_in_clock_ticks_takes_nothing_back(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 0});
+    finder(0);
+    read_all(0);
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .reaped_cpu_ticks = 3});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 1});
+    read_all(1);
+    assert_near(total(GT_CPU_TIME), ticks(4));
+    fake_proc_remove(folder, 101);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 2, .reaped_cpu_ticks = 3});
+    read_all(2);
+    assert_near(total(GT_CPU_TIME), ticks(6));
+    assert_near(total(GT_CPU_TIME) - account.main_own_cpu, ticks(4));
+    gt_tree_close(&tree);
+}
+
+/* Whatever is read: a recording says that these only grow. */
+static void no_counter_falls(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .minor_faults = 50, .written_bytes = 6000});
+    finder(0);
+    read_all(0);
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .minor_faults = 40, .written_bytes = 5000});
+    read_all(1);
+    assert_near(total(GT_MINOR_FAULTS), 50);
+    assert_near(total(GT_WRITTEN_BYTES), 6000);
+    gt_tree_close(&tree);
+}
+
+static void what_is_left_out_is_taken_back(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    finder(0);
+    read_all(0);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 9});
+    read_all(1);
+    assert_near(total(GT_CPU_TIME), ticks(14));
+    account.left_out = ticks(8); /* of a sampler, whose record has come now */
+    gt_account_keep(&account, &tree);
+    assert_near(total(GT_CPU_TIME), ticks(6));
+    gt_tree_close(&tree);
+}
+
+/* Children that nobody waits for leave nothing to their parent: who heard of their ends knows what they had used. */
+static void exit_records_tell_of_children_that_nobody_met(void **state)
+{
+    (void)state;
+    const struct gt_exit_record ended = {.cpu_ns = 1000000000,
+                                         .ran_ns = 1002000000, /* with what it ran after the last clock tick */
+                                         .read_bytes = 8192,
+                                         .written_bytes = 4096,
+                                         .read_characters = 9000,
+                                         .written_characters = 5000};
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .written_bytes = 1024});
+    finder(0);
+    read_all(0);
+    gt_account_hear(&account, &tree, &ended);
+    assert_near(total(GT_CPU_TIME), 1.002);
+    assert_near(total(GT_READ_BYTES), 8192);
+    assert_near(total(GT_WRITTEN_BYTES), 4096 + 1024);
+    assert_near(total(GT_READ_CHARACTERS), 9000 + 10);
+    assert_near(total(GT_WRITTEN_CHARACTERS), 5000 + 20);
+    gt_tree_close(&tree);
+}
+
+/* Who has waited for nobody has nobody else's bytes. */
+static void what_was_lost_counts_beside_what_the_main_process_wrote(void **state)
+{
+    (void)state;
+    const struct gt_exit_record ended = {.cpu_ns = 1, .ran_ns = 1, .minor_faults = 7, .written_bytes = 16384};
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .minor_faults = 5, .written_bytes = 4096});
+    finder(0);
+    read_all(0);
+    gt_account_hear(&account, &tree, &ended);
+    assert_near(total(GT_WRITTEN_BYTES), 16384 + 4096);
+    fake_proc_write(folder,
+                    &(struct fake_process){
+                        .pid = 100, .parent = 1, .start = 10, .state = 'Z', .minor_faults = 5, .written_bytes = 4096});
+    read_all(1);
+    struct rusage usage = {.ru_minflt = 9, .ru_nivcsw = 3, .ru_oublock = 24};
+    gt_account_reaped(&account, &tree, &peak, 100, &usage);
+    gt_account_hear(&account, &tree, &ended);
+    assert_near(total(GT_WRITTEN_BYTES), 16384 + 24 * 512);
+    assert_near(total(GT_MINOR_FAULTS), 7 + 9);
+    assert_near(total(GT_INVOLUNTARY_SWITCHES), 3);
+    gt_tree_close(&tree);
+}
+
+static void what_a_process_wrote_last_is_told_by_its_zombie(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .written_bytes = 1000});
+    finder(0);
+    read_all(0);
+    fake_proc_write(folder,
+                    &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .state = 'Z', .written_bytes = 9000});
+    read_all(1);
+    assert_near(total(GT_WRITTEN_BYTES), 9000);
     gt_tree_close(&tree);
 }
 
@@ -507,6 +619,25 @@ static void a_zombie_has_no_memory_and_is_not_counted(void **state)
     gt_sampler_close(&sampler);
 }
 
+/* It lives, with the others. */
+static void a_process_whose_first_thread_has_ended_is_no_zombie(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){
+                                .pid = 100, .parent = 1, .start = 10, .state = 'Z', .threads = 3, .cpu_ticks = 30});
+    struct gt_sampler sampler;
+    struct gt_sampler_options options = {.pid = 100, .machine_root = folder, .period = 1, .launched = false};
+    assert_int_equal(gt_sampler_open(&sampler, &options, NULL), 0);
+    struct gt_combiner combiner;
+    struct gt_sample sample;
+    gt_combine_init(&combiner, &(struct gt_combine_options){.detail = false, .core_count = 2, .period = 1});
+    assert_int_equal(gt_sampler_read(&sampler, 0, NULL), 0);
+    assert_int_equal(gt_combine(&combiner, &sampler, &sample), 0);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_PROCESSES], 1);
+    gt_combine_release(&combiner);
+    gt_sampler_close(&sampler);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -522,6 +653,12 @@ int main(void)
         TEST(a_missing_main_process_is_named),
         TEST(a_waited_for_child_counts_once),
         TEST(a_child_never_seen_counts),
+        TEST(what_comes_in_clock_ticks_takes_nothing_back),
+        TEST(no_counter_falls),
+        TEST(what_is_left_out_is_taken_back),
+        TEST(exit_records_tell_of_children_that_nobody_met),
+        TEST(what_was_lost_counts_beside_what_the_main_process_wrote),
+        TEST(what_a_process_wrote_last_is_told_by_its_zombie),
         TEST(a_child_nobody_waited_for_keeps_its_time),
         TEST(an_orphan_keeps_its_time),
         TEST(what_was_used_before_tracking_is_left_out),
@@ -536,6 +673,7 @@ int main(void)
         TEST(no_interval_uses_more_than_all_cores),
         TEST(peaks_come_from_high_water_marks_that_rise),
         TEST(a_zombie_has_no_memory_and_is_not_counted),
+        TEST(a_process_whose_first_thread_has_ended_is_no_zombie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,26 @@ static void expect(const char *text, const char *drawn)
     assert_string_equal(all, drawn);
 }
 
+static void test_none_is_later_than_the_job(void **state)
+{
+    (void)state;
+    struct gt_life life[] = {{.begin = 0, .end = 2.005}, {.begin = 1, .end = NAN}, {.begin = 2.003, .end = 2.004}};
+    struct gt_lives lives = {.life = life, .count = 3};
+    gt_lives_end(&lives, 2);
+    assert_true(life[0].begin == 0 && life[0].end == 2);
+    assert_true(life[1].begin == 1 && isnan(life[1].end));
+    assert_true(life[2].begin == 2 && life[2].end == 2);
+}
+
+static void test_what_all_used(void **state)
+{
+    (void)state;
+    struct gt_life life[] = {{.cpu_time = 1.5}, {.cpu_time = NAN}, {.cpu_time = 0.25}};
+    struct gt_lives lives = {.life = life, .count = 3};
+    assert_true(gt_lives_cpu(&lives) == 1.75);
+    assert_true(gt_lives_cpu(&(struct gt_lives){0}) == 0);
+}
+
 static void test_a_tree(void **state)
 {
     (void)state;
@@ -75,8 +95,8 @@ static void test_deep_trees(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_tree),
-        cmocka_unit_test(test_odd_parents),
+        cmocka_unit_test(test_a_tree),        cmocka_unit_test(test_none_is_later_than_the_job),
+        cmocka_unit_test(test_what_all_used), cmocka_unit_test(test_odd_parents),
         cmocka_unit_test(test_deep_trees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,8 +43,8 @@ static void store_process(struct job *job, pid_t pid, int threads, char process_
         mkdir(path, 0755);
     }
     snprintf(path, sizeof path, "%s/proc/%d", job->path, (int)pid);
-    snprintf(text, sizeof text, "%d (a ) name) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1000 0 0", (int)pid,
-             process_state);
+    snprintf(text, sizeof text, "%d (a ) name) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 %d 0 1000 0 0", (int)pid,
+             process_state, threads);
     store_text(path, "stat", text);
 }
 
@@ -252,6 +252,32 @@ static void after_a_loss_a_seed_sets_it_right(void **state)
     assert_int_equal(counts.started, 5);
 }
 
+/* Its first thread stays as a zombie until the others have ended. */
+static void a_seed_that_has_lost_its_first_thread_lives(void **state)
+{
+    struct job *job = *state;
+    store_process(job, 600, 3, 'Z');
+    assert_int_equal(gt_membership_seed(job->membership, (struct gt_seed[]){{.pid = 100}, {.pid = 600}}, 2, NULL), 0);
+    expect(job, 2, 3);
+    exit_of(job, 600, 601);
+    expect(job, 2, 2);
+    exit_of(job, 600, 602);
+    expect(job, 1, 1);
+}
+
+/* An orphan of the job has the tracker for its parent, and gives it to another of its own making (CLONE_PARENT). */
+static void what_the_tracker_is_given_for_a_child_is_a_member(void **state)
+{
+    struct job *job = *state;
+    fork_of(job, 77, 200);
+    assert_false(lives(job, 200));
+    gt_membership_adopt(job->membership, 77);
+    fork_of(job, 77, 300);
+    fork_of(job, 300, 301);
+    expect(job, 3, 3);
+    assert_true(lives(job, 300) && lives(job, 301));
+}
+
 /* The fork of a process that a seed found may wait unread. */
 static void a_fork_older_than_the_seed_changes_nothing(void **state)
 {
@@ -356,6 +382,8 @@ int main(void)
         MADE_UP(a_number_used_again_is_another_process),
         MADE_UP(records_of_a_member_add_up),
         MADE_UP(after_a_loss_a_seed_sets_it_right),
+        MADE_UP(a_seed_that_has_lost_its_first_thread_lives),
+        MADE_UP(what_the_tracker_is_given_for_a_child_is_a_member),
         MADE_UP(a_fork_older_than_the_seed_changes_nothing),
         MADE_UP(a_storm_needs_no_more_room),
         MADE_UP(what_is_disowned_has_never_been),

@@ -130,12 +130,28 @@ int gt_process_stat_of(const struct gt_root *root, pid_t pid, struct gt_process_
     return length < 0 ? (int)length : !length ? -ESRCH : gt_process_parse_stat(text, ret);
 }
 
+static bool first_has_ended(const struct gt_process_stat *stat)
+{
+    return stat->state == 'Z' || stat->state == 'X';
+}
+
+bool gt_process_stat_is_zombie(const struct gt_process_stat *stat)
+{
+    return first_has_ended(stat) && !(stat->threads > 1);
+}
+
+bool gt_process_stat_is_headless(const struct gt_process_stat *stat)
+{
+    return first_has_ended(stat) && stat->threads > 1;
+}
+
 static void apply_stat(struct gt_process *process, const struct gt_process_stat *stat)
 {
     process->version++;
     process->parent = stat->parent;
     process->session = stat->session;
-    process->is_zombie = stat->state == 'Z' || stat->state == 'X';
+    process->is_zombie = gt_process_stat_is_zombie(stat);
+    process->is_headless = gt_process_stat_is_headless(stat);
     process->is_exiting = stat->is_exiting;
     if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
         process->heritage = (struct gt_heritage){0};
@@ -150,7 +166,7 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->value[GT_MINOR_FAULTS] = stat->minor_faults;
     process->value[GT_MAJOR_FAULTS] = stat->major_faults;
     if (process->files->has_clock) {
-        process->value[GT_THREADS] = stat->threads;
+        process->value[GT_THREADS] = stat->threads - process->is_headless;
         process->files->cpu_at_threads = process->files->cpu_at_stat;
     }
     process->reaped[GT_CPU_TIME] = stat->reaped_cpu_time;
@@ -188,25 +204,57 @@ static void read_clock(struct gt_process *process)
         process->value[GT_CPU_TIME] = seconds;
 }
 
+/* Read a file of a thread beside the first that shows memory, for processes whose first one has ended. 0: none does. */
+static ssize_t read_other_thread(const struct gt_process *process, const char *name, bool (*shows)(const char *text),
+                                 char *text, size_t size)
+{
+    int fd = open_file(process, "task", O_DIRECTORY);
+    DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
+    ssize_t length = 0;
+    if (!tasks) {
+        close_kept(fd);
+        return 0;
+    }
+    for (struct dirent *entry; length <= 0 && (entry = readdir(tasks));) {
+        char path[288];
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == process->pid)
+            continue;
+        snprintf(path, sizeof path, "../%s/%s", entry->d_name, name); /* of the whole process, by the thread's number */
+        length = read_file(process, -1, path, text, size);
+        if (length > 0 && !shows(text))
+            length = 0;
+    }
+    closedir(tasks);
+    return length > 0 ? length : 0;
+}
+
 /* What statm tells. */
 struct resident {
     double bytes, file_bytes;
     bool has_space; /* an address space: a kernel thread has none, nor what is ending */
 };
 
+static void parse_resident(const char *text, struct resident *ret)
+{
+    double page = (double)sysconf(_SC_PAGESIZE);
+    ret->has_space = gt_number_next(&text) != 0;
+    ret->bytes = (double)gt_number_next(&text) * page;
+    ret->file_bytes = (double)gt_number_next(&text) * page;
+}
+
 /* Returns a length that is 0 or less where it cannot be read. */
 static ssize_t read_resident(const struct gt_process *process, struct resident *ret)
 {
     char text[128];
-    double page = (double)sysconf(_SC_PAGESIZE);
     ssize_t length = read_file(process, process->files->statm, "statm", text, sizeof text);
-    if (length <= 0)
-        return length;
-    const char *p = text;
-    ret->has_space = gt_number_next(&p) != 0;
-    ret->bytes = (double)gt_number_next(&p) * page;
-    ret->file_bytes = (double)gt_number_next(&p) * page;
+    if (length > 0)
+        parse_resident(text, ret);
     return length;
+}
+
+static bool statm_shows_memory(const char *text)
+{
+    return *text != '0';
 }
 
 static void apply_resident(struct gt_process *process, const struct resident *resident)
@@ -214,6 +262,16 @@ static void apply_resident(struct gt_process *process, const struct resident *re
     process->value[GT_RSS] = resident->bytes;
     process->value[GT_RAM_PEAK] = fmax(resident->bytes, process->value[GT_RAM_PEAK]);
     process->file_bytes = resident->file_bytes;
+}
+
+static void read_resident_of_others(struct gt_process *process)
+{
+    char text[128];
+    struct resident resident;
+    if (!process->is_headless || read_other_thread(process, "statm", statm_shows_memory, text, sizeof text) <= 0)
+        return;
+    parse_resident(text, &resident);
+    apply_resident(process, &resident);
 }
 
 /* Read only stat: parent, faults, and what waited-for children used. Returns 1 where it executes a program now: what was read of its memory
@@ -328,7 +386,7 @@ static void read_threads(struct gt_process *process)
     if (fd != process->files->task)
         close_kept(fd);
     if (status == 0 && task.st_nlink >= 2)
-        process->value[GT_THREADS] = (double)(task.st_nlink - 2);
+        process->value[GT_THREADS] = (double)(task.st_nlink - 2) - process->is_headless;
 }
 
 int gt_process_read(struct gt_process *process, const struct gt_root *root)
@@ -349,8 +407,11 @@ int gt_process_read(struct gt_process *process, const struct gt_root *root)
     if (status == 0)
         apply_resident(process, &resident);
     bool has_no_space = !resident.has_space && !process->is_zombie;
-    if (has_no_space || !process->files->has_clock)
+    bool has_new_head = resident.has_space && process->is_headless; /* another thread has executed a program */
+    if (has_no_space || has_new_head || !process->files->has_clock)
         read_stat(process);
+    if (has_no_space)
+        read_resident_of_others(process);
     if (root->is_machine)
         read_threads(process);
     return process->is_gone ? -ESRCH : 0;
@@ -378,27 +439,44 @@ static void note_mark(struct gt_process *process, double mark)
         process->value[GT_RAM_PEAK] = fmax(mark, process->value[GT_RAM_PEAK]);
 }
 
+static bool status_shows_memory(const char *text)
+{
+    return strstr(text, "\nVmHWM:");
+}
+
+static void note_memory(struct gt_process *process, const char *status)
+{
+    double mark = status_number(status, "\nVmHWM:") * 1024;
+    if (isnan(mark))
+        return;
+    note_mark(process, mark);
+    process->value[GT_SWAP] = status_number(status, "\nVmSwap:") * 1024;
+}
+
 static void read_status(struct gt_process *process)
 {
     char text[4096];
     if (read_file(process, -1, "status", text, sizeof text) <= 0)
         return;
-    double mark = status_number(text, "\nVmHWM:") * 1024;
-    if (!isnan(mark)) {
-        note_mark(process, mark);
-        process->value[GT_SWAP] = status_number(text, "\nVmSwap:") * 1024;
-    }
     process->value[GT_VOLUNTARY_SWITCHES] = status_number(text, "\nvoluntary_ctxt_switches:");
     process->value[GT_INVOLUNTARY_SWITCHES] = status_number(text, "\nnonvoluntary_ctxt_switches:");
     if (isnan(process->value[GT_THREADS]))
         process->value[GT_THREADS] = status_number(text, "\nThreads:");
+    if (!process->is_headless || read_other_thread(process, "status", status_shows_memory, text, sizeof text) > 0)
+        note_memory(process, text);
+}
+
+static bool is_there(const char *text)
+{
+    return *text;
 }
 
 static void read_io(struct gt_process *process)
 {
     char text[512];
-    ssize_t length = read_file(process, -1, "io", text, sizeof text);
-    if (length == -EACCES || length == -EPERM) {
+    ssize_t length = process->is_headless ? read_other_thread(process, "io", is_there, text, sizeof text)
+                                          : read_file(process, -1, "io", text, sizeof text);
+    if (!process->is_zombie && (length == -EACCES || length == -EPERM)) {
         process->files->may_read_io = false;
         process->is_denied = true;
     }
@@ -416,7 +494,8 @@ enum { MOST_THREADS_ASKED = 256 };
 /* status counts the context switches of one thread: those of the others are added. */
 static void add_thread_switches(struct gt_process *process)
 {
-    if (!(process->value[GT_THREADS] > 1) || process->value[GT_THREADS] > MOST_THREADS_ASKED)
+    double others = process->value[GT_THREADS] - !process->is_headless;
+    if (!(others > 0) || others >= MOST_THREADS_ASKED)
         return;
     int fd = open_file(process, "task", O_DIRECTORY);
     DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
@@ -451,7 +530,7 @@ static int read_rest(struct gt_process *process)
     add_thread_switches(process);
     keep_growing(&process->value[GT_VOLUNTARY_SWITCHES], voluntary);
     keep_growing(&process->value[GT_INVOLUNTARY_SWITCHES], involuntary);
-    if (process->files->may_read_io && !process->is_zombie)
+    if (process->files->may_read_io)
         read_io(process);
     return 0;
 }
@@ -528,7 +607,7 @@ int gt_process_inherit(struct gt_process *process, struct gt_process *parent, co
 /* vfork(2) lends the child the address space of its parent until it executes a program. */
 static bool shares_memory(const struct gt_process *process, const struct gt_process *parent, const struct gt_root *root)
 {
-    if (!root->is_machine || !parent)
+    if (!root->is_machine || !parent || process->is_headless || parent->is_headless) /* their numbers show none */
         return false;
     long order = syscall(SYS_kcmp, process->pid, parent->pid, KCMP_VM, 0, 0);
     if (order >= 0)
@@ -646,7 +725,7 @@ int gt_process_children(struct gt_process *process, const struct gt_root *root, 
     count = read_children(fd, pids, count, capacity);
     if (fd != process->files->children)
         close(fd);
-    if (every_thread && process->value[GT_THREADS] > 1)
+    if (every_thread && process->value[GT_THREADS] + process->is_headless > 1)
         count = children_of_other_threads(process, pids, count, capacity);
     return (int)count;
 }

@@ -1,17 +1,44 @@
 #include "collect/process/process_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collect/process/process.h"
 
+/* What shows the memory of a process: its number, or, when its first thread has ended, that of another. */
+static pid_t task_with_memory(const struct gt_root *root, pid_t pid)
+{
+    char path[64], text[128];
+    struct gt_process_stat stat;
+    snprintf(path, sizeof path, "proc/%d/statm", (int)pid);
+    if (gt_root_read(root, path, text, sizeof text) <= 0 || *text != '0' || gt_process_stat_of(root, pid, &stat) < 0 ||
+        !gt_process_stat_is_headless(&stat))
+        return pid;
+    snprintf(path, sizeof path, "proc/%d/task", (int)pid);
+    DIR *tasks = gt_root_list(root, path);
+    pid_t found = pid;
+    for (struct dirent *entry; tasks && found == pid && (entry = readdir(tasks));) {
+        snprintf(path, sizeof path, "proc/%d/task/%.20s/statm", (int)pid, entry->d_name);
+        if (gt_root_read(root, path, text, sizeof text) > 0 && *text != '0')
+            found = (pid_t)atoi(entry->d_name);
+    }
+    if (tasks)
+        closedir(tasks);
+    return found;
+}
+
 int gt_process_file_open(const struct gt_root *root, pid_t pid, const char *name)
 {
-    char path[64];
+    char path[96];
+    pid_t task = task_with_memory(root, pid);
     snprintf(path, sizeof path, "proc/%d/%s", (int)pid, name);
+    if (task != pid)
+        snprintf(path, sizeof path, "proc/%d/task/%d/%s", (int)pid, (int)task, name);
     double faults;
     int fd = gt_root_open_file(root, path);
     return fd == -ENOENT && !gt_process_file_is_of(root, pid, 0, 0, &faults) ? -ESRCH : fd;
