@@ -94,6 +94,22 @@ static void bound_by_group(const struct gt_recorder *recorder, struct gt_outcome
     }
 }
 
+/* Each scope is estimated by itself; the whole was never less than a part of it. */
+static void order_scopes(const struct gt_recorder *recorder, struct gt_outcome *outcome)
+{
+    struct gt_peak_fields *descendants = &outcome->peak[GT_SCOPE_DESCENDANTS],
+                          *combined = &outcome->peak[GT_SCOPE_COMBINED];
+    double *part = &outcome->value[GT_SCOPE_DESCENDANTS][GT_RAM_PEAK],
+           *whole = &outcome->value[GT_SCOPE_COMBINED][GT_RAM_PEAK];
+    if (isnan(*part) || isnan(*whole))
+        return;
+    combined->least = fmax(combined->least, fmax(descendants->least, recorder->sampler.account.main_peak));
+    *whole = fmax(*whole, combined->least);
+    *part = fmax(descendants->least, fmin(*part, *whole));
+    descendants->private_bytes = fmin(descendants->private_bytes, *part);
+    descendants->counted = fmin(descendants->counted, *part);
+}
+
 static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outcome *outcome)
 {
     const struct gt_job_peak *job = &recorder->sampler.finder.peak;
@@ -109,6 +125,7 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
             .counted = fmin(peak->counted, total),
         };
     }
+    order_scopes(recorder, outcome);
     outcome->peak_untold = job->largest_waited > 0 ? 0 : (double)job->untold;
 }
 
