@@ -464,10 +464,10 @@ static double given_up(const struct gt_shared_memory *sharing, double copied)
         const struct gt_shared_memory_record *record = &sharing->record[i];
         if (!has_inherited(record))
             continue;
-        bool is_counted = record->has_walk && !record->is_alone; /* the walk saw what they have together */
-        double part = copied * gt_shared_memory_copied(record) / faults, rest = anonymous_bytes(record) - record->own;
-        before = fmax(before, is_counted ? 0 : fmin(record->heritage.bytes, rest));
-        after = fmax(after, is_counted ? -part : fmin(record->heritage.bytes, rest - part));
+        double part = copied * gt_shared_memory_copied(record) / faults;
+        double rest = fmin(record->heritage.bytes, anonymous_bytes(record) - record->own);
+        before = fmax(before, rest);
+        after = fmax(after, rest - part);
     }
     return before > after ? before - after : 0;
 }
