@@ -7,19 +7,21 @@ PYTHON  := .venv/bin/python
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
 CPPFLAGS += -D_GNU_SOURCE -DGT_VERSION='"$(VERSION)"' -Iinclude -Ilib -Icli
-override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -MMD -MP -pthread
+override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=$(if $(TESTED),default,hidden) -MMD -MP -pthread
 # For top, in the program alone: linked statically where that can be, so that it runs where there is none.
 NCURSES := $(filter /%,$(shell $(CC) -print-file-name=libncursesw.a) $(shell $(CC) -print-file-name=libtinfo.a))
 NCURSES := $(if $(word 2,$(NCURSES)),$(NCURSES),$(if $(filter /%,$(shell $(CC) -print-file-name=libncursesw.so)),-lncursesw))
 LDLIBS  := -lsqlite3 -ljansson -lutf8proc -lz -lm -ldl -pthread
 # The program alone again: each library less that the loader has to find makes its start a little shorter.
 PROGRAM_LIBS := $(foreach lib,sqlite3 jansson utf8proc z,$(or $(filter /%,$(shell $(CC) -print-file-name=lib$(lib).a)),-l$(lib))) -lm -ldl -pthread
+# What only tests is not optimized, for compiling that costs more than running it saves; make lint does it for the warnings.
+TEST_CFLAGS ?= -O0
 TEST_CPPFLAGS := -Itest -DTEST_SOURCE_DIR='"$(CURDIR)/test"' -DTEST_BUILD_DIR='"$(abspath $(BUILD))/test"'
-# Not optimized: compiling that costs more than running it saves. Fuzzing runs long enough.
+# Not optimized, for the same reason; fuzzing is where it runs long enough.
 SANITIZE := -O0 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_SECONDS ?= 600
 # The quickest linker that the compiler knows here, for the many programs of the tests.
-LINKER    = $(eval LINKER := $(firstword $(foreach name,lld gold,$(shell $(CC) -fuse-ld=$(name) -Wl,--version >/dev/null 2>&1 && echo -fuse-ld=$(name)))))$(LINKER)
+LINKER    = $(eval LINKER := $(shell for linker in "lld -Wl,--threads=1" gold; do $(CC) -fuse-ld=$$linker -Wl,--version >/dev/null 2>&1 && echo "-fuse-ld=$$linker" && break; done))$(LINKER)
 Q       := $(if $(V),,@)
 SAY     := $(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
 ifeq ($(MAKELEVEL),0)
@@ -107,10 +109,19 @@ $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(NCURSES) $(PROGRAM_LIBS)
 
 $(BUILD)/test/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
+$(UNIT:=.o) $(SUPPORT): override CFLAGS += $(TEST_CFLAGS)
 
-$(UNIT): %: %.o $(SUPPORT) $(BUILD)/libgputracker.a
+# With TESTED the unit tests share one library that shows all of its symbols, which is linked once; sanitized it is large.
+$(UNIT): %: %.o $(SUPPORT) $(or $(TESTED),$(BUILD)/libgputracker.a)
 	@$(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINKER) -Wl,--as-needed -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINKER) -Wl,--as-needed -o $@ $(filter %.o,$^) $(filter %.a %.so,$^) $(RUN_PATH) -lcmocka $(LDLIBS)
+
+ifdef TESTED
+RUN_PATH := -Wl,-rpath,'$$ORIGIN/..'
+$(TESTED): $(LIB_OBJ)
+	@mkdir -p $(@D) && $(SAY) "LD $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINKER) -shared -Wl,-soname,$(@F) -Wl,--as-needed -o $@ $^ $(LDLIBS)
+endif
 
 $(BUILD)/test/unit/test_range: $(filter $(BUILD)/inject/inject/%,$(INJECT_OBJ))
 
@@ -182,8 +193,9 @@ ready-for-tests: build-dependencies
 	@$(MAKE) -s test-dependencies all
 	@$(MAKE) -s .venv/installed test-programs
 
+SANITIZED := BUILD=build/sanitize CFLAGS="$(SANITIZE)" TESTED=build/sanitize/test/libtested.so
 sanitized:
-	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects unit
+	@$(MAKE) -s $(SANITIZED) objects unit
 	@$(MAKE) -s build/sanitize/python/built
 
 # The extension module and the program that the package starts, under the sanitizers.
@@ -193,7 +205,7 @@ python-sanitize: python
 
 build/sanitize/python/built: $(PYTHON_SOURCES) setup.py
 	@$(SAY) "PYTHON build/sanitize/python"
-	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects
+	@$(MAKE) -s $(SANITIZED) objects
 	$(Q)GPU_TRACKER_OBJECTS=build/sanitize CC="gcc $(filter -fsanitize% -fno-sanitize%,$(SANITIZE))" CFLAGS="$(filter-out -fsanitize% -fno-sanitize%,$(SANITIZE))" \
 	    $(PYTHON) setup.py -q build --build-base $(@D) --build-lib $(@D)/lib --build-scripts $(@D)/lib/bin
 	@touch $@
@@ -300,10 +312,12 @@ check: all unit
 	@python3 tools/run-tests unit
 
 # With clang a libFuzzer program for each target; without it programs that try the stored inputs only. Of the library they have what
-# they call, or most of the time would go into compiling the rest.
+# they call, or most of the time would go into compiling the rest. make test, which fuzzes for seconds, has them not optimized, either.
+FUZZ_OPTIMIZE ?= -Og
+FUZZ_CFLAGS    = $(SANITIZE:-O0=$(FUZZ_OPTIMIZE))
 fuzz-build: build/fuzz/needed
-	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(SANITIZE:-O0=-Og) -fsanitize=fuzzer-no-link" LIB_ONLY="$$(cat $<)" fuzz-programs; \
-	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(SANITIZE:-O0=-Og)" LIB_ONLY="$$(cat $<)" fuzz-programs; fi
+	@if tools/has-libfuzzer; then $(MAKE) -s BUILD=build/fuzz CC=clang CFLAGS="$(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link" LIB_ONLY="$$(cat $<)" fuzz-programs; \
+	else $(MAKE) -s BUILD=build/fuzz CFLAGS="$(FUZZ_CFLAGS)" LIB_ONLY="$$(cat $<)" fuzz-programs; fi
 
 # The linker tells which objects of the library it took for all targets at once.
 build/fuzz/needed: $(wildcard test/fuzz/*.c) $(BUILD)/libgputracker.a
