@@ -7,7 +7,7 @@ PYTHON  := .venv/bin/python
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
 CPPFLAGS += -D_GNU_SOURCE -DGT_VERSION='"$(VERSION)"' -Iinclude -Ilib -Icli
-override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=$(if $(TESTED),default,hidden) -MMD -MP -pthread
+override CFLAGS += -std=gnu17 $(WARN) -fPIC -fvisibility=hidden -MMD -MP -pthread
 # For top, in the program alone: linked statically where that can be, so that it runs where there is none.
 NCURSES := $(filter /%,$(shell $(CC) -print-file-name=libncursesw.a) $(shell $(CC) -print-file-name=libtinfo.a))
 NCURSES := $(if $(word 2,$(NCURSES)),$(NCURSES),$(if $(filter /%,$(shell $(CC) -print-file-name=libncursesw.so)),-lncursesw))
@@ -111,17 +111,9 @@ $(BUILD)/gpu-tracker: $(CLI_OBJ) $(BUILD)/libgputracker.a
 $(BUILD)/test/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
 $(UNIT:=.o) $(SUPPORT): override CFLAGS += $(TEST_CFLAGS)
 
-# With TESTED the unit tests share one library that shows all of its symbols, which is linked once; sanitized it is large.
-$(UNIT): %: %.o $(SUPPORT) $(or $(TESTED),$(BUILD)/libgputracker.a)
+$(UNIT): %: %.o $(SUPPORT) $(BUILD)/libgputracker.a
 	@$(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINKER) -Wl,--as-needed -o $@ $(filter %.o,$^) $(filter %.a %.so,$^) $(RUN_PATH) -lcmocka $(LDLIBS)
-
-ifdef TESTED
-RUN_PATH := -Wl,-rpath,'$$ORIGIN/..'
-$(TESTED): $(LIB_OBJ)
-	@mkdir -p $(@D) && $(SAY) "LD $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINKER) -shared -Wl,-soname,$(@F) -Wl,--as-needed -o $@ $^ $(LDLIBS)
-endif
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(LINKER) -Wl,--as-needed -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS)
 
 $(BUILD)/test/unit/test_range: $(filter $(BUILD)/inject/inject/%,$(INJECT_OBJ))
 
@@ -193,9 +185,8 @@ ready-for-tests: build-dependencies
 	@$(MAKE) -s test-dependencies all
 	@$(MAKE) -s .venv/installed test-programs
 
-SANITIZED := BUILD=build/sanitize CFLAGS="$(SANITIZE)" TESTED=build/sanitize/test/libtested.so
 sanitized:
-	@$(MAKE) -s $(SANITIZED) objects unit
+	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects unit
 	@$(MAKE) -s build/sanitize/python/built
 
 # The extension module and the program that the package starts, under the sanitizers.
@@ -205,7 +196,7 @@ python-sanitize: python
 
 build/sanitize/python/built: $(PYTHON_SOURCES) setup.py
 	@$(SAY) "PYTHON build/sanitize/python"
-	@$(MAKE) -s $(SANITIZED) objects
+	@$(MAKE) -s BUILD=build/sanitize CFLAGS="$(SANITIZE)" objects
 	$(Q)GPU_TRACKER_OBJECTS=build/sanitize CC="gcc $(filter -fsanitize% -fno-sanitize%,$(SANITIZE))" CFLAGS="$(filter-out -fsanitize% -fno-sanitize%,$(SANITIZE))" \
 	    $(PYTHON) setup.py -q build --build-base $(@D) --build-lib $(@D)/lib --build-scripts $(@D)/lib/bin
 	@touch $@

@@ -63,9 +63,11 @@ class Browser:
         if self.session:
             message["sessionId"] = self.session
         await self.socket.write_message(json.dumps(message))
+        return await asyncio.wait_for(self.answer(number), 120)
+
+    async def answer(self, number):
         while True:
-            text = await asyncio.wait_for(self.socket.read_message(), 120)
-            answer = json.loads(text)
+            answer = json.loads(await self.socket.read_message())
             if answer.get("id") == number:
                 assert "error" not in answer, answer
                 return answer["result"]

@@ -1,4 +1,5 @@
 """sub-track and block: the original's own examples and outputs, and everything that can be wrong with the files."""
+import contextlib
 import json
 import os
 import pathlib
@@ -310,7 +311,8 @@ def killed(gpu_tracker, tmp_path):
     run.kill()
     run.wait()
     for child in children:
-        os.kill(int(child), signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError): # it has ended with its tracker
+            os.kill(int(child), signal.SIGTERM)
     while any(os.path.exists(f"/proc/{child}/exe") for child in children):
         time.sleep(0.01)
     return folder
