@@ -110,8 +110,9 @@ static void refine_tree_peak(const struct gt_recorder *recorder, const struct gt
         return;
     restate(
         entry, GT_SAMPLED,
-        recorder->sampler.has_group_memory ? "/proc/PID/statm, walks, high-water marks, memory.stat of the control group"
-                                           : "/proc/PID/statm, walks, high-water marks",
+        recorder->sampler.has_group_memory
+            ? "/proc/PID/statm, walks, high-water marks, memory.stat of the control group"
+            : "/proc/PID/statm, walks, high-water marks",
         "best estimate, between the bounds that memory_peak has: the largest look, or a high-water mark with what the "
         "others had");
 }
