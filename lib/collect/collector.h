@@ -42,6 +42,7 @@ struct gt_group_membership {
     bool was_asked, was_forked; /* at all; it had not executed a program then */
     double ram;                 /* its resident set then */
     int group;                  /* number + 1; 0: none that the job made */
+    bool is_elsewhere;          /* it is in another group than the main process */
 };
 
 /* One process of the job. (pid, start) is its identity: a number used again has another start. */

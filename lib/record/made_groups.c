@@ -10,7 +10,7 @@
 
 static const double LEAST_RAM = 0x1p20; /* below this a process is not asked again */
 static const double MUCH = 0.5;         /* of a limit: what a process had at the last look before it met that */
-enum { UNKNOWN = -2, NOT_WATCHED = -1 };
+enum { UNKNOWN = -3, NOT_WATCHED = -2, OWN = -1 };
 
 /* ---- Which group a process is in --------------------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ void gt_made_groups_begin(struct gt_made_groups *groups, const struct gt_control
 {
     *groups = (struct gt_made_groups){.own = own[GT_CONTROLLER_MEMORY]};
     if (lines_hash)
-        remember(groups, lines_hash, NOT_WATCHED);
+        remember(groups, lines_hash, OWN);
 }
 
 void gt_made_groups_release(struct gt_made_groups *groups)
@@ -66,8 +66,10 @@ static int watch(struct gt_made_groups *groups, const struct gt_root *root, cons
     int found = find(groups, group);
     if (found >= 0)
         return found;
-    bool is_own = gt_control_group_holds(group, &groups->own);
-    if (group->version != groups->own.version || is_own || groups->count == GT_MADE_GROUPS)
+    bool is_above = gt_control_group_holds(group, &groups->own);
+    if (group->version == groups->own.version && is_above && gt_control_group_holds(&groups->own, group))
+        return OWN;
+    if (group->version != groups->own.version || is_above || groups->count == GT_MADE_GROUPS)
         return NOT_WATCHED;
     struct gt_made_group *made = GT_GROW_BY_ONE(groups->made, groups->count);
     if (!made)
@@ -146,6 +148,7 @@ static void ask(struct gt_made_groups *groups, struct gt_process *process, const
     process->made.was_forked = process->is_forked;
     process->made.ram = ram;
     process->made.group = group < 0 ? 0 : group + 1;
+    process->made.is_elsewhere = group >= 0 || group == NOT_WATCHED;
     if (group >= 0)
         read_limit(groups, &groups->made[group], root);
 }

@@ -371,6 +371,13 @@ static void open_group_memory(struct gt_sampler *sampler)
     gt_group_memory_open(&sampler->group_memory, &sampler->root, sampler->tree.main, own);
 }
 
+/* A process that was not asked for its group yet began in that of its parent, which one that was found by other ways may not have had. */
+static bool may_be_elsewhere(const struct gt_sampler *sampler, const struct gt_process *process)
+{
+    bool is_forked_here = process->is_main || gt_tree_find(&sampler->tree, process->parent);
+    return process->made.was_asked ? process->made.is_elsewhere : !is_forked_here;
+}
+
 /* Returns what the control group tells of memory that processes inherited and copied, as nothing else does; NaN where nobody shares, and
  * where the group does not have the whole job: a process went to another one. Samplers that are no part of the job may be in it. */
 static struct gt_group_anonymous read_anonymous(struct gt_sampler *sampler)
@@ -382,7 +389,7 @@ static struct gt_group_anonymous read_anonymous(struct gt_sampler *sampler)
     for (size_t i = 0; i < sampler->tree.count; i++) {
         const struct gt_process *process = sampler->tree.process[i];
         double rss = process->value[GT_RSS];
-        if (process->made.group)
+        if (may_be_elsewhere(sampler, process))
             return anonymous;
         has_forked |= process->is_forked && !process->is_main;
         sum += rss > 0 ? rss : 0;
