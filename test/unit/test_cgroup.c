@@ -286,11 +286,17 @@ static void anonymous_memory_of_a_group_with_others(void **state)
     assert_anonymous(&memory, 14, NAN, NAN);
     store(stored, "sys/fs/cgroup/pod/cgroup.procs", "6\n7\n8\n");
     store(stored, "proc/6/statm", "0 0 0 0 0 0 0\n");
-    store(stored, "proc/6/stat", "6 (a) b) Z 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 1 0 5\n");
+    store(
+        stored, "proc/6/stat",
+        "6 (a) b) Z 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
     assert_anonymous(&memory, 25, 1e9 - memory.late, INFINITY);
-    store(stored, "proc/6/stat", "6 (a) b) Z 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 2 0 5\n"); /* its first thread */
+    store(
+        stored, "proc/6/stat",
+        "6 (a) b) Z 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 2 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"); /* its first thread */
     assert_anonymous(&memory, 26, NAN, NAN);
-    store(stored, "proc/6/stat", "6 (a) b) R 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 1 0 5\n"); /* it exits */
+    store(
+        stored, "proc/6/stat",
+        "6 (a) b) R 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"); /* it exits */
     assert_anonymous(&memory, 27, NAN, NAN);
     for (int pid = 100; pid < 120; pid++)
         snprintf(many + strlen(many), sizeof many - strlen(many), "%d\n", pid);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/root.h"
 #include "collect/process/pid_namespace.h"
+#include "collect/process/process.h"
 
 /* Each of the others costs a file; with more of them they have too much for the rest to tell anything. */
 enum { MOST_OTHERS = 16 };
@@ -58,14 +59,8 @@ static bool has_groups_below(const struct gt_group_memory *memory)
  * before others has it still. */
 static double anonymous_of_empty(const struct gt_root *root, pid_t pid)
 {
-    char text[1024], state;
-    long threads;
-    const char *rest = gt_root_read_process(root, pid, "stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    if (!rest)
-        return 0;
-    bool is_told = sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
-                          &threads) == 2;
-    return is_told && state == 'Z' && threads <= 1 ? 0 : NAN;
+    struct gt_process_stat stat;
+    return gt_process_stat_of(root, pid, &stat) < 0 || gt_process_stat_is_zombie(&stat) ? 0 : NAN;
 }
 
 /* Another user's, where /proc is mounted with hidepid. */
