@@ -1,4 +1,4 @@
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/figures.h"
 
 #include <stdio.h>
 #include <string.h>

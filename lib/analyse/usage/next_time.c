@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/warning.h"
 #include "schema/human.h"
 
 static const double MIB = 1048576, GIB = 1073741824;

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_USAGE_NEXT_TIME_H
 #define GT_ANALYSE_USAGE_NEXT_TIME_H
 
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/figures.h"
 #include "report/report.h"
 
 /* The largest of each over the runs so far. NaN: no run can tell. */

@@ -3,7 +3,7 @@
 #define GT_ANALYSE_USAGE_OVER_TIME_H
 
 #include "aggregate/sample_course.h"
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/figures.h"
 #include "report/report.h"
 
 struct gt_over_time {

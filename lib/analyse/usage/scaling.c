@@ -10,7 +10,7 @@
 
 #include "analyse/display.h"
 #include "analyse/usage/next_time.h"
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/warning.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "schema/human.h"

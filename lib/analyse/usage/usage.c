@@ -9,7 +9,8 @@
 #include "analyse/energy.h"
 #include "analyse/usage/next_time.h"
 #include "analyse/usage/over_time.h"
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/usage_brief.h"
+#include "analyse/usage/warning.h"
 #include "sample/life.h"
 #include "schema/unit.h"
 

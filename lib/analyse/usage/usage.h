@@ -11,7 +11,7 @@
 #ifndef GT_ANALYSE_USAGE_USAGE_H
 #define GT_ANALYSE_USAGE_USAGE_H
 
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/figures.h"
 #include "report/report.h"
 
 /* Builds the report in the units of the machine; the error of -EINVAL names a wrong one. */

@@ -2,7 +2,7 @@
 #ifndef GT_ANALYSE_USAGE_USAGE_RULE_H
 #define GT_ANALYSE_USAGE_USAGE_RULE_H
 
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/figures.h"
 
 struct gt_usage_rule {
     const char *text;

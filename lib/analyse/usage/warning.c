@@ -1,3 +1,5 @@
+#include "analyse/usage/warning.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <signal.h>
@@ -5,7 +7,7 @@
 #include <string.h>
 
 #include "analyse/display.h"
-#include "analyse/usage/usage_parts.h"
+#include "analyse/usage/block_brief.h"
 #include "schema/human.h"
 
 /* Shorter runs say little about shares of time. */
