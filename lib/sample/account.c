@@ -359,16 +359,19 @@ void gt_account_hear(struct gt_account *account, const struct gt_tree *tree, con
         account->heard[k] = fmax(account->heard[k], heard[k]);
 }
 
+/* Seconds. What falls by more was counted twice: a child whose parent had just taken over its time, and who was still there. */
+static const double SMALL_FALL = 0.05;
+
 void gt_account_keep(struct gt_account *account, const struct gt_tree *tree)
 {
     double values[GT_METRIC_COUNT];
     account->others_cpu -= fmin(account->others_cpu, account->left_out - account->others_left_out);
     account->others_left_out = account->left_out;
+    double before = account->others_cpu;
+    account->others_cpu = 0;
     gt_account_totals(account, tree, values);
-    if (account->is_lone)
-        account->others_cpu = 0;
-    else
-        account->others_cpu = fmax(account->others_cpu, values[gt_accounted[0]] - account->main_own_cpu);
+    double others = account->is_lone ? 0 : fmax(0, values[gt_accounted[0]] - account->main_own_cpu);
+    account->others_cpu = others < before && before - others <= SMALL_FALL && !account->is_lone ? before : others;
     for (int k = 1; k < GT_ACCOUNTED; k++)
         account->kept[k] = tree->has_left_out ? 0 : fmax(account->kept[k], values[gt_accounted[k]]);
 }

@@ -270,6 +270,24 @@ static void what_comes_in_clock_ticks_takes_nothing_back(void **state)
     gt_tree_close(&tree);
 }
 
+/* Its parent had its time a moment before it was gone. */
+static void what_was_counted_twice_is_taken_back(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    finder(0);
+    read_all(0);
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 70});
+    read_all(1);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 70});
+    read_all(2);
+    fake_proc_remove(folder, 101);
+    read_all(2);
+    assert_near(total(GT_CPU_TIME), ticks(75));
+    gt_tree_close(&tree);
+}
+
 /* Whatever is read: a recording says that these only grow. */
 static void no_counter_falls(void **state)
 {
@@ -654,6 +672,7 @@ int main(void)
         TEST(a_waited_for_child_counts_once),
         TEST(a_child_never_seen_counts),
         TEST(what_comes_in_clock_ticks_takes_nothing_back),
+        TEST(what_was_counted_twice_is_taken_back),
         TEST(no_counter_falls),
         TEST(what_is_left_out_is_taken_back),
         TEST(exit_records_tell_of_children_that_nobody_met),
