@@ -30,13 +30,8 @@ double gt_rate_next(struct gt_rate *rate, double counter, int64_t now_ns, int64_
 }
 
 static const struct gt_origin origins[] = {
-    {GT_RAM, GT_SAMPLED, "/proc/PID/statm",
-     "resident set sizes, less what the last walk found to be counted more than once"},
-    {GT_RAM_PRIVATE, GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
-    {GT_RAM_SHARED, GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
-    {GT_RAM_PRIVATE_ANONYMOUS, GT_SAMPLED, "walk over the processes' pages", "at the time of the last walk"},
-    {GT_RAM_PEAK_BOUND, GT_DERIVED, "/proc/PID/status VmHWM, exit records",
-     "sum of the high-water marks of processes alive together"},
+    {GT_RAM_PEAK_BOUND, GT_DERIVED, "/proc/PID/status VmHWM, exit records, control group",
+     "sum of the high-water marks of processes alive together, or that of the job's own control group"},
     {GT_GPU_RAM_PEAK, GT_EXACT, "accounting of the NVIDIA driver", "the driver's high-water mark"},
     {GT_GPU_RAM_PEAK_BOUND, GT_DERIVED, "accounting of the NVIDIA driver",
      "sum of the driver's high-water marks of processes alive together"},
@@ -146,6 +141,13 @@ static void raise_to(double *peak, double value)
         *peak = value;
 }
 
+/* An upper bound that is missing stays so. */
+static void raise_known(double *bound, double value)
+{
+    if (!isnan(*bound))
+        raise_to(bound, value);
+}
+
 static void raise_above_zero(double *peak, double value)
 {
     if (value > 0)
@@ -202,7 +204,7 @@ static void keep_tree_peak(struct gt_combiner *combine, const struct gt_sampler 
     const struct gt_job_peak *job = &sampler->finder.peak;
     int which = scope == GT_SCOPE_COMBINED ? GT_PEAK_COMBINED : GT_PEAK_DESCENDANTS;
     raise_to(&combine->peak[scope][GT_RAM_PEAK], job->scope[which].best);
-    raise_to(&combine->peak[scope][GT_RAM_PEAK_BOUND], gt_job_peak_most(job, which));
+    combine->peak[scope][GT_RAM_PEAK_BOUND] = gt_job_peak_most(job, which);
 }
 
 /* Where every fork was heard of, the kernel's counts are right, also when they fall because a process turned out to be no part of
@@ -237,7 +239,7 @@ static void keep_rest(struct gt_combiner *combine)
     double *rest = combine->peak[GT_SCOPE_DESCENDANTS];
     raise_to(&rest[GT_RAM_PEAK],
              combine->peak[GT_SCOPE_COMBINED][GT_RAM_PEAK] - combine->peak[GT_SCOPE_MAIN][GT_RAM_PEAK_BOUND]);
-    raise_to(&rest[GT_RAM_PEAK_BOUND], rest[GT_RAM_PEAK]);
+    raise_known(&rest[GT_RAM_PEAK_BOUND], rest[GT_RAM_PEAK]);
 }
 
 static double gpu_ram_of(const struct gt_sampler *sampler, enum gt_metric_id id, bool main, bool descendants);
@@ -298,7 +300,7 @@ static void keep_peaks(struct gt_combiner *combine, const struct gt_sampler *sam
     keep_tree_peak(combine, sampler, GT_SCOPE_DESCENDANTS);
     keep_tree_peak(combine, sampler, GT_SCOPE_COMBINED);
     raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK], peak[GT_SCOPE_MAIN][GT_RAM_PEAK]);
-    raise_to(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND], peak[GT_SCOPE_MAIN][GT_RAM_PEAK_BOUND]);
+    raise_known(&peak[GT_SCOPE_COMBINED][GT_RAM_PEAK_BOUND], peak[GT_SCOPE_MAIN][GT_RAM_PEAK_BOUND]);
     keep_counts(combine, sampler);
     keep_gpu_peaks(combine, sampler);
     if (peak[GT_SCOPE_COMBINED][GT_PROCESSES_PEAK] > 1)
@@ -319,7 +321,7 @@ static int keep_energy(struct gt_combiner *combine, const struct gt_sampler *sam
                              .busy = frame->system[GT_CPU_TIME],
                              .job = combine->job[GT_CPU_TIME],
                              .late = frame->read_seconds};
-    double memory = combine->tally.living ? sampler->memory.scope[GT_SCOPE_COMBINED].ram : NAN;
+    double memory = combine->tally.living ? gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->ram : NAN;
     int status = 0;
     gt_attribution_cover(&combine->attribution, frame);
     if (frame->package_count)
@@ -536,7 +538,7 @@ static void combine_gpus(const struct gt_sampler *sampler, struct gt_row *row)
 static void combine_memory(const struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_row *row)
 {
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        const struct gt_scope_memory *memory = &sampler->memory.scope[scope];
+        const struct gt_scope_memory *memory = gt_job_memory_scope(sampler->memory, (enum gt_scope)scope);
         if (scope == GT_SCOPE_MAIN && !main_process(sampler))
             continue;
         row[scope].value[GT_RAM] = memory->ram;
@@ -544,7 +546,7 @@ static void combine_memory(const struct gt_combiner *combine, const struct gt_sa
         row[scope].value[GT_RAM_SHARED] = memory->shared_bytes;
         row[scope].value[GT_RSS] = memory->rss;
     }
-    row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE_ANONYMOUS] = sampler->memory.scope[GT_SCOPE_COMBINED].anonymous;
+    row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE_ANONYMOUS] = row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE];
     row[GT_SCOPE_COMBINED].value[GT_SWAP] = combine->tally.swap;
 }
 

@@ -95,7 +95,7 @@ void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *out
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN}};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
-        outcome->peak[scope] = (struct gt_peak_fields){NAN, NAN, NAN};
+        outcome->peak[scope] = (struct gt_peak_fields){NAN};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         for (int id = 0; id < GT_METRIC_COUNT; id++) {
             const struct gt_statistic *s = &summary->of[scope][id];

@@ -32,7 +32,7 @@ struct source {
     struct gt_availability availability;
 };
 
-enum { OTHER_SOURCES = 7 + GT_RAPL_INTERFACES + GT_KERNEL_INTERFACES + GT_BLOCK_SOURCES };
+enum { OTHER_SOURCES = 8 + GT_RAPL_INTERFACES + GT_BLOCK_SOURCES };
 
 struct doctor {
     struct source *source;
@@ -45,15 +45,17 @@ static void add_source(struct doctor *doctor, const char *name, const enum gt_me
     doctor->source[doctor->count++] = (struct source){name, metrics, metric_count, NULL, *availability};
 }
 
-/* Tells how memory shared in the tree is counted once. */
-static void add_walks(struct doctor *doctor, const struct gt_sampler *sampler, const struct gt_tracker_options *options)
+/* How memory that processes share is counted once. */
+static void add_memory(struct doctor *doctor, const struct gt_tracker_options *options)
 {
-    static const enum gt_metric_id walked[] = {GT_RAM_PRIVATE, GT_RAM_SHARED};
-    struct gt_memory *memory = NULL;
-    struct gt_availability availability = {0};
-    gt_memory_open(&memory, &sampler->root, options ? options->memory : NULL, &availability, NULL);
-    gt_memory_close(memory);
-    add_source(doctor, "memory", walked, sizeof walked / sizeof *walked, &availability);
+    static const enum gt_metric_id counted[] = {GT_RAM, GT_RAM_PRIVATE, GT_RAM_SHARED};
+    struct gt_availability availability = {.state = GT_READY};
+    int best = gt_memory_method_find(options ? options->memory : NULL, NULL);
+    bool is_group = best == GT_MEMORY_GROUP;
+    enum gt_memory_method method = best == GT_MEMORY_RSS ? GT_MEMORY_RSS : GT_MEMORY_FAULTS;
+    snprintf(availability.source, sizeof availability.source, "%s%s",
+             is_group ? "memory.stat of a job's own control group, else " : "", gt_memory_method_source(method));
+    add_source(doctor, "memory", counted, sizeof counted / sizeof *counted, &availability);
 }
 
 /* Exact counts of processes and threads, and peaks of processes that ended. */
@@ -104,12 +106,11 @@ static void add_amd(struct doctor *doctor, const struct gt_sampler_source *sourc
 /* What older kernels lack; of a stored machine's nothing is known. */
 static void add_kernel(struct doctor *doctor, const struct gt_sampler *sampler)
 {
-    static const char *const names[GT_KERNEL_INTERFACES] = {"kernel: pidfd", "kernel: pagemap scan"};
     struct gt_availability availability;
-    for (int interface = 0; interface < GT_KERNEL_INTERFACES && sampler->root.is_machine; interface++) {
-        gt_kernel_survey(interface, &availability);
-        add_source(doctor, names[interface], NULL, 0, &availability);
-    }
+    if (!sampler->root.is_machine)
+        return;
+    gt_pidfd_survey(&availability);
+    add_source(doctor, "kernel: pidfd", NULL, 0, &availability);
 }
 
 /* Whether blocks can be had of programs that nobody changed. */
@@ -144,7 +145,7 @@ static void gather(struct doctor *doctor, const struct gt_sampler *sampler, cons
         if (source->type == &gt_collector_amd)
             add_amd(doctor, source);
     }
-    add_walks(doctor, sampler, options);
+    add_memory(doctor, options);
     add_events(doctor, sampler);
     add_kernel(doctor, sampler);
     add_block_sources(doctor);

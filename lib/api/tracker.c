@@ -129,8 +129,8 @@ static int open_recorder(struct gt_tracker *tracker, pid_t pid, bool is_own, str
         status = check_identity(tracker, pid, error);
     if (status < 0)
         return status;
-    gt_schedule_start(&tracker->schedule, recorder->start_ns, (int64_t)(tracker->options.sleep_time * 1e9));
-    gt_schedule_listen(&tracker->schedule, gt_job_finder_fd(&recorder->sampler.finder) >= 0, recorder->start_ns);
+    gt_schedule_start(&tracker->schedule, recorder->start_ns, (int64_t)(tracker->options.sleep_time * 1e9),
+                      gt_job_finder_fd(&recorder->sampler.finder) >= 0);
     return 0;
 }
 
@@ -197,8 +197,7 @@ int gt_tracker_sample(struct gt_tracker *tracker, struct gt_error *error)
 
 static void note_births(struct gt_tracker *tracker)
 {
-    const struct gt_recorder *recorder = &tracker->recorder;
-    gt_schedule_births(&tracker->schedule, gt_recorder_now(recorder), gt_sampler_born(&recorder->sampler));
+    gt_schedule_births(&tracker->schedule, gt_sampler_born(&tracker->recorder.sampler));
 }
 
 static int look(struct gt_tracker *tracker, struct gt_error *error)
@@ -217,10 +216,14 @@ int gt_tracker_tick(struct gt_tracker *tracker, struct gt_error *error)
     pthread_mutex_lock(&tracker->mutex);
     enum gt_due due = gt_schedule_take(&tracker->schedule, gt_recorder_now(recorder));
     recorder->missed = tracker->schedule.missed;
-    int status = due == GT_DUE_LOOK ? look(tracker, error) : gt_recorder_read(recorder, due == GT_DUE_SAMPLE, error);
+    int status = 1;
+    if (due == GT_DUE_POLL)
+        gt_recorder_poll(recorder);
+    else
+        status = due == GT_DUE_LOOK ? look(tracker, error) : gt_recorder_read(recorder, due == GT_DUE_SAMPLE, error);
     note_births(tracker);
-    gt_schedule_memory(&tracker->schedule, gt_recorder_now(recorder),
-                       recorder->sampler.memory.scope[GT_SCOPE_COMBINED].rss);
+    gt_schedule_processes(&tracker->schedule, recorder->sampler.tree.count > 1,
+                          gt_job_memory_method(recorder->sampler.memory) == GT_MEMORY_GROUP);
     int unlocked = tracker_unlock(tracker);
     return unlocked < 0 ? unlocked : status;
 }

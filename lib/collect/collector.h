@@ -27,16 +27,6 @@ struct gt_ledger {
     uint32_t version;
 };
 
-/* A forked process begins with the anonymous memory of its parent, whose pages they have in common until one writes. */
-struct gt_heritage {
-    pid_t from; /* the parent it was forked from, a process of the job; 0: none, or it has executed a program */
-    uint64_t from_start; /* of that */
-    double bytes;        /* as measured when the process was first read */
-    double bound;        /* the parent's high-water mark then: no more can have been inherited */
-    pid_t above;         /* from whom the parent had a part of it; 0 */
-    double above_bytes;  /* that part */
-};
-
 /* When its control group was last asked for, and what that told; kept by record/made_groups.c. */
 struct gt_group_membership {
     bool was_asked, was_forked; /* at all; it had not executed a program then */
@@ -68,13 +58,13 @@ struct gt_process {
     bool is_ours;      /* it executes a program of this name; */
     bool is_known;     /* whether it is a sampler has been found out */
     double file_bytes; /* the part of RSS that is pages of files, tmpfs and shared anonymous memory */
-    struct gt_heritage heritage;
     double mark,
         mark_before; /* VmHWM, bytes: as last read (NaN: not read), and when tracking began (0: it began later) */
     int64_t met_ns;  /* monotonic: when it was first read */
     /* Monotonic: since when it has been seen to be forked and with memory of its own; 0: it was not. */
     int64_t alone_ns;
-    uint32_t peak; /* see sample/job_peak.h */
+    uint64_t memory; /* see sample/job_memory.h; 0: not met yet */
+    uint32_t peak;   /* see sample/job_peak.h */
     struct gt_group_membership made;
     uint32_t version;                  /* another whenever something that is accounted for has changed, from 1 on */
     double value[GT_PROCESS_METRICS];  /* of the process itself; READ_BYTES and the like include waited-for children */

@@ -103,7 +103,8 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     int cores = gt_capacity_cores(&recorder->sampler.root);
     machine->core_count = cores > 0 ? cores : (int)sysconf(_SC_NPROCESSORS_ONLN);
     machine->expected_cores = options->expected_cores ? options->expected_cores : machine->core_count;
-    snprintf(machine->ram_method, sizeof machine->ram_method, "%s", gt_walker_method(recorder->sampler.walker));
+    snprintf(machine->ram_method, sizeof machine->ram_method, "%s",
+             gt_memory_method_label(gt_job_memory_method(recorder->sampler.memory)));
     snprintf(machine->idle_policy, sizeof machine->idle_policy, "%s", options->idle);
     name_energy_sources(recorder);
     tell_packages(recorder);

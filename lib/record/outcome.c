@@ -72,42 +72,9 @@ static void final_peaks(struct gt_recorder *recorder, struct gt_outcome *outcome
 {
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++)
         for (int id = 0; id < GT_METRIC_COUNT; id++)
-            if (gt_metrics[id].kind == GT_PEAK && !isnan(recorder->combiner.peak[scope][id]))
-                outcome->value[scope][id] = recorder->combiner.peak[scope][id];
-}
-
-/* The kernel counts each page of the job once, in the job's own control group: no estimate is above that, but for files and shared memory
- * that others had before. */
-static void bound_by_group(const struct gt_recorder *recorder, struct gt_outcome *outcome)
-{
-    const struct gt_job_peak *job = &recorder->sampler.finder.peak;
-    double group = outcome->value[GT_SCOPE_COMBINED][GT_CGROUP_RAM_PEAK],
-           main = outcome->value[GT_SCOPE_MAIN][GT_RAM_PEAK];
-    if (!(group > 0) || !job->looks)
-        return;
-    for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
-        bool is_combined = scope == GT_SCOPE_COMBINED;
-        double least = job->scope[is_combined ? GT_PEAK_COMBINED : GT_PEAK_DESCENDANTS].least;
-        double *peak = &outcome->value[scope][GT_RAM_PEAK];
-        least = fmax(fmax(least, recorder->summary.of[scope][GT_RAM].max), is_combined ? main : 0);
-        *peak = fmax(fmin(*peak, group + job->all_files), fmin(*peak, least));
-    }
-}
-
-/* Each scope is estimated by itself; the whole was never less than a part of it. */
-static void order_scopes(const struct gt_recorder *recorder, struct gt_outcome *outcome)
-{
-    struct gt_peak_fields *descendants = &outcome->peak[GT_SCOPE_DESCENDANTS],
-                          *combined = &outcome->peak[GT_SCOPE_COMBINED];
-    double *part = &outcome->value[GT_SCOPE_DESCENDANTS][GT_RAM_PEAK],
-           *whole = &outcome->value[GT_SCOPE_COMBINED][GT_RAM_PEAK];
-    if (isnan(*part) || isnan(*whole))
-        return;
-    combined->least = fmax(combined->least, fmax(descendants->least, recorder->sampler.account.main_peak));
-    *whole = fmax(*whole, combined->least);
-    *part = fmax(descendants->least, fmin(*part, *whole));
-    descendants->private_bytes = fmin(descendants->private_bytes, *part);
-    descendants->counted = fmin(descendants->counted, *part);
+            if (gt_metrics[id].kind == GT_PEAK &&
+                (id == GT_RAM_PEAK_BOUND || !isnan(recorder->combiner.peak[scope][id])))
+                outcome->value[scope][id] = recorder->combiner.peak[scope][id]; /* a bound may have become unknown */
 }
 
 static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outcome *outcome)
@@ -115,18 +82,15 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
     const struct gt_job_peak *job = &recorder->sampler.finder.peak;
     static const int which[GT_FIXED_ROWS] = {
         [GT_SCOPE_DESCENDANTS] = GT_PEAK_DESCENDANTS, [GT_SCOPE_COMBINED] = GT_PEAK_COMBINED};
+    double *whole = &outcome->value[GT_SCOPE_COMBINED][GT_RAM_PEAK],
+           *part = &outcome->value[GT_SCOPE_DESCENDANTS][GT_RAM_PEAK];
+    *part = *part > *whole ? *whole : *part; /* each is estimated by itself */
     for (int scope = GT_SCOPE_DESCENDANTS; scope <= GT_SCOPE_COMBINED; scope++) {
         const struct gt_scope_peak *peak = &job->scope[which[scope]];
         double total = outcome->value[scope][GT_RAM_PEAK]; /* of one process alone where that is more */
-        bool is_alone = scope == GT_SCOPE_COMBINED && total > peak->best;
-        outcome->peak[scope] = (struct gt_peak_fields){
-            .least = fmax(peak->least, is_alone ? total : 0),
-            .private_bytes = fmin(peak->private_bytes + fmax(0, total - peak->best), total),
-            .counted = fmin(peak->counted, total),
-        };
+        outcome->peak[scope].private_bytes = fmin(peak->private_bytes + fmax(0, total - peak->best), total);
     }
-    order_scopes(recorder, outcome);
-    outcome->peak_untold = job->largest_waited > 0 ? 0 : (double)job->untold;
+    outcome->peak_untold = (double)job->unknown;
 }
 
 /* Where nobody waits for processes their ends are known of each alone: together they have used no less than each by itself. */
@@ -176,7 +140,6 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     final_counters(recorder, ret);
     final_packages(recorder, ret);
     final_peaks(recorder, ret);
-    bound_by_group(recorder, ret);
     final_peak_fields(recorder, ret);
     if (final_lives(recorder, ret) < 0 || gt_local_ranks_list(&recorder->sampler, &ret->rank, &ret->rank_count) < 0)
         return gt_error_system(error, ENOMEM, "tracker");

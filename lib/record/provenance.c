@@ -100,21 +100,20 @@ static void refine_main_peak(const struct gt_recorder *recorder, struct gt_prove
                 "high-water mark of the kernel at the last look; wait4 mixes it with that of waited-for children");
 }
 
-/* A tree's peak is exact only when it is a control group's, or that of one process; otherwise it lies between two bounds. */
+/* A tree's peak is exact where it reaches the upper bound, which is that of one process, or of the control group. */
 static void refine_tree_peak(const struct gt_recorder *recorder, const struct gt_outcome *outcome,
                              struct gt_provenance *entry)
 {
+    static const char *const notes[] = {
+        [GT_MEMORY_GROUP] = "the largest reading every 50 ms, or high-water mark of one process or of the group",
+        [GT_MEMORY_FAULTS] = "the largest reading every 50 ms or less often, or high-water mark of one process",
+        [GT_MEMORY_RSS] = "too large: memory that processes share counts once for each",
+    };
+    enum gt_memory_method method = gt_job_memory_method(recorder->sampler.memory);
     const double *values = outcome->value[entry->scope];
-    const struct gt_peak_fields *fields = &outcome->peak[entry->scope];
-    if (fields->least >= values[GT_RAM_PEAK_BOUND] && !recorder->sampler.finder.peak.untold)
-        return;
-    restate(
-        entry, GT_SAMPLED,
-        recorder->sampler.has_group_memory
-            ? "/proc/PID/statm, walks, high-water marks, memory.stat of the control group"
-            : "/proc/PID/statm, walks, high-water marks",
-        "best estimate, between the bounds that memory_peak has: the largest look, or a high-water mark with what the "
-        "others had");
+    if (!(values[GT_RAM_PEAK] >= values[GT_RAM_PEAK_BOUND]))
+        restate(entry, method == GT_MEMORY_GROUP ? GT_SAMPLED : GT_ESTIMATED, gt_memory_method_source(method),
+                notes[method]);
 }
 
 /* Several processes, or one on several GPUs, need not have had their largest at the same time, and some may have been missed. */
@@ -125,24 +124,6 @@ static void refine_gpu_peak(const struct gt_outcome *outcome, struct gt_provenan
     if (!is_alone || !(values[GT_GPU_RAM_PEAK] >= values[GT_GPU_RAM_PEAK_BOUND]))
         restate(entry, GT_SAMPLED, NULL,
                 "at least this: the largest sample, or the driver's high-water mark of one process on one GPU");
-}
-
-static void refine_peak_bound(const struct gt_recorder *recorder, struct gt_provenance *entry)
-{
-    uint64_t untold = recorder->sampler.finder.peak.untold;
-    bool is_waited = recorder->sampler.finder.peak.largest_waited > 0;
-    char note[200];
-    if (entry->scope == GT_SCOPE_MAIN || !untold)
-        return;
-    snprintf(
-        note, sizeof note,
-        is_waited
-            ? "sum of the high-water marks of processes alive together; those of %llu that ended unseen count with "
-              "the largest that wait4 tells of any"
-            : "sum of the high-water marks of processes alive together; those of %llu that ended unseen are not "
-              "known",
-        (unsigned long long)untold);
-    restate(entry, GT_SAMPLED, NULL, note);
 }
 
 static void refine_counts(const struct gt_recorder *recorder, struct gt_provenance *entry)
@@ -164,12 +145,12 @@ static void refine(const struct gt_recorder *recorder, const struct gt_outcome *
         else
             refine_tree_peak(recorder, outcome, entry);
         break;
-    case GT_RAM_PEAK_BOUND: refine_peak_bound(recorder, entry); break;
     case GT_GPU_RAM_PEAK: refine_gpu_peak(outcome, entry); break;
+    case GT_RAM:
     case GT_RAM_PRIVATE:
     case GT_RAM_SHARED:
     case GT_RAM_PRIVATE_ANONYMOUS:
-        snprintf(entry->source, sizeof entry->source, "%s", recorder->sampler.walker_availability.source);
+        restate(entry, GT_SAMPLED, gt_memory_method_source(gt_job_memory_method(recorder->sampler.memory)), "");
         break;
     case GT_THREADS_PEAK:
     case GT_PROCESSES_PEAK:

@@ -335,6 +335,15 @@ int gt_recorder_look(struct gt_recorder *recorder, int64_t *cpu_ns, struct gt_er
     return status;
 }
 
+void gt_recorder_poll(struct gt_recorder *recorder)
+{
+    double began = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+    if (gt_sampler_poll(&recorder->sampler))
+        gt_combine_look(&recorder->combiner, &recorder->sampler);
+    if (!recorder->is_dedicated)
+        recorder->own_cpu_spent += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - began;
+}
+
 /* ---- What the caller knows and asks ------------------------------------------------------------------------------ */
 
 void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status, const struct rusage *usage)

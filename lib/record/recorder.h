@@ -27,6 +27,8 @@ int64_t gt_recorder_now(const struct gt_recorder *recorder);
 int gt_recorder_read(struct gt_recorder *recorder, bool is_sample, struct gt_error *error);
 /* Read the processes and their memory, for peaks; *cpu_ns is the CPU time that it took. Results as of gt_recorder_read. */
 int gt_recorder_look(struct gt_recorder *recorder, int64_t *cpu_ns, struct gt_error *error);
+/* Read the memory of the job's own control group, for peaks. */
+void gt_recorder_poll(struct gt_recorder *recorder);
 /* Take in what wait4 told of a child of the calling process. */
 void gt_recorder_reaped(struct gt_recorder *recorder, pid_t pid, int wait_status, const struct rusage *usage);
 /* Take in the largest resident memory of the main process, bytes, as it knows itself. */

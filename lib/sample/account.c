@@ -259,22 +259,20 @@ static void note_peak(struct gt_account *account, const struct gt_tree *tree, st
 {
     double bytes = (double)usage->ru_maxrss * 1024;
     const struct gt_process *process = gt_tree_find(tree, pid);
+    bool is_main = pid == tree->main, waited_for_none = process && process->is_zombie && has_waited_for_none(process);
     if (process && process->peak != GT_PEAK_NONE)
         gt_job_peak_limit(peak, process->peak, bytes);
-    bool waited_for_none = process && process->is_zombie && has_waited_for_none(process);
-    if (pid == tree->main)
-        gt_job_peak_waited(peak, bytes);
-    if (pid == tree->main && waited_for_none)
+    if (is_main && waited_for_none)
         account->main_bound = bytes;
-    if (pid != tree->main) {
-        if (bytes > peak->largest_mark)
-            gt_job_peak_certain(peak, GT_PEAK_DESCENDANTS, bytes);
-    } else if (!(bytes > floor_of(account))) {
+    if (is_main && !(bytes > floor_of(account))) {
         account->main_about = waited_for_none && account->main_mark_held > 0 ? bytes : 0;
         return;
     }
-    gt_job_peak_certain(peak, GT_PEAK_COMBINED, bytes);
-    if (pid == tree->main && waited_for_none)
+    if (is_main || bytes > peak->largest_mark)
+        gt_job_peak_raise(peak, GT_PEAK_COMBINED, bytes);
+    if (!is_main && bytes > peak->largest_mark)
+        gt_job_peak_raise(peak, GT_PEAK_DESCENDANTS, bytes);
+    if (is_main && waited_for_none)
         account->main_peak = bytes;
 }
 

@@ -176,8 +176,7 @@ static void give_handles(struct gt_job_finder *finder, struct gt_tree *tree)
             const struct gt_member *member = gt_membership_find(finder->membership, process->pid);
             process->peak = member && !member->has_ended ? member->peak : GT_PEAK_NONE;
         } else if (process->peak == GT_PEAK_NONE) {
-            const struct gt_process *parent = gt_tree_find(tree, process->parent);
-            gt_job_peak_begin(&finder->peak, parent ? parent->peak : GT_PEAK_NONE, &process->peak);
+            gt_job_peak_begin(&finder->peak, &process->peak);
         }
     }
     uint64_t heard = finder->counts.started;

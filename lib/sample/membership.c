@@ -181,7 +181,7 @@ static void end_process(struct gt_membership *membership, struct entry *entry)
     membership->counts.processes--;
     membership->ended_kept++;
     if (entry->member.peak != GT_PEAK_NONE)
-        gt_job_peak_end(membership->peak, entry->member.peak, entry->member.seen_from_fork && !entry->has_executed);
+        gt_job_peak_end(membership->peak, entry->member.peak);
 }
 
 static void end_thread(struct gt_membership *membership, struct entry *entry, pid_t tid)
@@ -228,10 +228,8 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
     if (result < 0)
         return result;
     struct entry *entry = &membership->entry[index];
-    const struct entry *from = find(membership, parent);
     mark(membership, pid);
     gt_map_remove(&membership->disowned, pid); /* another process had the number */
-    uint32_t from_peak = from ? from->member.peak : GT_PEAK_NONE;
     *entry = (struct entry){
         .member = {.pid = pid, .parent = parent, .seen_from_fork = parent != 0, .peak = GT_PEAK_NONE},
         .counts_before = membership->counts,
@@ -242,7 +240,7 @@ static int begin_process(struct gt_membership *membership, pid_t pid, pid_t pare
         membership->free = index;
         return result;
     }
-    gt_job_peak_begin(membership->peak, from_peak, &entry->member.peak); /* without memory its peak is not known */
+    gt_job_peak_begin(membership->peak, &entry->member.peak); /* without memory its peak is not known */
     if (!membership->main)
         membership->main = pid;
     membership->counts.processes++;

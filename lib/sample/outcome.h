@@ -41,11 +41,9 @@ struct gt_package_figures {
     double value[GT_PACKAGE_FIGURES];
 };
 
-/* This is known of a scope's peak of memory beside the peak and its upper bound, which are metrics; bytes, NaN not known. */
+/* Of a scope's peak of memory, beside the peak and its upper bound, which are metrics. Bytes; NaN: not known. */
 struct gt_peak_fields {
-    double least;         /* it was certainly not less */
     double private_bytes; /* the part that one process had alone */
-    double counted;       /* the part that a walk over the pages saw; the rest follows from resident sets */
 };
 
 /* When a device's counter was away, in seconds after the start. */
@@ -116,7 +114,7 @@ struct gt_outcome {
     double value[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
     struct gt_peak_fields peak[GT_FIXED_ROWS];    /* [scope], of DESCENDANTS and COMBINED */
     struct gt_counter_fields counter[GT_ENERGY_DEVICES];
-    double peak_untold;       /* processes whose high-water marks are missing in the upper bounds */
+    double peak_untold;       /* processes whose high-water marks are unknown, so that there is no upper bound */
     double own_cpu_time;      /* the tracker's own cost, seconds */
     double slowest_sample;    /* seconds */
     uint64_t samples, missed; /* taken; ticks of the schedule that were missed */

@@ -35,11 +35,11 @@ struct entry {
     char kernel_name[16];           /* when its name was read last */
     bool was_forked;                /* then it had not executed a program yet */
     double forked_peak;             /* what looks saw of it since it was forked and before it executed a program; NaN */
-    double inherited;               /* how much of that it had from its parent; NaN: not known */
-    bool is_worker;                 /* that was its own, not of one that is about to execute a program */
-    bool heard_fork;                /* so records tell all that it used */
-    bool is_changed;                /* and so in the list of those */
-    uint64_t round;                 /* of the last reading that met it */
+    double inherited; /* anonymous bytes when it was first read, most of them its parent's; NaN: not read */
+    bool is_worker;   /* that was its own, not of one that is about to execute a program */
+    bool heard_fork;  /* so records tell all that it used */
+    bool is_changed;  /* and so in the list of those */
+    uint64_t round;   /* of the last reading that met it */
 };
 
 struct gt_roster {
@@ -322,8 +322,8 @@ static void read_peak(const struct gt_roster *roster, struct entry *entry, const
     entry->is_worker |= is_itself;
     if (is_itself || process->alone_ns)
         entry->forked_peak = fmax(entry->forked_peak, peak);
-    if (process->heritage.from)
-        entry->inherited = process->heritage.bytes;
+    if (isnan(entry->inherited))
+        entry->inherited = process->value[GT_RSS] - process->file_bytes;
 }
 
 static void read_process(struct gt_roster *roster, struct entry *entry, const struct gt_process *process,

@@ -92,6 +92,17 @@ static int check_processes(const struct gt_sampler *sampler, struct gt_error *er
     return 0;
 }
 
+static int open_memory(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
+{
+    bool has_group = options->cgroup && gt_cgroup_source(options->cgroup, GT_CGROUP_FIGURE_MEMORY);
+    int method = gt_memory_method_find(options->memory, error);
+    if (method < 0)
+        return method;
+    if (method == GT_MEMORY_GROUP && !has_group)
+        method = GT_MEMORY_FAULTS;
+    return gt_job_memory_open(&sampler->memory, &sampler->root, &sampler->clock, (enum gt_memory_method)method, error);
+}
+
 static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error)
 {
     int status = gt_sampler_probe(sampler, options, error);
@@ -102,8 +113,7 @@ static int open_sources(struct gt_sampler *sampler, const struct gt_sampler_opti
         return status;
     }
     gt_account_init(&sampler->account, options->launched ? 0 : now_in_ticks());
-    status = gt_walker_open(&sampler->walker, &sampler->root, &sampler->clock, options->memory,
-                            &sampler->walker_availability, error);
+    status = open_memory(sampler, options, error);
     if (status >= 0)
         status = gt_job_finder_open(&sampler->finder, &sampler->root, error);
     if (status >= 0 && options->names)
@@ -162,8 +172,6 @@ int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options 
 int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_options *options,
                             struct gt_error *error)
 {
-    static const struct gt_scope_memory unknown = {
-        .ram = NAN, .private_bytes = NAN, .anonymous = NAN, .shared_bytes = NAN, .rss = NAN};
     struct gt_sampler_options machine = *options;
     machine.pid = 0;
     machine.cgroup = NULL;
@@ -176,8 +184,6 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
     }
     gt_account_init(&sampler->account, now_in_ticks());
     sampler->tree = (struct gt_tree){.root = &sampler->root};
-    for (int scope = 0; scope <= GT_SCOPE_COMBINED; scope++)
-        sampler->memory.scope[scope] = unknown;
     return 0;
 }
 
@@ -192,7 +198,7 @@ void gt_sampler_close(struct gt_sampler *sampler)
     free(sampler->frame.mark);
     free(sampler->frame.past);
     gt_packages_release(&sampler->frame, &sampler->topology);
-    gt_walker_close(sampler->walker);
+    gt_job_memory_close(sampler->memory);
     gt_group_memory_close(&sampler->group_memory);
     gt_rank_finder_close(&sampler->ranks);
     gt_tree_close(&sampler->tree);
@@ -228,7 +234,7 @@ bool gt_sampler_complaint(const struct gt_sampler *sampler, size_t number, char 
 /* Samplers of other trackers, which may be descendants. */
 static void leave_samplers_out(struct gt_sampler *sampler)
 {
-    for (size_t i = 0; i < sampler->tree.count && sampler->walker; i++) {
+    for (size_t i = 0; i < sampler->tree.count && sampler->memory; i++) {
         struct gt_process *process = sampler->tree.process[i];
         if (!process->is_main && gt_process_is_sampler(process)) {
             gt_job_finder_leave_out(&sampler->finder, &sampler->tree, process);
@@ -237,20 +243,22 @@ static void leave_samplers_out(struct gt_sampler *sampler)
     }
 }
 
-/* Who forked it may have ended: then it has what it began with from whoever that one had it from. */
-static void inherit(struct gt_sampler *sampler, struct gt_process *process)
+/* A process is taken in after the one that forked it, of whose memory it has a part. */
+static int meet(struct gt_sampler *sampler, struct gt_process *process)
 {
-    struct gt_process *origin = process;
-    for (size_t step = 0; step < sampler->tree.count && !origin->is_main; step++) {
-        origin = gt_job_finder_origin(&sampler->finder, &sampler->tree, origin);
-        if (!origin || !process->is_forked || gt_process_inherit(process, origin, &sampler->root) == 0 ||
-            !origin->is_forked)
-            return; /* or it was forked by a program that nobody else has */
-    }
+    struct gt_process *parent = gt_job_finder_origin(&sampler->finder, &sampler->tree, process);
+    parent = parent == process || process->is_main ? NULL : parent;
+    int status = 0;
+    if (process->memory)
+        return 0;
+    if (parent && parent->start <= process->start && !parent->memory && parent->is_admitted)
+        status = meet(sampler, parent);
+    return status < 0 ? status : gt_job_memory_meet(sampler->memory, process, parent);
 }
 
-static void admit_new(struct gt_sampler *sampler)
+static int admit_new(struct gt_sampler *sampler)
 {
+    int status = 0;
     for (size_t i = 0; i < sampler->tree.count; i++) {
         struct gt_process *process = sampler->tree.process[i];
         if (process->is_admitted)
@@ -259,18 +267,20 @@ static void admit_new(struct gt_sampler *sampler)
         process->met_ns = gt_clock_monotonic(&sampler->clock);
         if (gt_process_read(process, &sampler->root) == 0)
             gt_process_read_first(process);
-        inherit(sampler, process);
         gt_account_admit(&sampler->account, process);
     }
+    for (size_t i = 0; i < sampler->tree.count && sampler->memory && status >= 0; i++)
+        status = meet(sampler, sampler->tree.process[i]);
     leave_samplers_out(sampler);
+    return status;
 }
 
 static int discover(struct gt_sampler *sampler, struct gt_error *error)
 {
     int status = gt_job_finder_look(&sampler->finder, &sampler->tree, &sampler->account,
                                     gt_clock_monotonic(&sampler->clock), error);
-    if (status >= 0)
-        admit_new(sampler);
+    if (status >= 0 && admit_new(sampler) < 0)
+        return gt_error_system(error, ENOMEM, "memory of the processes");
     return status;
 }
 
@@ -337,29 +347,18 @@ static void look_at_forks(struct gt_sampler *sampler)
         if (process->is_forked && !process->is_main && !process->is_gone)
             gt_process_look_at_fork(process, gt_tree_find(&sampler->tree, process->parent), &sampler->root,
                                     gt_clock_monotonic(&sampler->clock));
+        gt_job_memory_read_faults(sampler->memory, process);
     }
     leave_samplers_out(sampler);
 }
 
-/* Notes what a process says of the job's peak. */
-static void note_process(struct gt_sampler *sampler, const struct gt_process *process, double own, bool is_pending)
+/* A fork that is about to execute a program has its parent's memory. */
+static void note_mark(struct gt_sampler *sampler, const struct gt_process *process)
 {
-    if (process->peak == GT_PEAK_NONE || process->is_zombie)
-        return;
-    gt_job_peak_seen(&sampler->finder.peak, process->peak,
-                     &(struct gt_peak_look){.rss = process->value[GT_RSS],
-                                            .file_bytes = process->file_bytes,
-                                            .own = own,
-                                            .began_with = process->heritage.bytes,
-                                            .mark = process->mark,
-                                            .is_old = process->mark_before > 0,
-                                            .is_pending = is_pending});
-}
-
-static bool is_of_job(const void *job, pid_t pid)
-{
-    const struct gt_sampler *sampler = job;
-    return gt_tree_find(&sampler->tree, pid);
+    bool is_copy = process->is_forked && !process->is_main && !process->is_worker;
+    if (process->peak != GT_PEAK_NONE && !process->is_zombie && !is_copy)
+        gt_job_peak_seen(&sampler->finder.peak, process->peak, process->value[GT_RSS], process->mark,
+                         process->mark_before > 0);
 }
 
 static void open_group_memory(struct gt_sampler *sampler)
@@ -375,34 +374,36 @@ static void open_group_memory(struct gt_sampler *sampler)
 static bool may_be_elsewhere(const struct gt_sampler *sampler, const struct gt_process *process)
 {
     bool is_forked_here = process->is_main || gt_tree_find(&sampler->tree, process->parent);
+    if (!(process->value[GT_RSS] > 0)) /* the kernel shows the top group for one that has ended */
+        return false;
     return process->made.was_asked ? process->made.is_elsewhere : !is_forked_here;
 }
 
-/* Returns what the control group tells of memory that processes inherited and copied, as nothing else does; NaN where nobody shares, and
- * where the group does not have the whole job: a process went to another one. Samplers that are no part of the job may be in it. */
-static struct gt_group_anonymous read_anonymous(struct gt_sampler *sampler)
+/* The group counts nothing but the job while no process is in another one, and no sampler of another tracker is in it. */
+static void look_at_group(struct gt_sampler *sampler)
 {
-    static const double MUCH = 0.02;
-    struct gt_group_anonymous anonymous = {NAN, NAN};
-    bool has_forked = false;
-    double sum = 0, largest = 0;
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_process *process = sampler->tree.process[i];
-        double rss = process->value[GT_RSS];
-        if (may_be_elsewhere(sampler, process))
-            return anonymous;
-        has_forked |= process->is_forked && !process->is_main;
-        sum += rss > 0 ? rss : 0;
-        largest = fmax(largest, rss);
-    }
-    if (!has_forked || sum - largest < MUCH * sum)
-        return anonymous;
+    sampler->is_elsewhere = false;
+    for (size_t i = 0; i < sampler->tree.count; i++)
+        sampler->is_elsewhere |= may_be_elsewhere(sampler, sampler->tree.process[i]);
     if (!sampler->group_memory.is_open)
         open_group_memory(sampler);
     sampler->group_memory.is_own &= !sampler->tree.has_left_out;
-    anonymous = gt_group_memory_read(&sampler->group_memory, is_of_job, sampler, gt_clock_monotonic(&sampler->clock));
-    sampler->has_group_memory |= !isnan(anonymous.least);
-    return anonymous;
+    sampler->has_left_group |= sampler->is_elsewhere;
+}
+
+static struct gt_group_reading read_group(const struct gt_sampler *sampler)
+{
+    return sampler->is_elsewhere ? (struct gt_group_reading){NAN, NAN, NAN, NAN, NAN}
+                                 : gt_group_memory_read(&sampler->group_memory);
+}
+
+static void note_job(struct gt_sampler *sampler, const struct gt_group_reading *group)
+{
+    struct gt_job_peak *peak = &sampler->finder.peak;
+    bool is_whole = sampler->group_memory.is_own && !sampler->has_left_group && group->peak > 0;
+    gt_job_peak_reading(peak, GT_PEAK_COMBINED, gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED));
+    gt_job_peak_raise(peak, GT_PEAK_COMBINED, gt_job_memory_between(sampler->memory));
+    peak->group = is_whole ? group->peak + gt_job_memory_uncharged(sampler->memory) : 0;
 }
 
 /* After the processes were read: who has gone, what they have together, the peak. */
@@ -417,22 +418,28 @@ static int settle(struct gt_sampler *sampler, int64_t patience_ns, struct gt_err
     gt_account_keep(&sampler->account, &sampler->tree);
     sampler->frame.process = sampler->tree.process;
     sampler->frame.process_count = sampler->tree.count;
-    int status = gt_walker_apply(sampler->walker, &sampler->frame, read_anonymous(sampler), patience_ns,
-                                 &sampler->memory);
-    if (status < 0)
-        return gt_error_system(error, -status, "memory of the processes");
-    double largest_file = 0, all_files = 0;
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        largest_file = fmax(largest_file, sampler->tree.process[i]->file_bytes);
-        all_files += fmax(0, sampler->tree.process[i]->file_bytes);
-    }
-    gt_job_peak_look(&sampler->finder.peak, &sampler->memory.scope[GT_SCOPE_DESCENDANTS],
-                     &sampler->memory.scope[GT_SCOPE_COMBINED], largest_file, all_files);
-    for (size_t i = 0; i < sampler->tree.count; i++) {
-        const struct gt_shared_memory_record *record = gt_walker_record(sampler->walker, i);
-        note_process(sampler, sampler->tree.process[i], record->own, record->is_pending);
-    }
+    look_at_group(sampler);
+    struct gt_group_reading group = read_group(sampler);
+    sampler->frame.job[GT_RAM_UNMAPPED] = NAN;
+    if (sampler->group_memory.is_own)
+        sampler->frame.job[GT_RAM_UNMAPPED] = fmax(0, group.shmem - group.mapped);
+    gt_job_memory_update(sampler->memory, &sampler->frame, &group, sampler->group_memory.is_own, patience_ns);
+    note_job(sampler, &group);
+    gt_job_peak_reading(&sampler->finder.peak, GT_PEAK_DESCENDANTS,
+                        gt_job_memory_scope(sampler->memory, GT_SCOPE_DESCENDANTS));
+    for (size_t i = 0; i < sampler->tree.count; i++)
+        note_mark(sampler, sampler->tree.process[i]);
     return 0;
+}
+
+bool gt_sampler_poll(struct gt_sampler *sampler)
+{
+    if (!sampler->group_memory.is_own)
+        return false;
+    struct gt_group_reading group = read_group(sampler);
+    gt_job_memory_poll(sampler->memory, &group);
+    note_job(sampler, &group);
+    return true;
 }
 
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error)
@@ -461,6 +468,7 @@ int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error)
 void gt_sampler_read_last(struct gt_sampler *sampler)
 {
     sampler->frame.is_last = true;
+    gt_sampler_poll(sampler);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
         if (source->state && source->type->lags)
@@ -475,7 +483,7 @@ int gt_sampler_read_machine(struct gt_sampler *sampler, struct gt_all_processes 
         status = gt_all_processes_find(processes, &sampler->tree, gt_clock_monotonic(&sampler->clock));
     if (status < 0)
         return gt_error_system(error, -status, "the processes cannot be listed");
-    admit_new(sampler);
+    admit_new(sampler); /* of a machine no memory is summed up */
     return collect(sampler, error);
 }
 
@@ -497,7 +505,7 @@ void gt_sampler_main_peak(struct gt_sampler *sampler, double bytes)
     const struct gt_process *main = gt_tree_find(&sampler->tree, sampler->tree.main);
     sampler->account.main_peak = fmax(sampler->account.main_peak, bytes);
     if (main && main->peak != GT_PEAK_NONE)
-        gt_job_peak_rise(&sampler->finder.peak, main->peak, bytes);
+        gt_job_peak_tell(&sampler->finder.peak, main->peak, bytes, false);
 }
 
 double gt_sampler_started(const struct gt_sampler *sampler)

@@ -10,8 +10,8 @@
 #include "sample/rank_finder.h"
 #include "sample/roster.h"
 #include "sample/sample.h"
+#include "sample/job_memory.h"
 #include "sample/tree.h"
-#include "sample/walker.h"
 
 struct gt_sampler_source {
     const struct gt_collector_type *type;
@@ -34,11 +34,9 @@ struct gt_sampler {
     uint8_t ready[64]; /* numbers of those that have something to read */
     size_t ready_count;
     const struct gt_cgroup *cgroup;      /* the job's own; NULL: none */
-    struct gt_group_memory group_memory; /* of the group that the job lies in */
-    bool has_group_memory;               /* it has told how much of inherited memory was copied */
-    struct gt_walker *walker;
-    struct gt_availability walker_availability;
-    struct gt_walker_result memory; /* shared pages counted once */
+    struct gt_group_memory group_memory; /* of the group in which the job runs */
+    bool is_elsewhere, has_left_group;   /* a process of the job is in another one; or was */
+    struct gt_job_memory *memory;        /* NULL: the machine without a job */
     struct gt_error trouble; /* what a collector could not read; the others go on. Whoever tells of it clears it */
 };
 
@@ -62,13 +60,14 @@ struct gt_sampler_options {
 /* Follow a process and open the collectors. -ESRCH: there is no such process; -EACCES, -EPERM: it may not be read; -ENOTSUP: it is
  * of another PID namespace; -ENOMEM; -EINVAL names an option. Collectors that fail are no error: source[].availability tells. */
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);
-/* Read everything into sampler->frame, waiting at most `patience_ns` for a walk over the memory. Vanished processes are settled and
+/* Read everything into sampler->frame, waiting at most `patience_ns` for the kernel's sums over the processes' memory. Vanished processes are settled and
  * dropped. Returns 0, -ENOMEM, or the error with which the processes cannot be listed; what a collector cannot read goes to
  * sampler->trouble. */
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error);
-/* Read only who lives and what memory they have, for peaks: cheap enough to do soon after each birth. Results as of
- * gt_sampler_read. */
+/* Read only which processes live and their memory, for peaks. Results as of gt_sampler_read. */
 int gt_sampler_look(struct gt_sampler *sampler, struct gt_error *error);
+/* Read only the memory of the job's own control group, for peaks. Returns false where the job has none. */
+bool gt_sampler_poll(struct gt_sampler *sampler);
 /* Bring up to date, after the last reading, the counters that rows read less often. */
 void gt_sampler_read_last(struct gt_sampler *sampler);
 /* Returns the number of processes of the job that were heard of or found so far: when it grows, one was born. */

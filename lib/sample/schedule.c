@@ -1,82 +1,55 @@
 #include "sample/schedule.h"
 
-#include <math.h>
-
 #include "base/clock.h"
 
-enum { LOOK_SHARE = 100 };
-static const double CHANGE = 0.01;
+enum { LOOK_SHARE = 200 };
+static const int64_t SOONEST_NS = GT_SECOND / 500, LOOK_NS = GT_SECOND / 20, SEARCH_NS = GT_SECOND / 10;
 
-static const int64_t MILLISECOND = GT_SECOND / 1000;
-static const int64_t after_birth_ns[GT_LOOKS_A_BIRTH] = {0, 25000000, 100000000, 300000000};
-static const int64_t POLL_NS = GT_SECOND / 10, CHANGE_NS = GT_SECOND / 10;
-
-static void follow_birth(struct gt_schedule *schedule, int64_t now_ns)
+void gt_schedule_start(struct gt_schedule *schedule, int64_t now_ns, int64_t period_ns, bool hears)
 {
-    schedule->birth_ns = now_ns;
-    for (int i = 0; i < GT_LOOKS_A_BIRTH; i++)
-        if (!schedule->look_ns[i] && after_birth_ns[i] < schedule->period_ns)
-            schedule->look_ns[i] = now_ns + after_birth_ns[i];
+    *schedule = (struct gt_schedule){
+        .period_ns = period_ns, .sample_ns = now_ns, .reading_ns = now_ns, .hears = hears, .has_birth = true};
 }
 
-void gt_schedule_start(struct gt_schedule *schedule, int64_t now_ns, int64_t period_ns)
+void gt_schedule_births(struct gt_schedule *schedule, uint64_t born)
 {
-    *schedule = (struct gt_schedule){.period_ns = period_ns, .sample_ns = now_ns, .reading_ns = now_ns};
-    follow_birth(schedule, now_ns);
-}
-
-void gt_schedule_listen(struct gt_schedule *schedule, bool hears, int64_t now_ns)
-{
-    bool polls = !hears && schedule->period_ns > POLL_NS;
-    schedule->poll_ns = polls ? now_ns + POLL_NS : 0;
-}
-
-void gt_schedule_births(struct gt_schedule *schedule, int64_t now_ns, uint64_t born)
-{
-    if (born > schedule->born)
-        follow_birth(schedule, now_ns);
+    schedule->has_birth |= born > schedule->born;
     schedule->born = born;
 }
 
-void gt_schedule_memory(struct gt_schedule *schedule, int64_t now_ns, double bytes)
+void gt_schedule_processes(struct gt_schedule *schedule, bool has_several, bool has_group)
 {
-    bool has_changed = fabs(bytes - schedule->memory) > CHANGE * fmax(bytes, schedule->memory);
-    if (has_changed && !schedule->change_ns && CHANGE_NS < schedule->period_ns)
-        schedule->change_ns = now_ns + CHANGE_NS;
-    schedule->memory = bytes;
+    schedule->has_several = has_several;
+    schedule->has_group = has_group;
 }
 
 static int64_t next_look(const struct gt_schedule *schedule)
 {
-    int64_t next = schedule->poll_ns ? schedule->poll_ns : INT64_MAX;
-    if (schedule->change_ns && schedule->change_ns < next)
-        next = schedule->change_ns;
-    for (int i = 0; i < GT_LOOKS_A_BIRTH; i++)
-        if (schedule->look_ns[i] && schedule->look_ns[i] < next)
-            next = schedule->look_ns[i];
+    int64_t next = INT64_MAX;
+    if (schedule->has_birth)
+        next = 0;
+    else if (schedule->has_several && LOOK_NS < schedule->period_ns)
+        next = schedule->looked_ns + LOOK_NS;
+    else if (!schedule->hears && SEARCH_NS < schedule->period_ns)
+        next = schedule->looked_ns + SEARCH_NS;
     return next < schedule->quiet_until_ns ? schedule->quiet_until_ns : next;
+}
+
+static int64_t next_poll(const struct gt_schedule *schedule)
+{
+    bool polls = schedule->has_group && schedule->has_several && LOOK_NS < schedule->period_ns;
+    return polls ? schedule->polled_ns + LOOK_NS : INT64_MAX;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 int64_t gt_schedule_next(const struct gt_schedule *schedule)
 {
-    int64_t next = schedule->sample_ns < schedule->reading_ns ? schedule->sample_ns : schedule->reading_ns;
-    int64_t look = next_look(schedule);
-    return look < next ? look : next;
-}
-
-/* Any reading is a look, too. Looks for births since the last one of their kind follow. */
-static void take_looks(struct gt_schedule *schedule, int64_t now_ns)
-{
-    if (schedule->poll_ns)
-        schedule->poll_ns = now_ns + POLL_NS;
-    if (schedule->change_ns <= now_ns)
-        schedule->change_ns = 0;
-    for (int i = 0; i < GT_LOOKS_A_BIRTH; i++) {
-        if (!schedule->look_ns[i] || schedule->look_ns[i] > now_ns)
-            continue;
-        int64_t due = schedule->birth_ns + after_birth_ns[i];
-        schedule->look_ns[i] = due > now_ns ? due : 0;
-    }
+    return earlier(earlier(schedule->sample_ns, schedule->reading_ns),
+                   earlier(next_look(schedule), next_poll(schedule)));
 }
 
 static void take_sample(struct gt_schedule *schedule, int64_t now_ns)
@@ -93,9 +66,14 @@ enum gt_due gt_schedule_take(struct gt_schedule *schedule, int64_t now_ns)
     enum gt_due due = now_ns >= schedule->sample_ns    ? GT_DUE_SAMPLE
                       : now_ns >= schedule->reading_ns ? GT_DUE_READING
                       : now_ns >= next_look(schedule)  ? GT_DUE_LOOK
+                      : now_ns >= next_poll(schedule)  ? GT_DUE_POLL
                                                        : GT_DUE_NOTHING;
-    if (due != GT_DUE_NOTHING)
-        take_looks(schedule, now_ns);
+    if (due >= GT_DUE_POLL)
+        schedule->polled_ns = now_ns;
+    if (due >= GT_DUE_LOOK) {
+        schedule->looked_ns = now_ns;
+        schedule->has_birth = false;
+    }
     if (due >= GT_DUE_READING)
         schedule->reading_ns = now_ns + GT_SECOND;
     if (due == GT_DUE_SAMPLE)
@@ -106,5 +84,5 @@ enum gt_due gt_schedule_take(struct gt_schedule *schedule, int64_t now_ns)
 void gt_schedule_looked(struct gt_schedule *schedule, int64_t now_ns, int64_t used_ns)
 {
     int64_t pause = used_ns * LOOK_SHARE;
-    schedule->quiet_until_ns = now_ns + (pause < 2 * MILLISECOND ? 2 * MILLISECOND : pause);
+    schedule->quiet_until_ns = now_ns + (pause < SOONEST_NS ? SOONEST_NS : pause);
 }

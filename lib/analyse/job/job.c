@@ -99,7 +99,7 @@ static void take_outcome(struct gt_job_rank *rank, const struct gt_outcome *outc
     rank->dropped = (double)outcome->dropped;
     rank->begin = gt_seconds(rank->machine.start_real_ns);
     rank->end = rank->begin + known(outcome->elapsed);
-    rank->ram.least = outcome->peak[GT_SCOPE_COMBINED].least;
+    rank->ram.least = rank->own[GT_RAM_PEAK];
     rank->ram.most = fmax(rank->own[GT_RAM_PEAK], rank->own[GT_RAM_PEAK_BOUND]); /* fmax passes over NaN */
     rank->gpu_ram = rank->gpu_use = rank->cores_p95 = rank->killed_at = NAN;
     if (outcome->events.oom_kills > 0)

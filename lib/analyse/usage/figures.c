@@ -24,6 +24,11 @@ double gt_usage_peak_bound(const struct gt_usage *usage)
     return fmax(gt_usage_peak(usage), bound); /* fmax passes over NaN */
 }
 
+double gt_usage_unmapped(const struct gt_usage *usage)
+{
+    return fmax(0, usage->summary->of[GT_SCOPE_COMBINED][GT_RAM_UNMAPPED].max);
+}
+
 /* Returns false for the machine's CPU time over less than some clock ticks. */
 static bool is_told(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
 {

@@ -29,6 +29,8 @@ struct gt_usage {
 double gt_usage_scope_peak(const struct gt_usage *usage, enum gt_scope scope);
 double gt_usage_peak(const struct gt_usage *usage); /* of the whole job */
 double gt_usage_peak_bound(const struct gt_usage *usage);
+/* Returns the largest shared memory and tmpfs that no process mapped, bytes; 0: not known. */
+double gt_usage_unmapped(const struct gt_usage *usage);
 /* Cores busy in the mean, no more than there are. */
 double gt_usage_cores(const struct gt_usage *usage, enum gt_scope scope);
 /* Cores that the job may use: what it was given, or all there are. */

@@ -8,7 +8,6 @@
 #include "schema/human.h"
 
 static const double MIB = 1048576, GIB = 1073741824;
-static const double MOST_ABOVE_ESTIMATE = 1.3; /* see docs/memory.md */
 static const double SPARE = 1.2, LEAST_SPARE_MIB = 256, FINE_BELOW_GIB = 8;
 static const double SPARE_SECONDS = 300, ROUND_SECONDS = 300;
 static const double USED = 0.05;             /* of the time, at which a GPU is counted */
@@ -47,14 +46,11 @@ static double seconds_for(double elapsed)
     return round_up(elapsed * SPARE + SPARE_SECONDS, ROUND_SECONDS);
 }
 
-/* The kernel's marks rather than the largest sample. They count what forked processes inherited once for each, so beside a large parent
- * their sum is many times what was used: it counts as far as the best estimate may be too low. The page cache is not added: the kernel
- * gives it up. */
+/* The peak, with what the kernel cannot give up beside it: swapped pages, and tmpfs that no process maps. */
 static double memory_of(const struct gt_usage *usage)
 {
     double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
-    double used = fmin(gt_usage_peak_bound(usage), MOST_ABOVE_ESTIMATE * gt_usage_peak(usage));
-    return memory_for(used + (swap > 0 ? swap : 0));
+    return memory_for(gt_usage_peak(usage) + gt_usage_unmapped(usage) + (swap > 0 ? swap : 0));
 }
 
 static double killed_at(const struct gt_usage *usage)
@@ -62,7 +58,7 @@ static double killed_at(const struct gt_usage *usage)
     if (gt_usage_out_of_memory(usage) == GT_MEMORY_SUFFICED)
         return NAN;
     double limit = gt_usage_memory_limit_met(usage);
-    return isnan(limit) ? gt_usage_peak_bound(usage) : limit;
+    return isnan(limit) ? gt_usage_peak(usage) : limit;
 }
 
 static double cores_of(const struct gt_usage *usage)

@@ -223,7 +223,7 @@ int gt_scaling_report_add(struct gt_scaling_report *runs, const char *path, cons
 {
     const struct gt_usage usage = {
         .machine = sources->machine, .summary = sources->summary, .outcome = sources->outcome};
-    double size, peak = gt_usage_peak_bound(&usage), elapsed = usage.outcome->elapsed;
+    double size, peak = gt_usage_peak(&usage), elapsed = usage.outcome->elapsed;
     int status = size_of_run(&size, runs->variable, sources->recording, sources->machine, error);
     if (status < 0)
         return status;

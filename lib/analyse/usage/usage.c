@@ -216,48 +216,30 @@ static void add_section(const struct gt_usage *usage, struct gt_node *root, cons
 #define SECTION(key, title, figures) add_section(usage, root, key, title, figures, sizeof figures / sizeof *figures)
 
 /* The peak lies between the two; where they are apart, the report says so. */
-static bool is_apart(double lower, double upper)
-{
-    static const double NEGLIGIBLE = 0.02;
-    return upper - lower > NEGLIGIBLE * upper;
-}
-
 static bool add_bracket(const struct gt_usage *usage, struct gt_node *bracket, enum gt_scope scope)
 {
-    const struct gt_peak_fields *fields = &usage->outcome->peak[scope];
-    double peak = gt_usage_scope_peak(usage, scope);
-    double lower = isnan(fields->least) ? peak : fmin(fields->least, peak);
-    double upper = fmax(peak, usage->outcome->value[scope][GT_RAM_PEAK_BOUND]);
-    if (isnan(usage->outcome->value[scope][GT_RAM_PEAK_BOUND]))
-        upper = NAN;
-    add_memory(usage, bracket, "lower", "At least", lower);
+    static const double NEGLIGIBLE = 0.05;
+    double peak = gt_usage_scope_peak(usage, scope), bound = usage->outcome->value[scope][GT_RAM_PEAK_BOUND];
+    double upper = isnan(bound) ? NAN : fmax(peak, bound);
     add_memory(usage, bracket, "best", "Best estimate", peak);
     add_memory(usage, bracket, "upper", "At most", upper);
-    if (scope != GT_SCOPE_MAIN) {
-        double counted = fmin(fields->counted, peak);
-        struct gt_node *node = add_memory(usage, bracket, "counted", "Of it counted page by page",
-                                          isnan(fields->counted) ? NAN : counted);
-        gt_node_flags(node, isnan(fields->counted) ? GT_ONLY_DATA : 0);
-    }
-    return is_apart(lower, upper);
+    return upper - peak > NEGLIGIBLE * upper;
 }
 
-/* In words, for people: what the figures above rest on. */
+/* In words, for people: what the values above rest on. */
 static void explain_bracket(const struct gt_usage *usage, struct gt_node *section, bool is_bracket)
 {
-    double untold = usage->outcome->peak_untold;
-    struct gt_node *node = gt_report_count(section, "untold_processes", "Processes missing in the upper bounds", untold,
-                                           NULL);
-    gt_node_flags(node, untold > 0 ? 0 : GT_ONLY_DATA);
-    if (!is_bracket)
-        return;
-    char text[300];
-    snprintf(
-        text, sizeof text,
-        "the peak of several processes lies between the bounds: \"at least\" was there in one look or one process, "
-        "\"at most\" adds up high-water marks of processes that lived together%s",
-        untold > 0 ? ", of those whose marks the kernel told" : "");
-    gt_report_text(section, "note", "Note", text);
+    double unknown = usage->outcome->peak_untold;
+    gt_node_flags(gt_report_count(section, "untold_processes", "Processes without a high-water mark", unknown, NULL),
+                  GT_ONLY_DATA);
+    if (is_bracket)
+        gt_report_text(
+            section, "note", "Note",
+            "\"At most\" is the high-water mark of the job's control group, page cache included, or the sum of the "
+            "high-water marks of processes that lived together, whichever is less");
+    else if (unknown > 0)
+        gt_report_text(section, "note", "Note",
+                       "The upper bound is missing because the high-water marks of some processes are unknown");
 }
 
 static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
@@ -274,7 +256,7 @@ static void add_memory_peak(const struct gt_usage *usage, struct gt_node *root)
     add_memory(usage, section, "rss_sum", "Sum of RSS", combined[GT_RSS].max);
     struct gt_node *control = add_memory(usage, section, "control_group", "Control group, with page cache", group);
     gt_node_flags(control, isnan(group) ? GT_ONLY_DATA : 0);
-    gt_report_text(section, "method", "Shared memory counted by", *method ? method : NULL);
+    gt_report_text(section, "method", "Memory counted by", *method ? method : NULL);
     explain_bracket(usage, section, is_bracket);
 }
 

@@ -162,6 +162,17 @@ static void add_swap(const struct gt_usage *usage, struct gt_node *brief)
         gt_brief_line(brief, &(struct gt_brief_line){"swap", gt_human_bytes(value, swap), NULL, "swapped out at most"});
 }
 
+/* Shared memory that no process maps is in no process's memory, and still counts towards a limit. */
+static void add_unmapped(const struct gt_usage *usage, struct gt_node *brief)
+{
+    static const double MUCH = 64e6;
+    char value[GT_HUMAN_SIZE];
+    double bytes = gt_usage_unmapped(usage);
+    if (bytes > MUCH)
+        gt_brief_line(brief, &(struct gt_brief_line){"tmpfs", gt_human_bytes(value, bytes), NULL,
+                                                     "unmapped shared memory, which also counts towards limits"});
+}
+
 static const double MORE_THAN_GIVEN = 1.05; /* of which less is exactness */
 
 static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
@@ -507,6 +518,7 @@ void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)
         return;
     add_memory(usage, brief);
     add_swap(usage, brief);
+    add_unmapped(usage, brief);
     add_cores(usage, brief);
     add_gpus(usage, brief);
     add_storage(usage, brief);

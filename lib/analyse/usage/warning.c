@@ -42,7 +42,7 @@ double gt_usage_memory_limit_met(const struct gt_usage *usage)
     double limit = gt_usage_given(usage, GT_LIMIT_GROUP_MEMORY), met = usage->outcome->events.limit_met;
     if (met > 0)
         return met;
-    return fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= limit / 2 ? limit : NAN;
+    return fmax(gt_usage_peak(usage), gt_usage_group_peak(usage)) >= limit / 2 ? limit : NAN;
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -61,7 +61,7 @@ enum gt_out_of_memory gt_usage_out_of_memory(const struct gt_usage *usage)
         return GT_MEMORY_RAN_OUT;
     if (events->limit_met > 0)
         return GT_MEMORY_PROBABLY_RAN_OUT;
-    bool is_at_limit = fmax(gt_usage_peak_bound(usage), gt_usage_group_peak(usage)) >= AT_LIMIT * limit;
+    bool is_at_limit = fmax(gt_usage_peak(usage), gt_usage_group_peak(usage)) >= AT_LIMIT * limit;
     return was_killed(usage) && (events->oom_kills_above > 0 || is_at_limit) ? GT_MEMORY_PROBABLY_RAN_OUT
                                                                              : GT_MEMORY_SUFFICED;
 }
@@ -174,12 +174,11 @@ static bool swapped(const struct gt_usage *usage, struct gt_warning *warning)
 static bool memory_unused(const struct gt_usage *usage, struct gt_warning *warning)
 {
     char given[GT_HUMAN_SIZE], used[GT_HUMAN_SIZE];
-    double asked = gt_usage_given(usage, GT_LIMIT_MEMORY), peak = gt_usage_peak_bound(usage);
+    double asked = gt_usage_given(usage, GT_LIMIT_MEMORY), peak = gt_usage_peak(usage) + gt_usage_unmapped(usage);
     if (!(peak < 0.5 * asked) || !(asked - peak > UNUSED))
         return false;
     warning->value = peak / asked;
-    say(warning, "%s asked for, %s used", gt_human_round_bytes(given, asked),
-        gt_human_bytes(used, gt_usage_peak(usage)));
+    say(warning, "%s asked for, %s used", gt_human_round_bytes(given, asked), gt_human_bytes(used, peak));
     return true;
 }
 

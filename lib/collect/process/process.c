@@ -154,7 +154,6 @@ static void apply_stat(struct gt_process *process, const struct gt_process_stat 
     process->is_headless = gt_process_stat_is_headless(stat);
     process->is_exiting = stat->is_exiting;
     if (process->is_forked && !stat->is_forked) { /* from now on its memory is its own program's */
-        process->heritage = (struct gt_heritage){0};
         process->is_worker = false;
         process->alone_ns = 0;
         process->value[GT_RAM_PEAK] = process->mark = NAN;
@@ -540,20 +539,6 @@ bool gt_process_has_rested(const struct gt_process *process)
     return process->files->cpu_at_stat == clock_of(process);
 }
 
-double gt_process_clock_at_stat(const struct gt_process *process)
-{
-    return process->files->cpu_at_stat;
-}
-
-double gt_process_clock(pid_t pid)
-{
-    clockid_t clock;
-    struct timespec t;
-    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t) < 0)
-        return NAN;
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 int gt_process_read_slowly(struct gt_process *process)
 {
     process->files->cpu_when_slow = process->value[GT_CPU_TIME];
@@ -570,38 +555,9 @@ int gt_process_read_first(struct gt_process *process)
     return read_rest(process);
 }
 
-static double anonymous_bytes(const struct gt_process *process)
+int gt_process_read_faults(struct gt_process *process)
 {
-    return process->value[GT_RSS] - process->file_bytes;
-}
-
-/* The memory of a process that is exiting goes by and by. */
-static bool has_memory(struct gt_process *parent, const struct gt_process *child, const struct gt_root *root)
-{
-    if (gt_process_read(parent, root) < 0)
-        return false;
-    if (anonymous_bytes(parent) < anonymous_bytes(child) && read_stat(parent) < 0)
-        return false;
-    return !parent->is_zombie && !parent->is_exiting;
-}
-
-int gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root)
-{
-    if (!process->is_forked || process == parent)
-        return 0;
-    if (!has_memory(parent, process, root))
-        return -ESRCH;
-    /* What somebody between them had may be shared with others of his. */
-    double bound = parent->pid == process->parent ? fmax(parent->mark, parent->value[GT_RAM_PEAK]) : INFINITY;
-    process->heritage = (struct gt_heritage){
-        .from = parent->pid,
-        .from_start = parent->start,
-        .bytes = fmax(0, fmin(anonymous_bytes(process), anonymous_bytes(parent))),
-        .bound = bound,
-        .above = parent->heritage.from,
-        .above_bytes = parent->heritage.bytes,
-    };
-    return 0;
+    return gt_process_has_rested(process) ? 0 : read_stat(process);
 }
 
 /* vfork(2) lends the child the address space of its parent until it executes a program. */
@@ -647,12 +603,6 @@ bool gt_process_is_sampler(struct gt_process *process)
     const char *second = length > 0 ? text + strlen(text) + 1 : text;
     process->is_known = length > 0 || process->is_zombie;
     return length > 0 && second < text + length && !strcmp(second, GT_SAMPLER_WORD);
-}
-
-bool gt_process_is_pending(const struct gt_process *process)
-{
-    bool is_fork = process->is_forked && process->heritage.from && !process->is_worker;
-    return !process->is_main && (is_fork || (process->is_ours && !process->is_known && process->files->has_clock));
 }
 
 static size_t parse_pids(const char *text, pid_t *pids, size_t count, size_t capacity)

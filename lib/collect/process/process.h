@@ -29,21 +29,14 @@ int gt_process_read_slowly(struct gt_process *process);
 bool gt_process_has_rested(const struct gt_process *process);
 /* Read all files but stat, of a process that was just opened. */
 int gt_process_read_first(struct gt_process *process);
-/* The first returns its CPU clock before stat was last read, the second that of process `pid` now; seconds, NaN where it has none. */
-double gt_process_clock_at_stat(const struct gt_process *process);
-double gt_process_clock(pid_t pid);
-
-/* Find out what a forked process that was just read began with. It reads `parent`, the member of the job that forked it, or one from which
- * that one had it. -ESRCH: `parent` has no memory any more. */
-int gt_process_inherit(struct gt_process *process, struct gt_process *parent, const struct gt_root *root);
+/* Read stat alone, for page faults, unless the process has rested. Returns a negative number where it has gone. */
+int gt_process_read_faults(struct gt_process *process);
 /* Find out at each look whether a forked process has become a worker, or another program. `parent` may be NULL. */
 void gt_process_look_at_fork(struct gt_process *process, const struct gt_process *parent, const struct gt_root *root,
                              int64_t now_ns);
 
 /* Returns true for one that samples for another tracker, see base/own_name.h. */
 bool gt_process_is_sampler(struct gt_process *process);
-/* Returns true where its figures may turn out to be another's: it was just forked, or has just become a program that may be a sampler. */
-bool gt_process_is_pending(const struct gt_process *process);
 /* Read a file of /proc/PID, cut off at size - 1, with a NUL behind it, and never that of another process. Returns its length or negative
  * errno. */
 ssize_t gt_process_read_text(const struct gt_process *process, const char *name, char *text, size_t size);

@@ -39,25 +39,9 @@ int gt_process_file_open(const struct gt_root *root, pid_t pid, const char *name
     snprintf(path, sizeof path, "proc/%d/%s", (int)pid, name);
     if (task != pid)
         snprintf(path, sizeof path, "proc/%d/task/%d/%s", (int)pid, (int)task, name);
-    double faults;
-    int fd = gt_root_open_file(root, path);
-    return fd == -ENOENT && !gt_process_file_is_of(root, pid, 0, 0, &faults) ? -ESRCH : fd;
-}
-
-bool gt_process_file_has_rested(pid_t pid, double cpu_time)
-{
-    return cpu_time > 0 && gt_process_clock(pid) == cpu_time;
-}
-
-bool gt_process_file_is_of(const struct gt_root *root, pid_t pid, uint64_t start, double cpu_time, double *faults)
-{
     struct gt_process_stat stat;
-    *faults = NAN;
-    if (gt_process_file_has_rested(pid, cpu_time))
-        return true;
-    int status = gt_process_stat_of(root, pid, &stat);
-    *faults = status < 0 ? NAN : stat.minor_faults + stat.major_faults;
-    return start ? status == 0 && stat.start == start : status == 0 || status == -EINVAL;
+    int fd = gt_root_open_file(root, path);
+    return fd == -ENOENT && gt_process_stat_of(root, pid, &stat) < 0 ? -ESRCH : fd;
 }
 
 static int fill(struct gt_line_reader *reader)

@@ -10,13 +10,6 @@
 
 /* Open proc/PID/NAME; a descriptor or negative errno, -ESRCH when there is no such process. */
 int gt_process_file_open(const struct gt_root *root, pid_t pid, const char *name);
-/* True when the process that has this number now started at `start`, or `start` is 0. Asked after a file was opened, it also
- * holds for that file, which stays with the process it was opened for. `faults`: its page faults so far, minor and major; NaN when its
- * CPU clock still stands at `cpu_time`, so that nothing need be read. */
-bool gt_process_file_is_of(const struct gt_root *root, pid_t pid, uint64_t start, double cpu_time, double *faults);
-/* The process has not run since its CPU clock stood at `cpu_time`, seconds; 0 or NaN: not known. */
-bool gt_process_file_has_rested(pid_t pid, double cpu_time);
-
 struct gt_line_reader {
     int fd;
     char *buffer;

@@ -1,0 +1,685 @@
+#include "sample/job_memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "collect/process/process.h"
+
+enum {
+    PAUSE = 100,              /* after a reading, in times of what it took */
+    STACK_BYTES = 256 * 1024, /* of the reading thread */
+    FAULT_AROUND = 16,        /* pages of a file that one fault maps (fault_around_bytes of the kernel) */
+};
+static const int64_t SOONEST_NS = GT_SECOND / 20, PERIOD_NS = GT_SECOND - GT_SECOND / 20;
+static const double CHANGE = 0.01;                  /* of a job's memory: files have changed by so much */
+static const double MUCH = 16 << 20, MUCH_OF = 0.1; /* bytes of faults, and part of the memory, that give a weight */
+
+/* A process; or one that has ended, while a process forked from it lives. */
+struct record {
+    uint64_t id, parent; /* in the order in which processes were met; parent 0: it owns all it has */
+    pid_t pid;
+    uint64_t start;
+    bool lives, is_main;
+    bool is_settled;   /* not a fork that is about to execute a program */
+    bool shares_space; /* of its parent (vfork) */
+    bool is_denied;    /* its smaps_rollup may not be read */
+    bool was_read, is_seen, is_needed;
+    double anonymous, files, faults;
+    double risen; /* all that `anonymous` has grown, without what it fell in between */
+    /* When it was forked, or at the last reading: what was its own, and its counters then. */
+    double own_before, anonymous_before, risen_before, faults_before, files_before;
+    double lowest;                      /* `anonymous` since */
+    double parent_risen, parent_faults; /* of its parent, then */
+    double weight;                      /* the part of its other faults that copied a page */
+    double kept_before, kept_weight;    /* of its children, by pages that it wrote to: as above */
+    double read_files, pss_files, private_files, read_faults, read_risen; /* at the last reading */
+    double own;        /* anonymous bytes that it does not share with its parent */
+    double kept;       /* written since its children were forked */
+    double held;       /* scratch: the most that one of its children shares with it */
+    bool has_children; /* scratch */
+};
+
+/* What the thread reads. It owns this while `is_asked`, which is under the lock. */
+struct reading {
+    uint64_t id;
+    pid_t pid;
+    uint64_t start;
+    int status;
+    struct gt_smaps smaps;
+};
+
+struct task {
+    bool is_asked, is_stopping;
+    struct reading *reading;
+    size_t count, capacity;
+    int64_t used_ns;
+};
+
+struct gt_job_memory {
+    const struct gt_root *root;
+    const struct gt_clock *clock;
+    enum gt_memory_method best, method;
+    double page;
+    struct record *record; /* by id */
+    size_t record_count, record_capacity;
+    uint64_t last_id;
+    struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1];
+    double files;        /* of the whole job, at the last update */
+    double largest;      /* resident set of one process */
+    double uncharged;    /* see gt_job_memory_uncharged */
+    double beside, peak; /* of the group: charged that is no process's memory; high-water mark */
+    double between;
+    pthread_t thread;
+    bool has_thread, is_reading;
+    pthread_mutex_t lock;
+    pthread_cond_t wake, finished;
+    struct task task;
+    int64_t read_ns, allowed_ns; /* when the last reading ended, and when the next may begin */
+    double read_sum;             /* bytes of files then */
+    bool has_changed;            /* faults or resident sets, since it began */
+};
+
+/* ---- The thread that reads smaps_rollup --------------------------------------------------------------------------- */
+
+static void *run(void *opaque)
+{
+    struct gt_job_memory *memory = opaque;
+    struct task *task = &memory->task;
+    prctl(PR_SET_TIMERSLACK, 1);
+    pthread_mutex_lock(&memory->lock);
+    while (!task->is_stopping) {
+        if (!task->is_asked) {
+            pthread_cond_wait(&memory->wake, &memory->lock);
+            continue;
+        }
+        bool stops = false;
+        pthread_mutex_unlock(&memory->lock);
+        int64_t began_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        for (size_t i = 0; i < task->count && !stops; i++) {
+            struct reading *one = &task->reading[i];
+            one->status = gt_smaps_read(memory->root, one->pid, one->start, &one->smaps);
+            pthread_mutex_lock(&memory->lock);
+            stops = task->is_stopping;
+            pthread_mutex_unlock(&memory->lock);
+        }
+        task->used_ns = gt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+        pthread_mutex_lock(&memory->lock);
+        task->is_asked = false;
+        pthread_cond_signal(&memory->finished);
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return NULL;
+}
+
+/* Signals are the program's: this thread, which the program does not know, must not get any. */
+static int start_thread(struct gt_job_memory *memory)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    int result = pthread_attr_init(&attributes);
+    if (result)
+        return -result;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    result = pthread_create(&memory->thread, &attributes, run, memory);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    memory->has_thread = result == 0;
+    return -result;
+}
+
+int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, const struct gt_clock *clock,
+                       enum gt_memory_method best, struct gt_error *error)
+{
+    struct gt_job_memory *memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return gt_error_system(error, ENOMEM, "memory accounting");
+    memory->root = root;
+    memory->clock = clock;
+    memory->best = memory->method = best;
+    memory->page = (double)sysconf(_SC_PAGESIZE);
+    memory->beside = memory->peak = NAN;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&memory->lock, NULL);
+    pthread_cond_init(&memory->wake, NULL);
+    pthread_cond_init(&memory->finished, &attributes);
+    pthread_condattr_destroy(&attributes);
+    *ret = memory;
+    return 0;
+}
+
+void gt_job_memory_close(struct gt_job_memory *memory)
+{
+    if (!memory)
+        return;
+    if (memory->has_thread) {
+        pthread_mutex_lock(&memory->lock);
+        memory->task.is_stopping = true;
+        pthread_cond_signal(&memory->wake);
+        pthread_mutex_unlock(&memory->lock);
+        pthread_join(memory->thread, NULL);
+    }
+    pthread_mutex_destroy(&memory->lock);
+    pthread_cond_destroy(&memory->wake);
+    pthread_cond_destroy(&memory->finished);
+    free(memory->task.reading);
+    free(memory->record);
+    free(memory);
+}
+
+/* Returns true when the reading has ended. The patience is real time, whatever clock the schedule has. */
+static bool await(struct gt_job_memory *memory, int64_t patience_ns)
+{
+    int64_t until = gt_clock_monotonic(&gt_clock_system) + patience_ns;
+    const struct timespec deadline = {until / GT_SECOND, until % GT_SECOND};
+    pthread_mutex_lock(&memory->lock);
+    while (memory->task.is_asked && patience_ns > 0)
+        if (pthread_cond_timedwait(&memory->finished, &memory->lock, &deadline))
+            break;
+    bool has_ended = !memory->task.is_asked;
+    pthread_mutex_unlock(&memory->lock);
+    return has_ended;
+}
+
+/* Without a thread the estimate stays one. */
+static void ask(struct gt_job_memory *memory)
+{
+    struct task *task = &memory->task;
+    if (GT_GROW_TO(task->reading, task->capacity, memory->record_count) < 0 ||
+        (!memory->has_thread && start_thread(memory) < 0))
+        return;
+    task->count = 0;
+    for (size_t i = 0; i < memory->record_count; i++) {
+        const struct record *record = &memory->record[i];
+        if (record->lives && !record->is_denied && !record->shares_space)
+            task->reading[task->count++] = (struct reading){
+                .id = record->id, .pid = record->pid, .start = record->start};
+    }
+    memory->is_reading = true;
+    memory->has_changed = false;
+    pthread_mutex_lock(&memory->lock);
+    task->is_asked = true;
+    pthread_cond_signal(&memory->wake);
+    pthread_mutex_unlock(&memory->lock);
+}
+
+/* ---- Processes ---------------------------------------------------------------------------------------------------- */
+
+static double known(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static double between(double value, double low, double high)
+{
+    return value > high ? high : value < low ? low : value;
+}
+
+static struct record *find(const struct gt_job_memory *memory, uint64_t id)
+{
+    size_t low = 0, high = memory->record_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (memory->record[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return id && low < memory->record_count && memory->record[low].id == id ? &memory->record[low] : NULL;
+}
+
+static void take(struct record *record, const struct gt_process *process)
+{
+    double before = record->anonymous;
+    record->anonymous = fmax(0, known(process->value[GT_RSS]) - known(process->file_bytes));
+    record->risen += fmax(0, record->anonymous - before);
+    record->lowest = fmin(record->lowest, record->anonymous);
+    record->files = known(process->file_bytes);
+    record->faults = known(process->value[GT_MINOR_FAULTS]);
+    record->is_settled = !process->is_forked || process->is_worker;
+    record->shares_space = process->is_forked && !process->is_main && !process->alone_ns;
+    if (!record->parent || process->is_forked)
+        return;
+    record->parent = 0; /* it has executed a program: nothing of its parent's memory is left, or was read */
+    record->was_read = false;
+}
+
+int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
+{
+    struct record *above = parent && process->is_forked ? find(memory, parent->memory) : NULL;
+    struct record record = {.id = memory->last_id + 1,
+                            .pid = process->pid,
+                            .start = process->start,
+                            .lives = true,
+                            .is_main = process->is_main,
+                            .weight = 1,
+                            .kept_weight = 1};
+    if (above) {
+        gt_process_read_faults(parent);
+        take(above, parent);
+        record.parent = above->id;
+        record.parent_risen = above->risen;
+        record.parent_faults = above->faults;
+    }
+    take(&record, process);
+    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, above->anonymous) : record.anonymous;
+    record.risen = fmax(0, record.anonymous - record.lowest);
+    record.files_before = record.files;
+    struct record *place = GT_GROW(memory, record);
+    if (!place)
+        return -ENOMEM;
+    *place = record;
+    process->memory = memory->last_id = record.id;
+    return 0;
+}
+
+/* Bytes of inherited pages that a process may have copied since: by its faults, without those that mapped files and new memory. */
+static double copied_bytes(const struct gt_job_memory *memory, const struct record *record)
+{
+    double faults = (record->faults - record->faults_before) * memory->page;
+    double of_files = fmax(0, record->files - record->files_before) / FAULT_AROUND;
+    return fmax(0, faults - of_files - (record->risen - record->risen_before));
+}
+
+/* New memory is its own, and is given back first. */
+static void estimate_own(const struct gt_job_memory *memory, struct record *record)
+{
+    double left = fmax(0, record->own_before - (record->anonymous_before - record->lowest));
+    double own = left + record->anonymous - record->lowest + record->weight * copied_bytes(memory, record);
+    record->own = !record->parent ? record->anonymous : record->shares_space ? 0 : between(own, 0, record->anonymous);
+}
+
+/* Returns what a parent has written to since the fork of a child, or since the last reading. */
+static double written_since(const struct gt_job_memory *memory, const struct record *parent, const struct record *child)
+{
+    return fmax(0, (parent->faults - child->parent_faults) * memory->page - (parent->risen - child->parent_risen));
+}
+
+static void estimate(struct gt_job_memory *memory)
+{
+    for (size_t i = 0; i < memory->record_count; i++) {
+        struct record *record = &memory->record[i];
+        if (record->lives)
+            estimate_own(memory, record);
+        record->kept = 0;
+        record->has_children = false;
+    }
+    for (size_t i = 0; i < memory->record_count; i++) {
+        struct record *record = &memory->record[i], *parent = find(memory, record->parent);
+        if (!parent || !record->lives || record->shares_space)
+            continue;
+        double written = parent->lives ? written_since(memory, parent, record) : 0;
+        parent->has_children = true;
+        parent->kept = fmax(parent->kept, parent->kept_before + parent->kept_weight * written);
+    }
+    for (size_t i = 0; i < memory->record_count; i++)
+        if (!memory->record[i].has_children) {
+            memory->record[i].kept_before = 0;
+            memory->record[i].kept_weight = 1;
+        }
+}
+
+/* Processes that have ended stay while one that was forked from them lives. */
+static void drop_ended(struct gt_job_memory *memory)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < memory->record_count; i++)
+        memory->record[i].is_needed = false;
+    for (size_t i = memory->record_count; i-- > 0;) {
+        struct record *record = &memory->record[i], *parent = find(memory, record->parent);
+        if (parent && (record->lives || record->is_needed))
+            parent->is_needed = true;
+    }
+    for (size_t i = 0; i < memory->record_count; i++) {
+        struct record *record = &memory->record[i];
+        if (!record->lives && !record->is_needed)
+            continue;
+        memory->record[kept++] = *record;
+    }
+    memory->record_count = kept;
+}
+
+static void follow(struct gt_job_memory *memory, const struct gt_frame *frame)
+{
+    for (size_t i = 0; i < memory->record_count; i++)
+        memory->record[i].is_seen = false;
+    for (size_t i = 0; i < frame->process_count; i++) {
+        struct record *record = find(memory, frame->process[i]->memory);
+        if (!record)
+            continue;
+        double anonymous = record->anonymous, faults = record->faults;
+        if (!frame->process[i]->is_gone && !frame->process[i]->is_zombie)
+            take(record, frame->process[i]);
+        memory->has_changed |= anonymous != record->anonymous || faults != record->faults;
+        record->is_seen = !frame->process[i]->is_gone && !frame->process[i]->is_zombie;
+    }
+    for (size_t i = 0; i < memory->record_count; i++) {
+        struct record *record = &memory->record[i], *parent = find(memory, record->parent);
+        if (record->lives && !record->is_seen && parent)
+            parent->kept_before = 0; /* its children are others by now */
+        record->lives = record->is_seen;
+    }
+    drop_ended(memory);
+}
+
+/* ---- A reading ---------------------------------------------------------------------------------------------------- */
+
+/* Returns the confirmed part of what faults made expect; as before where that is little. */
+static double weigh(double confirmed, double expected, double memory, double before)
+{
+    return expected > fmax(MUCH, MUCH_OF * memory) ? between(confirmed / expected, 0, 1) : before;
+}
+
+static void learn_one(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps)
+{
+    record->was_read = true;
+    record->read_files = smaps->file_bytes;
+    record->read_risen = record->risen - fmax(0, record->anonymous - smaps->anonymous);
+    record->read_faults = isnan(smaps->faults) ? record->faults : smaps->faults;
+    record->private_files = fmax(0, smaps->private_bytes - smaps->private_anonymous);
+    record->pss_files = smaps->pss_files + smaps->pss_shmem;
+    if (!(record->pss_files > 0)) /* before Linux 5.4 */
+        record->pss_files = fmin(smaps->pss, smaps->file_bytes);
+    if (!record->parent || record->has_children || isnan(smaps->faults))
+        return;
+    struct record then = *record;
+    then.faults = smaps->faults;
+    then.files = smaps->file_bytes;
+    then.anonymous = smaps->anonymous;
+    then.risen = record->read_risen;
+    then.weight = 0;
+    estimate_own(memory, &then);
+    record->weight = weigh(smaps->private_anonymous - then.own, copied_bytes(memory, &then), smaps->anonymous,
+                           record->weight);
+    record->own_before = smaps->private_anonymous;
+    record->anonymous_before = record->lowest = smaps->anonymous;
+    record->risen_before = record->read_risen;
+    record->faults_before = smaps->faults;
+    record->files_before = smaps->file_bytes;
+    estimate_own(memory, record);
+}
+
+/* All that was read together, each page once, is more than what the processes own by what children keep of pages that their parents wrote
+ * to. */
+static void learn_kept(struct gt_job_memory *memory, double total)
+{
+    double owned = 0, expected = 0, kept;
+    for (size_t i = 0; i < memory->record_count; i++) {
+        const struct record *record = &memory->record[i];
+        if (record->lives && (record->is_denied || !record->was_read) && !record->shares_space)
+            return;
+        owned += record->lives ? record->own : 0;
+        expected += record->kept;
+    }
+    kept = fmax(0, total - owned);
+    for (size_t i = 0; i < memory->record_count; i++) {
+        struct record *record = &memory->record[i], *parent = find(memory, record->parent);
+        if (record->has_children && record->lives) {
+            double part = expected > 0 ? kept * record->kept / expected : 0;
+            record->kept_weight = weigh(part - record->kept_before, record->kept - record->kept_before,
+                                        record->anonymous, record->kept_weight);
+            record->kept_before = part;
+        }
+        if (parent && parent->lives) {
+            record->parent_risen = parent->read_risen;
+            record->parent_faults = parent->read_faults;
+        }
+    }
+    estimate(memory);
+}
+
+static void learn(struct gt_job_memory *memory, int64_t now_ns)
+{
+    struct task *task = &memory->task;
+    double total = 0;
+    memory->is_reading = false;
+    for (size_t i = 0; i < task->count; i++) {
+        const struct reading *one = &task->reading[i];
+        struct record *record = find(memory, one->id);
+        if (!record || !record->lives)
+            continue;
+        record->is_denied = one->status == -EACCES || one->status == -EPERM;
+        if (one->status >= 0) {
+            learn_one(memory, record, &one->smaps);
+            total += one->smaps.pss - one->smaps.pss_files - one->smaps.pss_shmem;
+        }
+    }
+    learn_kept(memory, total);
+    memory->read_ns = now_ns;
+    memory->allowed_ns = now_ns + PAUSE * task->used_ns;
+    memory->read_sum = 0;
+    for (size_t i = 0; i < memory->record_count; i++)
+        memory->read_sum += memory->record[i].lives ? memory->record[i].files : 0;
+}
+
+/* Files are read when they changed, and what forked processes copied once a second. */
+static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
+{
+    double files = 0, all = 0;
+    bool is_new = false, has_forked = false;
+    for (size_t i = 0; i < memory->record_count; i++) {
+        const struct record *record = &memory->record[i];
+        if (!record->lives || record->shares_space)
+            continue;
+        files += record->files;
+        all += record->files + record->anonymous;
+        has_forked |= record->parent && record->is_settled;
+        is_new |= !record->was_read && !record->is_denied && record->is_settled;
+    }
+    bool is_changed = fabs(files - memory->read_sum) > CHANGE * all;
+    bool is_time = has_forked && memory->has_changed && now_ns - memory->read_ns >= PERIOD_NS;
+    return memory->best != GT_MEMORY_RSS && now_ns >= memory->allowed_ns && now_ns - memory->read_ns >= SOONEST_NS &&
+           (is_new || is_changed || is_time);
+}
+
+/* ---- Sums --------------------------------------------------------------------------------------------------------- */
+
+static bool is_in(const struct record *record, enum gt_scope scope)
+{
+    return record->lives && (scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN));
+}
+
+/* What a process has alone: of files as at the last reading, as far as they are still resident. */
+static double private_bytes(const struct record *record)
+{
+    return fmax(0, record->own - record->held) + fmin(record->private_files, record->files);
+}
+
+/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a process shares with its
+ * parent is the parent's; where that has ended or is not in the scope, it counts once for all that share it. */
+static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_private)
+{
+    double sum = 0;
+    *ret_private = 0;
+    for (size_t i = 0; i < memory->record_count; i++)
+        memory->record[i].held = 0;
+    for (size_t i = memory->record_count; i-- > 0;) {
+        struct record *record = &memory->record[i], *parent = find(memory, record->parent);
+        double shared;
+        if (is_in(record, scope)) {
+            sum += record->own + fmin(record->kept, record->held);
+            *ret_private += private_bytes(record);
+            shared = record->shares_space || (parent && !is_in(parent, scope) && !record->is_settled)
+                         ? 0
+                         : record->anonymous - record->own;
+        } else {
+            double counted = parent ? fmin(record->own, record->held) : record->held;
+            sum += counted;
+            shared = record->held - counted;
+        }
+        if (parent)
+            parent->held = fmax(parent->held, shared);
+    }
+    return sum;
+}
+
+/* Files that were not read yet are taken for those that another process has, as libraries and shared memory are. */
+static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
+{
+    double read = 0, largest_read = 0, largest = 0, all = 0;
+    for (size_t i = 0; i < memory->record_count; i++) {
+        const struct record *record = &memory->record[i];
+        if (!is_in(record, scope) || record->shares_space)
+            continue;
+        all += record->files;
+        largest = fmax(largest, record->files);
+        if (!record->was_read || !(record->read_files > 0))
+            continue;
+        double left = fmin(record->files, record->read_files);
+        read += record->pss_files * left / record->read_files;
+        largest_read = fmax(largest_read, left);
+    }
+    return between(read + largest - largest_read, largest, all);
+}
+
+static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_files)
+{
+    struct gt_scope_memory ret = {0};
+    double largest = 0;
+    for (size_t i = 0; i < memory->record_count; i++) {
+        const struct record *record = &memory->record[i];
+        double rss = is_in(record, scope) && !record->shares_space ? record->anonymous + record->files : 0;
+        ret.rss += is_in(record, scope) ? record->anonymous + record->files : 0;
+        largest = fmax(largest, rss);
+    }
+    *ret_files = sum_files(memory, scope);
+    ret.ram = between(sum_anonymous(memory, scope, &ret.private_bytes) + *ret_files, largest, ret.rss);
+    return ret;
+}
+
+static void count_by_group(struct gt_job_memory *memory, const struct gt_group_reading *group)
+{
+    double files = fmax(memory->files, known(group->mapped));
+    memory->scope[GT_SCOPE_COMBINED].ram = fmax(group->anonymous + files, memory->largest);
+    memory->uncharged = fmax(memory->uncharged, files - known(group->mapped));
+    /* A high-water mark that rose above both readings was between them. What is charged beside the memory of processes was as now. */
+    double used = group->anonymous + known(group->mapped), beside = group->usage - used;
+    bool has_risen = group->peak > memory->peak && group->peak > group->usage;
+    double most_beside = fmax(beside, memory->beside); /* fmax passes over NaN */
+    memory->between = has_risen && !isnan(memory->beside)
+                          ? fmax(0, group->peak - most_beside + files - known(group->mapped))
+                          : 0;
+    memory->beside = beside;
+    memory->peak = group->peak;
+}
+
+/* The parts of one moment agree: no part has more than the whole, nor the whole more than its parts. */
+static void order_scopes(struct gt_job_memory *memory)
+{
+    struct gt_scope_memory *main = &memory->scope[GT_SCOPE_MAIN], *combined = &memory->scope[GT_SCOPE_COMBINED],
+                           *descendants = &memory->scope[GT_SCOPE_DESCENDANTS];
+    combined->ram = fmin(fmax(combined->ram, fmax(main->ram, memory->largest)), combined->rss);
+    descendants->ram = fmin(fmax(descendants->ram, combined->ram - main->ram), fmin(combined->ram, descendants->rss));
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
+        struct gt_scope_memory *one = &memory->scope[scope];
+        one->private_bytes = fmin(one->private_bytes, one->ram);
+        one->shared_bytes = one->ram - one->private_bytes;
+    }
+}
+
+static void count_shared_again(struct gt_scope_memory *scope)
+{
+    scope->ram = scope->rss;
+    scope->private_bytes = scope->shared_bytes = NAN;
+}
+
+static void count(struct gt_job_memory *memory, const struct gt_group_reading *group, bool is_own)
+{
+    double files[GT_SCOPE_COMBINED + 1];
+    bool has_group = group && !isnan(group->anonymous) && memory->best != GT_MEMORY_RSS;
+    estimate(memory);
+    memory->method = memory->best == GT_MEMORY_GROUP && !(has_group && is_own) ? GT_MEMORY_FAULTS : memory->best;
+    memory->largest = memory->between = 0;
+    for (size_t i = 0; i < memory->record_count; i++)
+        if (memory->record[i].lives)
+            memory->largest = fmax(memory->largest, memory->record[i].anonymous + memory->record[i].files);
+    for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
+        memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, &files[scope]);
+        if (has_group && scope != GT_SCOPE_MAIN)
+            memory->scope[scope].ram = fmin(memory->scope[scope].ram,
+                                            group->anonymous + fmax(files[scope], known(group->mapped)));
+        if (memory->method == GT_MEMORY_RSS)
+            count_shared_again(&memory->scope[scope]);
+    }
+    memory->files = files[GT_SCOPE_COMBINED];
+    if (memory->method == GT_MEMORY_RSS)
+        return;
+    if (memory->method == GT_MEMORY_GROUP)
+        count_by_group(memory, group);
+    order_scopes(memory);
+}
+
+static void fill_processes(struct gt_job_memory *memory, const struct gt_frame *frame)
+{
+    for (size_t i = 0; i < frame->process_count; i++) {
+        const struct record *record = find(memory, frame->process[i]->memory);
+        double *value = frame->process[i]->value;
+        bool is_known = record && memory->method != GT_MEMORY_RSS;
+        value[GT_RAM] = value[GT_RSS];
+        value[GT_RAM_PRIVATE] = is_known ? fmin(private_bytes(record), value[GT_RSS]) : NAN;
+        value[GT_RAM_SHARED] = value[GT_RSS] - value[GT_RAM_PRIVATE];
+    }
+}
+
+void gt_job_memory_read_faults(const struct gt_job_memory *memory, struct gt_process *process)
+{
+    const struct record *record = find(memory, process->memory);
+    if (record && (record->parent || record->has_children))
+        gt_process_read_faults(process);
+}
+
+int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *frame,
+                         const struct gt_group_reading *group, bool is_own, int64_t patience_ns)
+{
+    int64_t now_ns = gt_clock_monotonic(memory->clock);
+    follow(memory, frame);
+    estimate(memory);
+    if (memory->is_reading && await(memory, 0))
+        learn(memory, now_ns);
+    if (!memory->is_reading && is_due(memory, now_ns)) {
+        ask(memory);
+        if (memory->is_reading && await(memory, patience_ns))
+            learn(memory, now_ns);
+    }
+    count(memory, group, is_own);
+    fill_processes(memory, frame);
+    return 0;
+}
+
+void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_reading *group)
+{
+    if (memory->method == GT_MEMORY_GROUP && !isnan(group->anonymous))
+        count_by_group(memory, group);
+}
+
+const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *memory, enum gt_scope scope)
+{
+    static const struct gt_scope_memory unknown = {NAN, NAN, NAN, NAN};
+    return memory ? &memory->scope[scope] : &unknown;
+}
+
+double gt_job_memory_between(const struct gt_job_memory *memory)
+{
+    return memory->between;
+}
+
+double gt_job_memory_uncharged(const struct gt_job_memory *memory)
+{
+    return memory->uncharged;
+}
+
+enum gt_memory_method gt_job_memory_method(const struct gt_job_memory *memory)
+{
+    return memory->method;
+}

@@ -1,0 +1,64 @@
+/* The memory of a job at one moment: each page counts once, also where several processes map it.
+ *
+ * Memory is the sum of two parts: anonymous pages, and pages of files and shared memory.
+ *
+ * Anonymous pages
+ *   group    The job's own control group counts them exactly, also those that forked processes copied.
+ *   faults   Otherwise they follow from what every user may read. A process that executed its program owns all it has. A forked
+ *            process began with the pages of its parent, and owns one page for each minor fault since; or as much as its resident set has
+ *            grown, where that is more (huge pages). It shares the rest with its parent. Pages that the parent has written to since
+ *            are kept by its children: the parent's faults since the fork less the growth of its resident set, at most what a child
+ *            shares, once for each parent. A parent that has ended counts for what its children still share with it. Each reading of
+ *            smaps_rollup replaces the estimate, and the part of the faults that it confirms is the weight of later ones. A control
+ *            group that others share is an upper bound.
+ *   rss      The sum of resident sets.
+ * Pages of files and shared memory
+ *   Proportional set sizes of the last readings, what one process has more than any of these, and never less than what the
+ *   job's own control group counts as mapped.
+ *
+ * Readings of smaps_rollup are made by a thread of their own. All processes are read in turn, then not again for 100 times as long. */
+#ifndef GT_SAMPLE_JOB_MEMORY_H
+#define GT_SAMPLE_JOB_MEMORY_H
+
+#include "collect/cgroup/group_memory.h"
+#include "collect/process/memory.h"
+
+/* Bytes; NaN: not known. */
+struct gt_scope_memory {
+    double rss;           /* sum of resident sets */
+    double ram;           /* each page once */
+    double private_bytes; /* pages that one process has alone */
+    double shared_bytes;  /* the rest of `ram` */
+};
+
+struct gt_job_memory;
+
+/* `best` is the method to use where it can be had; the next ones follow. `root` and `clock` stay the caller's. 0 or -ENOMEM. */
+int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, const struct gt_clock *clock,
+                       enum gt_memory_method best, struct gt_error *error);
+void gt_job_memory_close(struct gt_job_memory *memory);
+
+/* Take in a process that was just found and read. `parent` is the process that forked it, which was taken in before, or NULL; it is read
+ * here. 0 or -ENOMEM. */
+int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent);
+/* Read the page faults of a process, where they say what it shares; before its resident set, which may grow meanwhile. */
+void gt_job_memory_read_faults(const struct gt_job_memory *memory, struct gt_process *process);
+/* After resident sets of all processes were read: fill their GT_RAM, GT_RAM_PRIVATE and GT_RAM_SHARED, and the scopes. A process
+ * that is missing in the frame has ended. `group`: NaN where the processes are not all in one group; `is_own`: it is the job's alone.
+ * Starts a reading of smaps_rollup when one is due and waits for it at most `patience_ns`. 0 or -ENOMEM. */
+int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *frame,
+                         const struct gt_group_reading *group, bool is_own, int64_t patience_ns);
+/* Bring the memory of the whole job alone up to date by another reading of its own group. */
+void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_reading *group);
+
+/* GT_SCOPE_MAIN, GT_SCOPE_DESCENDANTS or GT_SCOPE_COMBINED; all NaN where `memory` is NULL. */
+const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *memory, enum gt_scope scope);
+/* Returns what the whole job had between the last two readings of its own group, by the group's high-water mark: bytes; 0: no more than
+ * at these readings. */
+double gt_job_memory_between(const struct gt_job_memory *memory);
+/* Returns the most bytes of files in use that were charged to other groups, so that the job's own group does not count them. */
+double gt_job_memory_uncharged(const struct gt_job_memory *memory);
+/* Returns the method that the last update used, and whether it was an estimate by page faults. */
+enum gt_memory_method gt_job_memory_method(const struct gt_job_memory *memory);
+
+#endif
