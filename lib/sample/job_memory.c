@@ -524,13 +524,19 @@ static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope sc
     return sum;
 }
 
+/* The resident set of a fork that is about to execute a program is its parent's. */
+static bool has_memory(const struct record *record)
+{
+    return !record->shares_space && (record->is_settled || !record->parent);
+}
+
 /* Files that were not read yet are taken for those that another process has, as libraries and shared memory are. */
 static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
 {
     double read = 0, largest_read = 0, largest = 0, all = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
-        if (!is_in(record, scope) || record->shares_space)
+        if (!is_in(record, scope) || !has_memory(record))
             continue;
         all += record->files;
         largest = fmax(largest, record->files);
@@ -549,9 +555,10 @@ static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt
     double largest = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
-        double rss = is_in(record, scope) && !record->shares_space ? record->anonymous + record->files : 0;
-        ret.rss += is_in(record, scope) ? record->anonymous + record->files : 0;
-        largest = fmax(largest, rss);
+        if (!is_in(record, scope) || !has_memory(record))
+            continue;
+        ret.rss += record->anonymous + record->files;
+        largest = fmax(largest, record->anonymous + record->files);
     }
     *ret_files = sum_files(memory, scope);
     ret.ram = between(sum_anonymous(memory, scope, &ret.private_bytes) + *ret_files, largest, ret.rss);
@@ -602,7 +609,7 @@ static void count(struct gt_job_memory *memory, const struct gt_group_reading *g
     memory->method = memory->best == GT_MEMORY_GROUP && !(has_group && is_own) ? GT_MEMORY_FAULTS : memory->best;
     memory->largest = memory->between = 0;
     for (size_t i = 0; i < memory->record_count; i++)
-        if (memory->record[i].lives)
+        if (memory->record[i].lives && has_memory(&memory->record[i]))
             memory->largest = fmax(memory->largest, memory->record[i].anonymous + memory->record[i].files);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, &files[scope]);
