@@ -84,7 +84,7 @@ struct gt_tracker_options {
     const char *tracking_file;    /* NULL: no recording */
     int overwrite;                /* replace an existing tracking file */
     int detail;                   /* record and report every process by name, and every GPU, too */
-    const char *memory;           /* how shared memory is counted once: "auto", "rss", "pss", "unique"; NULL: "auto" */
+    const char *memory;           /* how shared memory is counted: "auto", "pss", "rss" (docs/memory.md); NULL: "auto" */
     const char *machine_root;     /* a stored machine to read instead of this one; NULL: this one */
     const char *const *libraries; /* "nvml=PATH", ... NULL-terminated; NULL: the installed drivers */
     /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and leaves waiting for

@@ -561,13 +561,15 @@ static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt
         largest = fmax(largest, record->anonymous + record->files);
     }
     *ret_files = sum_files(memory, scope);
-    ret.ram = between(sum_anonymous(memory, scope, &ret.private_bytes) + *ret_files, largest, ret.rss);
+    ret.anonymous = sum_anonymous(memory, scope, &ret.private_bytes);
+    ret.ram = between(ret.anonymous + *ret_files, largest, ret.rss);
     return ret;
 }
 
 static void count_by_group(struct gt_job_memory *memory, const struct gt_group_reading *group)
 {
     double files = fmax(memory->files, known(group->mapped));
+    memory->scope[GT_SCOPE_COMBINED].anonymous = group->anonymous;
     memory->scope[GT_SCOPE_COMBINED].ram = fmax(group->anonymous + files, memory->largest);
     memory->uncharged = fmax(memory->uncharged, files - known(group->mapped));
     /* A high-water mark that rose above both readings was between them. What is charged beside the memory of processes was as now. */
@@ -590,6 +592,7 @@ static void order_scopes(struct gt_job_memory *memory)
     descendants->ram = fmin(fmax(descendants->ram, combined->ram - main->ram), fmin(combined->ram, descendants->rss));
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
         struct gt_scope_memory *one = &memory->scope[scope];
+        one->anonymous = fmin(one->anonymous, one->ram);
         one->private_bytes = fmin(one->private_bytes, one->ram);
         one->shared_bytes = one->ram - one->private_bytes;
     }
@@ -598,7 +601,7 @@ static void order_scopes(struct gt_job_memory *memory)
 static void count_shared_again(struct gt_scope_memory *scope)
 {
     scope->ram = scope->rss;
-    scope->private_bytes = scope->shared_bytes = NAN;
+    scope->anonymous = scope->private_bytes = scope->shared_bytes = NAN;
 }
 
 static void count(struct gt_job_memory *memory, const struct gt_group_reading *group, bool is_own)
@@ -672,7 +675,7 @@ void gt_job_memory_poll(struct gt_job_memory *memory, const struct gt_group_read
 
 const struct gt_scope_memory *gt_job_memory_scope(const struct gt_job_memory *memory, enum gt_scope scope)
 {
-    static const struct gt_scope_memory unknown = {NAN, NAN, NAN, NAN};
+    static const struct gt_scope_memory unknown = {NAN, NAN, NAN, NAN, NAN};
     return memory ? &memory->scope[scope] : &unknown;
 }
 

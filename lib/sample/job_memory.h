@@ -27,6 +27,7 @@
 struct gt_scope_memory {
     double rss;           /* sum of resident sets */
     double ram;           /* each page once */
+    double anonymous;     /* the part of it that is of no file and no shared memory */
     double private_bytes; /* pages that one process has alone */
     double shared_bytes;  /* the rest of `ram` */
 };

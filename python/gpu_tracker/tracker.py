@@ -213,7 +213,7 @@ class Tracker:
         tracking_file: Where to record every sample: a .csv or .sqlite file.
         overwrite: Replace the tracking file when there is one.
         detail: Record every process and every GPU, too.
-        memory: How memory that processes share is counted once: 'auto', 'rss', 'pss' or 'unique'.
+        memory: How memory that processes share is counted: 'auto', 'pss' or 'rss'; see docs/memory.md.
         libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
         idle: What becomes of energy that devices draw while idle: 'share', 'exclude' or 'all'; 'share' when None.
         carbon_intensity: Grams of CO2 equivalent for each kWh, or a region of the file of regions: 'FR', 'US'.
