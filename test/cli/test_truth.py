@@ -285,6 +285,10 @@ def test_workers_that_copy_on_write(peak):
     given_longer(check, 1500, 10_000, 30_000)
 
 
+OWN_GROUP = pytest.mark.skipif(os.geteuid() != 0 or not os.access("/sys/fs/cgroup/memory/memory.stat", os.R_OK),
+                               reason="no control group of its own that counts memory can be made here")
+
+
 SNAPSHOT = r'''
 import mmap, os, time
 memory = mmap.mmap(-1, 200 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -298,8 +302,7 @@ os.wait()
 '''
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not os.access("/sys/fs/cgroup/memory/memory.stat", os.R_OK),
-                    reason="no control group of its own that counts memory can be made here")
+@OWN_GROUP
 def test_a_snapshot_while_its_parent_writes(track):
     """No resident set grows."""
     def check(seconds):
@@ -310,6 +313,67 @@ def test_a_snapshot_while_its_parent_writes(track):
         assert "memory.stat" in report["provenance"]["max_ram.combined.total_rss"]["source"]
 
     given_longer(check, 2, 10, 30)
+
+
+FORKS = r"""
+import mmap, os, sys, time
+count, written, inherited, after, hold = map(float, sys.argv[1:])
+memory = mmap.mmap(-1, int(inherited) << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+write = lambda megabytes: [memory.__setitem__(at, 1) for at in range(0, int(megabytes) << 20, 4096)]
+write(inherited)
+for _ in range(int(count)):
+    if os.fork() == 0:
+        time.sleep(after)
+        write(written)
+        time.sleep(hold)
+        os._exit(0)
+for _ in range(int(count)):
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize("who", ["as we are", "as somebody"])
+def test_forked_processes_write_to_inherited_memory_for_a_moment(gpu_tracker, tmp_path, who):
+    """No resident set changes and no process begins, between two samples a second apart."""
+    count, written, inherited = 3, 60, 150
+    if who == "as somebody" and (os.geteuid() != 0 or not os.access("/usr/bin/python3", os.X_OK)):
+        pytest.skip("we are not root, or there is no Python for others")
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents[:3]:
+        folder.chmod(folder.stat().st_mode | 0o011)
+
+    def check(hold):
+        line = [gpu_tracker, "run", *BYTES, "--overwrite", "--format", "json", "--output", "report.json", "--",
+                "/usr/bin/python3", "-S", "-c", FORKS, *map(str, (count, written, inherited, 1.2, hold))]
+        subprocess.run(as_somebody(line) if who == "as somebody" else line, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+        peak = json.loads((tmp_path / "report.json").read_text())["memory_peak"]
+        (tmp_path / "report.json").unlink()
+        assert peak["combined"]["best"] == about((inherited + count * written) << 20, share=0.03, plus=15e6)
+        assert peak["descendants"]["best"] == about((count * written + inherited - written) << 20, share=0.06, plus=15e6)
+
+    given_longer(check, 0.3, 2, 10)
+
+
+@OWN_GROUP
+def test_an_orphan_does_not_double_the_bound(track):
+    program = ("import os, time\n"
+               "memory = bytearray(b'a') * 200_000_000\n"
+               "if os.fork() == 0: time.sleep(1); os._exit(0)\n"
+               "time.sleep(0.3)\n")
+    report = track([sys.executable, "-S", "-c", program], *BYTES, "--wait", "all")[1]
+    peak = report["memory_peak"]["combined"]
+    assert 200e6 < peak["best"] <= peak["upper"] < 240e6
+
+
+@OWN_GROUP
+def test_tmpfs_that_no_process_maps_counts_for_the_next_request(track):
+    path = f"/dev/shm/gpu-tracker-test-{os.getpid()}"
+    try:
+        report = track(["/bin/sh", "-c", f"head -c 1000000000 /dev/zero > {path}; sleep 0.3"], *BYTES, "--sleep-time", "0.1")[1]
+    finally:
+        os.unlink(path)
+    assert report["max_ram"]["combined"]["total_rss"] < 10e6
+    assert 1e9 < report["next_time"]["memory"] < 2e9
 
 
 # A shell's child has the shell's memory until it executes its program: from a large parent that would be much.
