@@ -351,7 +351,7 @@ def test_forked_processes_write_to_inherited_memory_for_a_moment(gpu_tracker, tm
         assert peak["combined"]["best"] == about((inherited + count * written) << 20, share=0.03, plus=15e6)
         assert peak["descendants"]["best"] == about((count * written + inherited - written) << 20, share=0.06, plus=15e6)
 
-    given_longer(check, 0.3, 2, 10)
+    given_longer(check, 0.3, 0.4, 0.5)
 
 
 @OWN_GROUP
