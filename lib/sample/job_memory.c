@@ -82,9 +82,10 @@ struct gt_job_memory {
     pthread_mutex_t lock;
     pthread_cond_t wake, finished;
     struct task task;
-    int64_t read_ns, allowed_ns; /* when the last reading ended, and when the next may begin */
-    double read_sum;             /* bytes of files then */
-    bool has_changed;            /* faults or resident sets, since it began */
+    int64_t read_ns,
+        allowed_ns;   /* when the last reading ended, and when the next may begin; before the first: the opening */
+    double read_sum;  /* bytes of files then */
+    bool has_changed; /* faults or resident sets, since it began */
 };
 
 /* ---- The thread that reads smaps_rollup --------------------------------------------------------------------------- */
@@ -145,6 +146,7 @@ int gt_job_memory_open(struct gt_job_memory **ret, const struct gt_root *root, c
         return gt_error_system(error, ENOMEM, "memory accounting");
     memory->root = root;
     memory->clock = clock;
+    memory->read_ns = gt_clock_monotonic(clock);
     memory->best = memory->method = best;
     memory->page = (double)sysconf(_SC_PAGESIZE);
     memory->beside = memory->peak = NAN;
@@ -463,15 +465,17 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
         memory->read_sum += memory->record[i].lives ? memory->record[i].files : 0;
 }
 
-/* Files are read when they changed, and what forked processes copied once a second. */
+/* Files are read when they changed, and what forked processes copied once a second. A short job of one process does without. */
 static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
 {
     double files = 0, all = 0;
+    size_t living = 0;
     bool is_new = false, has_forked = false;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
         if (!record->lives || record->shares_space)
             continue;
+        living++;
         files += record->files;
         all += record->files + record->anonymous;
         has_forked |= record->parent && record->is_settled;
@@ -479,7 +483,8 @@ static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
     }
     bool is_changed = fabs(files - memory->read_sum) > CHANGE * all;
     bool is_time = has_forked && memory->has_changed && now_ns - memory->read_ns >= PERIOD_NS;
-    return memory->best != GT_MEMORY_RSS && now_ns >= memory->allowed_ns && now_ns - memory->read_ns >= SOONEST_NS &&
+    int64_t pause_ns = living > 1 ? SOONEST_NS : 4 * SOONEST_NS;
+    return memory->best != GT_MEMORY_RSS && now_ns >= memory->allowed_ns && now_ns - memory->read_ns >= pause_ns &&
            (is_new || is_changed || is_time);
 }
 
