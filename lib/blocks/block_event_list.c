@@ -352,7 +352,7 @@ int gt_block_event_list_check(const char *path, bool overwrite, struct gt_error 
     if (!gt_block_writer_of(path))
         return gt_error_set(error, EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite", path);
     if (!overwrite && access(path, F_OK) == 0)
-        return gt_error_set(error, EEXIST, "Cannot create sub-tracking file %s. File already exists", path);
+        return gt_error_exists(error, path);
     return 0;
 }
 
@@ -402,7 +402,7 @@ int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_er
                      beside_csv(path, sizeof path, tracking_file) == 0;
     if (!is_beside || overwrite || lstat(path, &facts) < 0)
         return 0;
-    return gt_error_set(error, EEXIST, "%s exists; it is replaced only when overwriting is asked for", path);
+    return gt_error_exists(error, path);
 }
 
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file)

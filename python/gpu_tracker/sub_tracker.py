@@ -116,7 +116,7 @@ class SubTrackingAnalyzer:
         try:
             _core.combine(self._sub_tracking_file, [os.fspath(file) for file in files])
         except FileExistsError as error:
-            raise ValueError(f"{error.filename or ''} {error.strerror}".lstrip()) from None
+            raise ValueError(f"{error.filename} already exists: remove it, or choose another sub-tracking file") from None
 
     def load_timestamp_pairs(self, code_block_name: str) -> list[tuple[float, float]]:
         """When the calls of a block began and ended, in seconds since the epoch, one process after the other.
