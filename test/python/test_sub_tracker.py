@@ -65,7 +65,7 @@ def test_how_many_there_will_be_in_sqlite():
     with SubTracker("epoch", sub_tracking_file="t.sqlite", total=20):
         pass
     with contextlib.closing(sqlite3.connect("t.sqlite")) as database:
-        assert database.execute("SELECT total FROM data").fetchall() == [(20,), (None,)]
+        assert database.execute("SELECT total FROM blocks").fetchall() == [(20,), (None,)]
 
 
 def test_default_names(tmp_path):
