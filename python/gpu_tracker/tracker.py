@@ -8,7 +8,7 @@ import os
 import threading
 import time
 
-from . import _core, _tree
+from . import _core, _names, _tree
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
@@ -190,8 +190,8 @@ class Tracker:
     """Measure what this process, or another one, and all processes below it use from `start` to `stop`.
 
     A sampler in a process of its own does the measuring. Use it as a context manager (also with ``async with``), as a
-    decorator, which tracks each call with a tracker of its own (the latest is the function's attribute ``tracker``), or
-    with `start` and `stop`. Results are there once it has stopped. A tracker tracks once.
+    decorator, which tracks each call with a tracker of its own (the latest is the function's attribute ``tracker``) and
+    records all calls in one tracking file, or with `start` and `stop`. Results are there once it has stopped. A tracker tracks once.
 
     After ``os.fork`` the child's copy does nothing: the tracking is its parent's.
 
@@ -235,6 +235,7 @@ class Tracker:
         ValueError: An argument is wrong, or a GPU is not there.
         TypeError: `process_id` is no int, or `on_sample` nothing that can be called.
         FileExistsError: The tracking file exists, and `overwrite` is not set.
+        FileNotFoundError: The folder of the tracking file does not exist.
 
     Attributes:
         resource_usage: The results, a `ResourceUsage`; None before `stop`.
@@ -276,7 +277,11 @@ class Tracker:
         self._options["library"] = list(libraries)
         self._options["carbon_intensity"] = None if carbon_intensity is None else str(carbon_intensity)
         self._options["price"] = None if price is None else str(price)
-        _core.check(self._options)
+        try:
+            _core.check(self._options)
+        except FileExistsError:
+            if not _names.is_worker():
+                raise  # else a worker that imports what its parent has decorated: `start` refuses
         self.resource_usage: ResourceUsage | None = None
         self.state = Tracker.State.NEW
         self.n_join_attempts = n_join_attempts
@@ -297,6 +302,7 @@ class Tracker:
         self._keep_mark = keep_high_water_mark
         self._window = 0
         self._sampling: Any = None
+        self._calls: Any = None
         self._json = self._text = ""
         if gpu_uuids is not None:
             self._check_gpus()
@@ -411,16 +417,58 @@ class Tracker:
         self.__exit__(kind, exception, traceback)
 
     def __call__(self, function: Callable[_Parameters, _Result]) -> _Tracked[_Parameters, _Result]:
-        """Decorate a function, also a coroutine function or a generator function: each call is tracked."""
+        """Decorate a function, also a coroutine function or a generator function: each call is tracked.
+
+        With a tracking file, one recording has all calls: it begins with the first call and ends with the program. Each call is a
+        block of it, named after the function and marked in NAME.blocks.csv or NAME.blocks.sqlite beside the tracking file.
+
+        Trouble in a call is logged and never raised into the function.
+
+        Raises:
+            FileExistsError: The file of the marks exists, and `overwrite` is not set.
+        """
+        from ._calls import Call
         from ._wrap import wrap
 
-        def enter() -> Tracker:
-            tracker = Tracker(**self._arguments)
+        arguments = {**self._arguments, "tracking_file": None}
+        recording = None if self._tracking_file is None else self._record(function)
+
+        def enter_tracker() -> Tracker:
+            tracker = Tracker(**arguments)
+            tracker._tracking_file = self._tracking_file  # its charts are those of the recording
             wrapper.tracker = tracker  # type: ignore[attr-defined]
             return tracker
 
-        wrapper = wrap(function, enter)
+        around = [enter_tracker] if recording is None else [recording.begin, enter_tracker, recording.block(_name(function))]
+        wrapper = wrap(function, lambda: Call(self._warn, *around))
         return wrapper  # type: ignore[return-value]
+
+    def _record(self, function: Callable[..., Any]) -> Any:
+        """The recording of all calls of the functions that this tracker decorates."""
+        from ._calls import Recording
+
+        overwrite = bool(self._arguments["overwrite"])
+
+        def make() -> Tracker:
+            own: dict[str, Any] = {"resource_usage_file": None, "max_ram": None, "max_gpu_ram": None, "at_limit": "warn", "on_sample": None}
+            own["overwrite"] = overwrite and not _names.is_worker()  # a worker leaves the recording of its parent alone
+            return Tracker(**{**self._arguments, **own})
+
+        if self._calls is None:
+            self._calls = Recording(make, self._recorded(), overwrite)
+        if not self._disable_logs:
+            import logging
+
+            sentence = "%s records from the first call of %s to the end of the program; each call is a block in %s"
+            logging.getLogger("gpu_tracker").info(sentence, self._recorded(), _name(function), self._calls.marks)
+        return self._calls
+
+    def _end(self) -> None:
+        """End the recording of all calls with the program."""
+        try:
+            self.stop()
+        except (OSError, RuntimeError) as error:
+            self._warn(str(error))
 
     def current(self) -> Current:
         """What the job uses now.
@@ -581,6 +629,10 @@ class Tracker:
         return self.__dict__
 
 
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", repr(function)))
+
+
 def _process_option(process_id: int | None) -> int | None:
     if process_id is None:
         return None
@@ -599,6 +651,11 @@ def _file_option(path: str | os.PathLike[str] | None) -> str | None:
         raise ValueError(f"{name}: a Tracker records into a file, which `gpu-tracker push FILE ADDRESS` sends to a server")
     if not name.endswith((".csv", ".sqlite")):
         raise ValueError(f"{name!r}: the name of a tracking file ends in .csv or .sqlite")
+    folder = os.path.dirname(name)
+    if folder and not os.path.exists(folder):
+        import errno
+
+        raise FileNotFoundError(errno.ENOENT, f"folder {folder} does not exist", name)
     return name.replace("%", "%%")
 
 

@@ -381,6 +381,76 @@ def test_as_a_decorator():
     assert count.tracker.state is Tracker.State.STOPPED
 
 
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_a_recording_has_all_calls_of_a_decorated_function(python, suffix):
+    done = python(f"""
+        import logging, time
+        from gpu_tracker import Tracker
+        logging.basicConfig(level=logging.INFO, format="%(message)s")
+
+        @Tracker(tracking_file="d.{suffix}", sleep_time=0.02, time_unit="seconds", max_ram="1 TB", on_sample=lambda current: None)
+        def work(seconds):
+            time.sleep(seconds)
+            return seconds
+
+        assert [work(0.2), work(0.1), work(0.3)] == [0.2, 0.1, 0.3]
+        assert 0.3 <= work.tracker.compute_time.time < 60
+        work.tracker.timepoints_table()
+    """)
+    assert [line for line in done.stderr.splitlines() if "GPU" not in line] == [
+        f"d.{suffix} records from the first call of work to the end of the program; each call is a block in d.blocks.{suffix}"]
+    wait_until(lambda: not samplers())
+    assert sorted(os.listdir()) == [f"d.blocks.{suffix}", f"d.{suffix}", "script.py"]
+    [block] = json.loads(subprocess.check_output([_program.find(), "analyze", f"d.{suffix}", "-f", "json"]))["code_block_results"]
+    assert (block["name"], block["num_calls"], block["num_non_empty_calls"]) == ("work", 3, 3)
+    assert block["compute_time"]["total"] >= 0.6
+
+
+@pytest.mark.parametrize("there", ["d.csv", "d.blocks.csv"])
+def test_an_older_recording_is_refused_when_decorating(there):
+    with open(there, "w") as file:
+        file.write("precious")
+    with pytest.raises(FileExistsError, match="already exists; set overwrite to True to replace it"):
+        Tracker(tracking_file="d.csv", disable_logs=True)(int)
+    assert Tracker(tracking_file="d.csv", overwrite=True, disable_logs=True)(int)("3") == 3
+
+
+def test_a_decorated_function_is_called_whatever_becomes_of_its_tracker(monkeypatch, caplog):
+    tracked = Tracker(tracking_file="d.csv")(int)
+    with open("d.csv", "w") as file:
+        file.write("precious")
+    assert [tracked("3"), tracked("4")] == [3, 4] and tracked.tracker.max_ram.main.total_rss > 0
+    assert caplog.text.count("already exists") == 1 and os.listdir() == ["d.csv"]
+    monkeypatch.setattr(gpu_tracker._sampling, "_program_path", lambda: "/nonexistent")
+    assert tracked("5") == 5 and "nonexistent" in caplog.text
+    with pytest.raises(ZeroDivisionError):
+        Tracker()(lambda: 1 / 0)()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_call_a_decorated_function(python, method, overwrite):
+    done = python(f"""
+        import multiprocessing, os
+        from gpu_tracker import SubTrackingAnalyzer, Tracker
+
+        @Tracker(tracking_file="d.csv", sleep_time=0.05, overwrite={overwrite})
+        def work(number):
+            return number
+
+        if __name__ == "__main__":
+            work(0)
+            file = os.stat("d.csv").st_ino
+            with multiprocessing.get_context("{method}").Pool(2) as pool:
+                assert pool.map(work, range(6), chunksize=1) == list(range(6))
+                pool.close()
+                pool.join()
+            assert len(SubTrackingAnalyzer("d.csv", "d.blocks.csv").load_timestamp_pairs("work")) == 7
+            assert os.stat("d.csv").st_ino == file
+    """, timeout=30)
+    assert "exists" not in done.stderr
+
+
 def test_the_backup_is_removed():
     with Tracker(resource_usage_file="kept.pkl", **QUIET):
         wait_until(lambda: os.path.exists("kept.pkl"))
