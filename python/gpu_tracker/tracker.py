@@ -251,6 +251,8 @@ class Tracker:
         STARTED = 1
         STOPPED = 2
 
+    _has_warned = False  # of GPUs that are not there
+
     def __init__(self, sleep_time: float = 1.0, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
                  time_unit: str = "hours", n_expected_cores: int | None = None, gpu_uuids: set[str] | None = None,
                  disable_logs: bool = False, process_id: int | None = None, resource_usage_file: str | None = None,
@@ -375,6 +377,7 @@ class Tracker:
                 sampling.own_peak(peak)
             self._json, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
             self.resource_usage = _tree.instance(ResourceUsage, json.loads(self._json))
+            self._warn_without_gpu()
         except EOFError:
             self._warn("the sampler was killed: the results end up to a second before that")
             self._load_backup()
@@ -389,6 +392,13 @@ class Tracker:
                 self.resource_usage = pickle.load(file)
         except (OSError, EOFError) as error:
             raise RuntimeError("the sampler was killed and left no results") from error
+
+    def _warn_without_gpu(self) -> None:
+        """Once in a process. If a GPU was asked for, the sampler has said so."""
+        asked = self._options["gpu_brand"] or self._options["gpu_uuids"]
+        if not asked and not Tracker._has_warned and not self.gpu_utilization.system_gpu_count and not self._disable_logs:
+            Tracker._has_warned = True
+            self._warn("No GPU was found: GPU figures are not measured")
 
     def _warn(self, sentence: str) -> None:
         if not self._disable_logs:

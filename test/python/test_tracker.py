@@ -312,6 +312,15 @@ def test_warnings_are_logged_unless_disabled(caplog):
         assert not caplog.records
 
 
+def test_a_machine_without_gpus_is_told_once(monkeypatch, caplog):
+    monkeypatch.setattr(Tracker, "_has_warned", False)
+    for disable_logs in (True, False, False):
+        with Tracker(libraries=[f"{name}=/dev/null" for name in ("nvml", "amdsmi", "rocm_smi")], disable_logs=disable_logs) as tracker:
+            pass
+    if not tracker.gpu_utilization.system_gpu_count:  # graphics cards need no library
+        assert caplog.text.count("No GPU was found") == 1
+
+
 def test_gpus_of_a_driver(fake, one_gpu):
     one_gpu(5_000_000)
     with Tracker(libraries=[f"nvml={fake('nvml')}"], gpu_ram_unit="megabytes", **QUIET) as tracker:
