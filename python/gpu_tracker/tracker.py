@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import operator
 import os
 import threading
 import time
 
-from . import _core, _names, _tree
+from . import _arguments, _core, _names, _tree
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
@@ -268,19 +267,19 @@ class Tracker:
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if gpu_uuids is not None and not gpu_uuids:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
-        if n_join_attempts < 1 or not join_timeout > 0:
+        if _arguments.integer("n_join_attempts", n_join_attempts) < 1 or not _arguments.number("join_timeout", join_timeout) > 0:
             raise ValueError("n_join_attempts and join_timeout must be positive")
         if on_sample is not None and not callable(on_sample):
             raise TypeError(f"on_sample must be callable, not {type(on_sample).__name__}")
         self._options = {name: self._arguments.get(name) for name in _core.tracker_options()}
-        self._options["sleep_time"] = float(sleep_time)
-        self._options["gpu_uuids"] = None if gpu_uuids is None else ",".join(sorted(gpu_uuids))
+        self._options["sleep_time"] = _arguments.number("sleep_time", sleep_time)
+        self._options["gpu_uuids"] = None if gpu_uuids is None else ",".join(sorted(_arguments.texts("gpu_uuids", gpu_uuids)))
         self._options["tracking_file"] = _file_option(tracking_file)
-        self._options["library"] = list(libraries)
+        self._options["library"] = _arguments.texts("libraries", libraries)
         self._options["carbon_intensity"] = None if carbon_intensity is None else str(carbon_intensity)
         self._options["price"] = None if price is None else str(price)
         try:
-            _core.check(self._options)
+            _check(self._options)
         except FileExistsError:
             if not _names.is_worker():
                 raise  # else a worker that imports what its parent has decorated: `start` refuses
@@ -299,7 +298,7 @@ class Tracker:
         self._watch: Any = None
         self._lock: Any = None
         self._begin = 0.0
-        self._resource_usage_file = resource_usage_file
+        self._resource_usage_file = None if resource_usage_file is None else _arguments.path("resource_usage_file", resource_usage_file)
         self._disable_logs = disable_logs
         self._keep_mark = keep_high_water_mark
         self._window = 0
@@ -439,6 +438,9 @@ class Tracker:
         """
         from ._calls import Call
         from ._wrap import wrap
+
+        if not callable(function):
+            raise TypeError(f"a Tracker decorates functions, not {function!r}")
 
         arguments = {**self._arguments, "tracking_file": None}
         recording = None if self._tracking_file is None else self._record(function)
@@ -643,10 +645,24 @@ def _name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", repr(function)))
 
 
+def _check(options: dict[str, Any]) -> None:
+    """Raise what is wrong with the options, under the name of the one that is wrong by itself."""
+    try:
+        _core.check(options)
+    except (TypeError, ValueError, OverflowError):
+        for name, value in options.items():
+            try:
+                _core.check({name: value})
+            except (TypeError, ValueError, OverflowError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"{name}={value!r}: {error}") from None
+        raise
+
+
 def _process_option(process_id: int | None) -> int | None:
     if process_id is None:
         return None
-    number = operator.index(process_id)
+    number = _arguments.integer("process_id", process_id)
     if not 0 < number < 2**31:
         raise ValueError(f"process_id={number} is the ID of no process: they begin at 1; leave it out for this process")
     return number
@@ -656,7 +672,7 @@ def _file_option(path: str | os.PathLike[str] | None) -> str | None:
     """The command line's way to say a name as it is, without a suffix that is added and without placeholders."""
     if path is None:
         return None
-    name = os.fspath(path)
+    name = _arguments.path("tracking_file", path)
     if name.startswith(("clickhouse://", "clickhouses://")):
         raise ValueError(f"{name}: a Tracker records into a file, which `gpu-tracker push FILE ADDRESS` sends to a server")
     if not name.endswith((".csv", ".sqlite")):

@@ -277,10 +277,17 @@ def test_wrong_arguments(argument, said):
     assert os.listdir() == []
 
 
-@pytest.mark.parametrize("process_id", ["1", 1.0])
-def test_a_process_is_named_by_an_integer(process_id):
-    with pytest.raises(TypeError, match="integer"):
-        Tracker(process_id=process_id)
+@pytest.mark.parametrize("argument", [
+    {"sleep_time": math.inf}, {"sleep_time": None}, {"sleep_time": "fast"}, {"ram_unit": 5}, {"gpu_ram_unit": "kg"}, {"time_unit": []},
+    {"n_expected_cores": "2"}, {"n_expected_cores": 1.5}, {"n_expected_cores": 2**70}, {"gpu_uuids": "GPU-1"}, {"gpu_uuids": [5]},
+    {"process_id": "1"}, {"process_id": 1.0}, {"resource_usage_file": 5}, {"n_join_attempts": "x"}, {"join_timeout": []},
+    {"gpu_brand": 5}, {"tracking_file": 5}, {"memory": 5}, {"libraries": "nvml=x"}, {"libraries": 5}, {"idle": 5}, {"cpu_tdp": "x"},
+    {"power_meter": 5}, {"max_ram": "lots"}, {"max_gpu_ram": []}, {"at_limit": "stop"}, {"on_sample": 5}], ids=str)
+def test_the_argument_that_is_wrong_is_named(argument):
+    with pytest.raises((TypeError, ValueError), match="|".join(argument)):
+        Tracker(**argument)
+    with pytest.raises(TypeError, match="a Tracker decorates functions"):
+        Tracker()(5)
 
 
 def test_a_tracking_file_is_not_replaced_unasked(tmp_path):
