@@ -37,12 +37,11 @@ class Call(contextlib.ExitStack):
                 self._warn(str(error))
         return self
 
-    def __exit__(self, *exception: Any) -> bool:
+    def __exit__(self, *exception: Any) -> None:
         try:
             super().__exit__(*exception)
         except _TROUBLE as error:
             self._warn(str(error))
-        return False
 
 
 class Recording:

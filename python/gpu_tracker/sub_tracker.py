@@ -9,7 +9,7 @@ from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeVar
 
     from pandas import DataFrame, Series
@@ -21,7 +21,7 @@ __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAn
 
 
 def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,
-              sub_tracking_file: str | None = None, overwrite: bool = False) -> Callable[[_Function], _Function]:
+              sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Callable[[_Function], _Function]:
     """Decorate a function so that each of its calls is a block, as with `SubTracker`.
 
     Also for coroutine functions, generator functions and asynchronous generator functions; the block of a generator
@@ -84,7 +84,7 @@ class SubTrackingAnalyzer:
         ValueError: A file is neither .csv nor .sqlite.
     """
 
-    def __init__(self, tracking_file: str | None, sub_tracking_file: str) -> None:
+    def __init__(self, tracking_file: str | os.PathLike[str] | None, sub_tracking_file: str | os.PathLike[str]) -> None:
         self._tracking_file = None if tracking_file is None else _arguments.path("tracking_file", tracking_file)
         self._sub_tracking_file = _arguments.path("sub_tracking_file", sub_tracking_file)
         for file in (self._tracking_file, self._sub_tracking_file):
@@ -111,7 +111,7 @@ class SubTrackingAnalyzer:
         """The names of the blocks, sorted."""
         return sorted(set(self.calls_table()["code_block_name"]))
 
-    def combine_sub_tracking_files(self, files: list[str]) -> None:
+    def combine_sub_tracking_files(self, files: Iterable[str | os.PathLike[str]]) -> None:
         """Make the analyzer's sub-tracking file of those that several processes have written.
 
         Args:
@@ -200,7 +200,7 @@ class TrackingComparison:
         results_map: For each session's name its `SubTrackingResults`.
     """
 
-    def __init__(self, file_path_map: dict[str, str]) -> None:
+    def __init__(self, file_path_map: Mapping[str, str | os.PathLike[str]]) -> None:
         if not file_path_map:
             raise ValueError("there is no session to compare")
         if not hasattr(file_path_map, "items"):

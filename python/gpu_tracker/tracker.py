@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
-    from typing import Any, ParamSpec, Protocol, TypeVar
+    from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
     from pandas import DataFrame
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from .live import Current
     from ._views import Picture
 
+    MemoryUnit = Literal["bytes", "kilobytes", "megabytes", "gigabytes", "terabytes", "kibibytes", "mebibytes", "gibibytes", "tebibytes",
+                         "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"]
+    TimeUnit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "ms", "s", "min", "h", "d"]
+    AtLimit = Literal["warn", "raise", "kill"]
     _Parameters = ParamSpec("_Parameters")
     _Result = TypeVar("_Result", covariant=True)
 
@@ -194,48 +198,6 @@ class Tracker:
 
     After ``os.fork`` the child's copy does nothing: the tracking is its parent's.
 
-    Args:
-        sleep_time: Seconds between two samples, from 0.001.
-        ram_unit: 'bytes', 'kilobytes', 'megabytes', 'gigabytes' or 'terabytes', powers of 1000, or a symbol: 'GB', 'MiB', ...
-        gpu_ram_unit: The same for GPU memory.
-        time_unit: 'seconds', 'minutes', 'hours' or 'days', or a symbol: 'ms', 's', 'min', 'h'.
-        n_expected_cores: What hardware percentages of the CPU are divided by; all cores when None.
-        gpu_uuids: The GPUs whose utilisation counts, by UUID or what CUDA_VISIBLE_DEVICES accepts; all when None.
-        disable_logs: Log no warnings. Otherwise they go to the logger "gpu_tracker".
-        process_id: The process to track; this one when None.
-        resource_usage_file: Where the results so far are kept as a pickle of `ResourceUsage`, once a second, in case
-            the tracking is interrupted; `stop` removes it. When None, .gpu-tracker_<random UUID>.pkl in the current
-            folder.
-        n_join_attempts: How often to wait for the sampler's results before it is ended by force.
-        join_timeout: How long to wait each time, in seconds.
-        gpu_brand: 'nvidia', 'amd' or 'intel'; all brands when None.
-        tracking_file: Where to record every sample: a .csv or .sqlite file.
-        overwrite: Replace the tracking file when there is one.
-        detail: Record every process and every GPU, too.
-        memory: How memory that processes share is counted once: 'auto', 'rss', 'pss' or 'unique'.
-        libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
-        idle: What becomes of energy that devices draw while idle: 'share', 'exclude' or 'all'; 'share' when None.
-        carbon_intensity: Grams of CO2 equivalent for each kWh, or a region of the file of regions: 'FR', 'US'.
-        carbon_file: The file of regions; the installed one when None.
-        price: Of a kWh, with or without a currency: 0.3, '0.30 EUR'.
-        power_meter: A CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
-        power_model: A file that says what the processors draw by their use, where nothing counts their energy.
-        cpu_tdp: Instead of such a file: the thermal design power of the processors in watts.
-        keep_high_water_mark: Leave the kernel's high-water mark of this process alone. Otherwise it is set back at the start of each
-            tracker that tracks this process, so that the peak is exactly that of the time in between, also of trackers inside
-            each other; ``resource.getrusage(...).ru_maxrss`` begins anew with it.
-        max_ram: A limit of memory: a number of bytes, or '2 GB', '512 MiB'. It is looked at every `sleep_time`, and acts once.
-        max_gpu_ram: The same for GPU memory.
-        at_limit: What is done above a limit: 'warn' logs, 'raise' raises `LimitExceeded` in the thread that called `start`, at its
-            next step of Python, 'kill' ends the process `process_id`, which must be another one.
-        on_sample: Called with a `Current` every `sleep_time`, from a thread of its own.
-
-    Raises:
-        ValueError: An argument is wrong, or a GPU is not there.
-        TypeError: `process_id` is no int, or `on_sample` nothing that can be called.
-        FileExistsError: The tracking file exists, and `overwrite` is not set.
-        FileNotFoundError: The folder of the tracking file does not exist.
-
     Attributes:
         resource_usage: The results, a `ResourceUsage`; None before `stop`.
         state: A `Tracker.State`.
@@ -252,20 +214,69 @@ class Tracker:
 
     _has_warned = False  # of GPUs that are not there
 
-    def __init__(self, sleep_time: float = 1.0, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
-                 time_unit: str = "hours", n_expected_cores: int | None = None, gpu_uuids: set[str] | None = None,
-                 disable_logs: bool = False, process_id: int | None = None, resource_usage_file: str | None = None,
-                 n_join_attempts: int = 5, join_timeout: float = 10.0, gpu_brand: str | None = None,
-                 tracking_file: str | None = None, overwrite: bool = False, *, detail: bool = False,
-                 memory: str | None = None, libraries: Iterable[str] = (), idle: str | None = None,
-                 carbon_intensity: float | str | None = None, carbon_file: str | None = None,
-                 price: float | str | None = None, power_meter: str | None = None,
-                 power_model: str | None = None, cpu_tdp: float | None = None,
-                 keep_high_water_mark: bool = False, max_ram: float | str | None = None,
-                 max_gpu_ram: float | str | None = None, at_limit: str = "warn",
-                 on_sample: Callable[[Current], object] | None = None) -> None:
+    def __init__(self, sleep_time: float = 1.0, ram_unit: MemoryUnit = "gigabytes", gpu_ram_unit: MemoryUnit = "gigabytes",
+                 time_unit: TimeUnit = "hours", n_expected_cores: int | None = None, gpu_uuids: Iterable[str] | None = None,
+                 disable_logs: bool = False, process_id: int | None = None,
+                 resource_usage_file: str | os.PathLike[str] | None = None, n_join_attempts: int = 5, join_timeout: float = 10.0,
+                 gpu_brand: str | None = None, tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False, *,
+                 detail: bool = False, memory: str | None = None, libraries: Iterable[str] = (), keep_high_water_mark: bool = False,
+                 max_ram: float | str | None = None, max_gpu_ram: float | str | None = None, at_limit: AtLimit = "warn",
+                 on_sample: Callable[[Current], object] | None = None,
+                 idle: str | None = None, carbon_intensity: float | str | None = None,
+                 carbon_file: str | os.PathLike[str] | None = None, price: float | str | None = None,
+                 power_meter: str | os.PathLike[str] | None = None, power_model: str | os.PathLike[str] | None = None,
+                 cpu_tdp: float | None = None) -> None:
+        """A tracker that has not started.
+
+        Args (basics):
+            sleep_time: Seconds between two samples, from 0.001.
+            ram_unit: 'bytes', 'kilobytes', 'megabytes', 'gigabytes' or 'terabytes', powers of 1000, or a symbol: 'GB', 'MiB', ...
+            gpu_ram_unit: The same for GPU memory.
+            time_unit: 'seconds', 'minutes', 'hours' or 'days', or a symbol: 'ms', 's', 'min', 'h'.
+            n_expected_cores: What hardware percentages of the CPU are divided by; all cores when None.
+            gpu_uuids: GPUs whose utilisation counts: UUIDs, or what CUDA_VISIBLE_DEVICES accepts; all when None.
+            disable_logs: Log no warnings. Otherwise they go to the logger "gpu_tracker".
+            process_id: The process to track; this one when None.
+            resource_usage_file: Where the results so far are kept as a pickle of `ResourceUsage`, once a second, in case
+                the tracking is interrupted; `stop` removes it. When None, .gpu-tracker_<random UUID>.pkl in the current
+                folder.
+            n_join_attempts: How often to wait for the sampler's results before it is ended by force.
+            join_timeout: How long to wait each time, in seconds.
+            gpu_brand: 'nvidia', 'amd' or 'intel'; all brands when None.
+            tracking_file: Where to record every sample: a .csv or .sqlite file.
+            overwrite: Replace the tracking file when there is one.
+            detail: Record every process and every GPU, too.
+            memory: How memory that processes share is counted once: 'auto', 'rss', 'pss' or 'unique'.
+            libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
+            keep_high_water_mark: Leave the kernel's high-water mark of this process alone. Otherwise it is set back at the start of each
+                tracker that tracks this process, so that the peak is exactly that of the time in between, also of trackers inside
+                each other; ``resource.getrusage(...).ru_maxrss`` begins anew with it.
+
+        Args (limits):
+            max_ram: A limit of memory: a number of bytes, or '2 GB', '512 MiB'. It is looked at every `sleep_time`, and acts once.
+            max_gpu_ram: The same for GPU memory.
+            at_limit: Action above a limit: 'warn' logs, 'raise' raises `LimitExceeded` in the thread that called `start`, at its
+                next step of Python, 'kill' ends the process `process_id`, which must be another one.
+            on_sample: Called with a `Current` every `sleep_time`, from a thread of its own.
+
+        Args (energy):
+            idle: What becomes of energy that devices draw while idle: 'share', 'exclude' or 'all'; 'share' when None.
+            carbon_intensity: Grams of CO2 equivalent for each kWh, or a region of the file of regions: 'FR', 'US'.
+            carbon_file: The file of regions; the installed one when None.
+            price: Of a kWh, with or without a currency: 0.3, '0.30 EUR'.
+            power_meter: A CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
+            power_model: A file that says what the processors draw by their use, where nothing counts their energy.
+            cpu_tdp: Instead of such a file: the thermal design power of the processors in watts.
+
+        Raises:
+            ValueError: An argument is wrong, or a GPU is not there.
+            TypeError: An argument has a wrong type.
+            FileExistsError: The tracking file exists, and `overwrite` is not set.
+            FileNotFoundError: The folder of the tracking file does not exist.
+        """
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        if gpu_uuids is not None and not gpu_uuids:
+        uuids = None if gpu_uuids is None else sorted(_arguments.texts("gpu_uuids", gpu_uuids))
+        if uuids == []:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
         if _arguments.integer("n_join_attempts", n_join_attempts) < 1 or not _arguments.number("join_timeout", join_timeout) > 0:
             raise ValueError("n_join_attempts and join_timeout must be positive")
@@ -273,9 +284,10 @@ class Tracker:
             raise TypeError(f"on_sample must be callable, not {type(on_sample).__name__}")
         self._options = {name: self._arguments.get(name) for name in _core.tracker_options()}
         self._options["sleep_time"] = _arguments.number("sleep_time", sleep_time)
-        self._options["gpu_uuids"] = None if gpu_uuids is None else ",".join(sorted(_arguments.texts("gpu_uuids", gpu_uuids)))
+        self._arguments["gpu_uuids"] = uuids  # an iterator has them once
+        self._options["gpu_uuids"] = None if uuids is None else ",".join(uuids)
         self._options["tracking_file"] = _file_option(tracking_file)
-        self._options["library"] = _arguments.texts("libraries", libraries)
+        self._options["library"] = self._arguments["libraries"] = _arguments.texts("libraries", libraries)
         self._options["carbon_intensity"] = None if carbon_intensity is None else str(carbon_intensity)
         self._options["price"] = None if price is None else str(price)
         try:

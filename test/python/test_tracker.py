@@ -253,6 +253,27 @@ def test_the_signature_is_the_documented_one():
     assert {state.name: state.value for state in Tracker.State} == {"NEW": 0, "STARTED": 1, "STOPPED": 2}
 
 
+@pytest.mark.parametrize("function", [
+    Tracker, gpu_tracker.sub_track, gpu_tracker.SubTrackingAnalyzer, gpu_tracker.SubTrackingAnalyzer.combine_sub_tracking_files,
+    gpu_tracker.TrackingComparison])
+def test_types_of_paths(function):
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name.split("_")[-1] in ("file", "files", "meter", "model", "map"):
+            assert "PathLike" in parameter.annotation, name
+    unit = inspect.signature(Tracker).parameters["ram_unit"].annotation
+    assert unit == "MemoryUnit" and "sleep_time: Seconds" in Tracker.__init__.__doc__
+
+
+def test_paths_and_iterators(fake, one_gpu, tmp_path):
+    one_gpu(0)
+    model = tmp_path / "model"
+    model.write_text("idle_watts = 10\nmax_watts = 100\n")
+    with Tracker(libraries=iter([f"nvml={fake('nvml')}"]), gpu_uuids=iter(["0"]), tracking_file=tmp_path / "r.csv", power_model=model,
+                 resource_usage_file=tmp_path / "r.pkl", **QUIET) as tracker:
+        pass
+    assert tracker.gpu_utilization.n_expected_gpus == 1 and (tmp_path / "r.csv").exists()
+
+
 def test_units_may_be_symbols():
     with gpu_tracker.Tracker(sleep_time=0.05, ram_unit="MiB", gpu_ram_unit="GB", time_unit="s", disable_logs=True) as tracker:
         memory = bytearray(1 << 24)
