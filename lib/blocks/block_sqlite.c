@@ -1,5 +1,6 @@
-/* Sub-tracking files as SQLite: a table "blocks", and a view "data" of the original's columns. One row is one transaction in the write-ahead log without waiting for the
- * disk: it survives the process, not the machine. One connection for each process, behind a lock: SQLite has one writer.
+/* Sub-tracking files as SQLite: a table "blocks", and a view "data" of the original's columns. One row is one transaction in the
+ * write-ahead log without waiting for the disk: it survives the process, not the machine. One connection for each process, behind a lock:
+ * SQLite has one writer.
  *
  * SQLite's connections do not survive fork, and neither do the locks that it thinks it has; so they are closed before, and
  * opened again when they are needed: https://www.sqlite.org/howtocorrupt.html, "Carrying an open database connection across a
