@@ -484,7 +484,7 @@ def test_workers_call_a_decorated_function(python, method, overwrite):
                 pool.join()
             assert len(SubTrackingAnalyzer("d.csv", "d.blocks.csv").load_timestamp_pairs("work")) == 7
             assert os.stat("d.csv").st_ino == file
-    """, timeout=30)
+    """)
     assert "exists" not in done.stderr
 
 
