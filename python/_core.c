@@ -9,13 +9,17 @@
 
 #include "schema/metric.h"
 
-/* (errno, cause[, path]) of a sentence that may begin with a path. */
+/* (errno, cause[, path]) of a sentence that may begin with a path. Where it names an option of the command line, Python's is meant. */
 static PyObject *os_error_arguments(int status, const char *text, int path_length)
 {
     const char *cause = text + path_length + strspn(text + path_length, ":, ");
     if (!path_length || !*cause)
         return Py_BuildValue("iN", -status, core_shown(text));
-    return Py_BuildValue("iNN", -status, core_shown(cause), PyUnicode_DecodeFSDefaultAndSize(text, path_length));
+    PyObject *shown = core_shown(cause);
+    PyObject *ours = shown ? PyObject_CallMethod(shown, "replace", "ss", "use --overwrite", "set overwrite to True")
+                           : NULL;
+    Py_XDECREF(shown);
+    return Py_BuildValue("iNN", -status, ours, PyUnicode_DecodeFSDefaultAndSize(text, path_length));
 }
 
 PyObject *core_shown(const char *text)

@@ -121,8 +121,11 @@ static int set_file(struct sub_tracker *self, PyObject *path, int overwrite)
         return 0;
     if (path == Py_None)
         bytes = default_path();
-    else if (!PyUnicode_FSConverter(path, &bytes))
+    else if (!PyUnicode_FSConverter(path, &bytes)) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError))
+            PyErr_Format(PyExc_TypeError, "sub_tracking_file must be a str or a path, not %R", path);
         return -1;
+    }
     if (!bytes || declare_parent() < 0) {
         Py_XDECREF(bytes);
         return -1;
@@ -146,8 +149,9 @@ static int set_total(struct sub_tracker *self, PyObject *total)
     PyObject *number = PyNumber_Index(total);
     long long count = number ? PyLong_AsLongLong(number) : -1;
     Py_XDECREF(number);
-    if (count < 1 && !PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "total is how many calls there will be, 1 or more, not %R", total);
+    if (count < 1)
+        PyErr_Format(number ? PyExc_ValueError : PyExc_TypeError,
+                     "total is how many calls there will be, an integer from 1, not %R", total);
     self->total = count < 1 ? 0 : (uint64_t)count;
     return count < 1 ? -1 : 0;
 }

@@ -153,10 +153,8 @@ static int check_brand(const char *brand, struct gt_error *error)
 static int check_values(const struct gt_tracker_options *options, struct gt_error *error)
 {
     double factor;
-    if (!isfinite(options->sleep_time) || options->sleep_time < 0.001)
-        return gt_error_set(error, EINVAL, "the sleep time must be at least 0.001 seconds");
-    if (options->sleep_time > 86400)
-        return gt_error_set(error, EINVAL, "the sleep time must be at most 86400 seconds");
+    if (!(options->sleep_time >= 0.001 && options->sleep_time <= 86400))
+        return gt_error_set(error, EINVAL, "the sleep time must be from 0.001 to 86400 seconds");
     const struct gt_experiment_options *experiment = options->experiment;
     if (experiment && (!(experiment->measurement_period > 0) || experiment->measurement_period > 1e9))
         return gt_error_set(error, EINVAL, "the measurement period must be a number of seconds");

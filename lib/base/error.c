@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +44,11 @@ int gt_error_system(struct gt_error *error, int code, const char *format, ...)
         snprintf(error->text + used, sizeof error->text - used, ": %s", strerror_r(code, scratch, sizeof scratch));
     }
     return -code;
+}
+
+int gt_error_exists(struct gt_error *error, const char *path)
+{
+    return gt_error_set(error, EEXIST, "%s already exists; use --overwrite to replace it", path);
 }
 
 int gt_error_copy(struct gt_error *error, const struct gt_error *from)

@@ -14,6 +14,9 @@ int gt_error_set(struct gt_error *error, int code, const char *format, ...) __at
 /* The same, with ": " and the system's text for `code` appended. */
 int gt_error_system(struct gt_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same for a file that may not be replaced: EEXIST, "PATH already exists", and the option that replaces it. */
+int gt_error_exists(struct gt_error *error, const char *path);
+
 /* Copy `from` to `error` unless that already holds an error. Returns -from->code. */
 int gt_error_copy(struct gt_error *error, const struct gt_error *from);
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "gpu_tracker.h"
 
@@ -103,6 +104,9 @@ struct gt_block_writer {
 };
 extern const struct gt_block_writer gt_block_csv;
 extern const struct gt_block_writer gt_block_sqlite;
+/* Appends SQL that creates the table of rows; with `has_view` also a view of the columns that the original's sub-tracking files have,
+ * under the name of their table, because the original copies all columns that it finds there. */
+void gt_block_sqlite_tables(struct gt_buffer *sql, bool has_view);
 /* Returns the writer for the suffix of a path, or NULL. */
 const struct gt_block_writer *gt_block_writer_of(const char *path);
 

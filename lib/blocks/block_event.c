@@ -193,10 +193,10 @@ static int has_column(struct sqlite_file *file, const char *table, const char *c
 
 static int find_columns(struct sqlite_file *file, const char **ret_table, struct gt_error *error)
 {
-    int found = has_column(file, GT_BLOCK_EVENT_TABLE_OF_RECORDING, gt_block_event_columns[0]);
+    int found = has_column(file, "blocks", gt_block_event_columns[0]);
     if (found < 0)
         return gt_sqlite_error(file->database, file->path, error);
-    *ret_table = found ? GT_BLOCK_EVENT_TABLE_OF_RECORDING : "data";
+    *ret_table = found ? "blocks" : "data";
     for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++) {
         file->has[i] = has_column(file, *ret_table, gt_block_event_columns[i]) > 0;
         if (!file->has[i] && i < GT_BLOCK_EVENT_REQUIRED)

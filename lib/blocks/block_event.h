@@ -1,6 +1,6 @@
 /* Sub-tracking files: the rows that mark where code blocks start and stop, whoever wrote them.
  *
- * CSV, or SQLite with a table "data" (in a tracking file: "blocks"). Required columns: process_id, code_block_name,
+ * CSV, or SQLite with a table "blocks", else "data". Required columns: process_id, code_block_name,
  * position (0 start, 1 stop), timestamp (seconds since the epoch); ours add those of gt_block_event_columns. Columns may stand
  * in any order and others are ignored. */
 #ifndef GT_BLOCKS_BLOCK_EVENT_H
@@ -9,8 +9,6 @@
 #include "base/buffer.h"
 #include "base/map.h"
 #include "blocks/interval.h"
-
-#define GT_BLOCK_EVENT_TABLE_OF_RECORDING "blocks"
 
 struct gt_block_event_reader;
 
@@ -61,7 +59,7 @@ int gt_block_event_list_attach(const struct gt_block_event_list *list, const cha
                                struct gt_error *error);
 /* Checks that the blocks of a run may be brought to the file beside its recording. -EEXIST without `overwrite`. */
 int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_error *error);
-/* Finds where the blocks collected by a run lie: the recording itself or the file beside it; -ENOENT when it has none,
+/* Finds where the blocks of a recording lie: the recording itself or the file beside it; -ENOENT when it has none,
  * -ELOOP when a symbolic link, which is not followed, lies where they were. */
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file);
 /* Names the folder in which the processes of a run leave their files until it ends: TRACKING_FILE.blocks. */

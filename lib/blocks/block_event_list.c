@@ -274,11 +274,10 @@ static void bind_optional(sqlite3_stmt *insert, int column, int64_t value)
         sqlite3_bind_int64(insert, 1 + column, value);
 }
 
-static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list, const char *table)
+static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list)
 {
-    char sql[128];
+    static const char sql[] = "INSERT INTO blocks VALUES (?,?,?,?,?,?,?,?,?)";
     sqlite3_stmt *insert;
-    sqlite3_snprintf(sizeof sql, sql, "INSERT INTO \"%w\" VALUES (?,?,?,?,?,?,?,?,?)", table);
     int status = sqlite3_prepare_v2(database, sql, -1, &insert, NULL);
     for (size_t i = 0; i < list->count && status == SQLITE_OK; i++) {
         const struct gt_block_event *event = &list->event[i];
@@ -298,27 +297,24 @@ static int insert_rows(sqlite3 *database, const struct gt_block_event_list *list
     return status;
 }
 
-static int create_table(sqlite3 *database, const char *table)
+static int create_tables(sqlite3 *database, bool has_view)
 {
     struct gt_buffer sql = {0};
-    gt_buffer_printf(&sql, "BEGIN; DROP TABLE IF EXISTS \"%s\"; CREATE TABLE \"%s\" (", table, table);
-    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
-        gt_buffer_printf(&sql, "%s\"%s\" %s", i ? ", " : "", gt_block_event_columns[i], gt_block_event_types[i]);
-    gt_buffer_text(&sql, ")");
+    gt_buffer_text(&sql, "BEGIN; DROP TABLE IF EXISTS blocks; ");
+    gt_block_sqlite_tables(&sql, has_view);
     int status = sql.failed ? SQLITE_NOMEM : sqlite3_exec(database, sql.data, NULL, NULL, NULL);
     gt_buffer_release(&sql);
     return status;
 }
 
-static int write_sqlite(const struct gt_block_event_list *list, const char *path, const char *table,
-                        struct gt_error *error)
+static int write_sqlite(const struct gt_block_event_list *list, const char *path, bool has_view, struct gt_error *error)
 {
     sqlite3 *database;
     int status = sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL);
     if (status == SQLITE_OK)
-        status = create_table(database, table);
+        status = create_tables(database, has_view);
     if (status == SQLITE_OK)
-        status = insert_rows(database, list, table);
+        status = insert_rows(database, list);
     if (status == SQLITE_OK)
         status = sqlite3_exec(database, "COMMIT", NULL, NULL, NULL);
     int result = status == SQLITE_OK ? 0 : gt_sqlite_error(database, path, error);
@@ -335,7 +331,7 @@ static int write_new(const struct gt_block_event_list *list, const char *path, b
     if (status < 0)
         return gt_error_system(error, -status, "%s", path);
     status = gt_block_writer_of(path) == &gt_block_csv ? write_csv(list, file.fd, path, error)
-                                                       : write_sqlite(list, file.hidden, "data", error);
+                                                       : write_sqlite(list, file.hidden, true, error);
     if (status < 0) {
         gt_new_file_drop(&file);
         return status;
@@ -352,7 +348,7 @@ int gt_block_event_list_check(const char *path, bool overwrite, struct gt_error 
     if (!gt_block_writer_of(path))
         return gt_error_set(error, EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite", path);
     if (!overwrite && access(path, F_OK) == 0)
-        return gt_error_set(error, EEXIST, "Cannot create sub-tracking file %s. File already exists", path);
+        return gt_error_exists(error, path);
     return 0;
 }
 
@@ -363,7 +359,7 @@ int gt_block_event_list_save(const struct gt_block_event_list *list, const char 
     return status < 0 ? status : write_new(list, path, overwrite, error);
 }
 
-static int beside_csv(char *ret, size_t size, const char *tracking_file)
+static int path_beside(char *ret, size_t size, const char *tracking_file)
 {
     return gt_store_path_beside(ret, size, tracking_file, GT_BLOCKS_SUFFIX);
 }
@@ -374,8 +370,8 @@ int gt_block_event_list_attach(const struct gt_block_event_list *list, const cha
     char path[PATH_MAX];
     const struct gt_block_writer *writer = gt_block_writer_of(tracking_file);
     if (writer == &gt_block_sqlite)
-        return write_sqlite(list, tracking_file, GT_BLOCK_EVENT_TABLE_OF_RECORDING, error);
-    if (writer != &gt_block_csv || beside_csv(path, sizeof path, tracking_file) < 0)
+        return write_sqlite(list, tracking_file, false, error);
+    if (writer != &gt_block_csv || path_beside(path, sizeof path, tracking_file) < 0)
         return gt_error_set(error, EINVAL, "%s: blocks are kept with .csv and .sqlite tracking files", tracking_file);
     return write_new(list, path, true, error);
 }
@@ -399,19 +395,19 @@ int gt_block_event_check(const char *tracking_file, bool overwrite, struct gt_er
     char path[PATH_MAX];
     struct stat facts;
     bool is_beside = gt_block_writer_of(tracking_file) == &gt_block_csv &&
-                     beside_csv(path, sizeof path, tracking_file) == 0;
+                     path_beside(path, sizeof path, tracking_file) == 0;
     if (!is_beside || overwrite || lstat(path, &facts) < 0)
         return 0;
-    return gt_error_set(error, EEXIST, "%s exists; it is replaced only when overwriting is asked for", path);
+    return gt_error_exists(error, path);
 }
 
 int gt_block_event_collected(char *ret, size_t size, const char *tracking_file)
 {
     struct stat facts;
     bool is_csv = gt_block_writer_of(tracking_file) == &gt_block_csv;
-    if (is_csv && beside_csv(ret, size, tracking_file) == 0 && access(ret, R_OK) == 0)
-        return 0;
     if (!is_csv && snprintf(ret, size, "%s", tracking_file) < (int)size && has_rows(tracking_file))
+        return 0;
+    if (path_beside(ret, size, tracking_file) == 0 && access(ret, R_OK) == 0)
         return 0;
     if (gt_block_event_folder(ret, size, tracking_file) < 0 || lstat(ret, &facts) < 0)
         return -ENOENT;

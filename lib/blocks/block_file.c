@@ -177,7 +177,7 @@ static int settle(struct gt_block_file **ret, const char *path, bool overwrite, 
     if (made > 0)
         return add(ret, path, false, error);
     if (!overwrite)
-        return gt_error_set(error, EEXIST, "%s exists; it is replaced only when overwriting is asked for", path);
+        return gt_error_exists(error, path);
     if (made < 0 && family_is_child())
         return gt_error_set(
             error, EEXIST,

@@ -168,8 +168,7 @@ static int settle(const char *path, bool overwrite, struct gt_error *error)
     int status = overwrite || drop(path, false) > 0
                      ? 0
                      : gt_error_set(error, EEXIST,
-                                    "%s holds the code blocks of an earlier run; it is emptied only with overwriting",
-                                    path);
+                                    "%s holds the code blocks of an earlier run; use --overwrite to empty it", path);
     if (status >= 0 && overwrite)
         status = remove_earlier(path, folder, error);
     close(folder);

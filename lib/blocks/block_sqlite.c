@@ -1,5 +1,6 @@
-/* Sub-tracking files as SQLite: a table "data". One row is one transaction in the write-ahead log without waiting for the
- * disk: it survives the process, not the machine. One connection for each process, behind a lock: SQLite has one writer.
+/* Sub-tracking files as SQLite: a table "blocks", and a view "data" of the original's columns. One row is one transaction in the
+ * write-ahead log without waiting for the disk: it survives the process, not the machine. One connection for each process, behind a lock:
+ * SQLite has one writer.
  *
  * SQLite's connections do not survive fork, and neither do the locks that it thinks it has; so they are closed before, and
  * opened again when they are needed: https://www.sqlite.org/howtocorrupt.html, "Carrying an open database connection across a
@@ -60,7 +61,7 @@ static int connect_to(struct sqlite_file *sqlite, const char *path)
         status = sqlite3_exec(sqlite->database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF", NULL, NULL, NULL);
     }
     if (status == SQLITE_OK)
-        status = sqlite3_prepare_v3(sqlite->database, "INSERT INTO data VALUES (?,?,?,?,?,?,?,?,?)", -1,
+        status = sqlite3_prepare_v3(sqlite->database, "INSERT INTO blocks VALUES (?,?,?,?,?,?,?,?,?)", -1,
                                     SQLITE_PREPARE_PERSISTENT, &sqlite->insert, NULL);
     if (status != SQLITE_OK)
         disconnect(sqlite);
@@ -106,15 +107,25 @@ static int disown_sqlite(struct gt_block_file *file)
 
 /* ---- the writer ---- */
 
+void gt_block_sqlite_tables(struct gt_buffer *sql, bool has_view)
+{
+    gt_buffer_text(sql, "CREATE TABLE blocks (");
+    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
+        gt_buffer_printf(sql, "%s%s %s", i ? ", " : "", gt_block_event_columns[i], gt_block_event_types[i]);
+    gt_buffer_text(sql, ");");
+    for (int i = 0; has_view && i < GT_BLOCK_EVENT_REQUIRED; i++)
+        gt_buffer_printf(sql, "%s%s", i ? ", " : "CREATE VIEW data AS SELECT ", gt_block_event_columns[i]);
+    if (has_view)
+        gt_buffer_text(sql, " FROM blocks");
+}
+
 static int make_sqlite(int fd, const char *path, struct gt_error *error)
 {
     struct gt_buffer sql = {0};
     sqlite3 *database = NULL;
     (void)fd;
-    gt_buffer_text(&sql, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; CREATE TABLE data (");
-    for (int i = 0; i < GT_BLOCK_EVENT_COLUMNS; i++)
-        gt_buffer_printf(&sql, "%s%s %s", i ? ", " : "", gt_block_event_columns[i], gt_block_event_types[i]);
-    gt_buffer_text(&sql, ")");
+    gt_buffer_text(&sql, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; ");
+    gt_block_sqlite_tables(&sql, true);
     int status = sql.failed ? SQLITE_NOMEM : sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL);
     if (status == SQLITE_OK)
         status = sqlite3_exec(database, sql.data, NULL, NULL, NULL);

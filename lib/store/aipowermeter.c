@@ -80,7 +80,7 @@ static double uss_of(const struct gt_experiment_window *window, const struct gt_
 static double memory_ratio_of(const struct gt_experiment_window *window, const struct gt_experiment_process *process)
 {
     double used = window->sampler->frame.system[GT_RAM];
-    return used > 0 ? fmin(1, process->pss / used) : NAN;
+    return used > 0 && !isnan(process->pss) ? fmin(1, process->pss / used) : NAN;
 }
 
 static double dram_power_of(const struct gt_experiment_window *window, const struct gt_experiment_process *process)

@@ -35,6 +35,20 @@ static void note_packages(struct gt_experiment_process *place, const struct gt_p
         place->used_on[i] += placement->recent[i];
 }
 
+/* Sums for the mean over the readings of the window at which any process had memory. */
+static void note_memory(struct gt_experiment_window *window)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < window->process_count; i++) {
+        const struct gt_process *process = gt_tree_find(&window->sampler->tree, window->process[i].pid);
+        if (process && !process->is_zombie && process->value[GT_RSS] > 0) {
+            window->process[i].rss_sum += process->value[GT_RSS];
+            is_any = true;
+        }
+    }
+    window->memory_count += is_any;
+}
+
 static int read_processes(struct gt_experiment_window *window)
 {
     const struct gt_tree *tree = &window->sampler->tree;
@@ -48,6 +62,7 @@ static int read_processes(struct gt_experiment_window *window)
         place->cpu_time = tree->process[i]->value[GT_CPU_TIME];
         note_packages(place, tree->process[i]->placement);
     }
+    note_memory(window);
     return 0;
 }
 
@@ -66,6 +81,16 @@ static void read_memory(const struct gt_experiment_window *window, struct gt_exp
     } else if (status != -ESRCH) {
         place->pss = process->value[GT_RSS];
     }
+}
+
+/* Where all processes have ended, the mean of what they had before. */
+static void use_mean_memory(struct gt_experiment_window *window)
+{
+    for (size_t i = 0; i < window->process_count; i++)
+        if (!isnan(window->process[i].pss))
+            return;
+    for (size_t i = 0; i < window->process_count; i++)
+        window->process[i].pss = window->memory_count ? window->process[i].rss_sum / window->memory_count : NAN;
 }
 
 static void drop_ended(struct gt_experiment_window *window)
@@ -259,9 +284,13 @@ void gt_experiment_window_next(struct gt_experiment_window *window)
     for (int id = 0; id < GT_METRIC_COUNT; id++)
         begin_counter(&window->counter[id], window->now_ns);
     window->job_at_begin = job_cpu(window);
-    for (size_t i = 0; i < window->process_count; i++)
+    for (size_t i = 0; i < window->process_count; i++) {
         window->process[i].at_begin = window->process[i].cpu_time;
+        window->process[i].rss_sum = 0;
+    }
     drop_ended(window);
+    window->memory_count = 0;
+    note_memory(window);
     for (size_t i = 0; i < frame->device_count; i++) {
         const struct gt_energy *energy = gt_attribution_gpu(window->attribution, i);
         bool is_measured = energy && energy->is_measured;
@@ -319,6 +348,7 @@ void gt_experiment_window_conclude(struct gt_experiment_window *window)
         seen += isnan(place->cpu_used) ? 0 : place->cpu_used;
         read_memory(window, place);
     }
+    use_mean_memory(window);
     window->job_cpu = fmax(0, job_cpu(window) - window->job_at_begin);
     window->late_pid = window->process_count ? window->process[0].pid : 0;
     for (size_t i = 0; i < window->process_count; i++)

@@ -21,6 +21,7 @@ struct gt_experiment_process {
     double cpu_used;             /* in the window */
     double used_on[GT_PACKAGES]; /* the same by package, where there are several */
     double pss, uss; /* bytes at the end of the window; NaN: it has no memory any more, or may not be read */
+    double rss_sum;  /* bytes, over the readings of the window */
     bool is_here;    /* at the last reading */
 };
 
@@ -70,6 +71,7 @@ struct gt_experiment_window {
     double job_at_begin, job_cpu, late; /* CPU seconds: before the window; in it; the part that was seen late */
     struct gt_experiment_process *process;
     size_t process_count, process_capacity;
+    unsigned memory_count;                             /* readings of the window at which any process had memory */
     struct gt_experiment_package package[GT_PACKAGES]; /* of the frame's */
     struct gt_experiment_gpu *gpu;                     /* one for each device of the frame */
     struct gt_experiment_user *user;

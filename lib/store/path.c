@@ -187,7 +187,7 @@ static int check_file(const char *path, bool overwrite, struct gt_error *error)
     if (S_ISDIR(status.st_mode))
         return gt_error_system(error, EISDIR, "%s", path);
     if (!overwrite)
-        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for (overwrite)", path);
+        return gt_error_exists(error, path);
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
         return gt_error_set(error, EINVAL, "%s is not a regular file", path);
     if (!may_replace(path, &status))

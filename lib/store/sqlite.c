@@ -150,7 +150,7 @@ static int check_log(const char *name, const char *path, bool may_remove, struct
     if (S_ISREG(found.st_mode) && may_remove)
         return 1;
     return gt_error_set(error, EEXIST, "%s is there, which would be taken for a part of the new %s; %s", name, path,
-                        S_ISREG(found.st_mode) ? "removing it was not asked for (overwrite)"
+                        S_ISREG(found.st_mode) ? "use --overwrite to remove it"
                                                : "it is no regular file, and is left alone");
 }
 

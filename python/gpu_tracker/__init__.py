@@ -71,5 +71,12 @@ def load_ipython_extension(shell: object) -> None:
     notebook.load_ipython_extension(shell)
 
 
+def unload_ipython_extension(shell: object) -> None:
+    """What ``%unload_ext gpu_tracker`` does: see `gpu_tracker.notebook`."""
+    from . import notebook
+
+    notebook.unload_ipython_extension(shell)
+
+
 __all__ = ["CodeBlockResults", "ComparisonResults", "Current", "LimitExceeded", "SubTracker", "SubTrackingAnalyzer",
            "SubTrackingResults", "Table", "Tracker", "TrackingComparison", "__version__", "sub_track"]

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, final
@@ -63,7 +64,7 @@ class SubTracker:
         self,
         code_block_name: object = None,
         code_block_attribute: object = None,
-        sub_tracking_file: str | None = None,
+        sub_tracking_file: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         *,
         total: int | None = None,

@@ -15,3 +15,9 @@ def parent_process() -> int:
     module = sys.modules.get("multiprocessing.process")
     parent = module.parent_process() if module else None
     return parent.pid or 0 if parent else 0
+
+
+def is_worker() -> bool:
+    """Has multiprocessing started this process, which may still be importing the module of its parent?"""
+    module = sys.modules.get("multiprocessing.process")
+    return bool(module and (module.parent_process() or getattr(module.current_process(), "_inheriting", False)))

@@ -102,7 +102,7 @@ class CellTable:
         return [*(None if math.isnan(value) else value for value in figures), int(shares.estimated)]
 
     def to_table(self) -> _core.Table:
-        """As a `gpu_tracker.Table`; memory in MB (2**20 bytes)."""
+        """As a `gpu_tracker.Table`; memory in MB (10**6 bytes)."""
         names = [name.replace(" ", "_").lower() for name in self._COLUMNS]
         return _core.Table({name: [row[i] for row in self._rows] for i, name in enumerate(names)})
 
@@ -117,7 +117,7 @@ class CellTable:
     def _note(self) -> str:
         shown = {self._COLUMNS[i].split()[0] for i in self._shown()}
         missing = [what for name, what in (("RAM", "RAM"), ("GPU", "GPU memory"), ("joules", "energy")) if name not in shown]
-        return "MB: 2**20 bytes" + (f"; not measured: {', '.join(missing)}" if missing and self._rows else "")
+        return f"not measured: {', '.join(missing)}" if missing and self._rows else ""
 
     def _texts(self) -> list[list[str]]:
         return [[_number(row[i], ".3f" if isinstance(row[i], float) else "d") for i in self._shown()] for row in self._rows]
@@ -126,7 +126,7 @@ class CellTable:
         lines = [self._titles(), *self._texts()]
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         rows = ["  ".join(text.rjust(width) for text, width in zip(line, widths)) for line in lines]
-        return "\n".join([*rows, self._note()])
+        return "\n".join([*rows, *filter(None, [self._note()])])
 
     def _repr_html_(self) -> str:
         longest = max((row[1] for row in self._rows), default=0)

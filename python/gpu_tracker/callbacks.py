@@ -10,6 +10,7 @@ Each function imports its framework when it is called, and returns a callback th
 `gpu-tracker top` shows how far the training is.
 """
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ class Blocks:
         overwrite: As for `SubTracker`.
     """
 
-    def __init__(self, sub_tracking_file: str | None = None, overwrite: bool = False) -> None:
+    def __init__(self, sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> None:
         self._arguments = (None, sub_tracking_file, overwrite)
         self._open: list[tuple[str, SubTracker]] = []
         self._begun: dict[str, int] = {}
@@ -111,7 +112,7 @@ def _counted(begin: Callable[..., None], name: str, remaining: Callable[..., int
 
 
 def _callback(base: type, table: dict[str, tuple[str, str]], end_all: tuple[str, ...], remake: Callable[..., Any],
-              arguments: tuple[str | None, bool], **counted: Callable[..., int | None]) -> Any:
+              arguments: tuple[str | os.PathLike[str] | None, bool], **counted: Callable[..., int | None]) -> Any:
     """An object of a class made for the blocks of a table; copies and pickles of it mark blocks of their own.
 
     `counted` tells of blocks how many will begin from now on.
@@ -126,7 +127,7 @@ def _callback(base: type, table: dict[str, tuple[str, str]], end_all: tuple[str,
     return type("GPUTrackerBlocks", (base,), methods)()
 
 
-def lightning(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
+def lightning(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Any:
     """A callback for Lightning's Trainer.
 
     Args:
@@ -150,7 +151,7 @@ def lightning(sub_tracking_file: str | None = None, overwrite: bool = False) -> 
     return callback
 
 
-def keras(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
+def keras(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Any:
     """A callback for Keras's fit, evaluate and predict.
 
     Args:
@@ -163,7 +164,7 @@ def keras(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
                      epoch=_epochs_of_keras)
 
 
-def hugging_face(sub_tracking_file: str | None = None, overwrite: bool = False) -> Any:
+def hugging_face(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Any:
     """A callback for the Trainer of Hugging Face's transformers.
 
     Args:

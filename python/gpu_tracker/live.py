@@ -54,7 +54,7 @@ class Current:
         return {f"{prefix}/{name}" if prefix else name: value for name, value in values.items() if not math.isnan(value)}
 
 
-def size_of(value: float | str) -> float:
+def size_of(argument: str, value: float | str) -> float:
     """Bytes of a number of bytes, or of "1.5 GB", "512 MiB".
 
     Raises:
@@ -65,10 +65,10 @@ def size_of(value: float | str) -> float:
     else:
         match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?i?b)\s*", str(value), re.IGNORECASE)
         if not match or match[1].count(".") > 1 or match[2].lower() not in _SIZES:
-            raise ValueError(f"{value!r} is no size: give a number of bytes, or a text like '1.5 GB' or '512 MiB'")
+            raise ValueError(f"{argument}={value!r} is not a size: give a number of bytes, or a text like '1.5 GB' or '512 MiB'")
         size = float(match[1]) * _SIZES[match[2].lower()]
     if not 0 < size < math.inf:
-        raise ValueError(f"{value!r} is no limit: it must be above 0")
+        raise ValueError(f"{argument}={value!r} is not a limit: it must be above 0")
     return size
 
 
@@ -195,4 +195,4 @@ def check(action: str, limits: dict[str, Any], process_id: int | None) -> dict[s
         raise ValueError(f"at_limit={action!r}: choose 'warn', 'raise' or 'kill'")
     if action == "kill" and process_id in (None, os.getpid()):
         raise ValueError("at_limit='kill' ends the process that is tracked: give the process_id of another one")
-    return {name: size_of(value) for name, value in limits.items() if value is not None}
+    return {name: size_of(f"max_{name}", value) for name, value in limits.items() if value is not None}

@@ -30,11 +30,11 @@ __all__ = ["Data", "IPyGPULogger", "load_ipython_extension", "unload_ipython_ext
 
 _GPU_PERIOD, _HISTORY_PERIOD, _CELL_PERIOD = 0.005, 0.5, 0.1
 _NO_GPUS = [f"{library}=/dev/null" for library in ("nvml", "amdsmi", "rocm_smi")]  # of a sampler that need not ask them
-_MEGABYTE = 2**20
+_MEGABYTE = 10**6
 
 
 class Memory(NamedTuple):
-    """Of one kind of memory, in MB (2**20 bytes); None: not measured."""
+    """Of one kind of memory, in MB (10**6 bytes); None: not measured."""
 
     used_delta: int | None
     peaked_delta: int | None
@@ -42,7 +42,7 @@ class Memory(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What a cell used, this process and all below it together. Memory is in MB (2**20 bytes), None where it is not
+    """What a cell used, this process and all below it together. Memory is in MB (10**6 bytes), None where it is not
     measured; time in seconds.
 
     Attributes:
@@ -475,6 +475,8 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Stop logging."""
+    """Stop logging and remove the magics."""
     _logger.stop()
     shell.events.unregister("pre_run_cell", _note_history)
+    for kind, name in (("line", "gpu_tracker"), ("cell", "track")):
+        shell.magics_manager.magics[kind].pop(name, None)

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import os
 
-from . import _core
+from . import _arguments, _core
 from ._core import SubTracker, Table
 from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeVar
 
     from pandas import DataFrame, Series
@@ -21,7 +21,7 @@ __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAn
 
 
 def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,
-              sub_tracking_file: str | None = None, overwrite: bool = False) -> Callable[[_Function], _Function]:
+              sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Callable[[_Function], _Function]:
     """Decorate a function so that each of its calls is a block, as with `SubTracker`.
 
     Also for coroutine functions, generator functions and asynchronous generator functions; the block of a generator
@@ -35,11 +35,18 @@ def sub_track(code_block_name: str | None = None, code_block_attribute: str | No
         overwrite: As for `SubTracker`.
     """
 
+    if callable(code_block_name):
+        raise TypeError("sub_track needs parentheses: @sub_track()")
+
     def decorate(function: _Function) -> _Function:
         from ._wrap import wrap
 
+        if not callable(function):
+            raise TypeError(f"sub_track decorates functions, not {function!r}")
         name = code_block_name
         if name is None:
+            if not hasattr(function, "__code__"):
+                raise TypeError(f"{function!r} is not defined in Python: give code_block_name")
             path = os.path.abspath(function.__code__.co_filename)
             name = f"{path}:{code_block_attribute or function.__name__}"
         tracker = None
@@ -77,12 +84,12 @@ class SubTrackingAnalyzer:
         ValueError: A file is neither .csv nor .sqlite.
     """
 
-    def __init__(self, tracking_file: str | None, sub_tracking_file: str) -> None:
-        for file in (tracking_file, sub_tracking_file):
-            if file is not None and not os.fspath(file).endswith((".csv", ".sqlite")):
+    def __init__(self, tracking_file: str | os.PathLike[str] | None, sub_tracking_file: str | os.PathLike[str]) -> None:
+        self._tracking_file = None if tracking_file is None else _arguments.path("tracking_file", tracking_file)
+        self._sub_tracking_file = _arguments.path("sub_tracking_file", sub_tracking_file)
+        for file in (self._tracking_file, self._sub_tracking_file):
+            if file is not None and not file.endswith((".csv", ".sqlite")):
                 raise ValueError(f"{file}: the name of a tracking file ends in .csv or .sqlite")
-        self._tracking_file = tracking_file
-        self._sub_tracking_file = sub_tracking_file
 
     def _recording(self) -> str:
         if self._tracking_file is None:
@@ -104,7 +111,7 @@ class SubTrackingAnalyzer:
         """The names of the blocks, sorted."""
         return sorted(set(self.calls_table()["code_block_name"]))
 
-    def combine_sub_tracking_files(self, files: list[str]) -> None:
+    def combine_sub_tracking_files(self, files: Iterable[str | os.PathLike[str]]) -> None:
         """Make the analyzer's sub-tracking file of those that several processes have written.
 
         Args:
@@ -114,9 +121,9 @@ class SubTrackingAnalyzer:
             ValueError: The analyzer's file exists, or one of the files is given twice.
         """
         try:
-            _core.combine(self._sub_tracking_file, [os.fspath(file) for file in files])
+            _core.combine(self._sub_tracking_file, _arguments.texts("files", files))
         except FileExistsError as error:
-            raise ValueError(f"{error.filename or ''} {error.strerror}".lstrip()) from None
+            raise ValueError(f"{error.filename} already exists: remove it, or choose another sub-tracking file") from None
 
     def load_timestamp_pairs(self, code_block_name: str) -> list[tuple[float, float]]:
         """When the calls of a block began and ended, in seconds since the epoch, one process after the other.
@@ -129,7 +136,7 @@ class SubTrackingAnalyzer:
         Raises:
             ValueError: A call stops before its start, or has none.
         """
-        table = _core.pairs([os.fspath(self._sub_tracking_file)], code_block_name)
+        table = _core.pairs([self._sub_tracking_file], str(code_block_name))
         return list(zip(table["start"], table["stop"]))
 
     def calls_table(self) -> Table:
@@ -137,7 +144,7 @@ class SubTrackingAnalyzer:
 
         Times are in seconds; self is the elapsed time without the blocks called inside.
         """
-        return _core.calls([os.fspath(self._sub_tracking_file)])
+        return _core.calls([self._sub_tracking_file])
 
     def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> DataFrame:
         """The samples inside any of some spans of time, their ends included.
@@ -151,7 +158,10 @@ class SubTrackingAnalyzer:
 
     def timepoints_table(self, timestamp_pairs: Sequence[tuple[float, float]] | None = None) -> Table:
         """`load_timepoints` as a `Table`; all samples when None."""
-        pairs = None if timestamp_pairs is None else list(timestamp_pairs)
+        try:
+            pairs = None if timestamp_pairs is None else [(float(start), float(stop)) for start, stop in timestamp_pairs]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"timestamp_pairs={timestamp_pairs!r} is not a list of pairs of seconds") from None
         return _core.timepoints(self._recording(), pairs)
 
     def overall_timepoint_results(self) -> DataFrame:
@@ -161,7 +171,7 @@ class SubTrackingAnalyzer:
 
     def sub_tracking_results(self) -> SubTrackingResults:
         """Statistics over all samples and over those inside each block."""
-        return self._analyze([os.fspath(self._sub_tracking_file)], False)
+        return self._analyze([self._sub_tracking_file], False)
 
     def _analyze(self, files: list[str], blocks_optional: bool) -> SubTrackingResults:
         import json
@@ -190,12 +200,14 @@ class TrackingComparison:
         results_map: For each session's name its `SubTrackingResults`.
     """
 
-    def __init__(self, file_path_map: dict[str, str]) -> None:
+    def __init__(self, file_path_map: Mapping[str, str | os.PathLike[str]]) -> None:
         if not file_path_map:
             raise ValueError("there is no session to compare")
+        if not hasattr(file_path_map, "items"):
+            raise TypeError(f"file_path_map={file_path_map!r} is not a dict of names and files")
         if any("=" in name for name in file_path_map):
             raise ValueError("the name of a session must not contain an equals sign")
-        self.results_map = {name: _load(path) for name, path in file_path_map.items()}
+        self.results_map = {name: _load(_arguments.path("file_path_map", path)) for name, path in file_path_map.items()}
         _, _, warnings = self._compare("mean")
         _warn(warnings)
 

@@ -3,18 +3,17 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import operator
 import os
 import threading
 import time
 
-from . import _core, _tree
+from . import _arguments, _core, _names, _tree
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
-    from typing import Any, ParamSpec, Protocol, TypeVar
+    from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
     from pandas import DataFrame
 
@@ -22,6 +21,10 @@ if TYPE_CHECKING:
     from .live import Current
     from ._views import Picture
 
+    MemoryUnit = Literal["bytes", "kilobytes", "megabytes", "gigabytes", "terabytes", "kibibytes", "mebibytes", "gibibytes", "tebibytes",
+                         "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"]
+    TimeUnit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "ms", "s", "min", "h", "d"]
+    AtLimit = Literal["warn", "raise", "kill"]
     _Parameters = ParamSpec("_Parameters")
     _Result = TypeVar("_Result", covariant=True)
 
@@ -190,51 +193,10 @@ class Tracker:
     """Measure what this process, or another one, and all processes below it use from `start` to `stop`.
 
     A sampler in a process of its own does the measuring. Use it as a context manager (also with ``async with``), as a
-    decorator, which tracks each call with a tracker of its own (the latest is the function's attribute ``tracker``), or
-    with `start` and `stop`. Results are there once it has stopped. A tracker tracks once.
+    decorator, which tracks each call with a tracker of its own (the latest is the function's attribute ``tracker``) and
+    records all calls in one tracking file, or with `start` and `stop`. Results are there once it has stopped. A tracker tracks once.
 
     After ``os.fork`` the child's copy does nothing: the tracking is its parent's.
-
-    Args:
-        sleep_time: Seconds between two samples, from 0.001.
-        ram_unit: 'bytes', 'kilobytes', 'megabytes', 'gigabytes' or 'terabytes', powers of 1000, or a symbol: 'GB', 'MiB', ...
-        gpu_ram_unit: The same for GPU memory.
-        time_unit: 'seconds', 'minutes', 'hours' or 'days', or a symbol: 'ms', 's', 'min', 'h'.
-        n_expected_cores: What hardware percentages of the CPU are divided by; all cores when None.
-        gpu_uuids: The GPUs whose utilisation counts, by UUID or what CUDA_VISIBLE_DEVICES accepts; all when None.
-        disable_logs: Log no warnings. Otherwise they go to the logger "gpu_tracker".
-        process_id: The process to track; this one when None.
-        resource_usage_file: Where the results so far are kept as a pickle of `ResourceUsage`, once a second, in case
-            the tracking is interrupted; `stop` removes it. When None, .gpu-tracker_<random UUID>.pkl in the current
-            folder.
-        n_join_attempts: How often to wait for the sampler's results before it is ended by force.
-        join_timeout: How long to wait each time, in seconds.
-        gpu_brand: 'nvidia', 'amd' or 'intel'; all brands when None.
-        tracking_file: Where to record every sample: a .csv or .sqlite file.
-        overwrite: Replace the tracking file when there is one.
-        detail: Record every process and every GPU, too.
-        memory: How memory that processes share is counted: 'auto', 'pss' or 'rss'; see docs/memory.md.
-        libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
-        idle: What becomes of energy that devices draw while idle: 'share', 'exclude' or 'all'; 'share' when None.
-        carbon_intensity: Grams of CO2 equivalent for each kWh, or a region of the file of regions: 'FR', 'US'.
-        carbon_file: The file of regions; the installed one when None.
-        price: Of a kWh, with or without a currency: 0.3, '0.30 EUR'.
-        power_meter: A CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
-        power_model: A file that says what the processors draw by their use, where nothing counts their energy.
-        cpu_tdp: Instead of such a file: the thermal design power of the processors in watts.
-        keep_high_water_mark: Leave the kernel's high-water mark of this process alone. Otherwise it is set back at the start of each
-            tracker that tracks this process, so that the peak is exactly that of the time in between, also of trackers inside
-            each other; ``resource.getrusage(...).ru_maxrss`` begins anew with it.
-        max_ram: A limit of memory: a number of bytes, or '2 GB', '512 MiB'. It is looked at every `sleep_time`, and acts once.
-        max_gpu_ram: The same for GPU memory.
-        at_limit: What is done above a limit: 'warn' logs, 'raise' raises `LimitExceeded` in the thread that called `start`, at its
-            next step of Python, 'kill' ends the process `process_id`, which must be another one.
-        on_sample: Called with a `Current` every `sleep_time`, from a thread of its own.
-
-    Raises:
-        ValueError: An argument is wrong, or a GPU is not there.
-        TypeError: `process_id` is no int, or `on_sample` nothing that can be called.
-        FileExistsError: The tracking file exists, and `overwrite` is not set.
 
     Attributes:
         resource_usage: The results, a `ResourceUsage`; None before `stop`.
@@ -250,33 +212,89 @@ class Tracker:
         STARTED = 1
         STOPPED = 2
 
-    def __init__(self, sleep_time: float = 1.0, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
-                 time_unit: str = "hours", n_expected_cores: int | None = None, gpu_uuids: set[str] | None = None,
-                 disable_logs: bool = False, process_id: int | None = None, resource_usage_file: str | None = None,
-                 n_join_attempts: int = 5, join_timeout: float = 10.0, gpu_brand: str | None = None,
-                 tracking_file: str | None = None, overwrite: bool = False, *, detail: bool = False,
-                 memory: str | None = None, libraries: Iterable[str] = (), idle: str | None = None,
-                 carbon_intensity: float | str | None = None, carbon_file: str | None = None,
-                 price: float | str | None = None, power_meter: str | None = None,
-                 power_model: str | None = None, cpu_tdp: float | None = None,
-                 keep_high_water_mark: bool = False, max_ram: float | str | None = None,
-                 max_gpu_ram: float | str | None = None, at_limit: str = "warn",
-                 on_sample: Callable[[Current], object] | None = None) -> None:
+    _has_warned = False  # of GPUs that are not there
+
+    def __init__(self, sleep_time: float = 1.0, ram_unit: MemoryUnit = "gigabytes", gpu_ram_unit: MemoryUnit = "gigabytes",
+                 time_unit: TimeUnit = "hours", n_expected_cores: int | None = None, gpu_uuids: Iterable[str] | None = None,
+                 disable_logs: bool = False, process_id: int | None = None,
+                 resource_usage_file: str | os.PathLike[str] | None = None, n_join_attempts: int = 5, join_timeout: float = 10.0,
+                 gpu_brand: str | None = None, tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False, *,
+                 detail: bool = False, memory: str | None = None, libraries: Iterable[str] = (), keep_high_water_mark: bool = False,
+                 max_ram: float | str | None = None, max_gpu_ram: float | str | None = None, at_limit: AtLimit = "warn",
+                 on_sample: Callable[[Current], object] | None = None,
+                 idle: str | None = None, carbon_intensity: float | str | None = None,
+                 carbon_file: str | os.PathLike[str] | None = None, price: float | str | None = None,
+                 power_meter: str | os.PathLike[str] | None = None, power_model: str | os.PathLike[str] | None = None,
+                 cpu_tdp: float | None = None) -> None:
+        """A tracker that has not started.
+
+        Args (basics):
+            sleep_time: Seconds between two samples, from 0.001.
+            ram_unit: 'bytes', 'kilobytes', 'megabytes', 'gigabytes' or 'terabytes', powers of 1000, or a symbol: 'GB', 'MiB', ...
+            gpu_ram_unit: The same for GPU memory.
+            time_unit: 'seconds', 'minutes', 'hours' or 'days', or a symbol: 'ms', 's', 'min', 'h'.
+            n_expected_cores: What hardware percentages of the CPU are divided by; all cores when None.
+            gpu_uuids: GPUs whose utilisation counts: UUIDs, or what CUDA_VISIBLE_DEVICES accepts; all when None.
+            disable_logs: Log no warnings. Otherwise they go to the logger "gpu_tracker".
+            process_id: The process to track; this one when None.
+            resource_usage_file: Where the results so far are kept as a pickle of `ResourceUsage`, once a second, in case
+                the tracking is interrupted; `stop` removes it. When None, .gpu-tracker_<random UUID>.pkl in the current
+                folder.
+            n_join_attempts: How often to wait for the sampler's results before it is ended by force.
+            join_timeout: How long to wait each time, in seconds.
+            gpu_brand: 'nvidia', 'amd' or 'intel'; all brands when None.
+            tracking_file: Where to record every sample: a .csv or .sqlite file.
+            overwrite: Replace the tracking file when there is one.
+            detail: Record every process and every GPU, too.
+            memory: How memory that processes share is counted: 'auto', 'pss' or 'rss'.
+            libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
+            keep_high_water_mark: Leave the kernel's high-water mark of this process alone. Otherwise it is set back at the start of each
+                tracker that tracks this process, so that the peak is exactly that of the time in between, also of trackers inside
+                each other; ``resource.getrusage(...).ru_maxrss`` begins anew with it.
+
+        Args (limits):
+            max_ram: A limit of memory: a number of bytes, or '2 GB', '512 MiB'. It is looked at every `sleep_time`, and acts once.
+            max_gpu_ram: The same for GPU memory.
+            at_limit: Action above a limit: 'warn' logs, 'raise' raises `LimitExceeded` in the thread that called `start`, at its
+                next step of Python, 'kill' ends the process `process_id`, which must be another one.
+            on_sample: Called with a `Current` every `sleep_time`, from a thread of its own.
+
+        Args (energy):
+            idle: What becomes of energy that devices draw while idle: 'share', 'exclude' or 'all'; 'share' when None.
+            carbon_intensity: Grams of CO2 equivalent for each kWh, or a region of the file of regions: 'FR', 'US'.
+            carbon_file: The file of regions; the installed one when None.
+            price: Of a kWh, with or without a currency: 0.3, '0.30 EUR'.
+            power_meter: A CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
+            power_model: A file that says what the processors draw by their use, where nothing counts their energy.
+            cpu_tdp: Instead of such a file: the thermal design power of the processors in watts.
+
+        Raises:
+            ValueError: An argument is wrong, or a GPU is not there.
+            TypeError: An argument has a wrong type.
+            FileExistsError: The tracking file exists, and `overwrite` is not set.
+            FileNotFoundError: The folder of the tracking file does not exist.
+        """
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        if gpu_uuids is not None and not gpu_uuids:
+        uuids = None if gpu_uuids is None else sorted(_arguments.texts("gpu_uuids", gpu_uuids))
+        if uuids == []:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
-        if n_join_attempts < 1 or not join_timeout > 0:
+        if _arguments.integer("n_join_attempts", n_join_attempts) < 1 or not _arguments.number("join_timeout", join_timeout) > 0:
             raise ValueError("n_join_attempts and join_timeout must be positive")
         if on_sample is not None and not callable(on_sample):
             raise TypeError(f"on_sample must be callable, not {type(on_sample).__name__}")
         self._options = {name: self._arguments.get(name) for name in _core.tracker_options()}
-        self._options["sleep_time"] = float(sleep_time)
-        self._options["gpu_uuids"] = None if gpu_uuids is None else ",".join(sorted(gpu_uuids))
+        self._options["sleep_time"] = _arguments.number("sleep_time", sleep_time)
+        self._arguments["gpu_uuids"] = uuids  # an iterator has them once
+        self._options["gpu_uuids"] = None if uuids is None else ",".join(uuids)
         self._options["tracking_file"] = _file_option(tracking_file)
-        self._options["library"] = list(libraries)
+        self._options["library"] = self._arguments["libraries"] = _arguments.texts("libraries", libraries)
         self._options["carbon_intensity"] = None if carbon_intensity is None else str(carbon_intensity)
         self._options["price"] = None if price is None else str(price)
-        _core.check(self._options)
+        try:
+            _check(self._options)
+        except FileExistsError:
+            if not _names.is_worker():
+                raise  # else a worker that imports what its parent has decorated: `start` refuses
         self.resource_usage: ResourceUsage | None = None
         self.state = Tracker.State.NEW
         self.n_join_attempts = n_join_attempts
@@ -292,11 +310,12 @@ class Tracker:
         self._watch: Any = None
         self._lock: Any = None
         self._begin = 0.0
-        self._resource_usage_file = resource_usage_file
+        self._resource_usage_file = None if resource_usage_file is None else _arguments.path("resource_usage_file", resource_usage_file)
         self._disable_logs = disable_logs
         self._keep_mark = keep_high_water_mark
         self._window = 0
         self._sampling: Any = None
+        self._calls: Any = None
         self._json = self._text = ""
         if gpu_uuids is not None:
             self._check_gpus()
@@ -369,6 +388,7 @@ class Tracker:
                 sampling.own_peak(peak)
             self._json, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
             self.resource_usage = _tree.instance(ResourceUsage, json.loads(self._json))
+            self._warn_without_gpu()
         except EOFError:
             self._warn("the sampler was killed: the results end up to a second before that")
             self._load_backup()
@@ -383,6 +403,13 @@ class Tracker:
                 self.resource_usage = pickle.load(file)
         except (OSError, EOFError) as error:
             raise RuntimeError("the sampler was killed and left no results") from error
+
+    def _warn_without_gpu(self) -> None:
+        """Once in a process. If a GPU was asked for, the sampler has said so."""
+        asked = self._options["gpu_brand"] or self._options["gpu_uuids"]
+        if not asked and not Tracker._has_warned and not self.gpu_utilization.system_gpu_count and not self._disable_logs:
+            Tracker._has_warned = True
+            self._warn("No GPU was found: GPU figures are not measured")
 
     def _warn(self, sentence: str) -> None:
         if not self._disable_logs:
@@ -411,16 +438,61 @@ class Tracker:
         self.__exit__(kind, exception, traceback)
 
     def __call__(self, function: Callable[_Parameters, _Result]) -> _Tracked[_Parameters, _Result]:
-        """Decorate a function, also a coroutine function or a generator function: each call is tracked."""
+        """Decorate a function, also a coroutine function or a generator function: each call is tracked.
+
+        With a tracking file, one recording has all calls: it begins with the first call and ends with the program. Each call is a
+        block of it, named after the function and marked in NAME.blocks.csv or NAME.blocks.sqlite beside the tracking file.
+
+        Trouble in a call is logged and never raised into the function.
+
+        Raises:
+            FileExistsError: The file of the marks exists, and `overwrite` is not set.
+        """
+        from ._calls import Call
         from ._wrap import wrap
 
-        def enter() -> Tracker:
-            tracker = Tracker(**self._arguments)
+        if not callable(function):
+            raise TypeError(f"a Tracker decorates functions, not {function!r}")
+
+        arguments = {**self._arguments, "tracking_file": None}
+        recording = None if self._tracking_file is None else self._record(function)
+
+        def enter_tracker() -> Tracker:
+            tracker = Tracker(**arguments)
+            tracker._tracking_file = self._tracking_file  # its charts are those of the recording
             wrapper.tracker = tracker  # type: ignore[attr-defined]
             return tracker
 
-        wrapper = wrap(function, enter)
+        around = [enter_tracker] if recording is None else [recording.begin, enter_tracker, recording.block(_name(function))]
+        wrapper = wrap(function, lambda: Call(self._warn, *around))
         return wrapper  # type: ignore[return-value]
+
+    def _record(self, function: Callable[..., Any]) -> Any:
+        """The recording of all calls of the functions that this tracker decorates."""
+        from ._calls import Recording
+
+        overwrite = bool(self._arguments["overwrite"])
+
+        def make() -> Tracker:
+            own: dict[str, Any] = {"resource_usage_file": None, "max_ram": None, "max_gpu_ram": None, "at_limit": "warn", "on_sample": None}
+            own["overwrite"] = overwrite and not _names.is_worker()  # a worker leaves the recording of its parent alone
+            return Tracker(**{**self._arguments, **own})
+
+        if self._calls is None:
+            self._calls = Recording(make, self._recorded(), overwrite)
+        if not self._disable_logs:
+            import logging
+
+            sentence = "%s records from the first call of %s to the end of the program; each call is a block in %s"
+            logging.getLogger("gpu_tracker").info(sentence, self._recorded(), _name(function), self._calls.marks)
+        return self._calls
+
+    def _end(self) -> None:
+        """End the recording of all calls with the program."""
+        try:
+            self.stop()
+        except (OSError, RuntimeError) as error:
+            self._warn(str(error))
 
     def current(self) -> Current:
         """What the job uses now.
@@ -581,10 +653,28 @@ class Tracker:
         return self.__dict__
 
 
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", repr(function)))
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Raise what is wrong with the options, under the name of the one that is wrong by itself."""
+    try:
+        _core.check(options)
+    except (TypeError, ValueError, OverflowError):
+        for name, value in options.items():
+            try:
+                _core.check({name: value})
+            except (TypeError, ValueError, OverflowError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"{name}={value!r}: {error}") from None
+        raise
+
+
 def _process_option(process_id: int | None) -> int | None:
     if process_id is None:
         return None
-    number = operator.index(process_id)
+    number = _arguments.integer("process_id", process_id)
     if not 0 < number < 2**31:
         raise ValueError(f"process_id={number} is the ID of no process: they begin at 1; leave it out for this process")
     return number
@@ -594,11 +684,16 @@ def _file_option(path: str | os.PathLike[str] | None) -> str | None:
     """The command line's way to say a name as it is, without a suffix that is added and without placeholders."""
     if path is None:
         return None
-    name = os.fspath(path)
+    name = _arguments.path("tracking_file", path)
     if name.startswith(("clickhouse://", "clickhouses://")):
         raise ValueError(f"{name}: a Tracker records into a file, which `gpu-tracker push FILE ADDRESS` sends to a server")
     if not name.endswith((".csv", ".sqlite")):
         raise ValueError(f"{name!r}: the name of a tracking file ends in .csv or .sqlite")
+    folder = os.path.dirname(name)
+    if folder and not os.path.exists(folder):
+        import errno
+
+        raise FileNotFoundError(errno.ENOENT, f"folder {folder} does not exist", name)
     return name.replace("%", "%%")
 
 

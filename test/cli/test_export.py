@@ -103,7 +103,7 @@ def test_a_file_that_is_there_stays(gpu_tracker, tmp_path):
     path = tmp_path / "mine.sqlite"
     path.write_text("mine")
     done = subprocess.run([gpu_tracker, "timeline", "export", "-o", path, TRACE], capture_output=True, text=True, check=False)
-    assert done.returncode and "exists already" in done.stderr and path.read_text() == "mine"
+    assert done.returncode and "already exists" in done.stderr and path.read_text() == "mine"
     subprocess.run([gpu_tracker, "timeline", "export", "--overwrite", "-o", path, TRACE], check=True, stdout=subprocess.DEVNULL)
     assert sqlite3.connect(path).execute("SELECT count(*) > 0 FROM events").fetchone() == (1,)
     assert [item.name for item in tmp_path.iterdir()] == ["mine.sqlite"]

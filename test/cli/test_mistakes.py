@@ -95,7 +95,7 @@ def test_a_mistake_is_told(folder, refused, words, naming):
 
 @pytest.mark.parametrize("status, words, naming", [
     (125, [*RUN, "--tf", "a.sqlite", "--", "touch", "started"],
-     "a.sqlite exists already, and overwriting it was not asked for (overwrite)"),
+     "a.sqlite already exists; use --overwrite to replace it"),
     (125, [*RUN, "-o", "none/x.json", "--", "touch", "started"], "none/x.json"),
     (125, [*RUN, "-o", ".", "--", "touch", "started"], "'.'"),
     (125, ["analyze", "a.sqlite", "-o", "none/x.json"], "none/x.json"),

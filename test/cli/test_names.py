@@ -140,7 +140,7 @@ def test_blocks_are_valid_text_wherever_they_lie(cli, gpu_tracker, tmp_path, suf
     assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", own).returncode == 0
     tables = {own: None}
     tables[tmp_path / ("run.blocks.csv" if suffix == "csv" else "run.sqlite")] = "blocks"
-    tables[tmp_path / f"all.{suffix}"] = "data"
+    tables[tmp_path / f"all.{suffix}"] = "blocks"
     for path, table in tables.items():
         if path.suffix == ".csv":
             with open(path, newline="", encoding="utf-8") as file:

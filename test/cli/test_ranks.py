@@ -50,7 +50,7 @@ def test_rank_0_tells_for_all_where_figures_are_kept(rank, tmp_path):
         _, complaints = rank(1, *words, "--", "true").communicate(timeout=60)
         assert "gpu-tracker  true" in complaints, complaints
     _, complaints = rank(2, "--tf", "shared.sqlite", "--", "true").communicate(timeout=60)
-    assert "%r in the name" in complaints and "nothing is recorded: shared.sqlite exists already" in complaints
+    assert "%r in the name" in complaints and "nothing is recorded: shared.sqlite already exists" in complaints
 
 
 STEP = {"SLURM_JOB_ID": "12", "SLURM_LOCALID": "0", "OMPI_COMM_WORLD_RANK": "", "OMPI_COMM_WORLD_SIZE": ""}
@@ -79,7 +79,7 @@ def names_in(folder):
 @pytest.mark.parametrize("suffix", ["sqlite", "csv"])
 def test_steps_of_a_batch_script_are_recorded_beside_each_other(rank, gpu_tracker, tmp_path, suffix):
     line = ["--tf", f"run-%j/%r.{suffix}", "--blocks", "--", "sh", "-c", "sleep 0.2; exit 5"]
-    assert not any("exists already" in text for text in end_step(begin_step(rank, 0, *line), 5))
+    assert not any("exists" in text for text in end_step(begin_step(rank, 0, *line), 5))
     said = end_step(begin_step(rank, 1, *line), 5)
     assert [text.count("each rank records beside it, into run-%j/%r-2." + suffix) for text in said] == [1, 0, 0], said
     end_step(begin_step(rank, 2, *line, ranks=1), 5)  # a step of one task, too
@@ -126,7 +126,7 @@ def test_what_was_asked_for_is_kept_to(rank, tmp_path):
     line = ["--tf", "run-%j/%r.sqlite", "--", "true"]
     end_step(begin_step(rank, 0, *line))
     for text in end_step(begin_step(rank, 1, "--strict-recording", *line), 125):
-        assert ".sqlite exists already" in text
+        assert ".sqlite already exists" in text
     end_step(begin_step(rank, 1, "--overwrite", *line))
     assert names_in(tmp_path / "run-12") == ["0.sqlite", "1.sqlite", "2.sqlite"]
 
@@ -145,7 +145,7 @@ def test_a_single_rank_that_cannot_be_recorded_is_refused(rank, tmp_path):
     for variables, words in (({"OMPI_COMM_WORLD_SIZE": "1"}, []), ({}, ["--strict-recording"])):
         process = rank(0, "--tf", "run.sqlite", *words, "--", "true", **variables)
         _, complaints = process.communicate(timeout=60)
-        assert process.returncode == 125 and "run.sqlite exists already" in complaints
+        assert process.returncode == 125 and "run.sqlite already exists" in complaints
 
 
 @pytest.mark.parametrize("more", [[], ["--blocks", "--python-blocks", "f"]])

@@ -238,7 +238,7 @@ def race_for(name, gpu_tracker, tmp_path):
 
 def test_a_recording_that_could_not_be_made_is_not_kept(gpu_tracker, cli, runs, tmp_path):
     name, said = race_for("tw.sqlite", gpu_tracker, tmp_path)
-    [loser] = [text for text in said if "another run has made it" in text or "exists already" in text]
+    [loser] = [text for text in said if "another run has made it" in text or "already exists" in text]
     assert len([line for line in loser.splitlines() if line.startswith("gpu-tracker: ")]) == 1, loser
     assert f"report {name}" not in loser and "with -o run.html" in loser
     assert sorted(bool(run["recording"]) for run in runs("--top", "2")) == [False, True]

@@ -99,7 +99,7 @@ def test_combine(cli, files, suffix):
             analyze(cli, "--tf=tracking-A.csv", "--stf=blocks-A.csv")["code_block_results"])
     refused = cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv")
     assert refused.returncode == 125
-    assert f"Cannot create sub-tracking file all.{suffix}. File already exists" in refused.stderr
+    assert f"all.{suffix} already exists; use --overwrite to replace it" in refused.stderr
     assert cli("sub-track", "combine", f"--stf=all.{suffix}", "-p", "111.csv", "--overwrite").returncode == 0
 
 
@@ -380,7 +380,7 @@ def test_ones_own_file_of_blocks_is_kept(cli, tmp_path):
     (tmp_path / "run.blocks.csv").write_text("mine")
     words = ["run", "--blocks", "--disable-logs", "--tf=run.csv", "--", "touch", "started"]
     done = cli(*words)
-    assert done.returncode == 125 and "run.blocks.csv exists" in done.stderr
+    assert done.returncode == 125 and "run.blocks.csv already exists" in done.stderr
     assert (tmp_path / "run.blocks.csv").read_text() == "mine" and not (tmp_path / "started").exists()
     assert cli(words[0], "--overwrite", *words[1:]).returncode == 0
 

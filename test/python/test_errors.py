@@ -25,6 +25,7 @@ def exists(call, file):
     missing(lambda: SubTracker("x", sub_tracking_file="nowhere/x.csv"), "nowhere/x.csv"),
     exists(lambda: Tracker(tracking_file="there.csv"), "there.csv"),
     exists(lambda: Tracker(tracking_file="there.sqlite"), "there.sqlite"),
+    missing(lambda: Tracker(tracking_file="nowhere/y.csv"), "nowhere/y.csv"),
     missing(lambda: Tracker(tracking_file="nowhere/else/y.csv"), "nowhere/else/y.csv"),
     missing(lambda: analyzer("none.csv").load_code_block_names(), "none.csv"),
     missing(lambda: analyzer("none.sqlite").load_code_block_names(), "none.sqlite"),

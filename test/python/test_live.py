@@ -95,7 +95,7 @@ def test_wrong_limits_are_refused(wrong):
 def test_sizes(text, size):
     from gpu_tracker import live
 
-    assert live.size_of(text) == size
+    assert live.size_of("max_ram", text) == size
 
 
 def test_on_sample_is_looked_at_when_it_is_given():

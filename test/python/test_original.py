@@ -123,3 +123,20 @@ def test_a_file_of_several_processes_in_the_original(original, suffix):
         living = original(count)
         process.kill()
     assert (living, original(count)) == ("51\n", "51\n")
+
+
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_the_original_combines_our_file_with_its_own(original, suffix, first):
+    with SubTracker("block", sub_tracking_file=f"ours.{suffix}"):
+        pass
+    SubTrackingAnalyzer(None, f"all.{suffix}").combine_sub_tracking_files([f"ours.{suffix}"])
+    files = [f"all.{suffix}", f"theirs.{suffix}"]
+    assert original(f"""
+with gpu_tracker.SubTracker("block", sub_tracking_file="theirs.{suffix}"):
+    pass
+analyzer = gpu_tracker.SubTrackingAnalyzer(None, "both.{suffix}")
+analyzer.combine_sub_tracking_files({files if first == "ours" else files[::-1]})
+print(len(analyzer.load_timestamp_pairs("block")))
+""") == "2\n"
+    assert len(SubTrackingAnalyzer(None, f"both.{suffix}").load_timestamp_pairs("block")) == 2

@@ -2,6 +2,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -143,6 +144,30 @@ def test_the_command_is_measured_and_its_status_kept(tmp_path):
     assert done.returncode == 7, done.stderr
     assert "Experiment" in done.stdout
     assert (tmp_path / "out" / "power_metrics.json").read_text().endswith(END)
+
+
+def test_a_short_command_has_memory(tmp_path):
+    code = "import time; block = bytearray(b'1') * 200_000_000; time.sleep(0.9)"
+    done = subprocess.run([sys.executable, "-m", "gpu_tracker.power", "--cmd", f'{sys.executable} -c "{code}"', "--output_folder",
+                           str(tmp_path / "out")], capture_output=True, text=True, timeout=120, check=False)
+    [size] = re.findall(r"Average RAM: ([\d.]+) bytes", done.stdout)
+    assert 100e6 < float(size) < 230e6, done.stdout
+    assert '"per_process_mem_use_percent": {"' in (tmp_path / "out" / "power_metrics.json").read_text()
+
+
+@pytest.mark.parametrize("module", ["power", "power.results"])
+def test_a_reader_that_has_ended(tmp_path, module):
+    out = str(tmp_path / "out")
+    words = [sys.executable, "-m", "gpu_tracker.power", "--cmd", "exit 7", "--output_folder", out]
+    if module != "power":
+        subprocess.run(words, capture_output=True, timeout=120, check=False)
+        words = [sys.executable, "-m", f"gpu_tracker.{module}", "--output_folder", out]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    os.close(writing)
+    assert "Traceback" not in done.stderr and "pipe" not in done.stderr.lower()
+    assert done.returncode == (7 if module == "power" else 0)
 
 
 def test_functions_take_processes_and_numbers():

@@ -8,12 +8,13 @@ import os
 import pathlib
 import pickle
 import random
+import re
 import sqlite3
 import threading
 import time
 
 import pytest
-from gpu_tracker import SubTracker, SubTrackingAnalyzer, sub_track
+from gpu_tracker import SubTracker, SubTrackingAnalyzer, TrackingComparison, sub_track
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,7 +66,7 @@ def test_how_many_there_will_be_in_sqlite():
     with SubTracker("epoch", sub_tracking_file="t.sqlite", total=20):
         pass
     with contextlib.closing(sqlite3.connect("t.sqlite")) as database:
-        assert database.execute("SELECT total FROM data").fetchall() == [(20,), (None,)]
+        assert database.execute("SELECT total FROM blocks").fetchall() == [(20,), (None,)]
 
 
 def test_default_names(tmp_path):
@@ -152,6 +153,26 @@ def test_wrong_arguments(arguments, error):
     with pytest.raises(error):
         SubTracker(**{"code_block_name": "x", **arguments})
     assert os.listdir() == []
+
+
+@pytest.mark.parametrize("call, named", [
+    (lambda: SubTracker("x", sub_tracking_file=5), "sub_tracking_file"), (lambda: SubTracker("x", total="x"), "total"),
+    (lambda: SubTracker("x", total=2**70), "total"), (lambda: sub_track(lambda: 1), "needs parentheses: @sub_track()"),
+    (lambda: sub_track("x")(5), "sub_track decorates functions"), (lambda: sub_track()(int), "give code_block_name"),
+    (lambda: SubTrackingAnalyzer(5, "x.csv"), "tracking_file"), (lambda: SubTrackingAnalyzer(None, None), "sub_tracking_file"),
+    (lambda: SubTrackingAnalyzer(None, "x.csv").combine_sub_tracking_files("y.csv"), "files"),
+    (lambda: SubTrackingAnalyzer("x.csv", "x.csv").timepoints_table([1]), "timestamp_pairs"),
+    (lambda: TrackingComparison(["x.pkl"]), "file_path_map"), (lambda: TrackingComparison({"x": 5}), "file_path_map")])
+def test_the_argument_that_is_wrong_is_named(call, named):
+    with pytest.raises((TypeError, ValueError), match=re.escape(named)):
+        call()
+    assert os.listdir() == []
+
+
+def test_a_text_that_is_called_a_pickle(tmp_path):
+    (tmp_path / "hi.pkl").write_text("hi\n")
+    with pytest.raises(ValueError, match="hi.pkl is neither a pickle nor JSON"):
+        TrackingComparison({"hi": "hi.pkl"})
 
 
 @pytest.mark.parametrize("name, text", [

@@ -63,7 +63,7 @@ def assert_all_pairs(file, pairs):
         rows = pandas.read_csv(file)  # as the original reads it
     else:
         with sqlite3.connect(file) as database:
-            rows = pandas.read_sql("SELECT * FROM data", database)
+            rows = pandas.read_sql("SELECT * FROM blocks", database)
     assert len(rows) == 2 * pairs
     assert set(rows.groupby(["process_id", "call"]).position.agg(tuple)) == {(0, 1)}
     found = SubTrackingAnalyzer(None, str(file)).load_timestamp_pairs("block")

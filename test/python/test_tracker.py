@@ -253,6 +253,27 @@ def test_the_signature_is_the_documented_one():
     assert {state.name: state.value for state in Tracker.State} == {"NEW": 0, "STARTED": 1, "STOPPED": 2}
 
 
+@pytest.mark.parametrize("function", [
+    Tracker, gpu_tracker.sub_track, gpu_tracker.SubTrackingAnalyzer, gpu_tracker.SubTrackingAnalyzer.combine_sub_tracking_files,
+    gpu_tracker.TrackingComparison])
+def test_types_of_paths(function):
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name.split("_")[-1] in ("file", "files", "meter", "model", "map"):
+            assert "PathLike" in parameter.annotation, name
+    unit = inspect.signature(Tracker).parameters["ram_unit"].annotation
+    assert unit == "MemoryUnit" and "sleep_time: Seconds" in Tracker.__init__.__doc__
+
+
+def test_paths_and_iterators(fake, one_gpu, tmp_path):
+    one_gpu(0)
+    model = tmp_path / "model"
+    model.write_text("idle_watts = 10\nmax_watts = 100\n")
+    with Tracker(libraries=iter([f"nvml={fake('nvml')}"]), gpu_uuids=iter(["0"]), tracking_file=tmp_path / "r.csv", power_model=model,
+                 resource_usage_file=tmp_path / "r.pkl", **QUIET) as tracker:
+        pass
+    assert tracker.gpu_utilization.n_expected_gpus == 1 and (tmp_path / "r.csv").exists()
+
+
 def test_units_may_be_symbols():
     with gpu_tracker.Tracker(sleep_time=0.05, ram_unit="MiB", gpu_ram_unit="GB", time_unit="s", disable_logs=True) as tracker:
         memory = bytearray(1 << 24)
@@ -277,10 +298,17 @@ def test_wrong_arguments(argument, said):
     assert os.listdir() == []
 
 
-@pytest.mark.parametrize("process_id", ["1", 1.0])
-def test_a_process_is_named_by_an_integer(process_id):
-    with pytest.raises(TypeError, match="integer"):
-        Tracker(process_id=process_id)
+@pytest.mark.parametrize("argument", [
+    {"sleep_time": math.inf}, {"sleep_time": None}, {"sleep_time": "fast"}, {"ram_unit": 5}, {"gpu_ram_unit": "kg"}, {"time_unit": []},
+    {"n_expected_cores": "2"}, {"n_expected_cores": 1.5}, {"n_expected_cores": 2**70}, {"gpu_uuids": "GPU-1"}, {"gpu_uuids": [5]},
+    {"process_id": "1"}, {"process_id": 1.0}, {"resource_usage_file": 5}, {"n_join_attempts": "x"}, {"join_timeout": []},
+    {"gpu_brand": 5}, {"tracking_file": 5}, {"memory": 5}, {"libraries": "nvml=x"}, {"libraries": 5}, {"idle": 5}, {"cpu_tdp": "x"},
+    {"power_meter": 5}, {"max_ram": "lots"}, {"max_gpu_ram": []}, {"at_limit": "stop"}, {"on_sample": 5}], ids=str)
+def test_the_argument_that_is_wrong_is_named(argument):
+    with pytest.raises((TypeError, ValueError), match="|".join(argument)):
+        Tracker(**argument)
+    with pytest.raises(TypeError, match="a Tracker decorates functions"):
+        Tracker()(5)
 
 
 def test_a_tracking_file_is_not_replaced_unasked(tmp_path):
@@ -310,6 +338,15 @@ def test_warnings_are_logged_unless_disabled(caplog):
         with Tracker(libraries=["nvml=/nonexistent.so"], disable_logs=True):
             pass
         assert not caplog.records
+
+
+def test_a_machine_without_gpus_is_told_once(monkeypatch, caplog):
+    monkeypatch.setattr(Tracker, "_has_warned", False)
+    for disable_logs in (True, False, False):
+        with Tracker(libraries=[f"{name}=/dev/null" for name in ("nvml", "amdsmi", "rocm_smi")], disable_logs=disable_logs) as tracker:
+            pass
+    if not tracker.gpu_utilization.system_gpu_count:  # graphics cards need no library
+        assert caplog.text.count("No GPU was found") == 1
 
 
 def test_gpus_of_a_driver(fake, one_gpu):
@@ -379,6 +416,76 @@ def test_as_a_decorator():
     steps = count()
     assert next(steps) == 1 and steps.send("x") == "x" and list(steps) == []
     assert count.tracker.state is Tracker.State.STOPPED
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_a_recording_has_all_calls_of_a_decorated_function(python, suffix):
+    done = python(f"""
+        import logging, time
+        from gpu_tracker import Tracker
+        logging.basicConfig(level=logging.INFO, format="%(message)s")
+
+        @Tracker(tracking_file="d.{suffix}", sleep_time=0.02, time_unit="seconds", max_ram="1 TB", on_sample=lambda current: None)
+        def work(seconds):
+            time.sleep(seconds)
+            return seconds
+
+        assert [work(0.2), work(0.1), work(0.3)] == [0.2, 0.1, 0.3]
+        assert 0.3 <= work.tracker.compute_time.time < 60
+        work.tracker.timepoints_table()
+    """)
+    assert [line for line in done.stderr.splitlines() if "GPU" not in line] == [
+        f"d.{suffix} records from the first call of work to the end of the program; each call is a block in d.blocks.{suffix}"]
+    wait_until(lambda: not samplers())
+    assert sorted(os.listdir()) == [f"d.blocks.{suffix}", f"d.{suffix}", "script.py"]
+    [block] = json.loads(subprocess.check_output([_program.find(), "analyze", f"d.{suffix}", "-f", "json"]))["code_block_results"]
+    assert (block["name"], block["num_calls"], block["num_non_empty_calls"]) == ("work", 3, 3)
+    assert block["compute_time"]["total"] >= 0.6
+
+
+@pytest.mark.parametrize("there", ["d.csv", "d.blocks.csv"])
+def test_an_older_recording_is_refused_when_decorating(there):
+    with open(there, "w") as file:
+        file.write("precious")
+    with pytest.raises(FileExistsError, match="already exists; set overwrite to True to replace it"):
+        Tracker(tracking_file="d.csv", disable_logs=True)(int)
+    assert Tracker(tracking_file="d.csv", overwrite=True, disable_logs=True)(int)("3") == 3
+
+
+def test_a_decorated_function_is_called_whatever_becomes_of_its_tracker(monkeypatch, caplog):
+    tracked = Tracker(tracking_file="d.csv")(int)
+    with open("d.csv", "w") as file:
+        file.write("precious")
+    assert [tracked("3"), tracked("4")] == [3, 4] and tracked.tracker.max_ram.main.total_rss > 0
+    assert caplog.text.count("already exists") == 1 and os.listdir() == ["d.csv"]
+    monkeypatch.setattr(gpu_tracker._sampling, "_program_path", lambda: "/nonexistent")
+    assert tracked("5") == 5 and "nonexistent" in caplog.text
+    with pytest.raises(ZeroDivisionError):
+        Tracker()(lambda: 1 / 0)()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_call_a_decorated_function(python, method, overwrite):
+    done = python(f"""
+        import multiprocessing, os
+        from gpu_tracker import SubTrackingAnalyzer, Tracker
+
+        @Tracker(tracking_file="d.csv", sleep_time=0.05, overwrite={overwrite})
+        def work(number):
+            return number
+
+        if __name__ == "__main__":
+            work(0)
+            file = os.stat("d.csv").st_ino
+            with multiprocessing.get_context("{method}").Pool(2) as pool:
+                assert pool.map(work, range(6), chunksize=1) == list(range(6))
+                pool.close()
+                pool.join()
+            assert len(SubTrackingAnalyzer("d.csv", "d.blocks.csv").load_timestamp_pairs("work")) == 7
+            assert os.stat("d.csv").st_ino == file
+    """)
+    assert "exists" not in done.stderr
 
 
 def test_the_backup_is_removed():

@@ -316,7 +316,7 @@ static void test_without_cpu_time(void **state)
     for (size_t at = 4096; at <= length; at += 4096)
         assert_memory_equal(text + at - 2, "\r\n", 2);
     assert_int_equal(sqlite3_open(folder_path("without.sqlite"), &database), SQLITE_OK);
-    const char *sql = "SELECT count(*), count(cpu_time) FROM data";
+    const char *sql = "SELECT count(*), count(cpu_time) FROM blocks";
     assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
     assert_int_equal(sqlite3_column_int(statement, 0), 2);
@@ -378,7 +378,7 @@ static void test_sqlite(void **state)
     assert_int_equal(WTERMSIG(marking_run(sqlite_work, &pid)), SIGKILL);
     snprintf(path, sizeof path, "%s/blocks.sqlite", test_folder);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    const char *sql = "SELECT process_id, code_block_name, position, call FROM data ORDER BY rowid";
+    const char *sql = "SELECT process_id, code_block_name, position, call FROM blocks ORDER BY rowid";
     assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
     const char *const name[] = {"it's", "inner", "inner"};
     for (int i = 0; i < 3; i++) {

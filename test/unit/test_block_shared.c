@@ -68,7 +68,7 @@ static void check_pairs(const char *name)
     if (strstr(name, ".sqlite")) {
         assert_int_equal(count_sql(name, "SELECT count(*) FROM data"), 2 * ALL);
         assert_int_equal(count_sql(name, "SELECT count(DISTINCT process_id) FROM data"), CHILDREN + 1);
-        assert_int_equal(count_sql(name, "SELECT count(*) FROM (SELECT 1 FROM data GROUP BY process_id, call HAVING "
+        assert_int_equal(count_sql(name, "SELECT count(*) FROM (SELECT 1 FROM blocks GROUP BY process_id, call HAVING "
                                          "count(*) = 2 AND sum(position) = 1)"),
                          ALL);
         return;

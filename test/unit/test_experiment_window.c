@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -102,6 +103,31 @@ static void each_process_has_the_watts_of_its_package(void **state)
     gpu_machine_end(&machine);
 }
 
+/* What has ended has no memory to read. */
+static void a_window_in_which_all_ended_has_their_mean_memory(void **state)
+{
+    (void)state;
+    static struct gpu_machine machine;
+    gpu_machine_begin(&machine);
+    put(&machine, 0);
+    open_window(
+        &(struct gt_sampler_options){
+            .pid = FIRST, .memory = "rss", .period = 1, .machine_root = machine.path, .clock = &machine.clock},
+        SECOND);
+    for (int ended = 1; ended <= 2; ended++) {
+        machine.monotonic_ns += GT_SECOND;
+        fake_proc_remove(machine.path, ended == 1 ? SECOND : FIRST);
+        gt_sampler_read(&sampler, 0, NULL);
+        assert_int_equal(gt_experiment_window_read(&window), 0);
+    }
+    gt_experiment_window_conclude(&window);
+    assert_int_equal(window.process_count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_close(window.process[i].pss, (window.process[i].pid == FIRST ? 10 : 5) * sysconf(_SC_PAGESIZE), 1e-9);
+    close_window();
+    gpu_machine_end(&machine);
+}
+
 /* A clock under which a package draws 100 W, and each look at the time takes a while. */
 static int64_t drawing(void *context)
 {
@@ -148,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_process_has_the_watts_of_its_package),
+        cmocka_unit_test(a_window_in_which_all_ended_has_their_mean_memory),
         cmocka_unit_test(watts_are_by_the_time_of_reading_the_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,10 +172,10 @@ static void places_are_checked_and_nothing_is_made(void **state)
     assert_int_equal(folder_count(), 0);
     recorder_put(folder_path("a.sqlite"), "old", 3);
     recorder_put(folder_path("b.processes.csv"), "old", 3);
-    assert_int_equal(check("a.sqlite", false, false, "a.sqlite exists"), -EEXIST);
+    assert_int_equal(check("a.sqlite", false, false, "a.sqlite already exists"), -EEXIST);
     assert_int_equal(check("a.sqlite", true, false, ""), 0);
     assert_int_equal(check("b.csv", false, false, ""), 0);
-    assert_int_equal(check("b.csv", false, true, "b.processes.csv exists"), -EEXIST);
+    assert_int_equal(check("b.csv", false, true, "b.processes.csv already exists"), -EEXIST);
     assert_int_equal(check("b.csv", true, true, ""), 0);
     assert_int_equal(check("none/a.csv", false, false, ""), 0); /* its folder is made when recording begins */
     assert_int_equal(check("none/none/a.csv", false, false, "none"), -ENOENT);

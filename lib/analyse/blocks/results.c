@@ -47,6 +47,9 @@ static int load_file(struct gt_json_value **ret, const char *path, struct gt_err
         status = gt_error_set(error, EBADMSG, "%s is empty", path);
     else if (status == 0 && (unsigned char)text.data[0] == 0x80)
         status = gt_results_unpickle(ret, text.data, text.length, path, error);
+    else if (status == 0 && !strchr("{[", text.data[strspn(text.data, " \t\r\n")]))
+        status = gt_error_set(error, EBADMSG, "%s is neither a pickle nor JSON: write one with sub-track analyze",
+                              path);
     else if (status == 0)
         status = parse_json(ret, &text, path, error);
     gt_buffer_release(&text);

@@ -119,8 +119,7 @@ static int place(struct gt_new_file *file, const struct gt_export_options *optio
     if (status == 0 && close(file->fd) < 0)
         status = -errno;
     if (status == -EEXIST)
-        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for (overwrite)",
-                            options->request.output);
+        return gt_error_exists(error, options->request.output);
     return status < 0 ? gt_error_system(error, -status, "%s", options->request.output) : 0;
 }
 
@@ -175,7 +174,7 @@ int gt_export(struct gt_report **ret, const char *const paths[], size_t count, c
                             ".collapsed (stacks)",
                             path);
     if (!options->request.overwrite && access(path, F_OK) == 0)
-        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for (overwrite)", path);
+        return gt_error_exists(error, path);
     int status = gt_trace_spare_inputs(path, paths, count, options->trace.suffixes, error);
     if (status < 0)
         return status;

@@ -57,7 +57,7 @@ static void release_file(struct gt_merged_file *file)
 static int open_file(struct gt_merged_file **ret, const char *path, bool overwrite, struct gt_error *error)
 {
     if (!overwrite && access(path, F_OK) == 0)
-        return gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for (overwrite)", path);
+        return gt_error_exists(error, path);
     struct gt_merged_file *file = calloc(1, sizeof *file);
     if (!file)
         return gt_error_system(error, ENOMEM, "%s", path);
@@ -143,8 +143,7 @@ static int close_file(struct gt_merged_file *file, bool whole, struct gt_error *
         if (status == 0 && close(file->new.fd) < 0)
             status = -errno;
         if (status == -EEXIST)
-            gt_error_set(error, EEXIST, "%s exists already, and overwriting it was not asked for (overwrite)",
-                         file->path);
+            gt_error_exists(error, file->path);
         else if (status < 0)
             gt_error_system(error, -status, "%s", file->path);
     }

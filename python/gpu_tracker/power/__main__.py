@@ -30,7 +30,11 @@ def main() -> int:
         os.kill(command.pid, 18)  # SIGCONT
         status = command.wait()
     queue.put(experiment.STOP_MESSAGE)
-    experiment.ExpResults(driver).print()
+    try:
+        experiment.ExpResults(driver).print()
+        sys.stdout.flush()
+    except BrokenPipeError:  # as of "| head"; Python flushes once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status if status >= 0 else 128 - status
 
 

@@ -21,6 +21,9 @@ def main() -> int:
             results.display_curves(words.curve.split(","), words.saveto)
         else:
             print(results)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as of "| head"; Python flushes once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, ImportError) as error:
         sys.stderr.write(f"gpu_tracker.power.results: {error}\n")
         return 1

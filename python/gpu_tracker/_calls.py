@@ -1,0 +1,93 @@
+"""Calls of functions that a `Tracker` decorates."""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import os
+import threading
+
+from ._core import SubTracker
+from ._names import is_worker
+
+TYPE_CHECKING = False  # importing typing would take longer than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from .tracker import Tracker
+
+_TROUBLE = (OSError, RuntimeError, ValueError)
+
+
+class Call(contextlib.ExitStack):
+    """Contexts around one call. Their errors are logged and never raised into the function."""
+
+    def __init__(self, warn: Callable[[str], object], *enter: Callable[[], Any]) -> None:
+        super().__init__()
+        self._warn = warn
+        self._enter = enter
+
+    def __enter__(self) -> Call:
+        for enter in self._enter:
+            try:
+                self.enter_context(enter())
+            except _TROUBLE as error:
+                self._warn(str(error))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        try:
+            super().__exit__(*exception)
+        except _TROUBLE as error:
+            self._warn(str(error))
+
+
+class Recording:
+    """One tracking file for all calls, from the first call to the end of the program. Each call is a block, marked beside it.
+
+    Processes that multiprocessing starts mark their calls beside the recording of their parent.
+    """
+
+    def __init__(self, make: Callable[[], Tracker], path: str | os.PathLike[str], overwrite: bool) -> None:
+        stem, suffix = os.path.splitext(os.fspath(path))
+        self.marks = f"{stem}.blocks{suffix}"
+        self._make, self._overwrite = make, overwrite
+        self._lock = threading.Lock()
+        self._is_tried = self._has_failed = False
+        if not overwrite and not is_worker() and os.path.lexists(self.marks):
+            raise FileExistsError(errno.EEXIST, "already exists; set overwrite to True to replace it", self.marks)
+
+    def begin(self) -> AbstractContextManager[Any]:
+        """Begin to record with the first call."""
+        with self._lock:
+            if not self._is_tried:
+                self._is_tried = self._has_failed = True
+                self._start()
+                self._has_failed = False
+        return contextlib.nullcontext()
+
+    def _start(self) -> None:
+        try:
+            tracker = self._make()
+            tracker.start()
+        except FileExistsError:
+            if not is_worker():
+                raise
+        else:
+            atexit.register(tracker._end)
+
+    def block(self, name: str) -> Callable[[], AbstractContextManager[Any]]:
+        """What enters a call of the function of that name."""
+        block: SubTracker | None = None
+
+        def enter() -> AbstractContextManager[Any]:
+            nonlocal block
+            if self._has_failed:
+                return contextlib.nullcontext()
+            if block is None:
+                block = SubTracker(name, None, self.marks, self._overwrite)
+            return block
+
+        return enter
