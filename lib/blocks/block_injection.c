@@ -396,7 +396,7 @@ struct near_name {
 struct tally {
     const struct gt_python_hooks *hooks;
     size_t patterns;
-    bool has_python, has_profile, is_without, is_replaced, *is_matched;
+    bool has_python, is_without, *is_matched;
     struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
     unsigned seen;                     /* bits: sources */
     unsigned told;
@@ -439,18 +439,6 @@ static void take_without(struct tally *tally, const char *what)
     tally->is_without = true;
 }
 
-/* Before Python 3.12, which has room for several. */
-static void take_replaced(struct tally *tally, pid_t process)
-{
-    if (!tally->is_replaced)
-        gt_warn(
-            tally->warn, tally->context,
-            "process %d has set a profile function of its own, as cProfile does: before Python 3.12 its later calls "
-            "are no blocks",
-            (int)process);
-    tally->is_replaced = true;
-}
-
 static void tell_lost(struct tally *tally)
 {
     if (tally->lost.calls)
@@ -480,10 +468,6 @@ static void take_note(void *context, pid_t process, const char *line)
         take_lost(tally, process, calls, line + end);
     else if (strncmp(line, "python ", 7) == 0)
         tally->has_python = true;
-    else if (strcmp(line, "profile") == 0)
-        tally->has_profile = true;
-    else if (strcmp(line, "replaced") == 0)
-        take_replaced(tally, process);
     else if (strncmp(line, "without ", 8) == 0)
         take_without(tally, line + 8);
     else if (strncmp(line, "source ", 7) == 0)
@@ -533,11 +517,8 @@ static void tell(const struct tally *tally)
                 "code blocks");
         return;
     }
-    if (tally->has_profile)
-        gt_warn(tally->warn, tally->context,
-                "before Python 3.12 --python-blocks makes each call of a function up to 0.2 us slower");
     for (size_t i = 0; i < tally->patterns; i++)
-        if (!tally->is_matched[i] && !tally->is_without && !tally->is_replaced)
+        if (!tally->is_matched[i] && !tally->is_without)
             tell_pattern(tally, i);
     tell_sources(tally);
 }
