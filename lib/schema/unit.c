@@ -32,6 +32,8 @@ static const struct unit units[] = {
     {GT_JOULES, 3600, NULL, {"Wh"}},
     {GT_JOULES, 3.6e6, NULL, {"kWh"}},
     {GT_WATTS, 1, NULL, {"W"}},
+    {GT_WATTS, 1e3, NULL, {"kW"}},
+    {GT_RATIO, 0.01, NULL, {"%"}},
     {GT_COUNT, 1, NULL, {"cores", "core"}},
 };
 
