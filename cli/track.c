@@ -134,18 +134,25 @@ static bool has_place(const struct options *options)
     return strstr(pattern, "%r") || (strstr(pattern, "%h") && gt_rank_has_others());
 }
 
-static int check_tracker(struct track *track, struct gt_error *error)
+/* The options but for the recording: a file to be read that is not there is a mistake in the command line. */
+static int check_options(const struct track *track)
 {
-    struct gt_error other = {0};
+    struct gt_error error = {0};
+    struct gt_tracker_options without = track->settings;
+    without.tracking_file = NULL;
+    int status = settings_keep_files(&track->settings, &error);
+    if (status >= 0)
+        status = gt_tracker_check(&without, &error);
+    return status < 0 ? say_unread(status, &error, NULL) : 0;
+}
+
+static int check_recording(struct track *track, struct gt_error *error)
+{
     int status = gt_tracker_check(&track->settings, error);
     if (status == -EEXIST && track->has_place)
         return 0; /* take_name finds another */
     if (status >= 0 || exit_status_of(status) == EXIT_USAGE || !is_dispensable(track))
         return status;
-    struct gt_tracker_options without = track->settings;
-    without.tracking_file = NULL;
-    if (gt_tracker_check(&without, &other) < 0)
-        return status; /* something else is wrong as well */
     do_without_recording(track, error);
     return 0;
 }
@@ -210,9 +217,10 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     track->output.as_original = as_original;
     if (!as_original)
         output_prefer_summary(&track->output, options);
-    status = settings_keep_files(&track->settings, &error);
-    if (status >= 0)
-        status = check_tracker(track, &error);
+    status = check_options(track);
+    if (status)
+        return status;
+    status = check_recording(track, &error);
     track->output.is_quiet |= is_told_by_another(track);
     if (status >= 0)
         status = gt_rules_check(options->limits.value, &error);

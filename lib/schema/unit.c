@@ -83,6 +83,14 @@ const char *gt_unit_full_name(const char *name)
     return unit ? unit->name : name;
 }
 
+const char *gt_unit_symbol(const char *name)
+{
+    const struct unit *unit = find(GT_BYTES, name);
+    if (!unit)
+        unit = find(GT_SECONDS, name);
+    return unit ? unit->symbols[0] : NULL;
+}
+
 int gt_unit_memory(const char *name, double *ret, struct gt_error *error)
 {
     const struct unit *unit = find(GT_BYTES, name);
