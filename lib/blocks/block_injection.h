@@ -27,13 +27,13 @@ int gt_block_injection_check(struct gt_block_injection *injection, struct gt_err
 /* Leave out the sources that need a preloaded library where it would stop `program`, the path of the command; the user is warned. */
 void gt_block_injection_fit(struct gt_block_injection *injection, const char *program,
                             void (*warn)(void *context, const char *sentence), void *context);
-/* Set the variables for a command. One that somebody has set is kept, which is told. */
+/* Set the variables for a command. One that is set already is kept, with a warning. */
 void gt_block_injection_set(struct gt_block_injection *injection, void (*warn)(void *context, const char *sentence),
                             void *context);
 /* Take them back. */
 void gt_block_injection_unset(const struct gt_block_injection *injection);
-/* At the end, before gt_blocks_collect: warn of what was not kept, and of each source without any range, unless any is enough. `status`: the
- * command's. Returns whether any source had a range. */
+/* At the end, before gt_blocks_collect: warn of what was not kept, and of each source without any range, unless any is enough.
+ * `status`: the exit status of the command. Returns whether any source had a range. */
 bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder, int status,
                             void (*warn)(void *context, const char *sentence), void *context);
 

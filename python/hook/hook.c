@@ -1,9 +1,9 @@
 /* The extension module by which functions of a Python program that nobody changed become blocks. It is loaded by
  * share/gpu-tracker/python/sitecustomize.py into any CPython from 3.8 on, and never raises into the program: what goes wrong turns it off.
  *
- * From 3.12 on sys.monitoring asks once for each function whether it is a block, and never again about one that is not. Before, a function
- * stands in for that which evaluates frames (PEP 523), and looks at the code of each. Calls that are open are found by their frames, which
- * generators keep. */
+ * From 3.12 on sys.monitoring asks once for each function whether it is a block, and never again about one that is not. Before, the function
+ * that evaluates frames is replaced (PEP 523), and each frame's code is looked up. Open calls are found by their frames, which generators
+ * keep. */
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -50,7 +50,7 @@ static struct {
     PyObject *reader; /* of PyTorch's allocator, or NULL: see share/gpu-tracker/python/memory.py */
     PyObject *monitoring, *tool, *disable, *local_events; /* from 3.12 on */
     bool has_begun, is_off;
-    /* Before 3.12: what evaluated frames, in 3.8 and after it, and code that is no block, by its address. */
+    /* Before 3.12: the former evaluation of frames, in 3.8 and after it, and code that is not a block, by its address. */
     PyObject *(*evaluate_of_3_8)(void *frame, int thrown);
     PyObject *(*evaluate)(void *state, void *frame, int thrown);
     bool has_inner; /* struct inner_frame, from 3.11 on */

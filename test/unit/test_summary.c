@@ -115,7 +115,7 @@ static void test_only_warnings(void **state)
     gt_report_free(report);
 }
 
-/* They are no business of a job that is to be quiet. */
+/* A quiet run prints only warnings about the job. */
 static void test_remarks_about_others(void **state)
 {
     (void)state;
