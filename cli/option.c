@@ -307,6 +307,8 @@ static const char *other_option(const struct parser *parser, const char *word)
         {"cpus", "n-expected-cores"},
         {"cores", "n-expected-cores"},
         {"json", "format json"},
+        {"html", "format html"},
+        {"gpu", "gpu-uuids"},
         {"csv", "tracking-file"},
         {"file", "tracking-file"},
         {"log", "tracking-file"},
@@ -353,6 +355,8 @@ static int unknown(const struct parser *parser, const char *word)
 static int find_long(const struct parser *parser, const char *word, size_t length, const struct option **ret)
 {
     const struct option *found = NULL;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
         if (!option_applies(option, parser->command))
@@ -362,7 +366,7 @@ static int find_long(const struct parser *parser, const char *word, size_t lengt
             return 0;
         }
     }
-    for (int i = 0; i < OPTION_COUNT; i++) {
+    for (int i = 0; i < OPTION_COUNT && !other_option(parser, name); i++) {
         const struct option *option = &option_table[i];
         if (!option_applies(option, parser->command))
             continue;
@@ -374,11 +378,7 @@ static int find_long(const struct parser *parser, const char *word, size_t lengt
         found = option;
     }
     *ret = found;
-    if (found)
-        return 0;
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)length, word);
-    return unknown(parser, name);
+    return found ? 0 : unknown(parser, name);
 }
 
 static int take_value(struct parser *parser, const struct option *option, const char *value, const char *origin)

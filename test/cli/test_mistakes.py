@@ -54,6 +54,7 @@ MISTAKES = [
     (["-V"], "'--version'"), ([*RUN, "-u", "MB", "--", "true"], "'--ram-unit'"), ([*RUN, "--interval", "1", "--", "true"], "'--sleep-time'"),
     ([*RUN, "-i", "1", "--", "true"], "'--sleep-time'"), ([*RUN, "--gpus", "0", "--", "true"], "'--gpu-uuids'"),
     ([*RUN, "--live", "--", "true"], "'--status'"), ([*RUN, "--json", "--", "true"], "'--format json'"),
+    (["report", "a.sqlite", "--html"], "'--format html'"), ([*RUN, "--gpu", "0", "--", "true"], "'--gpu-uuids'"),
     ([*RUN, "--pid", "1"], "gpu-tracker attach 1234"), (["attach", "--pid", "1"], "gpu-tracker attach 1234"),
     (["attach", "-p", "1"], "gpu-tracker attach 1234"), (["top", "--pid", "1"], "gpu-tracker top 1234"),
     (["serve", "--port", "9000"], "'--listen'"), (["runs", "--limit", "3"], "'--top'"),
