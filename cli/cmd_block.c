@@ -1,5 +1,6 @@
 /* block NAME -- COMMAND: a command as a code block of the surrounding run. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,8 @@ static int run(const struct options *options, int count, char **operands)
         words++;
     if (!words[0])
         return say_usage("block: the command is missing (see gpu-tracker block --help)");
-    int status = launch_check(words[0]);
+    char path[PATH_MAX];
+    int status = launch_check(words[0], path);
     if (status)
         return status;
     const char *folder = getenv(GT_BLOCKS_ENVIRONMENT);

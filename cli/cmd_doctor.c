@@ -61,6 +61,8 @@ static int run(const struct options *options, int count, char **operands)
     status = settings_keep_files(&settings, &error);
     if (status >= 0)
         status = gt_doctor_report(&settings, &report, &error);
+    if (status < 0)
+        return say_unread(status, &error, NULL);
     return output_result(&output, status, report, &error);
 }
 

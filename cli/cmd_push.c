@@ -101,6 +101,7 @@ static int run(const struct options *options, int count, char **operands)
 {
     struct gt_error error = {0};
     struct paths paths = {0};
+    int has_job;
     const char *address = operands[count - 1];
     struct gt_push_request request = {
         .files = {options->netrc_file, options->token_file},
@@ -109,8 +110,11 @@ static int run(const struct options *options, int count, char **operands)
     };
     if (options->follow)
         return follow(options, count, operands);
+    if (count < 2 && gt_server_is_address(address, &has_job))
+        return say_usage("push: a recording is missing, as in gpu-tracker push run.sqlite %s", address);
     if (count < 2)
-        return say_usage("push: FILE|FOLDER... and the address of a server, clickhouse://HOST/DATABASE");
+        return say_usage(
+            "push: the address of a server is missing, as in gpu-tracker push %s clickhouse://HOST/DATABASE", address);
     int status = 0;
     for (int i = 0; i < count - 1 && status >= 0; i++)
         status = add_operand(&paths, operands[i], &error);

@@ -344,7 +344,7 @@ const struct command command_compare = {
         "summary says which rows differ significantly: of comparisons of equal programs at most 5 in 100 have any.\n\n"
         "Code blocks match by name; those of one file whose names differ only in the line number match in order. Others "
         "are listed as added or removed.\n\n"
-        "--fail-if takes FIGURE>LIMIT or FIGURE<LIMIT. A figure is COLUMN.STATISTIC, counters.COLUMN, a peak "
+        "--fail-if takes FIGURE>LIMIT or FIGURE<LIMIT. A figure is memory, time, cpu, energy, power, gpu or gpu-memory as in run --fail-if, COLUMN.STATISTIC, counters.COLUMN, a peak "
         "(combined_ram_peak, which short spikes reach, too), duration, energy.DEVICE (cpu, dram, gpu or total: joules of the job) or, behind block:NAME., also compute_time, self_time or cpu_time with .STATISTIC or .total. A limit is absolute (5GB, 30s, "
         "200), or with a sign relative to the baseline (+5%, +100MB). A session that lacks the figure breaks the rule, and so does one whose "
         "energy was measured for a part of the time only, but for --allow-partial. "

@@ -31,7 +31,7 @@ static int executable(const char *path)
 }
 
 /* Looks through PATH as execvp does: a file that is there but not executable counts only when no other is. */
-static int search(const char *program)
+static int search(const char *program, char name[PATH_MAX])
 {
     const char *path = getenv("PATH");
     int found = ENOENT;
@@ -39,9 +39,8 @@ static int search(const char *program)
         path = "/bin:/usr/bin";
     for (;;) {
         size_t length = strcspn(path, ":");
-        char name[PATH_MAX];
-        int size = snprintf(name, sizeof name, "%.*s%s%s", (int)length, path, length ? "/" : "", program);
-        int status = (size_t)size < sizeof name ? executable(name) : ENAMETOOLONG;
+        int size = snprintf(name, PATH_MAX, "%.*s%s%s", (int)length, path, length ? "/" : "", program);
+        int status = size < PATH_MAX ? executable(name) : ENAMETOOLONG;
         if (status == 0)
             return 0;
         if (status == EACCES)
@@ -65,9 +64,10 @@ static const char *hint_for(const char *program)
     return "";
 }
 
-int launch_check(const char *program)
+int launch_check(const char *program, char *path)
 {
-    int status = !*program ? ENOENT : strchr(program, '/') ? executable(program) : search(program);
+    snprintf(path, PATH_MAX, "%s", program);
+    int status = !*program ? ENOENT : strchr(program, '/') ? executable(program) : search(program, path);
     if (!status)
         return 0;
     if (status == ENOENT && !strchr(program, '/'))

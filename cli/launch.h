@@ -15,8 +15,9 @@ struct launch {
     int code;   /* the same of one that was not held at a gate */
 };
 
-/* Can `program` be executed? 0, or EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE after saying why. */
-int launch_check(const char *program);
+/* Find the file of `program` in PATH, into `path` of PATH_MAX bytes. 0, or EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE after saying why it cannot
+ * be executed. */
+int launch_check(const char *program, char *path);
 /* Fork the child, which enters `group` (NULL: none) and waits; or does not wait (gate -1), where the system allows no more than that. 0
  * or negative errno. */
 int launch_fork(struct launch *launch, char *const *words, const struct signals *signals, const struct gt_group *group);

@@ -189,6 +189,7 @@ static const char *near_name(const char *word)
         {"watch", "top"},
         {"ps", "top"},
         {"request", "report --request"},
+        {"version", "--version"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(word, names[i][0]) == 0)
@@ -243,6 +244,9 @@ static int check_operands(const struct command *command, int count, char **opera
     if (command->most >= 0 && count > command->most && !*command->name)
         return say_usage("unexpected argument '%s' (gpu-tracker run -- %s ... tracks a program; %s)", operands[0],
                          operands[0], hint);
+    if (command->most >= 0 && count > command->most && command_find(1, operands + command->most, &used))
+        return say_usage("unexpected argument '%s': did you mean gpu-tracker %s --help? (%s)", operands[command->most],
+                         operands[command->most], hint);
     if (command->most >= 0 && count > command->most)
         return say_usage("unexpected argument '%s' (%s)", operands[command->most], hint);
     if (count < command->least)

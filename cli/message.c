@@ -88,25 +88,29 @@ int say_unread(int status, const struct gt_error *error, const char *path)
     return is_about_a_file(status) && !(path && gt_server_is_address(path, &has_job)) ? EXIT_USAGE : exit_status;
 }
 
-/* Levenshtein's distance, one row at a time. */
+/* How many letters have to be changed, added, removed or swapped with the next one. */
 static unsigned distance(const char *a, const char *b)
 {
     size_t length = strlen(b);
+    unsigned rows[3][WORD_SIZE + 1], *row = rows[0], *above = rows[1], *top = rows[2];
     if (strlen(a) >= WORD_SIZE || length >= WORD_SIZE)
         return WORD_SIZE;
-    unsigned row[WORD_SIZE + 1];
     for (unsigned i = 0; i <= length; i++)
         row[i] = i;
     for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned diagonal = row[0];
+        unsigned *oldest = top;
+        top = above;
+        above = row;
+        row = oldest;
         row[0] = i;
         for (unsigned j = 1; j <= length; j++) {
-            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
+            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
-            diagonal = row[j];
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && top[j - 2] + 1 < best)
+                best = top[j - 2] + 1;
             row[j] = best;
         }
     }

@@ -48,9 +48,13 @@ static bool read_number(const struct option *option, const char *text, double *r
 static int store_number(double *ret, const struct option *option, const char *text, const char *origin)
 {
     double value;
-    if (!read_number(option, text, &value))
+    int digits = (int)strspn(text, "0123456789.");
+    bool is_time = strcmp(option->argument, "SECONDS") == 0, is_read = read_number(option, text, &value);
+    if (!is_read && digits && !is_time)
+        return say_usage("%s: '%s' is not a number: write %.*s, in %s", origin, text, digits, text, option->argument);
+    if (!is_read)
         return say_usage("%s: '%s' is not a number%s", origin, text,
-                         strcmp(option->argument, "SECONDS") == 0 ? ", nor one with ms, s, min, h or d" : "");
+                         is_time ? ", nor one with ms, s, min, h or d" : "");
     if (value < option->minimum)
         return below(option, text, origin);
     *ret = value;
@@ -113,9 +117,12 @@ static int store_choice(const char **ret, const struct option *option, const cha
             *ret = name;
             return 0;
         }
+        const char *symbol = gt_unit_symbol(name);
         suggest(&suggestion, name);
+        if (symbol)
+            suggest(&suggestion, symbol);
         size_t length = strlen(list);
-        snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", name);
+        snprintf(list + length, sizeof list - length, symbol ? "%s%s (%s)" : "%s%s", i ? ", " : "", name, symbol);
     }
     const char *other = other_name(option, text);
     if (other)
@@ -266,28 +273,6 @@ struct parser {
     int operands;
 };
 
-static int unknown(const struct parser *parser, const char *word)
-{
-    struct suggestion suggestion = {.word = word};
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        if (!option_applies(&option_table[i], parser->command))
-            continue;
-        suggest(&suggestion, option_table[i].name);
-        if (option_table[i].short_word)
-            suggest(&suggestion, option_table[i].short_word);
-    }
-    char hint[80];
-    help_hint(parser->command, hint, sizeof hint);
-    bool is_recording = strcmp(word, "tf") == 0 || strcmp(word, "tracking-file") == 0;
-    if (is_recording && parser->command->operand == OPERAND_FILE)
-        return say_usage(
-            "%s has no option '--%s': the recording is a word of its own, as in gpu-tracker %s run.sqlite (%s)",
-            parser->command->name, word, parser->command->name, hint);
-    if (suggestion.nearest)
-        return say_usage("unknown option '--%s': did you mean '--%s'? (%s)", word, suggestion.nearest, hint);
-    return say_usage("unknown option '--%s' (%s)", word, hint);
-}
-
 static bool begins(const char *name, const char *word, size_t length)
 {
     return name && strncmp(name, word, length) == 0;
@@ -298,10 +283,80 @@ static bool equals(const char *name, const char *word, size_t length)
     return begins(name, word, length) && !name[length];
 }
 
+/* The option that people call so elsewhere: the first that the command has, with a value where that is meant; NULL: none. */
+static const char *other_option(const struct parser *parser, const char *word)
+{
+    static const char *const names[][2] = {
+        {"V", "version"},
+        {"u", "ram-unit"},
+        {"unit", "ram-unit"},
+        {"memory-unit", "ram-unit"},
+        {"i", "sleep-time"},
+        {"interval", "sleep-time"},
+        {"period", "sleep-time"},
+        {"s", "sleep-time"},
+        {"gpus", "gpu-uuids"},
+        {"live", "status"},
+        {"port", "listen"},
+        {"p", "listen"},
+        {"limit", "top"},
+        {"n", "top"},
+        {"tdp", "cpu-tdp"},
+        {"silent", "quiet"},
+
+        {"cpus", "n-expected-cores"},
+        {"cores", "n-expected-cores"},
+        {"json", "format json"},
+        {"html", "format html"},
+        {"gpu", "gpu-uuids"},
+        {"csv", "tracking-file"},
+        {"file", "tracking-file"},
+        {"log", "tracking-file"},
+        {"output-file", "output"},
+        {"threshold", "fail-if"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int k = 0; strcmp(word, names[i][0]) == 0 && k < OPTION_COUNT; k++)
+            if (option_applies(&option_table[k], parser->command) &&
+                equals(option_table[k].name, names[i][1], strcspn(names[i][1], " ")))
+                return names[i][1];
+    return NULL;
+}
+
+static int unknown(const struct parser *parser, const char *word)
+{
+    struct suggestion suggestion = {.word = word};
+    const char *dashes = word[0] && word[1] ? "--" : "-";
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (!option_applies(&option_table[i], parser->command))
+            continue;
+        suggest(&suggestion, option_table[i].name);
+        if (option_table[i].short_word)
+            suggest(&suggestion, option_table[i].short_word);
+    }
+    char hint[80];
+    help_hint(parser->command, hint, sizeof hint);
+    const char *other = other_option(parser, word), *command = parser->command->name;
+    bool is_recording = strcmp(word, "tf") == 0 || strcmp(word, "tracking-file") == 0;
+    if (is_recording && parser->command->operand == OPERAND_FILE)
+        return say_usage(
+            "%s has no option '--%s': the recording is a word of its own, as in gpu-tracker %s run.sqlite (%s)",
+            command, word, command, hint);
+    if (strcmp(word, "pid") == 0 || (strcmp(word, "p") == 0 && strcmp(command, "attach") == 0))
+        return say_usage("unknown option '%s%s': a process is a word of its own, as in gpu-tracker %s 1234 (%s)",
+                         dashes, word, strcmp(command, "top") == 0 ? command : "attach", hint);
+    if (other || suggestion.nearest)
+        return say_usage("unknown option '%s%s': did you mean '--%s'? (%s)", dashes, word,
+                         other ? other : suggestion.nearest, hint);
+    return say_usage("unknown option '%s%s' (%s)", dashes, word, hint);
+}
+
 /* The option that `length` letters of `word` name: exactly, or as the beginning of one option's names alone. */
 static int find_long(const struct parser *parser, const char *word, size_t length, const struct option **ret)
 {
     const struct option *found = NULL;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option *option = &option_table[i];
         if (!option_applies(option, parser->command))
@@ -311,7 +366,7 @@ static int find_long(const struct parser *parser, const char *word, size_t lengt
             return 0;
         }
     }
-    for (int i = 0; i < OPTION_COUNT; i++) {
+    for (int i = 0; i < OPTION_COUNT && !other_option(parser, name); i++) {
         const struct option *option = &option_table[i];
         if (!option_applies(option, parser->command))
             continue;
@@ -323,11 +378,7 @@ static int find_long(const struct parser *parser, const char *word, size_t lengt
         found = option;
     }
     *ret = found;
-    if (found)
-        return 0;
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)length, word);
-    return unknown(parser, name);
+    return found ? 0 : unknown(parser, name);
 }
 
 static int take_value(struct parser *parser, const struct option *option, const char *value, const char *origin)
@@ -369,9 +420,9 @@ static int parse_letters(struct parser *parser, const char *letters)
 {
     for (; *letters; letters++) {
         const struct option *option = find_letter(parser, *letters);
-        char hint[80], origin[] = {'-', *letters, '\0'};
+        const char origin[] = {'-', *letters, '\0'};
         if (!option)
-            return say_usage("unknown option '%s' (%s)", origin, help_hint(parser->command, hint, sizeof hint));
+            return unknown(parser, origin + 1);
         if (option->type != OPTION_FLAG)
             return take_value(parser, option,
                               letters[1] == '=' ? letters + 2

@@ -68,7 +68,7 @@ static int kind_of_picture(struct output *output, const char *wanted)
         return say_usage("--plot and --format exclude each other: the suffix of --output says .svg, .png or .pdf");
     return output->format
                ? 0
-               : say_usage("--plot: '%s' is no name of a picture: it ends in .svg, .png or .pdf", output->path);
+               : say_usage("--output: '%s' is not the name of a picture: choose .svg, .png or .pdf", output->path);
 }
 
 /* The file itself when `path` is a symbolic link to it. */

@@ -134,18 +134,25 @@ static bool has_place(const struct options *options)
     return strstr(pattern, "%r") || (strstr(pattern, "%h") && gt_rank_has_others());
 }
 
-static int check_tracker(struct track *track, struct gt_error *error)
+/* The options but for the recording: a file to be read that is not there is a mistake in the command line. */
+static int check_options(const struct track *track)
 {
-    struct gt_error other = {0};
+    struct gt_error error = {0};
+    struct gt_tracker_options without = track->settings;
+    without.tracking_file = NULL;
+    int status = settings_keep_files(&track->settings, &error);
+    if (status >= 0)
+        status = gt_tracker_check(&without, &error);
+    return status < 0 ? say_unread(status, &error, NULL) : 0;
+}
+
+static int check_recording(struct track *track, struct gt_error *error)
+{
     int status = gt_tracker_check(&track->settings, error);
     if (status == -EEXIST && track->has_place)
         return 0; /* take_name finds another */
     if (status >= 0 || exit_status_of(status) == EXIT_USAGE || !is_dispensable(track))
         return status;
-    struct gt_tracker_options without = track->settings;
-    without.tracking_file = NULL;
-    if (gt_tracker_check(&without, &other) < 0)
-        return status; /* something else is wrong as well */
     do_without_recording(track, error);
     return 0;
 }
@@ -210,9 +217,10 @@ static int prepare(struct track *track, const struct options *options, bool as_o
     track->output.as_original = as_original;
     if (!as_original)
         output_prefer_summary(&track->output, options);
-    status = settings_keep_files(&track->settings, &error);
-    if (status >= 0)
-        status = check_tracker(track, &error);
+    status = check_options(track);
+    if (status)
+        return status;
+    status = check_recording(track, &error);
     track->output.is_quiet |= is_told_by_another(track);
     if (status >= 0)
         status = gt_rules_check(options->limits.value, &error);
@@ -288,12 +296,18 @@ static void name_survivors(const struct watch *watch)
         say("still running: %s%s; --wait all would wait", text, count > SURVIVORS_NAMED ? ", ..." : "");
 }
 
+static int command_status(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? EXIT_SIGNAL + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
 static int collect_blocks(struct track *track, const struct options *options)
 {
     struct gt_error error = {0};
     if (!*track->blocks)
         return 0;
-    bool is_seen = gt_block_injection_end(&track->injection, track->blocks, watch_warn, &track->watch);
+    bool is_seen = gt_block_injection_end(&track->injection, track->blocks, command_status(track->watch.wait_status),
+                                          watch_warn, &track->watch);
     int kept = gt_block_memory_collect(track->blocks, options->tracking_file, track->watch.main, &error);
     is_seen |= gt_python_hooks_end(&track->hooks, track->blocks, watch_warn, &track->watch);
     if (track->injection.sources & GT_BLOCK_SOURCES_ANY && !is_seen)
@@ -336,11 +350,6 @@ static int conclude(struct track *track, const struct options *options, char **w
     free(change);
     status = output_result(&track->output, status, report, &error);
     return finished < 0 ? EXIT_TRACKER : status;
-}
-
-static int command_status(int wait_status)
-{
-    return WIFSIGNALED(wait_status) ? EXIT_SIGNAL + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
 /* A sentence behind a report for programs, on the same stream, would spoil it. */
@@ -407,7 +416,8 @@ static const char *wish_for_ranges(const struct options *options)
     return options->blocks_from ? NULL : name;
 }
 
-static int prepare_blocks(struct track *track, const struct options *options)
+/* `program`: the file of the command. */
+static int prepare_blocks(struct track *track, const struct options *options, const char *program)
 {
     struct gt_error error = {0};
     const char *wish = wish_for_blocks(options);
@@ -440,6 +450,7 @@ static int prepare_blocks(struct track *track, const struct options *options)
     setenv(GT_BLOCKS_ENVIRONMENT, track->blocks, 1);
     if (options->blocks_cpu)
         setenv(GT_BLOCKS_CPU_ENVIRONMENT, options->blocks_cpu, 1);
+    gt_block_injection_fit(&track->injection, program, watch_warn, &track->watch);
     gt_block_injection_set(&track->injection, watch_warn, &track->watch);
     gt_python_hooks_set(&track->hooks);
     return 0;
@@ -594,14 +605,15 @@ static int judge(const struct track *track, const struct options *options)
 static int track_prepared(const struct options *given, char **words, bool as_original, const char *address)
 {
     struct track track;
+    char program[PATH_MAX];
     struct options own = *given, *options = &own; /* the name of the recording may become another */
     int status = prepare(&track, options, as_original);
     if (!status)
-        status = launch_check(words[0]);
+        status = launch_check(words[0], program);
     if (!status)
         status = take_name(&track, options);
     if (!status)
-        status = prepare_blocks(&track, options);
+        status = prepare_blocks(&track, options, program);
     if (status) {
         give_name_back(&track);
         return status;

@@ -236,9 +236,9 @@ int gt_folder_report(const char *folder, struct gt_report **ret, struct gt_error
 /* Use each file of a folder that is a recording by its name. Returns how many there are, or what `use` returned where that is negative. */
 int gt_folder_recordings(const char *folder, int (*use)(void *context, const char *path, struct gt_error *error),
                          void *context, struct gt_error *error);
-/* Rules say when a run fails: FIGURE>LIMIT or FIGURE<LIMIT, where a figure is memory, time, energy or cpu (cores busy in the mean) and a
- * limit has a unit ("memory>2GB"). NULL-terminated. gt_rules_check reads them only; the others return how many are broken, each told to
- * `warn`, also by what was not measured. The tracker is finished. */
+/* Rules say when a run fails: FIGURE>LIMIT or FIGURE<LIMIT, where a figure is memory, time, cpu (cores busy in the mean), cpu-time,
+ * energy, power, gpu (share of time) or gpu-memory, and a limit has a unit ("gpu<50%"). NULL-terminated. gt_rules_check reads them only;
+ * the others return how many are broken, also by what was not measured, and warn of each. The tracker is finished. */
 int gt_rules_check(const char *const *rules, struct gt_error *error);
 int gt_tracker_judge(const struct gt_tracker *tracker, const char *const *rules,
                      void (*warn)(void *context, const char *sentence), void *context, struct gt_error *error);

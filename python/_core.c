@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/usage/usage_rule.h"
 #include "schema/metric.h"
 
 /* (errno, cause[, path]) of a sentence that may begin with a path. Where it names an option of the command line, Python's is meant. */
@@ -322,10 +323,25 @@ static PyObject *metric_units(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
     return ret;
 }
 
+static PyObject *rule(PyObject *Py_UNUSED(module), PyObject *text)
+{
+    struct gt_usage_rule rule;
+    struct gt_error error = {0};
+    const char *words = PyUnicode_AsUTF8AndSize(text, NULL);
+    if (!words)
+        return NULL;
+    int status = gt_usage_rule_read(&rule, words, &error);
+    if (status < 0)
+        return core_raise(status, &error);
+    return Py_BuildValue("(sOd)", rule.word->name, rule.above ? Py_True : Py_False, rule.limit);
+}
+
 static PyMethodDef methods[] = {
     {"version", version, METH_NOARGS, "version()\n--\n\nThe version of the library."},
     {"metric_units", metric_units, METH_NOARGS,
      "metric_units()\n--\n\nThe base unit of each metric; \"\" of ratios and counts."},
+    {"rule", rule, METH_O,
+     "rule(text, /)\n--\n\n(figure, whether a value above the limit breaks it, limit in base units) of a rule of --fail-if."},
     {"check", check, METH_O,
      "check(options, /)\n--\n\nRaise what is wrong with the options of a tracker, the tracking file's place included."},
     {"tracker_options", tracker_options, METH_NOARGS,

@@ -311,7 +311,8 @@ const char *gt_statistic_name(size_t index)
 
 const char *gt_rule_figure(size_t index)
 {
-    return gt_usage_rule_figure(index);
+    const struct gt_rule_word *word = gt_rule_word(index);
+    return word ? word->name : NULL;
 }
 
 const char *gt_request_kind(size_t index)

@@ -1,7 +1,9 @@
 #include "blocks/block_injection.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <regex.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "blocks/block_memory.h"
 #include "blocks/block_notes.h"
@@ -112,6 +115,92 @@ static void remove_from_list(const char *variable, const char *path)
     free(list);
 }
 
+/* ---- programs that cannot load the library ---- */
+
+/* Read the dynamic linker of an ELF program of this machine's kind. False for others, and for static programs. */
+static bool read_linker(int fd, char *ret, size_t size)
+{
+    ElfW(Ehdr) head;
+    ElfW(Phdr) part;
+    if (pread(fd, &head, sizeof head, 0) != sizeof head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_ident[EI_CLASS] != (sizeof head == sizeof(Elf64_Ehdr) ? ELFCLASS64 : ELFCLASS32))
+        return false;
+    for (int i = 0; i < head.e_phnum; i++) {
+        if (pread(fd, &part, sizeof part, (off_t)(head.e_phoff + (ElfW(Off))i * head.e_phentsize)) != sizeof part)
+            return false;
+        if (part.p_type != PT_INTERP)
+            continue;
+        ssize_t length = pread(fd, ret, part.p_filesz < size ? part.p_filesz : size - 1, (off_t)part.p_offset);
+        ret[length > 0 ? length : 0] = '\0';
+        return length > 0;
+    }
+    return false;
+}
+
+/* Read the program of a script's first line. */
+static bool read_script(int fd, char *ret, size_t size)
+{
+    ssize_t length = pread(fd, ret, size - 1, 0);
+    ret[length > 0 ? length : 0] = '\0';
+    if (strncmp(ret, "#!", 2) != 0)
+        return false;
+    char *begin = ret + 2 + strspn(ret + 2, " \t");
+    begin[strcspn(begin, " \t\n")] = '\0';
+    memmove(ret, begin, strlen(begin) + 1);
+    return true;
+}
+
+/* musl's linker ends a program whose preloaded library needs another C library. */
+static bool is_linked_with_musl(const char *program)
+{
+    char path[PATH_MAX];
+    bool is_script = true;
+    snprintf(path, sizeof path, "%s", program);
+    for (int i = 0; i < 5 && is_script; i++) { /* the kernel follows as many scripts */
+        int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0)
+            return false;
+        is_script = read_script(fd, path, sizeof path);
+        bool has_linker = !is_script && read_linker(fd, path, sizeof path);
+        close(fd);
+        if (has_linker)
+            return strncmp(gt_file_name(path), "ld-musl-", strlen("ld-musl-")) == 0;
+    }
+    return false;
+}
+
+void gt_block_injection_fit(struct gt_block_injection *injection, const char *program,
+                            void (*warn)(void *context, const char *sentence), void *context)
+{
+    unsigned preloaded = 0;
+    for (int i = 0; i < GT_BLOCK_SOURCES; i++)
+        preloaded |= gt_block_sources[i].way == GT_BLOCK_WAY_PRELOAD ? injection->sources & 1u << i : 0;
+    if (!preloaded || !is_linked_with_musl(program))
+        return;
+    gt_warn(warn, context,
+            "%s is linked with musl, which cannot load the library of roctx and mpi: --blocks-from leaves them out",
+            program);
+    injection->sources &= ~preloaded;
+}
+
+/* A program that refuses a preloaded library ends before its main. */
+static void explain_end(const struct gt_block_injection *injection, int status,
+                        void (*warn)(void *context, const char *sentence), void *context)
+{
+    if (gt_clock_ns(CLOCK_MONOTONIC) - injection->set_ns > GT_SECOND)
+        return;
+    if (status == 127)
+        gt_warn(warn, context,
+                "the command ended at once with status 127, as programs linked with musl do with a preloaded library: "
+                "try it without roctx and mpi in --blocks-from");
+    if (status == 1)
+        gt_warn(warn, context,
+                "the command ended at once with status 1, as programs built with AddressSanitizer do with a preloaded "
+                "library: try ASAN_OPTIONS=verify_asan_link_order=0");
+}
+
+/* ---- sources ---- */
+
 static void set_source(enum gt_block_source_id id, const char *library,
                        void (*warn)(void *context, const char *sentence), void *context)
 {
@@ -141,10 +230,11 @@ static void set_list(unsigned sources)
     setenv(GT_BLOCKS_SOURCES_ENVIRONMENT, list, 1);
 }
 
-void gt_block_injection_set(const struct gt_block_injection *injection,
-                            void (*warn)(void *context, const char *sentence), void *context)
+void gt_block_injection_set(struct gt_block_injection *injection, void (*warn)(void *context, const char *sentence),
+                            void *context)
 {
     char most[16];
+    injection->set_ns = gt_clock_ns(CLOCK_MONOTONIC);
     snprintf(most, sizeof most, "%d", injection->most);
     if (injection->most)
         setenv(GT_BLOCKS_MOST_ENVIRONMENT, most, 1);
@@ -183,11 +273,11 @@ static bool is_missed(const struct gt_block_injection *injection, int id)
            !gt_block_source_taken(id, injection->library);
 }
 
-bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder,
+bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder, int status,
                             void (*warn)(void *context, const char *sentence), void *context)
 {
     struct gt_block_notes notes;
-    bool is_any_seen = false;
+    bool is_any_seen = false, misses_preloaded = false;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     gt_block_notes_take(&notes, fd, warn, context);
     if (fd >= 0)
@@ -196,11 +286,14 @@ bool gt_block_injection_end(const struct gt_block_injection *injection, const ch
         is_any_seen |= notes.seen[i];
         if (notes.seen[i] || !is_missed(injection, i))
             continue;
+        misses_preloaded |= gt_block_sources[i].way == GT_BLOCK_WAY_PRELOAD;
         bool is_older = i == GT_BLOCK_SOURCE_kokkos && !getenv(KOKKOS_BEFORE_3_7);
         gt_warn(warn, context, "no %s%s was seen (gpu-tracker run --help tells why that may be%s%s)",
                 gt_block_sources[i].what, injection->domains || injection->names ? " of those domains and names" : "",
                 is_older ? "; Kokkos before 3.7 takes " KOKKOS_BEFORE_3_7 "=" : "", is_older ? injection->library : "");
     }
+    if (misses_preloaded)
+        explain_end(injection, status, warn, context);
     return is_any_seen;
 }
 
@@ -303,7 +396,7 @@ struct near_name {
 struct tally {
     const struct gt_python_hooks *hooks;
     size_t patterns;
-    bool has_python, has_profile, is_without, is_replaced, *is_matched;
+    bool has_python, is_without, *is_matched;
     struct near_name (*near)[NEAREST]; /* of each pattern, the nearest first; "" is none */
     unsigned seen;                     /* bits: sources */
     unsigned told;
@@ -346,18 +439,6 @@ static void take_without(struct tally *tally, const char *what)
     tally->is_without = true;
 }
 
-/* Before Python 3.12, which has room for several. */
-static void take_replaced(struct tally *tally, pid_t process)
-{
-    if (!tally->is_replaced)
-        gt_warn(
-            tally->warn, tally->context,
-            "process %d has set a profile function of its own, as cProfile does: before Python 3.12 its later calls "
-            "are no blocks",
-            (int)process);
-    tally->is_replaced = true;
-}
-
 static void tell_lost(struct tally *tally)
 {
     if (tally->lost.calls)
@@ -387,10 +468,6 @@ static void take_note(void *context, pid_t process, const char *line)
         take_lost(tally, process, calls, line + end);
     else if (strncmp(line, "python ", 7) == 0)
         tally->has_python = true;
-    else if (strcmp(line, "profile") == 0)
-        tally->has_profile = true;
-    else if (strcmp(line, "replaced") == 0)
-        take_replaced(tally, process);
     else if (strncmp(line, "without ", 8) == 0)
         take_without(tally, line + 8);
     else if (strncmp(line, "source ", 7) == 0)
@@ -440,11 +517,8 @@ static void tell(const struct tally *tally)
                 "code blocks");
         return;
     }
-    if (tally->has_profile)
-        gt_warn(tally->warn, tally->context,
-                "before Python 3.12 --python-blocks makes each call of a function up to 0.2 us slower");
     for (size_t i = 0; i < tally->patterns; i++)
-        if (!tally->is_matched[i] && !tally->is_without && !tally->is_replaced)
+        if (!tally->is_matched[i] && !tally->is_without)
             tell_pattern(tally, i);
     tell_sources(tally);
 }

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "blocks/block_source.h"
 
@@ -13,6 +14,7 @@ struct gt_block_injection {
     const char *domains, *names; /* regular expressions */
     int most;                    /* 0: not told */
     char library[PATH_MAX];      /* found by gt_block_injection_check */
+    int64_t set_ns;              /* monotonic: when gt_block_injection_set was called */
 };
 
 /* The path of the library that programs load. Returns 0, or -ENOENT with a sentence. */
@@ -22,14 +24,17 @@ const char *gt_block_source_taken(enum gt_block_source_id source, const char *li
 
 /* Check it and find the library. Returns 0; -EINVAL for a regular expression that is none, -ENOENT without the library. */
 int gt_block_injection_check(struct gt_block_injection *injection, struct gt_error *error);
-/* Set the variables for a command. One that somebody has set is kept, which is told. */
-void gt_block_injection_set(const struct gt_block_injection *injection,
+/* Leave out the sources that need a preloaded library where it would stop `program`, the path of the command; the user is warned. */
+void gt_block_injection_fit(struct gt_block_injection *injection, const char *program,
                             void (*warn)(void *context, const char *sentence), void *context);
+/* Set the variables for a command. One that is set already is kept, with a warning. */
+void gt_block_injection_set(struct gt_block_injection *injection, void (*warn)(void *context, const char *sentence),
+                            void *context);
 /* Take them back. */
 void gt_block_injection_unset(const struct gt_block_injection *injection);
-/* At the end, before gt_blocks_collect: tell what was not kept, and which source has not been heard of, unless any is enough. Returns
- * whether one has. */
-bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder,
+/* At the end, before gt_blocks_collect: warn of what was not kept, and of each source without any range, unless any is enough.
+ * `status`: the exit status of the command. Returns whether any source had a range. */
+bool gt_block_injection_end(const struct gt_block_injection *injection, const char *folder, int status,
                             void (*warn)(void *context, const char *sentence), void *context);
 
 /* Code blocks of Python programs that nobody changed, as far as `run` has to do with them: it leads Python to the hooks in

@@ -54,6 +54,11 @@ void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *d
     add_pair(part(brief, "warnings"), sentence, detail);
 }
 
+void gt_brief_remark(struct gt_node *brief, const char *sentence, const char *detail)
+{
+    gt_report_bool(add_pair(part(brief, "warnings"), sentence, detail), "remark", "Remark", true);
+}
+
 void gt_brief_finding(struct gt_node *brief, const char *sentence, const char *detail, const char *shown)
 {
     struct gt_node *item = add_pair(part(brief, "warnings"), sentence, detail);
@@ -100,10 +105,20 @@ const char *gt_brief_outcome(const struct gt_node *brief)
     return known(text_in(brief, "outcome"));
 }
 
+static bool has(const struct gt_node *node, const char *key)
+{
+    const struct gt_node *member = gt_node_find(node, key);
+    return member && member->kind == GT_NODE_BOOL && member->boolean;
+}
+
 bool gt_brief_is_alarm(const struct gt_node *brief)
 {
-    const struct gt_node *alarm = gt_node_find(brief, "alarm");
-    return alarm && alarm->kind == GT_NODE_BOOL && alarm->boolean;
+    return has(brief, "alarm");
+}
+
+bool gt_brief_is_remark(const struct gt_node *item)
+{
+    return has(item, "remark");
 }
 
 const char *gt_brief_rest(const struct gt_node *brief)

@@ -28,6 +28,8 @@ struct gt_node *gt_brief_add(struct gt_node *root, const char *title, const char
 void gt_brief_line(struct gt_node *brief, const struct gt_brief_line *line);
 /* A sentence, and a further one or NULL. */
 void gt_brief_warning(struct gt_node *brief, const char *sentence, const char *detail);
+/* The same about other programs than the job: GT_STYLE_ONLY_WARNINGS leaves it out. */
+void gt_brief_remark(struct gt_node *brief, const char *sentence, const char *detail);
 /* It does the same, and pages show the part with this key; NULL: none. */
 void gt_brief_finding(struct gt_node *brief, const char *sentence, const char *detail, const char *part);
 /* A request says what to ask for next time: a heading and what is to be pasted, or NULL. */
@@ -50,6 +52,7 @@ const char *gt_brief_words(
     const struct gt_node *item); /* a line's words, a warning's sentence, a request's heading; never NULL */
 const char *gt_brief_detail(const struct gt_node *item); /* the further sentence, or what is to be pasted; NULL: none */
 const char *gt_brief_part(const struct gt_node *item);   /* key of the part that shows it; NULL: none */
+bool gt_brief_is_remark(const struct gt_node *item);
 bool gt_brief_curve(const struct gt_node *item, struct gt_brief_curve *ret);
 
 /* One character for each cell: bars in UTF-8, or their like in ASCII. */

@@ -200,6 +200,8 @@ static void put_warnings(struct page *page, const struct gt_node *brief)
     if (warning && !page->has_only_warnings)
         gt_buffer_char(page->out, '\n');
     for (size_t left = GT_BRIEF_WARNINGS; warning && left; warning = warning->next, left--) {
+        if (page->has_only_warnings && gt_brief_is_remark(warning))
+            continue;
         put_mark(page);
         put_text(page, gt_brief_words(warning), 4);
         if (gt_brief_detail(warning)) {

@@ -32,6 +32,8 @@ static const struct unit units[] = {
     {GT_JOULES, 3600, NULL, {"Wh"}},
     {GT_JOULES, 3.6e6, NULL, {"kWh"}},
     {GT_WATTS, 1, NULL, {"W"}},
+    {GT_WATTS, 1e3, NULL, {"kW"}},
+    {GT_RATIO, 0.01, NULL, {"%"}},
     {GT_COUNT, 1, NULL, {"cores", "core"}},
 };
 
@@ -79,6 +81,14 @@ const char *gt_unit_full_name(const char *name)
     if (!unit)
         unit = find(GT_SECONDS, name);
     return unit ? unit->name : name;
+}
+
+const char *gt_unit_symbol(const char *name)
+{
+    const struct unit *unit = find(GT_BYTES, name);
+    if (!unit)
+        unit = find(GT_SECONDS, name);
+    return unit ? unit->symbols[0] : NULL;
 }
 
 int gt_unit_memory(const char *name, double *ret, struct gt_error *error)

@@ -6,6 +6,7 @@
 fails a test that goes over. Limits of memory are numbers of bytes, or texts with a unit (B, kB, MB, GB, TB: powers of
 1000; KiB, MiB, GiB, TiB: of 1024). ``max_ram`` holds for what pytest's process and all below it need on top of what the
 process has when the test function begins; ``max_gpu_ram`` for the whole of what they have. ``max_time`` is in seconds.
+``fail_if`` is a rule of ``gpu-tracker run --fail-if``, or a list of them: ``fail_if="gpu<50%"``. Its ``memory`` is that of ``max_ram``.
 Fixtures do not count. ``pytest --gpu-tracker`` prints a table of all tests at the end, with pytest-xdist of those of all
 workers.
 """
@@ -44,13 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
         if sentence := _overwritten():
             raise pytest.UsageError(sentence)
         config.pluginmanager.register(_Table())
-    config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None): fail the test when "
-                            "it uses more ('500 MB', bytes; seconds)")
+    config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None, fail_if=None): fail the test when "
+                            "it uses more ('500 MB', bytes; seconds), or by rules ('gpu<50%')")
 
 
 def _limit(name: str, value: object) -> float:
     if name not in _MEASURES:
-        raise pytest.UsageError(f"the marker gpu_tracker takes {', '.join(_MEASURES)}, not {name}")
+        raise pytest.UsageError(f"the marker gpu_tracker takes {', '.join(_MEASURES)} and fail_if, not {name}")
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
         return float(value)
     match = re.fullmatch(r"([0-9.]+) ?(\w+)", value) if isinstance(value, str) and name != "max_time" else None
@@ -59,14 +60,60 @@ def _limit(name: str, value: object) -> float:
     raise pytest.UsageError(f"{name}={value!r} is no limit: give a positive number, or for memory a text like '500 MB'")
 
 
-def _limits(item: pytest.Item) -> dict[str, float]:
+def _rules(value: object) -> list[str]:
+    from . import _core
+
+    rules = [value] if isinstance(value, str) else value
+    if not isinstance(rules, list | tuple) or not all(isinstance(rule, str) for rule in rules):
+        raise pytest.UsageError(f"fail_if={value!r} is not a rule: give a text like 'gpu<50%', or a list of them")
+    for rule in rules:
+        try:
+            _core.rule(rule)
+        except ValueError as error:
+            raise pytest.UsageError(f"fail_if: {error}") from None
+    return list(rules)
+
+
+def _measured(tracker: Any, figures: dict[str, float]) -> dict[str, float]:
+    """The values of rules, in base units; NaN for those that were not measured."""
+    tree = tracker.to_json()
+    energy, gpu = tree.get("energy", {}), tracker.gpu_utilization
+    covered = energy.get("covered")
+    joules = energy.get("job") if covered is None or covered >= 100 else None
+    return {"memory": figures["max_ram"], "gpu-memory": figures["max_gpu_ram"], "time": figures["max_time"],
+            "cpu": tracker.cpu_utilization.combined.mean_sum_percent / 100, "cpu-time": tree["cpu_time"]["combined"],
+            "gpu": gpu.gpu_percentages.mean_hardware_percent / 100 if gpu.system_gpu_count else math.nan,
+            "energy": math.nan if joules is None else joules,
+            "power": math.nan if joules is None else joules / figures["max_time"]}
+
+
+def _broken(rules: list[str], measured: dict[str, float]) -> Generator[str, None, None]:
+    from . import _core
+
+    for rule in rules:
+        name, above, limit = _core.rule(rule)
+        value = measured[name]
+        if value is None or math.isnan(value):
+            yield f"{name} was not measured, so '{rule}' is not known to be kept"
+        elif value > limit if above else value < limit:
+            yield f"'{rule}': {name} is {_amount(name, value)}"
+
+
+def _amount(name: str, value: float) -> str:
+    unit = {"energy": "J", "power": "W", "cpu": "cores"}.get(name)
+    if unit:
+        return f"{value:.4g} {unit}"
+    return f"{value:.1%}" if name == "gpu" else _text("max_ram" if "memory" in name else "max_time", value)
+
+
+def _limits(item: pytest.Item) -> dict[str, Any]:
     """Those of the nearest marker that names each measure."""
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     for marker in item.iter_markers("gpu_tracker"):
         if marker.args:
             raise pytest.UsageError("the marker gpu_tracker takes its limits by name: max_ram='500 MB'")
         for name, value in marker.kwargs.items():
-            found.setdefault(name, _limit(name, value))
+            found.setdefault(name, _rules(value) if name == "fail_if" else _limit(name, value))
     return found
 
 
@@ -87,6 +134,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     from . import _core
     from .tracker import Tracker
 
+    rules = limits.pop("fail_if", [])
     before = _core.own_memory()[0]
     tracker = Tracker(0.01, "bytes", "bytes", "seconds", disable_logs=True)
     try:
@@ -99,8 +147,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
                        "max_gpu_ram": tracker.max_gpu_ram.combined if has_gpu else math.nan,
                        "max_time": tracker.compute_time.time}
             item.stash[_FIGURES] = figures
+            measured = _measured(tracker, figures) if rules else {}
     broken = [f"{_MEASURES[name]}: {_text(name, figures[name])} of {_text(name, limit)} allowed"
-              for name, limit in limits.items() if figures[name] > limit]
+              for name, limit in limits.items() if figures[name] > limit] + list(_broken(rules, measured))
     if "max_gpu_ram" in limits and math.isnan(figures["max_gpu_ram"]):
         item.warn(pytest.PytestWarning(f"{_MEASURES['max_gpu_ram']} was not checked: no GPU was found"))
     if broken:

@@ -1,12 +1,14 @@
 /* The extension module by which functions of a Python program that nobody changed become blocks. It is loaded by
  * share/gpu-tracker/python/sitecustomize.py into any CPython from 3.8 on, and never raises into the program: what goes wrong turns it off.
  *
- * From 3.12 on sys.monitoring asks once for each function whether it is a block, and never again about one that is not. Before, every
- * call is looked at (PyEval_SetProfile). The calls that are open are found by their frames, which generators keep. */
+ * From 3.12 on sys.monitoring asks once for each function whether it is a block, and never again about one that is not. Before, the function
+ * that evaluates frames is replaced (PEP 523), and each frame's code is looked up. Open calls are found by their frames, which generators
+ * keep. */
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,18 +21,17 @@
 #include "functions.h"
 #include "memory.h"
 
-/* Not in the limited API of 3.8, but the same in every version. PyEval_SetProfile is in none, and is found by its name. */
+/* Not in the limited API of 3.8, but the same in every version. */
 extern const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size);
-static void (*set_profile)(int (*function)(PyObject *, struct _frame *, int, PyObject *), PyObject *object);
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
 #endif
-enum { EVENT_CALL = 0, EVENT_RETURN = 3 };
 
 enum {
     IS_OPTIMIZED = 0x1,                 /* co_flags: functions, not bodies of modules and classes */
     IS_GENERATOR = 0x20 | 0x80 | 0x200, /* also coroutines and asynchronous generators */
     MOST_FUNCTIONS = 100000,            /* kept: a program may make new ones all the time */
+    RECENT = 4096,
 };
 
 /* A code object that was asked about: kept, so that no other can come to lie where it was. */
@@ -48,9 +49,15 @@ static struct {
     struct entries open;
     PyObject *reader; /* of PyTorch's allocator, or NULL: see share/gpu-tracker/python/memory.py */
     PyObject *monitoring, *tool, *disable, *local_events; /* from 3.12 on */
-    PyObject *code_member;                                /* "f_code" */
-    PyObject *callback;                                   /* before 3.12 */
-    bool has_begun, is_off, has_resume;                   /* the instruction, from 3.11 on */
+    bool has_begun, is_off;
+    /* Before 3.12: the former evaluation of frames, in 3.8 and after it, and code that is not a block, by its address. */
+    PyObject *(*evaluate_of_3_8)(void *frame, int thrown);
+    PyObject *(*evaluate)(void *state, void *frame, int thrown);
+    bool has_inner; /* struct inner_frame, from 3.11 on */
+    PyInterpreterState *interpreter;
+    void (*set_evaluation)(PyInterpreterState *interpreter,
+                           PyObject *(*evaluate)(void *, void *, int)); /* from 3.9 on */
+    const PyObject *recent[RECENT];
 } hook;
 
 static PyObject *new_reference(PyObject *object)
@@ -421,102 +428,197 @@ static int begin_monitoring(void)
     return done ? 0 : -1;
 }
 
-/* ---- PyEval_SetProfile ---- */
+/* ---- frame evaluation (PEP 523), before 3.12 ---- */
 
-/* Of the versions that come here. */
-enum { YIELD_FROM = 72, YIELD_VALUE = 86, RESUME = 151 };
+/* The beginning of a frame that is evaluated: an object before 3.11, and in 3.11 what an object refers to. */
+struct outer_frame {
+    PyVarObject head;
+    void *back;
+    PyObject *code, *builtins, *globals;
+};
+struct inner_frame {
+    PyObject *function, *globals, *builtins, *locals, *code, *object;
+    void *previous;
+    const unsigned char *instruction; /* executed last */
+    int stack_top;
+    bool is_entry;
+    char owner;
+};
+/* The object of 3.11. */
+struct frame_object {
+    PyObject head;
+    void *back;
+    struct inner_frame *inner;
+};
 
-/* Is this no begin and no end of a generator, but a step of it? */
-static bool goes_on(PyObject *frame, PyObject *code, bool is_call)
+/* Opcodes of the versions that come here; the last is of 3.11. */
+enum { YIELD_FROM = 72, YIELD_VALUE = 86, RETURN_GENERATOR = 75 };
+enum { OWNED_BY_GENERATOR = 1 };
+
+static PyObject *code_of(const void *frame)
 {
+    return hook.has_inner ? ((const struct inner_frame *)frame)->code : ((const struct outer_frame *)frame)->code;
+}
+
+/* Is this a step of a generator that has begun, or (at an end) that goes on? Before 3.11 YIELD_FROM is executed again after each step. */
+static bool goes_on(void *frame, PyObject *code, bool is_call)
+{
+    const struct inner_frame *inner = frame;
+    if (hook.has_inner)
+        return is_call ? inner->owner != OWNED_BY_GENERATOR || *inner->instruction != RETURN_GENERATOR
+                       : *inner->instruction == YIELD_VALUE;
     PyObject *last = PyObject_GetAttrString(frame, "f_lasti"), *bytes = PyObject_GetAttrString(code, "co_code");
     Py_ssize_t at = last ? PyLong_AsSsize_t(last) : -1, size = bytes && PyBytes_Check(bytes) ? PyBytes_Size(bytes) : 0;
-    bool does = false;
-    if (at >= 0 && at + 1 < size) {
-        const unsigned char *place = (const unsigned char *)PyBytes_AsString(bytes) + at;
-        if (is_call)
-            does = !hook.has_resume || place[0] != RESUME || place[1] != 0;
-        else /* before 3.11 YIELD_FROM is executed again after each step */
-            does = place[0] == YIELD_VALUE || (!hook.has_resume && at + 2 < size && place[2] == YIELD_FROM);
-    }
+    const char *place = at >= 0 && at + 1 < size ? PyBytes_AsString(bytes) + at : NULL;
+    bool does = place && (is_call || place[0] == YIELD_VALUE || (at + 2 < size && place[2] == YIELD_FROM));
     Py_XDECREF(last);
     Py_XDECREF(bytes);
     PyErr_Clear();
     return does;
 }
 
-static const struct function *look_up(PyObject *frame, PyObject *code)
+static const struct function *look_up(void *frame, PyObject *code)
 {
-    const struct function *function = known(code);
-    if (function || hook.function_count >= MOST_FUNCTIONS)
-        return function;
-    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
-    function = keep(code, name_of(code, globals, frame));
-    Py_XDECREF(globals);
+    PyObject *type, *value, *trace;
+    if (hook.function_count >= MOST_FUNCTIONS)
+        return NULL;
+    PyErr_Fetch(&type, &value, &trace); /* what is thrown into a generator */
+    PyObject *globals = hook.has_inner ? ((struct inner_frame *)frame)->globals
+                                       : ((struct outer_frame *)frame)->globals;
+    const struct function *function = keep(code, name_of(code, globals, hook.has_inner ? NULL : frame));
     if (!function)
-        turn_off("sys.setprofile");
+        turn_off("frame evaluation");
+    PyErr_Restore(type, value, trace);
     return function;
 }
 
-/* `is_step`: it may be a step of a generator that goes on. */
-static void profile(PyObject *frame, bool is_call, bool is_step)
+/* In 3.11, calls of Python functions by Python functions take C's stack only because of this hook. */
+static bool is_stack_short(void)
 {
-    PyObject *code = PyObject_GetAttr(frame, hook.code_member);
-    const struct function *function = !code ? NULL : is_call ? look_up(frame, code) : known(code);
-    if (function && function->name && !(function->is_generator && is_step && goes_on(frame, code, is_call))) {
-        if (is_call)
-            begin_call(function, frame);
-        else
-            end_call(frame);
+    static _Thread_local __attribute__((tls_model("initial-exec"))) uintptr_t lowest;
+    pthread_attr_t attributes;
+    void *begin;
+    size_t size;
+    if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        lowest = pthread_attr_getstack(&attributes, &begin, &size) == 0 ? (uintptr_t)begin + size / 4 : 1;
+        pthread_attr_destroy(&attributes);
     }
-    Py_XDECREF(code);
+    return (uintptr_t)__builtin_frame_address(0) < lowest;
 }
 
-/* It takes no frame of Python's, so it works at the recursion limit as well, and leaves that where it was. */
-static int on_event(PyObject *Py_UNUSED(self), struct _frame *frame, int event, PyObject *value)
+/* The function, if a frame's is a block, else NULL. This runs for each call and each step of a generator. */
+static inline const struct function *block_of(void *frame)
 {
-    bool is_call = event == EVENT_CALL;
-    if (!hook.is_off && (is_call || (event == EVENT_RETURN && hook.open.count)))
-        profile((PyObject *)frame, is_call, is_call || value); /* no value: an exception leaves it */
+    PyObject *code = code_of(frame);
+    size_t place = ((uintptr_t)code >> 4 ^ (uintptr_t)code >> 16) % RECENT;
+    if (hook.has_inner && !hook.is_off && is_stack_short()) {
+        gt_hook_note("off its calls are nested too deep for the stack");
+        hook.is_off = true;
+        hook.set_evaluation(hook.interpreter, hook.evaluate);
+    }
+    if (hook.recent[place] == code || hook.is_off)
+        return NULL;
+    const struct function *function = known(code);
+    if (!function && !(function = look_up(frame, code)))
+        return NULL;
+    if (function->name)
+        return function;
+    hook.recent[place] = code;
+    return NULL;
+}
+
+static PyObject *evaluate_block(const struct function *function, void *state, void *frame, int thrown)
+{
+    PyObject *type, *value, *trace, *code = function->code; /* functions may move */
+    bool is_generator = function->is_generator;
+    PyErr_Fetch(&type, &value, &trace);
+    if (!is_generator || !goes_on(frame, code, true))
+        begin_call(function, frame);
+    PyErr_Restore(type, value, trace);
+    PyObject *result = state ? hook.evaluate(state, frame, thrown) : hook.evaluate_of_3_8(frame, thrown);
+    PyErr_Fetch(&type, &value, &trace);
+    if (hook.open.count && (!is_generator || !result || !goes_on(frame, code, false)))
+        end_call(frame);
+    PyErr_Restore(type, value, trace);
+    return result;
+}
+
+static PyObject *evaluate(void *state, void *frame, int thrown)
+{
+    const struct function *function = block_of(frame);
+    return function ? evaluate_block(function, state, frame, thrown) : hook.evaluate(state, frame, thrown);
+}
+
+static PyObject *evaluate_of_3_8(void *frame, int thrown)
+{
+    const struct function *function = block_of(frame);
+    return function ? evaluate_block(function, NULL, frame, thrown) : hook.evaluate_of_3_8(frame, thrown);
+}
+
+/* 3.8 has no function to set it by: it is found in the interpreter by its value, behind which 2 KB of other members follow. */
+static int begin_in_3_8(void *usual)
+{
+    PyObject *(*own)(void *, int) = evaluate_of_3_8;
+    void **place = (void **)hook.interpreter, **end = place + 200;
+    while (place < end && (!usual || *place != usual))
+        place++;
+    if (place == end)
+        return -1;
+    memcpy(&hook.evaluate_of_3_8, place, sizeof *place);
+    memcpy(place, &own, sizeof own);
     return 0;
 }
 
-/* (frame, event, argument): what sys.setprofile and threading.setprofile are given. The first event of each thread brings the other. */
-static PyObject *on_profile(PyObject *Py_UNUSED(self), PyObject *const *arguments, Py_ssize_t count)
+/* Do frames look as described above? This is asked of the one that runs. */
+static bool has_known_frames(int minor)
 {
-    if (set_profile)
-        set_profile(on_event, hook.callback);
-    bool is_call = count == 3 && PyUnicode_CompareWithASCIIString(arguments[1], "call") == 0;
-    if (!hook.is_off && is_call)
-        profile(arguments[0], is_call, true);
-    Py_RETURN_NONE;
+    PyObject *frame = (PyObject *)PyEval_GetFrame(), *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL;
+    hook.has_inner = minor >= 11;
+    bool has = code && code_of(hook.has_inner ? (void *)((struct frame_object *)frame)->inner : frame) == code;
+    Py_XDECREF(code);
+    return has;
+}
+
+static int begin_evaluating(void)
+{
+    PyInterpreterState *(*interpreter)(void);
+    PyObject *(*(*get)(PyInterpreterState *))(void *, void *, int);
+    int minor = 0;
+    void *symbols[] = {gt_hook_symbol("PyInterpreterState_Main"),
+                       gt_hook_symbol("_PyInterpreterState_GetEvalFrameFunc"),
+                       gt_hook_symbol("_PyInterpreterState_SetEvalFrameFunc")};
+    memcpy(&interpreter, &symbols[0], sizeof interpreter);
+    memcpy(&get, &symbols[1], sizeof get);
+    memcpy(&hook.set_evaluation, &symbols[2], sizeof hook.set_evaluation);
+    bool is_known = sscanf(Py_GetVersion(), "3.%d", &minor) == 1 && has_known_frames(minor) && interpreter;
+    if (is_known)
+        hook.interpreter = interpreter();
+    if (is_known && minor > 8 && get && hook.set_evaluation) {
+        hook.evaluate = get(hook.interpreter);
+        hook.set_evaluation(hook.interpreter, evaluate);
+        return 0;
+    }
+    if (is_known && minor == 8 && begin_in_3_8(gt_hook_symbol("_PyEval_EvalFrameDefault")) == 0)
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError, "this build of Python is not known");
+    return -1;
 }
 
 /* ---- the module ---- */
 
-/* start(patterns): returns None, or what sys.setprofile and threading.setprofile are to be given. */
+/* start(patterns): functions become blocks from now on. */
 static PyObject *start(PyObject *Py_UNUSED(self), PyObject *patterns)
 {
     const char *text = PyUnicode_AsUTF8AndSize(patterns, NULL);
-    int minor;
     if (!text)
         return NULL;
     if (hook.has_begun ||
         gt_hook_patterns(text) < 1) /* a further interpreter has objects of its own: its calls are not looked at */
         Py_RETURN_NONE;
     hook.has_begun = true;
-    static PyMethodDef profile_method = {"on_profile", (PyCFunction)(void (*)(void))on_profile, METH_FASTCALL, NULL};
-    void *symbol = gt_hook_symbol("PyEval_SetProfile");
-    memcpy(&set_profile, &symbol, sizeof symbol);
     entries_init(&hook.open);
     hook.monitoring = PySys_GetObject("monitoring"); /* borrowed from sys, which stays */
-    hook.has_resume = sscanf(Py_GetVersion(), "3.%d", &minor) == 1 && minor >= 11;
-    hook.code_member = PyUnicode_InternFromString("f_code");
-    if (!hook.monitoring && hook.code_member && (hook.callback = PyCFunction_New(&profile_method, NULL)))
-        return new_reference(hook.callback);
-    if (!hook.monitoring)
-        return NULL;
-    if (begin_monitoring() < 0)
+    if ((hook.monitoring ? begin_monitoring() : begin_evaluating()) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

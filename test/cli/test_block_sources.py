@@ -97,6 +97,38 @@ def test_each_source_has_its_variable(ranges):
     assert ranges("mpi", show, env=kept)[0].stdout == f"\n\n\nlibc.so.6:{LIBRARY}\n"
 
 
+def compiled(tmp_path, *command):
+    """A program that prints a line, by a compiler that may be missing here."""
+    source = tmp_path / "hello.c"
+    source.write_text('#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n')
+    if not shutil.which(command[0]) or subprocess.run([*command, source, "-o", tmp_path / "hello"], check=False).returncode:
+        pytest.skip(f"{' '.join(command)} does not compile here")
+    return tmp_path / "hello"
+
+
+def test_nothing_is_preloaded_into_programs_of_musl(ranges, tmp_path):
+    program = compiled(tmp_path, "musl-gcc")
+    script = tmp_path / "script"
+    script.write_text(f"#! {program} x\n")
+    script.chmod(0o755)
+    for command in program, script:
+        done, _ = ranges("mpi,roctx", [command])
+        sentence = f"{command} is linked with musl, which cannot load the library of roctx and mpi: --blocks-from leaves them out"
+        assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", f"gpu-tracker: {sentence}\n")
+
+
+def test_what_a_preloaded_library_stops_has_a_remedy(ranges, tmp_path):
+    done, _ = ranges("mpi", ["sh", "-c", "exit 127"])
+    assert done.returncode == 127 and "try it without roctx and mpi in --blocks-from" in done.stderr
+    remedy = "ASAN_OPTIONS=verify_asan_link_order=0"
+    assert remedy not in done.stderr and remedy not in ranges("kokkos", ["false"])[0].stderr
+    program = compiled(tmp_path, "gcc", "-fsanitize=address")
+    done, _ = ranges("mpi", [program])
+    assert done.returncode == 1 and f"try {remedy}" in done.stderr
+    done, _ = ranges("mpi", [program], env={**os.environ, **dict([remedy.split("=", 1)])})
+    assert (done.returncode, done.stdout) == (0, "hello\n") and remedy not in done.stderr
+
+
 def test_path_that_cannot_be_preloaded(gpu_tracker, tmp_path):
     prefix = tmp_path / "a folder"
     for path in "bin", "lib/gpu-tracker":

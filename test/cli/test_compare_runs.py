@@ -253,7 +253,7 @@ def test_results_without_peaks_have_memory(cli, sessions):
                                          ("speed", "")])
 def test_a_wrong_name_tells_near_ones(sessions, refused, wrong, near):
     words = sessions(a=[results()], b=[results()])
-    refused(2, f"memory, time, energy, cpu and cpu_time are, and what the results have{near}", "sub-track", "compare", *words, "--fail-if",
+    refused(2, f"power, gpu and gpu-memory, and those of the results{near}", "sub-track", "compare", *words, "--fail-if",
             f"{wrong}>5")
 
 

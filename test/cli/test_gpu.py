@@ -1,5 +1,6 @@
 """GPUs from end to end, with stand-ins for the driver libraries (test/fake/fake.h says what their data means)."""
 import json
+import re
 import sqlite3
 import subprocess
 
@@ -50,6 +51,32 @@ def test_two_gpus(track, nvidia):
     assert report["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] == pytest.approx(117)
     assert [gpu["uuid"] for gpu in report["gpus"]] == ["GPU-11111111-aaaa", "GPU-22222222-bbbb"]
     assert [gpu["max_power"] for gpu in report["gpus"]] == [350.5, 60]
+
+
+def test_rules_about_gpus(cli, nvidia):
+    """The same words for a run, its recording and a comparison."""
+    option = nvidia(NVIDIA)
+    words = ["gpu<90%", "gpu>10%", "gpu-memory>20GB", "gpu_memory < 1GB", "combined_gpu_ram.max>20GB", "duration>1h"]
+    rules = [word for rule in words for word in ("--fail-if", rule)]
+    broken = {"gpu 58.5 % is below 90 %", "gpu 58.5 % is above 10 %", "gpu-memory 0.0 GB is below 1 GB"}
+    done = cli("run", option, "--st", "0.1", "--tf=run.sqlite", *rules, "--", "sleep", "0.5")
+    assert done.returncode == 3 and broken == set(re.findall("^gpu-tracker: (gpu.*)$", done.stderr, re.MULTILINE)), done.stderr
+    done = cli("report", "run.sqlite", *rules)
+    assert done.returncode == 3 and broken == set(re.findall("^gpu-tracker: (gpu.*)$", done.stderr, re.MULTILINE)), done.stderr
+    done = cli("compare", "a=run.sqlite", "b=run.sqlite", *rules, "-f", "json")
+    outcomes = [row["outcome"] for row in json.loads(done.stdout)["rules"]]
+    assert done.returncode == 3 and outcomes == ["broken", "broken", "kept", "broken", "kept", "kept"]
+    assert cli("run", option, "--fail-if", "gpu<10%", "--fail-if", "gpu-memory>20GB", "--", "sleep", "0.5").returncode == 0
+
+
+def test_rules_about_energy_and_power(cli, nvidia):
+    """A sleep uses no GPU, so the energy of the job is 0."""
+    words = ["power<1kW", "power>1W", "energy<1kWh", "energy.total>5J"]
+    rules = [word for rule in words for word in ("--fail-if", rule)]
+    for command in (["run", nvidia(NVIDIA), "--st", "0.1", "--tf=run.sqlite", *rules, "--", "sleep", "0.5"],
+                    ["report", "run.sqlite", *rules], ["compare", "a=run.sqlite", "b=run.sqlite", *rules]):
+        done = cli(*command)
+        assert done.returncode == 3 and re.findall(r"(\w+) 0[^ ]* [mkWhJ]+ is (\w+)", done.stderr) == [("power", "below"), ("energy", "below")]
 
 
 def test_memory_of_the_job(gpu_tracker, nvidia, tmp_path):

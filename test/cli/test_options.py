@@ -197,7 +197,7 @@ def test_output_to_what_is_no_file(cli):
     ("there is one tracking file", ["analyze", "a.csv", "--tf=b.csv"]),
     ("unexpected argument 'b.csv'", ["analyze", "a.csv", "b.csv"]),
     ("plot: FILE is missing", ["plot"]),
-    ("'no.jpg' is no name of a picture", ["plot", "a.csv", "-o", "no.jpg"]),
+    ("'no.jpg' is not the name of a picture", ["plot", "a.csv", "-o", "no.jpg"]),
     ("'nosuch'", ["help", "nosuch"]),
     ("unexpected argument 'x'", ["schema", "x"]),
     ("'--st'", ["report", "--st", "1", "x.csv"]),

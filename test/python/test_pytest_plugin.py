@@ -117,9 +117,31 @@ def test_untracked_without_being_asked(pytester):
 
 
 WRONG = [
-    ("max_ram='lots'", "max_ram='lots' is no limit"), ("max_rm=1", "takes max_ram, max_gpu_ram, max_time, not max_rm"),
+    ("max_ram='lots'", "max_ram='lots' is no limit"), ("max_rm=1", "takes max_ram, max_gpu_ram, max_time and fail_if, not max_rm"),
     ("'1 MB'", "takes its limits by name"), ("max_ram='5 bananas'", "5 bananas"), ("max_time='3 s'", "max_time"),
-    ("max_ram=0", "max_ram"), ("max_disk=3", "max_disk")]
+    ("max_ram=0", "max_ram"), ("max_disk=3", "max_disk"),
+    ("fail_if='gpu>5GB'", "fail_if: rule 'gpu>5GB': gpu is not measured in 'GB'"), ("fail_if=3", "fail_if=3 is not a rule")]
+
+
+def test_rules(pytester):
+    """The rules of run --fail-if, in both spellings."""
+    pytester.makepyfile("""
+        import time, pytest
+        @pytest.mark.gpu_tracker(fail_if=["memory>1GB", "duration>1h", "cpu>64cores", "cpu-time>1h"])
+        def test_kept(): time.sleep(0.05)
+        @pytest.mark.gpu_tracker(fail_if=["combined_ram_peak>50MB", "time<1h"])
+        def test_broken():
+            block = bytearray(b"1") * 120_000_000
+            time.sleep(0.05)
+        @pytest.mark.gpu_tracker(fail_if="gpu<50%")
+        def test_gpu(): time.sleep(0.1)
+    """)
+    pytester.makeconftest(NO_GPU.format(count=0, ram=0.0))
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert done.parseoutcomes() == {"failed": 2, "passed": 1}
+    done.stdout.fnmatch_lines_random([
+        "*used more than the test may: 'combined_ram_peak>50MB': memory is 1[12]?.? MB; 'time<1h': time is *",
+        "*gpu was not measured, so 'gpu<50%' is not known to be kept*"])
 
 
 def test_a_wrong_marker_is_one_line(pytester):

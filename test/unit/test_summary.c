@@ -115,6 +115,22 @@ static void test_only_warnings(void **state)
     gt_report_free(report);
 }
 
+/* A quiet run prints only warnings about the job. */
+static void test_remarks_about_others(void **state)
+{
+    (void)state;
+    struct gt_report *report = report_of("resource_usage");
+    struct gt_node *brief = gt_brief_add(gt_report_root(report), "true", "exit 0", false);
+    gt_brief_remark(brief, "other programs used 1.00 of the 2 cores", NULL);
+    gt_brief_warning(brief, "it was killed", NULL);
+    assert_writes(report, "summary",
+                  "gpu-tracker  true                                                       exit 0\n\n"
+                  "  ! other programs used 1.00 of the 2 cores\n  ! it was killed\n");
+    gt_report_set_style(report, GT_STYLE_ONLY_WARNINGS);
+    assert_writes(report, "summary", "  ! it was killed\n");
+    gt_report_free(report);
+}
+
 static void test_short(void **state)
 {
     (void)state;
@@ -206,10 +222,15 @@ static void test_without(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),        cmocka_unit_test(test_only_warnings),
-        cmocka_unit_test(test_short),         cmocka_unit_test(test_wide_letters),
-        cmocka_unit_test(test_colour),        cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_other_formats), cmocka_unit_test(test_without),
+        cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_only_warnings),
+        cmocka_unit_test(test_remarks_about_others),
+        cmocka_unit_test(test_short),
+        cmocka_unit_test(test_wide_letters),
+        cmocka_unit_test(test_colour),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ const char *gt_compare_verdict(const struct gt_judgement *judgement);
  *
  *   figure   COLUMN.STATISTIC of the whole session, as in "overall" of the results; counters.COLUMN;
  *            combined_ram_peak and other peaks, exact where the kernel keeps high-water marks; duration
- *            memory, time, energy, cpu: of a run, as its own rules name them; cpu_time: its seconds
+ *            memory, time and the other words of analyse/usage/usage_rule.h
  *            energy.cpu, energy.dram, energy.gpu, energy.total: of the job
  *            block:NAME. before it: of a code block, also compute_time.total, self_time.p95, cpu_time.total, num_calls, ...
  *   limit    5GB, 30s, 200: absolute, in the unit given or the figure's own

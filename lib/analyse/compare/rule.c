@@ -14,9 +14,6 @@
 #include "schema/unit.h"
 #include "store/store.h"
 
-#define CPU "cpu_combined_sum_utilization_percent"
-#define CPU_TIME "combined_cpu_time"
-
 enum kind { ABSOLUTE, CHANGE, PERCENT };
 
 struct rule {
@@ -28,8 +25,8 @@ struct rule {
     double limit;
     const char *unit; /* of figure and limit; NULL: a count */
     enum gt_unit base;
-    double size;      /* of the unit, in base units */
-    const char *word; /* "memory": the figure as `run` names it; NULL: it is named as in results */
+    double size;                     /* of the unit, in base units */
+    const struct gt_rule_word *word; /* NULL: the figure is named as in results */
 };
 
 static bool is_time(const char *key)
@@ -68,7 +65,7 @@ static const struct gt_slot *find_block(const struct gt_comparison *comparison, 
 static void choose_energy(struct rule *rule, const char *device)
 {
     bool is_total = !device || strcmp(device, "total") == 0;
-    rule->word = device ? NULL : "energy";
+    rule->word = device ? NULL : gt_rule_word_find("energy");
     rule->figure = rule->figure.slot ? gt_compare_block_energy(rule->figure.slot, device ? device : "total")
                                      : gt_compare_job_energy(is_total ? NULL : device);
 }
@@ -76,22 +73,14 @@ static void choose_energy(struct rule *rule, const char *device)
 /* The names that rules of a run have, too; false: it is none of them. */
 static bool choose_word(struct rule *rule, const char *name)
 {
-    static const struct {
-        const char *name, *of_job[4], *of_block[4];
-    } words[] = {
-        {"memory", {"peaks", "combined_ram_peak"}, {"resource_usage", "combined_ram", "max"}},
-        {"time", {"duration"}, {"compute_time", "total"}},
-        {"cpu", {"overall_counters", CPU_TIME, "total"}, {"resource_usage", CPU, "mean"}},
-        {"cpu_time", {"overall_counters", CPU_TIME, "total"}, {"cpu_time", "total"}},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(name, words[i].name) == 0) {
-            memcpy(rule->figure.keys, rule->figure.slot ? words[i].of_block : words[i].of_job, sizeof words[i].of_job);
-            rule->word = gt_usage_rule_example(name) ? words[i].name : NULL;
-            rule->figure.is_rate = !rule->figure.slot && strcmp(name, "cpu") == 0;
-            return true;
-        }
-    return false;
+    const struct gt_rule_word *word = gt_rule_word_find(name);
+    const char *const *keys = !word ? NULL : rule->figure.slot ? word->block : word->job;
+    if (!word || strcmp(name, word->other) == 0 || !*keys)
+        return false;
+    rule->word = word;
+    memcpy(rule->figure.keys, keys, sizeof word->job);
+    rule->figure.is_rate = !rule->figure.slot && word->is_rate;
+    return true;
 }
 
 /* Keys of the results from the words of the rule; false when they make no sense. */
@@ -137,15 +126,10 @@ static bool is_known(const struct gt_comparison *comparison, const struct rule *
 /* Foreign results have neither peaks nor counters: then what samples saw is meant. */
 static void choose_sampled(struct rule *rule, const struct gt_comparison *comparison)
 {
-    static const char *const memory[] = {"overall", "combined_ram", "max"}, *const cpu[] = {"overall", CPU, "mean"};
-    if (!rule->word || rule->figure.slot || is_known(comparison, rule))
+    if (!rule->word || !*rule->word->sampled || rule->figure.slot || is_known(comparison, rule))
         return;
-    if (strcmp(rule->word, "memory") == 0)
-        memcpy(rule->figure.keys, memory, sizeof memory);
-    if (rule->figure.is_rate) {
-        memcpy(rule->figure.keys, cpu, sizeof cpu);
-        rule->figure.is_rate = false;
-    }
+    memcpy(rule->figure.keys, rule->word->sampled, sizeof rule->word->sampled);
+    rule->figure.is_rate = false;
 }
 
 /* "; near: combined_ram, ...", or nothing. */
@@ -154,7 +138,7 @@ static void list_near(struct gt_buffer *out, const struct gt_comparison *compari
     static const char *const sections[] = {"overall", "peaks"};
     enum { LETTERS = 2, NAMES = 4 };
     int count = 0;
-    const char *word = gt_usage_rule_near(name);
+    const char *word = gt_rule_word_near(name);
     if (word && count++ < NAMES)
         gt_buffer_printf(out, "; near: %s", word);
     for (int i = 0; i < 2; i++)
@@ -173,12 +157,12 @@ static int refuse_figure(const struct rule *rule, const struct gt_comparison *co
     if (strcmp(name, "energy") == 0)
         return gt_error_set(error, EINVAL, "rule '%s': no session has measured that energy", rule->text);
     if (rule->word)
-        return gt_error_set(error, EINVAL, "rule '%s': no session has measured its %s", rule->text, rule->word);
+        return gt_error_set(error, EINVAL, "rule '%s': no session has measured its %s", rule->text, rule->word->name);
+    gt_rule_words(&near);
+    gt_buffer_printf(&near, ", and those of the results");
     list_near(&near, comparison, name);
-    gt_error_set(error, EINVAL,
-                 "rule '%s' names no figure that any session has: memory, time, energy, cpu and cpu_time are, "
-                 "and what the results have%s",
-                 rule->text, near.data ? near.data : "");
+    gt_error_set(error, EINVAL, "rule '%s': '%s' is not a figure of any session; these are: %s", rule->text, name,
+                 near.data ? near.data : "");
     gt_buffer_release(&near);
     return -EINVAL;
 }
@@ -246,7 +230,7 @@ static bool unit_of(struct rule *rule, const struct gt_comparison *comparison, e
     const char *const *keys = rule->figure.keys;
     bool is_duration = !rule->figure.slot && strcmp(keys[0], "duration") == 0;
     *ret_factor = 1;
-    if (rule->word && strcmp(rule->word, "cpu") == 0) {
+    if (rule->word && rule->word->unit == GT_COUNT) {
         *ret = GT_COUNT;
         rule->figure.factor = rule->figure.is_rate ? 0 : 0.01;
         rule->unit = "cores";
@@ -255,7 +239,7 @@ static bool unit_of(struct rule *rule, const struct gt_comparison *comparison, e
     if (is_duration || (is_time(keys[0]) && rule->figure.slot))
         *ret = GT_SECONDS;
     else if (strcmp(keys[0], "energy") == 0)
-        *ret = GT_JOULES;
+        *ret = rule->figure.is_rate ? GT_WATTS : GT_JOULES;
     else
         return unit_of_column(rule, comparison, ret, ret_factor);
     rule->unit = gt_unit_name(*ret);
@@ -298,27 +282,23 @@ static int parse_limit(struct rule *rule, const struct gt_comparison *comparison
         return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit", rule->text, text);
     rule->kind = !is_change ? ABSOLUTE : strcmp(unit, "%") == 0 ? PERCENT : CHANGE;
     if (rule->word && !*unit)
-        return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s", rule->text,
-                            gt_usage_rule_example(rule->word));
+        return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s%s%s", rule->text,
+                            is_change ? "+5% or +" : "", rule->word->example,
+                            is_change ? ", relative to the baseline" : "");
     if (rule->kind != ABSOLUTE && comparison->sessions < 2)
         return gt_error_set(error, EINVAL, "rule '%s' compares, but there is only one session", rule->text);
     return scale_limit(rule, comparison, unit, error);
 }
 
-/* Names may hold < and > themselves: the last one counts. */
 static int parse_rule(struct rule *rule, const struct gt_comparison *comparison, struct gt_error *error)
 {
-    const char *sign = NULL;
-    for (const char *c = rule->text; *c; c++)
-        sign = *c == '<' || *c == '>' ? c : sign;
-    if (!sign)
-        return gt_error_set(error, EINVAL, "rule '%s' has neither > nor <", rule->text);
-    size_t length = (size_t)(sign - rule->text);
-    while (length && rule->text[length - 1] == ' ')
-        length--;
-    rule->above = *sign == '>';
-    int status = parse_figure(rule, comparison, rule->text, length, error);
-    return status < 0 ? status : parse_limit(rule, comparison, sign + 1 + strspn(sign + 1, " "), error);
+    struct gt_rule_parts parts;
+    int status = gt_rule_split(&parts, rule->text, error);
+    if (status < 0)
+        return status;
+    rule->above = parts.above;
+    status = parse_figure(rule, comparison, rule->text, parts.name_length, error);
+    return status < 0 ? status : parse_limit(rule, comparison, parts.limit, error);
 }
 
 /* ---- judgement ---- */
@@ -367,6 +347,7 @@ static void describe(const struct rule *rule, char got[GT_HUMAN_SIZE + GT_NUMBER
     char *(*const write)(char *, double) = rule->base == GT_BYTES     ? gt_human_bytes
                                            : rule->base == GT_SECONDS ? gt_human_seconds
                                            : rule->base == GT_JOULES  ? gt_human_energy
+                                           : rule->base == GT_WATTS   ? gt_human_power
                                                                       : NULL;
     if (write && limit >= 0) {
         write(got, value * rule->size);
@@ -406,7 +387,7 @@ static void say_broken(const struct gt_comparison *comparison, const struct rule
     }
     char got[GT_NUMBER_SIZE + GT_HUMAN_SIZE], allowed[sizeof got];
     describe(rule, got, allowed, value, limit);
-    const char *name = comparison->session[session].name, *word = rule->word ? rule->word : "";
+    const char *name = comparison->session[session].name, *word = rule->word ? rule->word->name : "";
     int failed = failure(comparison, session);
     if (isnan(value) && failed) {
         GT_COMPARE_WARN(comparison,

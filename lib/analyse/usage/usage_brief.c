@@ -499,7 +499,8 @@ static void add_warnings(const struct gt_usage *usage, struct gt_node *brief)
     struct gt_warning warning[GT_WARNINGS];
     size_t count = gt_warnings(usage, warning);
     for (size_t i = 0; i < count; i++)
-        gt_brief_warning(brief, warning[i].sentence, *warning[i].detail ? warning[i].detail : NULL);
+        (warning[i].is_of_others ? gt_brief_remark : gt_brief_warning)(brief, warning[i].sentence,
+                                                                       *warning[i].detail ? warning[i].detail : NULL);
 }
 
 void gt_usage_brief(const struct gt_usage *usage, struct gt_node *root)

@@ -46,60 +46,168 @@ static double cores_of(const struct gt_usage *usage)
     return gt_usage_cores(usage, GT_SCOPE_COMBINED);
 }
 
-static const struct {
-    const char *name, *other; /* what compare calls it, too */
-    enum gt_unit unit;
-    double (*of)(const struct gt_usage *usage);
-    const char *example;
-} figures[] = {
-    {"memory", "combined_ram_peak", GT_BYTES, gt_usage_peak, "2GB"},
-    {"time", "duration", GT_SECONDS, time_of, "10min"},
-    {"energy", "energy.total", GT_JOULES, energy_of, "5kJ"},
-    {"cpu", "", GT_COUNT, cores_of, "2cores"},
-};
-
-const char *gt_usage_rule_figure(size_t index)
+static double cpu_time_of(const struct gt_usage *usage)
 {
-    return index < sizeof figures / sizeof *figures ? figures[index].name : NULL;
+    return gt_usage_final(usage, GT_SCOPE_COMBINED, GT_CPU_TIME);
 }
 
-const char *gt_usage_rule_near(const char *name)
+static double power_of(const struct gt_usage *usage)
+{
+    return energy_of(usage) / usage->outcome->elapsed;
+}
+
+/* The share of time in which the GPUs of the job were busy, as reports have it. */
+static double gpu_of(const struct gt_usage *usage)
+{
+    int gpus = usage->machine->expected_gpus;
+    double busy = gt_summary_mean(usage->summary, GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION);
+    return usage->machine->gpu_count <= 0 || isnan(busy) ? NAN : fmin(1, busy / (gpus > 0 ? gpus : 1));
+}
+
+static double gpu_memory_of(const struct gt_usage *usage)
+{
+    return usage->machine->gpu_count <= 0 ? NAN : usage->summary->of[GT_SCOPE_COMBINED][GT_GPU_RAM].max;
+}
+
+#define CPU "cpu_combined_sum_utilization_percent"
+#define CPU_TIME "combined_cpu_time"
+#define GPU "gpu_hardware_utilization_percent"
+#define GPU_RAM "combined_gpu_ram"
+
+static const struct gt_rule_word words[] = {
+    {.name = "memory",
+     .other = "combined_ram_peak",
+     .unit = GT_BYTES,
+     .of = gt_usage_peak,
+     .example = "2GB",
+     .job = {"peaks", "combined_ram_peak"},
+     .block = {"resource_usage", "combined_ram", "max"},
+     .sampled = {"overall", "combined_ram", "max"}},
+    {.name = "time",
+     .other = "duration",
+     .unit = GT_SECONDS,
+     .of = time_of,
+     .example = "10min",
+     .job = {"duration"},
+     .block = {"compute_time", "total"}},
+    {.name = "cpu",
+     .other = "",
+     .unit = GT_COUNT,
+     .of = cores_of,
+     .example = "2cores",
+     .job = {"overall_counters", CPU_TIME, "total"},
+     .block = {"resource_usage", CPU, "mean"},
+     .sampled = {"overall", CPU, "mean"},
+     .is_rate = true},
+    {.name = "cpu-time",
+     .other = "counters.combined_cpu_time",
+     .unit = GT_SECONDS,
+     .of = cpu_time_of,
+     .example = "10min",
+     .job = {"overall_counters", CPU_TIME, "total"},
+     .block = {"cpu_time", "total"}},
+    {.name = "energy",
+     .other = "energy.total",
+     .unit = GT_JOULES,
+     .of = energy_of,
+     .example = "5kJ",
+     .job = {"energy", "job"},
+     .block = {"energy", "total", "energy"}},
+    {.name = "power",
+     .other = "",
+     .unit = GT_WATTS,
+     .of = power_of,
+     .example = "300W",
+     .job = {"energy", "job"},
+     .is_rate = true},
+    {.name = "gpu",
+     .other = GPU ".mean",
+     .unit = GT_RATIO,
+     .of = gpu_of,
+     .example = "50%",
+     .job = {"overall", GPU, "mean"},
+     .block = {"resource_usage", GPU, "mean"}},
+    {.name = "gpu-memory",
+     .other = GPU_RAM ".max",
+     .unit = GT_BYTES,
+     .of = gpu_memory_of,
+     .example = "20GB",
+     .job = {"overall", GPU_RAM, "max"},
+     .block = {"resource_usage", GPU_RAM, "max"}},
+};
+
+enum { WORDS = sizeof words / sizeof *words };
+
+const struct gt_rule_word *gt_rule_word(size_t index)
+{
+    return index < WORDS ? &words[index] : NULL;
+}
+
+static bool is_spelled(const char *name, const char *word)
+{
+    while (*name && (*name == *word || (*name == '_' && *word == '-') || (*name == '-' && *word == '_'))) {
+        name++;
+        word++;
+    }
+    return *name == *word;
+}
+
+const struct gt_rule_word *gt_rule_word_find(const char *name)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        if (*name && (is_spelled(name, words[i].name) || is_spelled(name, words[i].other)))
+            return &words[i];
+    return NULL;
+}
+
+const char *gt_rule_word_near(const char *name)
 {
     enum { LETTERS = 2 };
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (strlen(name) > LETTERS && gt_letters_between(name, figures[i].name, LETTERS) <= LETTERS)
-            return figures[i].name;
+    for (size_t i = 0; i < WORDS; i++)
+        if (strlen(name) > LETTERS && strlen(words[i].name) > LETTERS &&
+            gt_letters_between(name, words[i].name, LETTERS) <= LETTERS)
+            return words[i].name;
     return NULL;
+}
+
+void gt_rule_words(struct gt_buffer *out)
+{
+    for (size_t i = 0; i < WORDS; i++)
+        gt_buffer_printf(out, "%s%s", i == 0 ? "" : i + 1 < WORDS ? ", " : " and ", words[i].name);
 }
 
 /* ---- reading ---- */
 
-static int find_figure(const char *name)
+int gt_rule_split(struct gt_rule_parts *ret, const char *text, struct gt_error *error)
 {
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (*name && (strcmp(figures[i].name, name) == 0 || strcmp(figures[i].other, name) == 0))
-            return (int)i;
-    return -1;
+    const char *sign = NULL;
+    for (const char *c = text; *c; c++)
+        sign = *c == '<' || *c == '>' ? c : sign;
+    if (!sign)
+        return gt_error_set(error, EINVAL, "rule '%s' has neither > nor <", text);
+    if (sign[1] == '=')
+        return gt_error_set(error, EINVAL, "rule '%s': rules know > and < without =: write '%.*s%s'", text,
+                            (int)(sign + 1 - text), text, sign + 2);
+    *ret = (struct gt_rule_parts){(size_t)(sign - text), *sign == '>', sign + 1 + strspn(sign + 1, " ")};
+    while (ret->name_length && text[ret->name_length - 1] == ' ')
+        ret->name_length--;
+    return 0;
 }
 
-const char *gt_usage_rule_example(const char *name)
-{
-    int figure = find_figure(name);
-    return figure < 0 ? NULL : figures[figure].example;
-}
-
-static int read_figure(struct gt_usage_rule *rule, size_t length, struct gt_error *error)
+static int read_word(struct gt_usage_rule *rule, size_t length, struct gt_error *error)
 {
     char name[48];
-    while (length && rule->text[length - 1] == ' ')
-        length--;
+    struct gt_buffer all = {0};
     snprintf(name, sizeof name, "%.*s", (int)fmin((double)length, sizeof name), rule->text);
-    rule->figure = find_figure(name);
-    if (rule->figure >= 0)
+    rule->word = gt_rule_word_find(name);
+    if (rule->word)
         return 0;
-    const char *near = gt_usage_rule_near(name);
-    return gt_error_set(error, EINVAL, "rule '%s' names no figure: memory, time, energy and cpu are%s%s", rule->text,
-                        near ? "; near: " : "", near ? near : "");
+    const char *near = gt_rule_word_near(name);
+    gt_rule_words(&all);
+    gt_error_set(error, EINVAL, "rule '%s': '%s' is not a figure; these are: %s%s%s", rule->text, name,
+                 all.data ? all.data : "", near ? "; near: " : "", near ? near : "");
+    gt_buffer_release(&all);
+    return -EINVAL;
 }
 
 static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_error *error)
@@ -107,7 +215,12 @@ static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_er
     char number[32];
     enum gt_unit unit;
     int length = (int)strspn(text, "0123456789.");
-    const char *symbol = text + length + strspn(text + length, " "), *example = figures[rule->figure].example;
+    const char *symbol = text + length + strspn(text + length, " "), *example = rule->word->example;
+    if (*text == '+' || *text == '-')
+        return gt_error_set(error, EINVAL,
+                            "rule '%s': '%s' is a change, and one run has no baseline: write a limit as %s, or use "
+                            "gpu-tracker compare",
+                            rule->text, text, example);
     if (length >= (int)sizeof number || strlen(symbol) > 16)
         return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit", rule->text, text);
     snprintf(number, sizeof number, "%.*s", length, text);
@@ -115,9 +228,9 @@ static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_er
         return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit, as %s is", rule->text, text, example);
     if (!*symbol)
         return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s", rule->text, example);
-    if (gt_unit_of_amount(symbol, &unit, &rule->factor) < 0 || unit != figures[rule->figure].unit)
+    if (gt_unit_of_amount(symbol, &unit, &rule->factor) < 0 || unit != rule->word->unit)
         return gt_error_set(error, EINVAL, "rule '%s': %s is not measured in '%s': write it as in %s", rule->text,
-                            figures[rule->figure].name, symbol, example);
+                            rule->word->name, symbol, example);
     rule->limit *= rule->factor;
     snprintf(rule->written, sizeof rule->written, "%s %s", number, symbol);
     return 0;
@@ -125,13 +238,13 @@ static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_er
 
 int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_error *error)
 {
-    size_t length = strcspn(text, "<>");
-    *ret = (struct gt_usage_rule){.text = text, .above = text[length] == '>'};
-    if (!text[length])
-        return gt_error_set(error, EINVAL, "rule '%s' has neither > nor <", text);
-    const char *amount = text + length + 1;
-    int status = read_figure(ret, length, error);
-    return status < 0 ? status : read_limit(ret, amount + strspn(amount, " "), error);
+    struct gt_rule_parts parts;
+    int status = gt_rule_split(&parts, text, error);
+    if (status < 0)
+        return status;
+    *ret = (struct gt_usage_rule){.text = text, .above = parts.above};
+    status = read_word(ret, parts.name_length, error);
+    return status < 0 ? status : read_limit(ret, parts.limit, error);
 }
 
 /* ---- judgement ---- */
@@ -139,12 +252,11 @@ int gt_usage_rule_read(struct gt_usage_rule *ret, const char *text, struct gt_er
 bool gt_usage_rule_is_broken(const struct gt_usage_rule *rule, const struct gt_usage *usage, char *sentence,
                              size_t size)
 {
-    const char *name = figures[rule->figure].name, *unit = strchr(rule->written, ' ');
-    double value = figures[rule->figure].of(usage);
+    const char *name = rule->word->name, *unit = strchr(rule->written, ' ');
+    double value = rule->word->of(usage);
     char got[GT_NUMBER_SIZE + 20];
     if (isnan(value)) {
-        bool is_partial = !isnan(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY)) &&
-                          figures[rule->figure].of == energy_of;
+        bool is_partial = !isnan(gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY)) && rule->word->of == energy_of;
         snprintf(sentence, size, "%s was not measured%s, so '%s' is not known to be kept", name,
                  is_partial ? " all the time" : "", rule->text);
         return true;

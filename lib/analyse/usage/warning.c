@@ -255,6 +255,7 @@ static bool disturbed(const struct gt_usage *usage, struct gt_warning *warning)
     if (!has_all || cores < 1 || !(others > 0.3 * cores) || usage->outcome->elapsed < LEAST_SECONDS)
         return false;
     warning->value = others;
+    warning->is_of_others = true;
     say(warning, "other programs used %s of the %d cores: do not compare these times", gt_human_number(number, others),
         cores);
     return true;

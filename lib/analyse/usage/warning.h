@@ -11,6 +11,7 @@ struct gt_warning {
     char sentence[256]; /* "the kernel killed python (pid 4711, 15.7 GB) at the limit of 16.0 GB" */
     char detail[160];   /* a further sentence; "": none */
     double value;       /* the figure that it rests on, in base units */
+    bool is_of_others;  /* about other programs, not about the job */
 };
 
 /* Returns how many there are; the dearest come first. `ret` has room for GT_WARNINGS. */

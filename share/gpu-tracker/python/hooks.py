@@ -65,31 +65,12 @@ def _try(hook, action, *arguments):
         hook.note(f"off {type(error).__name__}: {error}")
 
 
-def _profile(hook, finder, callback):
-    """Before 3.12 every call of every thread is looked at."""
-    from atexit import register
-
-    def tell_replaced():
-        if sys.getprofile() is not callback:
-            hook.note("replaced")
-
-    hook.note("profile")
-    register(tell_replaced)
-    sys.setprofile(callback)
-    if "threading" in sys.modules:
-        sys.modules["threading"].setprofile(callback)
-    else:
-        finder.wanted["threading"] = [lambda module: module.setprofile(callback)]
-
-
 def _begin(hook):
     hook.note(f"python {'.'.join(map(str, sys.version_info[:3]))}")
     finder = _Finder(hook)
     if os.environ.get("GPU_TRACKER_BLOCKS_MEMORY") == "torch":
         hook.memory(load("memory")["read"])  # noqa: F821 (see sitecustomize)
-    callback = hook.start(os.environ.get("GPU_TRACKER_PYTHON_BLOCKS", ""))
-    if callback:
-        _profile(hook, finder, callback)
+    hook.start(os.environ.get("GPU_TRACKER_PYTHON_BLOCKS", ""))
     if sources := os.environ.get("GPU_TRACKER_PYTHON_SOURCES"):
         finder.wanted.update(load("sources")["actions"](hook, sources.split(",")))  # noqa: F821 (see sitecustomize)
     if finder.wanted:

@@ -77,7 +77,7 @@ class Hook:
             self.end(call)
 
     def start(self, patterns):
-        """By sys.monitoring. A profile function in Python would take frames of the program's recursion limit, which 3.8 dies of."""
+        """By sys.monitoring. A profile function in Python would take frames of the program's recursion limit, which ends Python 3.8."""
         if self._patterns(patterns.encode("utf-8", "surrogateescape")) < 1:
             return
         monitoring = getattr(sys, "monitoring", None)
