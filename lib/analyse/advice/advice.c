@@ -665,7 +665,6 @@ void gt_adviser_release(struct gt_adviser *adviser)
     for (size_t i = 0; i < adviser->count; i++)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
-    gt_spans_release(&adviser->drained);
     gt_spans_release(&adviser->awaited);
     gt_spans_release(&adviser->uneven);
     free(adviser->blame);

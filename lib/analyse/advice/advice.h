@@ -70,8 +70,7 @@ struct gt_adviser {
     struct gt_advice *advice;
     size_t count, capacity;
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
-    struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
-    struct gt_spans awaited; /* exposed communication that is waiting for late ranks: as above */
+    struct gt_spans awaited; /* exposed communication that is waiting for late ranks: keys node, device; from 0 on */
     struct gt_spans uneven;  /* of that, what no sentence about stragglers tells */
     bool is_pipeline;        /* ranks are stages of one, and share no collectives */
     struct gt_blame *blame;
@@ -89,7 +88,7 @@ __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser,
 bool gt_advice_names_node(const char *matter);
 /* Says what loss the last sentence is of; `told` is what gt_advise returned for it. */
 void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
-/* Returns the time of a device in adviser->drained, adviser->awaited or adviser->uneven; 0: none. */
+/* Returns the time of a device in adviser->awaited or adviser->uneven; 0: none. */
 double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device);
 /* Returns the ns of a loss of a node that are told of it as of a straggler. */
 double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind);
@@ -98,10 +97,7 @@ const char *gt_advice_apart(const struct gt_adviser *adviser);
 double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);
 /* Is a rank late in most steps, by a good part of what that costs in all? */
 bool gt_advice_is_steady(struct gt_numbers *lateness, double cost);
-/* Returns how few of the steps hold GT_FEW_HOLD percent of its lateness. */
-enum { GT_FEW_HOLD = 90 };
-size_t gt_advice_few(struct gt_numbers *lateness);
-/* Writes " (41 % of that in aten::item)", of the time in which the GPUs of a node wait for the host; nothing where they do not. */
+/* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node wait for the host; nothing where they do not. */
 struct gt_host_waits;
 void gt_advice_waits_in(const struct gt_adviser *adviser, const struct gt_host_waits *waits, uint32_t node, char *text,
                         size_t size);

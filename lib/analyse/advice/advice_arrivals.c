@@ -83,7 +83,7 @@ static bool write_cause(const struct job *job, size_t rank, char *text, size_t s
 {
     bool found = false;
     double most = TELLING, own, others;
-    char words[160];
+    char words[320];
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         enum gt_rank_figure figure = causes[i].figure;
         double excess = excess_of(job, rank, figure, &own, &others), whole = job->rank[rank].whole;
@@ -369,28 +369,10 @@ static int sum_waits(struct job *job, struct lateness *lateness)
     return status;
 }
 
-static int by_most(const void *a, const void *b)
-{
-    return GT_ORDER(*(const double *)b, *(const double *)a);
-}
-
 bool gt_advice_is_steady(struct gt_numbers *lateness, double cost)
 {
     enum { PART = 4 };
     return PART * gt_numbers_percentile(lateness, 50) * (double)lateness->count >= cost;
-}
-
-size_t gt_advice_few(struct gt_numbers *lateness)
-{
-    double sum = 0, part = 0;
-    size_t few = 0;
-    GT_SORT(lateness->value, lateness->count, by_most);
-    lateness->is_sorted = false;
-    for (size_t i = 0; i < lateness->count; i++)
-        sum += fmax(lateness->value[i], 0);
-    while (few < lateness->count && part < GT_FEW_HOLD / 100.0 * sum)
-        part += lateness->value[few++];
-    return few;
 }
 
 static int judge_lateness(struct job *job, struct lateness *lateness)
@@ -413,7 +395,7 @@ static int judge_lateness(struct job *job, struct lateness *lateness)
         }
         straggler->is_steady = status >= 0 && gt_advice_is_steady(&steps, straggler->cost);
         straggler->steps = steps.count;
-        straggler->few = status < 0 ? 0 : gt_advice_few(&steps);
+        straggler->few = status < 0 ? 0 : gt_numbers_few(&steps);
     }
     gt_numbers_release(&steps);
     return status;

@@ -341,7 +341,8 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
         if (next->start > end && is_apart) {
             pauses += next->start - end;
         } else if (next->start > end) {
-            struct gt_idle_gap gap = {.span = time.span, .from = end, .to = next->start, .call = call[i]};
+            struct gt_idle_gap gap = {
+                .span = time.span, .from = end, .to = next->start, .call = call[i], .call_before = call[i - 1]};
             pauses += gt_step_hull_cut(&hull, &gap.from, &gap.to);
             end = next->end;
             if (gap.to == gap.from)
