@@ -111,7 +111,7 @@ def test_the_page_of_ranks_that_are_all_alike(profile, tmp_path):
     assert re.findall("<li>(all [^<]*)</li>", steps) == ["all 1 ms"] and re.findall("<i [^>]*>(.*?)</i>", steps)[-1] == "5"
     assert "<h2>Skew of collectives</h2>" not in page and "none: all ranks come to each of 12 collectives at once" in page
     ranks = page.split("<h2>Ranks (%")[1].split("</section>")[0]
-    assert re.findall("<th [^>]*>(.*?)</th>", ranks)[:4] == ["node", "step", "p95", "compute"] and "The same" not in ranks
+    assert re.findall("<th [^>]*>(.*?)</th>", ranks)[:4] == ["node", "steps", "step", "p95"] and "The same" not in ranks
 
 
 def test_who_comes_last_within_the_error_is_not_named(report, tmp_path):
@@ -176,7 +176,7 @@ def test_a_trace_that_ends_earlier_has_no_part_in_the_transfer(report, tmp_path,
         Rank(rank, compute=600 if rank == 3 else 500, steps=range(5 if rank == 3 else 10), has_arguments=has_arguments).write(tmp_path)
     found = report("collectives")
     assert [(row["count"], row["transfer_us"]) for row in found["collectives"]] == [(10, 300), (10, 90)]
-    assert found["not_known"].startswith("in 10 of 20 collectives up to 1 of 4 ranks")
+    assert found["not_known"].startswith("in 10 of 20 collectives a rank has no part")
 
 
 def test_stragglers_know_arrivals(report, tmp_path):
@@ -303,6 +303,23 @@ def test_a_rank_that_ends_early_makes_no_loss_of_the_job_greater(report, tmp_pat
         Rank(rank, steps=range(1 if rank == 2 else 10)).write(tmp_path)
     row, = [row for row in report("advice")["advice"] if row["see"] == "critical_path"]
     assert f"would be {row['cost_percent']:.0f} % shorter" in row["advice"]
+
+
+def test_a_rank_that_stops_early_is_named(profile, report, tmp_path):
+    for rank in range(4):
+        Rank(rank, steps=range(7 if rank == 2 else 12)).write(tmp_path)
+    found = report()
+    finding, = [row for row in found["findings"] if row["see"] == "steps"]
+    assert finding["advice"] == ("1 of 4 ranks, rank 2: its trace ends after step 6, those of the other ranks after step 11: it has 7 of "
+                                 "12 steps; the rank stopped early, or was recorded for a shorter time")
+    assert "not_known" not in found and [row["steps"] for row in found["ranks"]] == [12, 12, 7, 12]
+    text = profile().stdout
+    assert "no trace" not in text and re.search(r"node +steps +step ", text)
+    missing = report("collectives")["not_known"]
+    assert missing.startswith("in 10 of 24 collectives a rank has no part, for its trace ends earlier") and "no trace" not in missing
+    whole = (tmp_path / "rank2.json").read_text()
+    (tmp_path / "rank2.json").write_text(whole[:-100])
+    assert [row["advice"] for row in report("advice")["advice"] if row["see"] == "steps"][0].startswith("rank 2: its trace is cut off")
 
 
 def test_what_a_rank_costs_the_others_is_of_their_time(report, tmp_path):

@@ -130,6 +130,7 @@ void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than t
 void gt_advise_api(struct gt_adviser *adviser);        /* calls that make the host or the GPU wait */
 void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
 void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
+void gt_advise_ends(struct gt_adviser *adviser);       /* traces that end before those of the other ranks */
 void gt_advise_hangs(struct gt_adviser *adviser); /* collectives that not all ranks have finished, or called alike */
 void gt_advise_critical_path(struct gt_adviser *adviser); /* without what steps would be shortest */
 /* Does the same by who comes last to collectives. Returns false where these do not tell it; steps tell it then if ranks have
