@@ -709,6 +709,72 @@ def test_ranks_that_are_slow_alike_are_told_together(report, tmp_path):
     assert {cost for _, cost in costs(report, "in communication")} == {3900}
 
 
+def test_where_ranks_take_turns_uneven_work_comes_first(report, tmp_path):
+    """In each step one rank computes for 700 us, and others for 600, 500 and 400: of 225 us that ranks wait on average 100 would be won
+    without the last. Rank 1 computes 40 us more."""
+    for rank in range(4):
+        own = Rank(rank, steps=range(1))
+        own.events.clear()
+        for step in range(12):
+            compute = (400, 500, 600, 700)[(step + rank) % 4] + (40 if rank == 1 else 0)
+            turn = Rank(rank, compute=compute, steps=range(step, step + 1))
+            own.events += turn.events
+        own.write(tmp_path)
+    found = report()["findings"]
+    uneven, = [row for row in found if "none of which stands out" in row["advice"]]
+    assert uneven["cost_percent"] == pytest.approx(15, abs=1.5)
+    assert not [row for row in found if "the others wait" in row["advice"] and row["cost_percent"] >= 5]
+
+
+def test_the_cost_of_a_rank_is_what_the_others_would_win(report, tmp_path):
+    """Rank 3 comes 200 us behind the next, which is itself 100 us late."""
+    for rank in range(4):
+        Rank(rank, compute=(400, 400, 500, 700)[rank]).write(tmp_path)
+    finding, = [row for row in report()["findings"] if "rank 3 makes the others wait" in row["advice"]]
+    assert finding["cost_percent"] == pytest.approx(20) and "wait 20.0 % of each step" in finding["advice"]
+    uneven, = [row for row in report("advice")["advice"] if "none of which stands out" in row["advice"] and "rank 0" in row["advice"]]
+    assert uneven["cost_percent"] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("jitter", [0, 30])
+def test_a_slow_host_is_named(report, tmp_path, jitter):
+    for rank in range(8):
+        folder = tmp_path / ("gpu01" if rank < 4 else "gpu02")
+        folder.mkdir(exist_ok=True)
+        own = Rank(rank, steps=range(1))
+        own.events.clear()
+        for step in range(12):
+            own.events += Rank(rank, compute=(600 if rank > 3 else 400) + (step * 7 + rank * 13) % 4 * jitter / 3,
+                               steps=range(step, step + 1)).events
+        own.write(folder)
+    sentence, = [row["advice"] for row in report()["findings"] if "the others wait" in row["advice"]]
+    assert sentence.startswith("all ranks of gpu02 (rank 4, rank 5, rank 6 and 1 other) make the others wait")
+
+
+def test_a_rank_that_is_once_very_late_stands_out_in_the_picture(profile, tmp_path):
+    """All ranks come up to 9 us late, rank 2 once 300 us: no other cell has its colour."""
+    for rank in range(4):
+        own = Rank(rank, steps=range(1))
+        own.events.clear()
+        for step in range(60):
+            late = 300 if (rank, step) == (2, 30) else (7 * step + 3 * rank) % 10
+            own.events += Rank(rank, compute=500 + late, steps=range(step, step + 1)).events
+        own.write(tmp_path)
+    profile("-o", tmp_path / "job.html")
+    picture = (tmp_path / "job.html").read_text().split("<h2>Who comes last to collectives</h2>")[1].split("</section>")[0]
+    cells = [float(shade) for shade in re.findall(r'</title><rect[^>]* opacity="([^"]*)"', picture)]
+    assert len(cells) > 100 and sorted(cells)[-1] == 1 and sorted(cells)[-2] < 0.1
+
+
+def test_folders_with_equal_names_are_two_nodes(report, tmp_path):
+    for folder in ("gpu01", "gpu02"):
+        (tmp_path / folder).mkdir()
+        for rank in range(2):
+            event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": BASE, "dur": 10 + rank}
+            (tmp_path / folder / f"rank{rank}.json").write_text(json.dumps({"traceEvents": [event]}))
+    assert [row["node"] for row in report()["ranks"]] == ["gpu01 rank 0", "gpu01 rank 1", "gpu02 rank 0", "gpu02 rank 1"]
+
+
 def test_waiting_for_most_ranks_is_no_communication(report, tmp_path):
     """No straggler: one rank is faster than the others, and waits for them."""
     for rank in range(4):

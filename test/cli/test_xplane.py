@@ -63,3 +63,18 @@ def test_what_jax_wrote(gpu_tracker, tmp_path):
     assert len(rows) == len(theirs) > 50
     assert sorted(row[2] for row in rows) == sorted(event["name"] for event in theirs)
     assert sum(row[4] for row in rows) / 1e3 == pytest.approx(sum(event["dur"] for event in theirs), abs=len(rows))
+
+
+@pytest.mark.parametrize("folder", ["", "plugins/profile/2026_01_01"])
+def test_what_jax_wrote_twice_is_read_once(gpu_tracker, tmp_path, folder):
+    below = tmp_path / folder
+    below.mkdir(parents=True, exist_ok=True)
+    for name in ("vm.trace.json.gz", "perfetto_trace.json.gz"):
+        (below / name).write_bytes((FIXTURE / "jax.trace.json.gz").read_bytes())
+
+    def sources(path):
+        done = subprocess.run([gpu_tracker, "profile", path, "--format=json"], capture_output=True, text=True, check=True)
+        return [pathlib.Path(row["file"]).name for row in json.loads(done.stdout)["sources"]]
+
+    assert sources(tmp_path) == ["vm.trace.json.gz"]
+    assert sources(below / "perfetto_trace.json.gz") == ["perfetto_trace.json.gz"]

@@ -149,6 +149,7 @@ struct gt_late_ranks {
     size_t *blamed; /* of each collective: the first of the ranks that it waits for; SIZE_MAX: nobody stands out */
     size_t *root;   /* of each collective: that in which they were late by themselves, mostly the same */
     size_t *first;  /* of each rank: the first of those that mostly come last together with it, or it alone */
+    bool *is_held;  /* of each arrival: it is with the last, because the rank waited in another collective just before */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -2,7 +2,9 @@
  * exports. */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "trace/formats/smdebug.h"
 
@@ -61,8 +63,7 @@ int64_t gt_path_rank(const char *path)
     return -1;
 }
 
-/* tensorboard_trace_handler writes a file for each cycle of a worker: "<host>_<pid>.<time in ns>.pt.trace.json". */
-static struct gt_span worker_of(const char *path)
+struct gt_span gt_path_worker(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *suffix = strstr(name, ".pt.trace.json"), *digits = suffix;
@@ -73,15 +74,48 @@ static struct gt_span worker_of(const char *path)
     return (struct gt_span){name, (size_t)(digits - 1 - name)};
 }
 
+/* Returns the folder by which a path differs from another with the same file name: the last that is not the same. Empty: none. */
+static struct gt_span folder_of_its_own(const char *path, const char *other)
+{
+    for (unsigned i = 0;; i++) {
+        struct gt_span own = gt_path_part(path, i), others = gt_path_part(other, i);
+        bool is_same = own.length == others.length && own.text && others.text &&
+                       memcmp(own.text, others.text, own.length) == 0;
+        if (!is_same)
+            return i && own.text ? own : (struct gt_span){0};
+    }
+}
+
+/* Names the node by its name, a rank's or a worker's, and its folder where another folder has a file of the same name: two nodes. */
+static int name_node(struct gt_reading *reading, struct gt_span name)
+{
+    const struct gt_trace *trace = reading->trace;
+    const char *path = gt_reading_file(reading)->path;
+    struct gt_span folder = {0};
+    for (size_t i = 0; i < trace->file_count && !folder.length; i++)
+        if (trace->file[i].part_of == GT_TRACE_NONE && strcmp(trace->file[i].path, path) != 0)
+            folder = folder_of_its_own(path, trace->file[i].path);
+    if (!folder.length)
+        return gt_reading_node(reading, name.text, name.length);
+    char *own = NULL;
+    int length = asprintf(&own, "%.*s %.*s", (int)folder.length, folder.text, (int)name.length, name.text);
+    int status = length < 0 ? -ENOMEM : gt_reading_node(reading, own, (size_t)length);
+    free(own);
+    return status;
+}
+
 static int read_chrome(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     int status = gt_timeline_read(reading, path, false, error);
     if (status < 0 || gt_reading_file(reading)->rank >= 0)
         return status;
     int64_t rank = gt_path_rank(path);
-    struct gt_span worker = worker_of(path);
-    return rank < 0 && worker.length ? gt_reading_node(reading, worker.text, worker.length)
-                                     : gt_reading_rank(reading, rank);
+    struct gt_span worker = gt_path_worker(path);
+    char name[24];
+    if (rank < 0)
+        return worker.length ? name_node(reading, worker) : 0;
+    gt_reading_file(reading)->rank = (int32_t)rank;
+    return name_node(reading, (struct gt_span){name, (size_t)snprintf(name, sizeof name, "rank %d", (int)rank)});
 }
 
 const struct gt_trace_format gt_trace_chrome = {

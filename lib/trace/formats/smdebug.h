@@ -8,6 +8,9 @@
 struct gt_span gt_path_part(const char *path, int back);
 /* Returns the number behind "rank" in the file's name: "rank3.json", "trace_rank-12.json.gz". -1 without. */
 int64_t gt_path_rank(const char *path);
+/* Returns "<host>_<pid>" of a file that tensorboard_trace_handler writes for each cycle of a worker:
+ * "<host>_<pid>.<time in ns>.pt.trace.json"; {NULL} for other names. */
+struct gt_span gt_path_worker(const char *path);
 
 /* Tells the reading its node; "<rank>-algo-<host>" is turned round to "algo-<host>-<rank>", which sorts by host. */
 int gt_names_node(struct gt_reading *reading, struct gt_span node);
