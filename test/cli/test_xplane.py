@@ -65,6 +65,15 @@ def test_what_jax_wrote(gpu_tracker, tmp_path):
     assert sum(row[4] for row in rows) / 1e3 == pytest.approx(sum(event["dur"] for event in theirs), abs=len(rows))
 
 
+@pytest.mark.parametrize("name", ["vm.trace.json.gz", "vm.xplane.pb"])
+def test_hosts_of_one_name_are_nodes_by_their_folders(gpu_tracker, tmp_path, name):
+    for folder in ("a/plugins/profile/1", "a/plugins/profile/2", "b/plugins/profile/1"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / name).write_bytes((FIXTURE / name.replace("vm", "jax")).read_bytes())
+    done = subprocess.run([gpu_tracker, "profile", tmp_path, "--format=json"], capture_output=True, text=True, check=True)
+    assert [row["node"] for row in json.loads(done.stdout)["sources"]] == ["a vm", "a vm", "b vm"]
+
+
 @pytest.mark.parametrize("folder", ["", "plugins/profile/2026_01_01"])
 def test_what_jax_wrote_twice_is_read_once(gpu_tracker, tmp_path, folder):
     below = tmp_path / folder

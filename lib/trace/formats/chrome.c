@@ -2,9 +2,7 @@
  * exports. */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "trace/formats/smdebug.h"
 
@@ -74,36 +72,6 @@ struct gt_span gt_path_worker(const char *path)
     return (struct gt_span){name, (size_t)(digits - 1 - name)};
 }
 
-/* Returns the folder by which a path differs from another with the same file name: the last that is not the same. Empty: none. */
-static struct gt_span folder_of_its_own(const char *path, const char *other)
-{
-    for (unsigned i = 0;; i++) {
-        struct gt_span own = gt_path_part(path, i), others = gt_path_part(other, i);
-        bool is_same = own.length == others.length && own.text && others.text &&
-                       memcmp(own.text, others.text, own.length) == 0;
-        if (!is_same)
-            return i && own.text ? own : (struct gt_span){0};
-    }
-}
-
-/* Names the node by its name, a rank's or a worker's, and its folder where another folder has a file of the same name: two nodes. */
-static int name_node(struct gt_reading *reading, struct gt_span name)
-{
-    const struct gt_trace *trace = reading->trace;
-    const char *path = gt_reading_file(reading)->path;
-    struct gt_span folder = {0};
-    for (size_t i = 0; i < trace->file_count && !folder.length; i++)
-        if (trace->file[i].part_of == GT_TRACE_NONE && strcmp(trace->file[i].path, path) != 0)
-            folder = folder_of_its_own(path, trace->file[i].path);
-    if (!folder.length)
-        return gt_reading_node(reading, name.text, name.length);
-    char *own = NULL;
-    int length = asprintf(&own, "%.*s %.*s", (int)folder.length, folder.text, (int)name.length, name.text);
-    int status = length < 0 ? -ENOMEM : gt_reading_node(reading, own, (size_t)length);
-    free(own);
-    return status;
-}
-
 static int read_chrome(struct gt_reading *reading, const char *path, struct gt_error *error)
 {
     int status = gt_timeline_read(reading, path, false, error);
@@ -113,9 +81,10 @@ static int read_chrome(struct gt_reading *reading, const char *path, struct gt_e
     struct gt_span worker = gt_path_worker(path);
     char name[24];
     if (rank < 0)
-        return worker.length ? name_node(reading, worker) : 0;
+        return gt_names_file(reading, worker, 0);
     gt_reading_file(reading)->rank = (int32_t)rank;
-    return name_node(reading, (struct gt_span){name, (size_t)snprintf(name, sizeof name, "rank %d", (int)rank)});
+    snprintf(name, sizeof name, "rank %d", (int)rank);
+    return gt_names_file(reading, gt_span_of(name), 0);
 }
 
 const struct gt_trace_format gt_trace_chrome = {
@@ -212,7 +181,7 @@ static int read_tensorflow(struct gt_reading *reading, const char *path, struct 
     const char *dot = memchr(host.text, '.', host.length);
     host.length = dot ? (size_t)(dot - host.text) : host.length;
     int64_t base;
-    int status = gt_names_node(reading, host);
+    int status = gt_names_file(reading, host, 1);
     if (status >= 0 && find_base(path, host, &base))
         status = gt_reading_base(reading, base, GT_CLOCK_NAME);
     return status < 0 ? status : gt_timeline_read(reading, path, false, error);
