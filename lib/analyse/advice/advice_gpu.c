@@ -227,8 +227,8 @@ static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans
         adviser, gt_gain_of_gpu(adviser, (double)queue.blocked, first), "launches",
         "%s: %s%s, stream %s: the queue of launches was full (%d) for %.0f %% of the time, up to %lld long: the host is blocked there and feeds nothing else; launch other streams and load data from other threads",
         gt_analysis_text(adviser->input, first->key[GT_GPU_NODE]), gt_advice_gpu(device), device,
-        gt_analysis_text(adviser->input, first->key[GT_GPU_STREAM]), GT_FULL_QUEUE,
-        gt_percent((double)queue.blocked, whole), (long long)queue.longest);
+        gt_gpu_stream(adviser->input, first), GT_FULL_QUEUE, gt_percent((double)queue.blocked, whole),
+        (long long)queue.longest);
     free(change);
 }
 

@@ -17,6 +17,8 @@ bool *gt_gpu_nodes(const struct gt_analysis_input *input);
 bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, uint32_t node);
 /* Returns "GPU 0", as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
+/* Returns "7", also where the trace has "stream 7". */
+const char *gt_gpu_stream(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
 
 /* The time of one device is divided by the uses that run at once: the index is a set of bits 1 << enum gt_use, and 0
  * is idle time between the first start and the last end of each recording. The parts sum to the whole. */
