@@ -51,6 +51,7 @@ def test_a_cut_costs_the_plane_it_is_in(gpu_tracker, tmp_path):
     out = subprocess.run([gpu_tracker, "timeline", "info", "-f", "json", path], check=True, stdout=subprocess.PIPE).stdout
     [source] = json.loads(out)["sources"]
     assert (source["format"], source["events"], source["cut_off"]) == ("xplane", 2, "yes")
+    assert "<host>.trace.json.gz beside it has the same events" in source["damage"]
 
 
 def test_what_jax_wrote(gpu_tracker, tmp_path):

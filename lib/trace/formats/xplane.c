@@ -216,7 +216,8 @@ static int read_planes(struct gt_reading *reading, struct gt_proto_file *input, 
         return status;
     damage->cut_off = true;
     damage->lost_bytes += input->bytes.length - input->at;
-    gt_damage_note(damage, input->offset + input->at, "the profile ends or is damaged here");
+    gt_damage_note(damage, input->offset + input->at,
+                   "the profile ends or is damaged here: <host>.trace.json.gz beside it has the same events");
     return 0;
 }
 
