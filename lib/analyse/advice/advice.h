@@ -97,7 +97,8 @@ const char *gt_advice_apart(const struct gt_adviser *adviser);
 double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);
 /* Is a rank late in most steps, by a good part of what that costs in all? */
 bool gt_advice_is_steady(struct gt_numbers *lateness, double cost);
-/* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node wait for the host; nothing where they do not. */
+/* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node wait for the
+ * host; nothing where they do not. */
 struct gt_host_waits;
 void gt_advice_waits_in(const struct gt_adviser *adviser, const struct gt_host_waits *waits, uint32_t node, char *text,
                         size_t size);
@@ -149,7 +150,7 @@ struct gt_late_ranks {
     size_t *blamed; /* of each collective: the first of the ranks that it waits for; SIZE_MAX: nobody stands out */
     size_t *root;   /* of each collective: that in which they were late by themselves, mostly the same */
     size_t *first;  /* of each rank: the first of those that mostly come last together with it, or it alone */
-    bool *is_held;  /* of each arrival: it is with the last, because the rank waited in another collective just before */
+    bool *is_held; /* of each arrival: it is with the last, because the rank waited in another collective just before */
 };
 
 /* Returns 0 or -ENOMEM. */
