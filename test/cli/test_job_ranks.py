@@ -36,6 +36,23 @@ def test_a_pause_behind_a_synchronization_is_not_its_own(report, tmp_path, categ
     assert f"({words}): do that less often" in found and "ynchroni" not in found
 
 
+@pytest.mark.parametrize("gaps,remedy", [(1, "do that less often"), (20, "fewer synchronizations (.item(), .cpu()), larger batches")])
+def test_a_range_of_many_launches_is_no_pause(report, tmp_path, gaps, remedy):
+    """A range in each step in which the GPU waits 400 us: once, or before each of 20 kernels."""
+    own = Rank(0, steps=range(1))
+    own.events.clear()
+    for step in range(10):
+        begin = step * 1000
+        own.add("user_annotation", f"ProfilerStep#{step}", 9, begin, 1000)
+        own.kernel("gemm", 7, begin, 500)
+        own.add("user_annotation", "forward", 9, begin + 510, 480)
+        for i in range(gaps):
+            own.kernel("gemm", 7, begin + 510 + (480 // gaps) * i + 400 // gaps, 80 // gaps)
+    own.write(tmp_path)
+    found, = [row["advice"] for row in report("advice")["advice"] if row["see"] == "idle, operators"]
+    assert re.search(r"\(9\d % of that in forward\): ", found) and remedy in found
+
+
 def test_a_rank_that_stops_early_is_named(profile, report, tmp_path):  # noqa: F811
     for rank in range(4):
         Rank(rank, steps=range(7 if rank == 2 else 12)).write(tmp_path)

@@ -48,7 +48,7 @@ static const char *shorter_waits(const struct gt_adviser *adviser, const struct 
     if (wait && wait->is_synchronization)
         return adviser->is_pipeline ? "more and smaller micro-batches, if it is the pipeline that fills and drains"
                                     : "fewer synchronizations (.item(), .cpu(), print of a tensor), or later";
-    if (wait && (wait->range != GT_TRACE_NONE || wait->is_function || is_in_few_steps(wait)))
+    if (wait && (wait->is_pause || is_in_few_steps(wait)))
         return "do that less often, or in another thread while the GPU works";
     return gt_advice_finds(adviser, node, "GraphLaunch")
                ? "fewer synchronizations (.item(), .cpu()), larger batches"

@@ -142,7 +142,7 @@ struct gt_host_wait {
     double time, share;         /* ns of the node's GPUs; the part of it in the name, from 0 to 1 */
     size_t few, steps;          /* of `steps` steps of the node `few` hold most of that part */
     bool is_synchronization;    /* most of that part lies before the end of synchronizations */
-    bool is_function;
+    bool is_pause;              /* it is a range or function that launches little */
 };
 
 struct gt_host_waits {

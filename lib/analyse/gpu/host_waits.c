@@ -11,9 +11,10 @@
 #include "base/number.h"
 #include "trace/step_names.h"
 
-/* Idle time of a GPU during a span of the host, and the part of it in which that waited for the GPU; ns. */
+/* Idle time of a GPU during a span of the host, and the part of it in which the host waited for the GPU; ns. */
 struct idle {
     int64_t all, waiting;
+    size_t ends; /* gaps that a launch within the span ends */
 };
 
 struct search {
@@ -108,6 +109,10 @@ static void take_gap(void *context, const struct gt_idle_gap *gap)
             span = span_at(search, gap->call_before, from, &to);
         take_piece(search, node, span, from, to);
     }
+    int64_t launch = search->input->trace->events.start[gap->call], to = launch + 1;
+    for (uint32_t span = span_at(search, gap->call, launch, &to); span != GT_TRACE_NONE;
+         span = search->tree.parent[span])
+        search->idle[span].ends++;
 }
 
 static void pass_time(void *context, const struct gt_idle_time *time)
@@ -163,7 +168,8 @@ static int describe(const struct search *search, struct gt_host_wait *wait, size
 {
     const struct gt_spans *rows = &search->rows;
     struct gt_numbers steps = {0};
-    size_t largest = from;
+    enum { FEW_ENDS = 2 };
+    size_t largest = from, ends = 0;
     int64_t waiting = 0;
     int status = 0;
     for (size_t i = from, next; i < to && status >= 0; i = next) {
@@ -172,8 +178,11 @@ static int describe(const struct search *search, struct gt_host_wait *wait, size
             status = gt_numbers_add(&steps, (double)gt_spans_total(rows, i, next));
     }
     for (size_t i = from; i < to; i++) {
+        const struct idle *idle = rows->span[i].key[SPAN] == GT_TRACE_NONE ? NULL
+                                                                           : &search->idle[rows->span[i].key[SPAN]];
         largest = rows->span[i].end > rows->span[largest].end ? i : largest;
-        waiting += rows->span[i].key[SPAN] == GT_TRACE_NONE ? 0 : search->idle[rows->span[i].key[SPAN]].waiting;
+        waiting += idle ? idle->waiting : 0;
+        ends += idle ? idle->ends : 0;
     }
     double time = (double)gt_spans_total(rows, from, to);
     uint32_t span = rows->span[largest].key[SPAN];
@@ -181,7 +190,8 @@ static int describe(const struct search *search, struct gt_host_wait *wait, size
     wait->share = time / wait->time;
     wait->few = gt_numbers_few(&steps);
     wait->is_synchronization = 2 * (double)waiting >= time;
-    wait->is_function = span != GT_TRACE_NONE && is_function(search->input, search->tree.spans.span[span].event);
+    wait->is_pause = span != GT_TRACE_NONE && ends <= FEW_ENDS * (to - from) &&
+                     (is_range(search, span) || is_function(search->input, search->tree.spans.span[span].event));
     while (span != GT_TRACE_NONE && !is_range(search, span))
         span = search->tree.parent[span];
     if (span != GT_TRACE_NONE)
