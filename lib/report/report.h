@@ -52,7 +52,8 @@ enum gt_node_flag {
     GT_ALIKE = 524288, /* lines are of different runs: what is told of the first is told of all */
     GT_LANES = 8192,   /* the bands alone, each on the lane (the line) that it names */
     /* These two have a row for each line, and the bands as columns: the x of a point is the number of its band. */
-    GT_HEAT = 131072,   /* cells that are the darker the greater; outlined above the limit */
+    GT_HEAT = 131072,         /* cells that are the darker the greater; outlined above the limit */
+    GT_WHOLE_SCALE = 2097152, /* of cells: the darkest is the greatest of all, however far above the others */
     GT_STACKS = 262144, /* lines of one key, which follow each other, are the parts of one row; one column is a bar */
 };
 

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,31 +12,54 @@
 #include "trace/format.h"
 
 struct signature {
-    const char *bytes; /* NULL: the suffix tells */
+    const char *bytes; /* NULL: the name tells */
     size_t place, length;
-    const char *suffix; /* NULL: the bytes tell; else both do, where there are bytes */
+    const char *name; /* a pattern of file names; NULL: the bytes tell; else both do, where there are bytes */
     const char *about;
 };
 #define BYTES(place, bytes) bytes, place, sizeof(bytes) - 1, NULL
-#define SUFFIX(suffix) NULL, 0, 0, suffix
+#define NAME(pattern) NULL, 0, 0, pattern
 #define UTF16 "text in UTF-16: `iconv -f UTF-16 -t UTF-8 FILE > FILE.utf8` makes text that is read"
+#define SPEEDSCOPE "open it in speedscope.app and export it there: that file is read"
+#define ROCPROF "a table of rocprof: `rocprofv3 --output-format pftrace` records a trace that is read"
 #define MEMRAY "a recording of memray: `memray transform csv FILE` makes stacks that are read"
 
 static const struct signature signatures[] = {
     {BYTES(0, "PERFILE2"), "a recording of perf: `perf script -i FILE > FILE.txt` makes text that is read"},
-    {SUFFIX(".nsys-rep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
-    {SUFFIX(".qdrep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
-    {SUFFIX(".et"),
+    {NAME("*.nsys-rep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
+    {NAME("*.qdrep"), "a report of Nsight Systems: `nsys export --type sqlite FILE` makes a database that is read"},
+    {NAME("*.tfevents.*"),
+     "TensorBoard's summaries, which hold no timeline: the profiler's files lie in plugins/profile beside them"},
+    {NAME("*.cpuprofile"), "a CPU profile of Chrome or Node.js: " SPEEDSCOPE},
+    {NAME("*.heapprofile"), "a heap profile of Chrome or Node.js: " SPEEDSCOPE},
+    {NAME("heaptrack.*"),
+     "a recording of heaptrack: `heaptrack_print -f FILE -F FILE.collapsed` makes stacks that are read"},
+    {BYTES(0, "FLR\0"),
+     "a recording of Java's Flight Recorder: `jfrconv -o collapsed FILE FILE.collapsed` (async-profiler) makes stacks "
+     "that are read"},
+    {BYTES(0, "# callgrind format"), "a profile of callgrind: " SPEEDSCOPE},
+    {BYTES(0, "version: 1\ncreator: callgrind"), "a profile of callgrind: " SPEEDSCOPE},
+    {BYTES(0, "desc: "), "heap snapshots of massif, which no tool makes stacks of: `ms_print FILE` shows them"},
+    {BYTES(0, "gmon"), "a profile of gprof, which no tool makes stacks of: `gprof PROGRAM FILE` shows it"},
+    {BYTES(0, "--- symbol\n"),
+     "a profile of gperftools with its symbols: `google-pprof --collapsed FILE > FILE.collapsed` makes stacks that are "
+     "read"},
+    {BYTES(0, "[["), "lists of numbers, as torch.profiler's memory timeline (export_memory_timeline): the trace with "
+                     "profile_memory=True (export_chrome_trace) has the allocations"},
+    {BYTES(0, "\"Kind\",\""), ROCPROF},
+    {BYTES(0, "\"Domain\",\"Function\","), ROCPROF},
+    {BYTES(0, "\"Index\",\"KernelName\","), ROCPROF},
+    {NAME("*.et"),
      "an execution trace of Chakra without start times and durations, which a simulator finds: what torch.profiler "
      "exported (export_chrome_trace) has the times"},
-    {SUFFIX(".ncu-rep"),
+    {NAME("*.ncu-rep"),
      "a report of Nsight Compute, which holds counters of kernels and no timeline: `ncu --import FILE` shows it"},
-    {SUFFIX(".pyisession"),
+    {NAME("*.pyisession"),
      "a session of pyinstrument: `pyinstrument --load FILE -r json -o FILE.json` makes a profile that is read"},
     {BYTES(0, "\xff\xfe"), UTF16},
     {BYTES(0, "\xfe\xff"), UTF16},
     {BYTES(0, "memray"), MEMRAY},
-    {"\x04\x22\x4d\x18", 0, 4, ".bin", MEMRAY},
+    {"\x04\x22\x4d\x18", 0, 4, "*.bin", MEMRAY},
     {BYTES(0, "TACH"),
      "a recording of Python's sampling profiler: `python -m profiling.sampling replay --collapsed FILE` makes "
      "stacks that are read"},
@@ -66,6 +90,11 @@ static const struct {
     {"\"stackTable\"", "\"threads\"",
      "a profile for profiler.firefox.com: export it from there, or record collapsed stacks or "
      "speedscope JSON"},
+    {"\"elapsed_time_sec\"", "\"max_footprint_mb\"",
+     "a profile of scalene, which has figures of lines and no stacks: py-spy records stacks that are read"},
+    {"\"callFrame\"", "\"timeDeltas\"", "a CPU profile of Chrome or Node.js: " SPEEDSCOPE},
+    {"\"linux-perf-json-version\"", NULL,
+     "a recording of perf as JSON: `perf script -i perf.data > FILE.txt` makes text that is read"},
     {"<html", "memray",
      "a page of memray, whose figures cannot be read back: `memray transform csv RECORDING` makes stacks that are "
      "read"},
@@ -75,7 +104,7 @@ static const struct {
 
 static bool fits(const struct gt_trace_probe *probe, const struct signature *signature)
 {
-    if (signature->suffix && !gt_path_ends(probe->name, signature->suffix))
+    if (signature->name && fnmatch(signature->name, probe->name, 0) != 0)
         return false;
     return !signature->bytes || (probe->length >= signature->place + signature->length &&
                                  memcmp(probe->head + signature->place, signature->bytes, signature->length) == 0);
@@ -92,11 +121,9 @@ static const char *about_text(const struct gt_trace_probe *probe)
     return NULL;
 }
 
-/* Known by words in their names, or within them. */
+/* Known by words within them. */
 static const char *about_binary(const struct gt_trace_probe *probe)
 {
-    if (strstr(probe->name, ".tfevents."))
-        return "TensorBoard's summaries, which hold no timeline: the profiler's files lie in plugins/profile beside them";
     if (memcmp(probe->head, "SQLite format 3", probe->length < 15 ? probe->length : 15) == 0 &&
         memmem(probe->head, probe->length, "rocpd_", 6))
         return "a database of rocprofv3 (rocpd): `rocpd convert -i FILE --output-format pftrace` makes a trace that is read";

@@ -227,6 +227,23 @@ static bool is_told_twice(const char *path)
     return is_there;
 }
 
+/* JAX writes the same events again as perfetto_trace.json.gz beside <host>.trace.json.gz and <host>.xplane.pb. */
+static bool is_copy_of_jax(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    bool found = false;
+    if (!slash || strcmp(slash, "/perfetto_trace.json.gz") != 0)
+        return false;
+    snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; directory && !found && (entry = readdir(directory));)
+        found = gt_path_ends(entry->d_name, ".trace.json.gz") || gt_path_ends(entry->d_name, ".xplane.pb");
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
 /* What the system does not let us read may be a rank of the job: it is told, unlike what is no trace. */
 static void add_unreadable(struct search *search, const char *path, int code)
 {
@@ -260,7 +277,7 @@ static int add_found_archive(struct search *search, const char *path)
 static int add_found(struct search *search, const char *path)
 {
     int status;
-    if (!has_suffix(search, path) || is_merged(path) || is_told_twice(path))
+    if (!has_suffix(search, path) || is_merged(path) || is_told_twice(path) || is_copy_of_jax(path))
         return 0;
     const struct gt_trace_format *format = recognize(search, path, &status, NULL);
     if (is_denied(status)) {

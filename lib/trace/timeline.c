@@ -109,12 +109,19 @@ static int take_thread(struct timeline *timeline, const struct gt_raw_event *ite
                : 0;
 }
 
+/* The track that an event is shown on. */
+static int64_t track_of(const struct timeline *timeline, const struct gt_raw_event *item)
+{
+    bool renames = timeline->labels_rename;
+    struct gt_span tid = renames && item->real_tid.text ? item->real_tid : item->tid;
+    return gt_reading_track(timeline->reading, item->pid, tid, renames ? item->real_pid : (struct gt_span){0});
+}
+
 static int place(struct timeline *timeline, const struct gt_raw_event *item, uint8_t flag)
 {
     bool renames = timeline->labels_rename;
     struct gt_span label = renames && item->label.text && item->label.length ? item->label : item->name;
-    struct gt_span tid = renames && item->real_tid.text ? item->real_tid : item->tid;
-    int64_t track = gt_reading_track(timeline->reading, item->pid, tid, renames ? item->real_pid : (struct gt_span){0});
+    int64_t track = track_of(timeline, item);
     return track < 0 ? (int)track : gt_reading_event(timeline->reading, item, label, (uint32_t)track, flag);
 }
 
@@ -194,6 +201,14 @@ static int unite(struct timeline *timeline, struct gt_raw_event *begin, struct g
     return timeline->args.failed;
 }
 
+/* Returns the last time of the track that an event is shown on. */
+static int64_t last_of_track(struct timeline *timeline, const struct gt_raw_event *item)
+{
+    int64_t track = track_of(timeline, item);
+    struct lane *lane = track < 0 ? NULL : lane_of(timeline, (uint32_t)track);
+    return lane ? lane->last : INT64_MIN;
+}
+
 /* `args` of what closes it, or none. */
 static int close_one(struct timeline *timeline, struct open *open, int64_t end, struct gt_span args, uint8_t flag)
 {
@@ -204,6 +219,8 @@ static int close_one(struct timeline *timeline, struct open *open, int64_t end, 
     if (status == 0) {
         gt_raw_event_arguments(&item);
         item.phase = 'X';
+        int64_t last = flag & GT_TRACE_UNCLOSED ? last_of_track(timeline, &item) : end;
+        end = last > end ? last : end;
         item.duration = end > item.start ? end - item.start : 0;
         status = place(timeline, &item, flag);
     }
@@ -290,7 +307,6 @@ static void release(struct timeline *timeline)
 
 /* ---- a file ---- */
 
-/* SMDebug's own writer makes whole events only: lanes are for the others, where they are the tracks. */
 static int keep_time(struct timeline *timeline, const struct gt_raw_event *item, uint32_t lane)
 {
     int64_t end;
@@ -307,14 +323,14 @@ static int take_item(void *context, struct gt_raw_event *item, struct gt_error *
     bool is_half = item->phase == 'B' || item->phase == 'E';
     if (item->phase == 'M')
         return take_metadata(timeline, item);
-    if (timeline->labels_rename && !is_half)
-        return place(timeline, item, 0);
-    int64_t lane = gt_reading_track(timeline->reading, item->pid, item->tid, (struct gt_span){0});
+    /* An E may be without the arguments by which SMDebug names threads: halves are paired by tid. */
+    int64_t lane = is_half ? gt_reading_track(timeline->reading, item->pid, item->tid, (struct gt_span){0})
+                           : track_of(timeline, item);
     int status = lane < 0 ? (int)lane : keep_time(timeline, item, (uint32_t)lane);
     if (status < 0)
         return status;
     if (!is_half)
-        return gt_reading_event(timeline->reading, item, item->name, (uint32_t)lane, 0);
+        return place(timeline, item, 0);
     return item->phase == 'B' ? begin_event(timeline, item, (uint32_t)lane) : end_event(timeline, item, (uint32_t)lane);
 }
 

@@ -90,6 +90,24 @@ def test_arrow_in_many_batches(export, tmp_path):
     assert frame.height == count and frame["start_ns"].sum() == sum(range(count)) * 1000
 
 
+def test_events_have_the_step_that_profile_gives_them(export, gpu_tracker, tmp_path):
+    """Horovod's timeline names no node: its events lie in the steps of rank 0, which wrote it."""
+    base, job = 1_700_000_000_000_000, tmp_path / "job"
+    job.mkdir()
+    steps = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 1, "tid": 1, "ts": base + 1000 * number,
+              "dur": 1000} for number in range(3)]
+    (job / "rank0.json").write_text(json.dumps({"distributedInfo": {"rank": 0}, "traceEvents": steps}))
+    timeline = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time_since_epoch_in_micros": base}}]
+    timeline += [{"ph": "X", "name": "NEGOTIATE_ALLREDUCE", "pid": 1, "tid": 0, "ts": 100 + 500 * number, "dur": 10} for number in range(6)]
+    (job / "horovod.json").write_text(json.dumps(timeline))
+    rows = sqlite3.connect(export(".sqlite", job)).execute("SELECT step, node FROM events WHERE name LIKE 'NEGOTIATE%' ORDER BY start_ns")
+    assert rows.fetchall() == [(number // 2, "rank 0") for number in range(6)]
+    done = subprocess.run([gpu_tracker, "profile", "steps", "--by", "framework_metric", "-f", "json", job], capture_output=True, text=True,
+                          check=True)
+    row, = [row for row in json.loads(done.stdout)["steps"] if row["framework_metric"] == "NEGOTIATE_ALLREDUCE"]
+    assert row["steps"] == 3
+
+
 def test_an_empty_trace_is_an_empty_table(export, tmp_path):
     ipc = pytest.importorskip("pyarrow.ipc")
     path = tmp_path / "empty.json"

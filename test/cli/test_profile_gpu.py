@@ -146,6 +146,19 @@ def test_a_rank_without_a_type_has_none_of_it(gpu_tracker, tmp_path):
     assert rows == [("compute", 0, "rank 1", 10, "rank 0", 200), ("communication", 0, "rank 0", 10, "rank 1", 200)]
 
 
+def test_streams_have_one_name(gpu_tracker, tmp_path):
+    """Older versions of Kineto write "stream 7" for the thread 7."""
+    for number, name in enumerate(("7", "stream 7")):
+        rank = Rank(number)
+        rank.step(0)
+        for event in rank.events:
+            event["tid"] = name if event["tid"] == 7 else event["tid"]
+        (tmp_path / f"rank{number}.json").write_text(json.dumps({"traceEvents": rank.events}))
+    for analysis, table in (("idle", "streams"), ("launches", "queues")):
+        done = subprocess.run([gpu_tracker, "profile", analysis, "-f", "json", tmp_path], capture_output=True, text=True, check=True)
+        assert {row["stream"] for row in json.loads(done.stdout)[table]} == {"7", "20"}
+
+
 @pytest.mark.parametrize("stray", [0, 9000])
 def test_a_stray_event_far_from_all_steps_is_no_idle_time(gpu_tracker, tmp_path, stray):
     """Four steps of 100 us, of which the GPU works 60."""

@@ -164,6 +164,20 @@ def test_moments_are_dates_for_people(timeline, trace, tmp_path):
     assert "Start: 5.00 s by a clock of its own" in timeline("info", own).stdout
 
 
+@pytest.mark.parametrize("stray", ["]", "]}", "]\n"])
+@pytest.mark.parametrize("is_object", [True, False])
+def test_a_stray_bracket_does_not_end_the_list(timeline, tmp_path, stray, is_object):
+    events = [json.dumps({"ph": "X", "name": f"op{number}", "pid": 1, "tid": 1, "ts": number, "dur": 1, "args": {"x": [number]}})
+              for number in range(1000)]
+    events[400] += stray
+    text = "[" + ", ".join(events) + "]"
+    path = tmp_path / "t.json"
+    path.write_text('{"traceEvents": ' + text + ', "displayTimeUnit": "ms"}' if is_object else text)
+    source, = info(timeline, path)["sources"]
+    assert source["events"] == 1000
+    assert source["lost_bytes"] or source["damage"] or not is_object
+
+
 def test_a_clock_that_is_not_known_has_no_part_in_the_whole(timeline, tmp_path):
     """Files without a base count from 0: beside those of today the whole would last for 50 years."""
     (tmp_path / "known.json").write_text(json.dumps({"baseTimeNanoseconds": 1_700_000_000_000_000_000, "traceEvents": [

@@ -51,6 +51,7 @@ def test_a_cut_costs_the_plane_it_is_in(gpu_tracker, tmp_path):
     out = subprocess.run([gpu_tracker, "timeline", "info", "-f", "json", path], check=True, stdout=subprocess.PIPE).stdout
     [source] = json.loads(out)["sources"]
     assert (source["format"], source["events"], source["cut_off"]) == ("xplane", 2, "yes")
+    assert "<host>.trace.json.gz beside it has the same events" in source["damage"]
 
 
 def test_what_jax_wrote(gpu_tracker, tmp_path):
@@ -63,3 +64,27 @@ def test_what_jax_wrote(gpu_tracker, tmp_path):
     assert len(rows) == len(theirs) > 50
     assert sorted(row[2] for row in rows) == sorted(event["name"] for event in theirs)
     assert sum(row[4] for row in rows) / 1e3 == pytest.approx(sum(event["dur"] for event in theirs), abs=len(rows))
+
+
+@pytest.mark.parametrize("name", ["vm.trace.json.gz", "vm.xplane.pb"])
+def test_hosts_of_one_name_are_nodes_by_their_folders(gpu_tracker, tmp_path, name):
+    for folder in ("a/plugins/profile/1", "a/plugins/profile/2", "b/plugins/profile/1"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / name).write_bytes((FIXTURE / name.replace("vm", "jax")).read_bytes())
+    done = subprocess.run([gpu_tracker, "profile", tmp_path, "--format=json"], capture_output=True, text=True, check=True)
+    assert [row["node"] for row in json.loads(done.stdout)["sources"]] == ["a vm", "a vm", "b vm"]
+
+
+@pytest.mark.parametrize("folder", ["", "plugins/profile/2026_01_01"])
+def test_what_jax_wrote_twice_is_read_once(gpu_tracker, tmp_path, folder):
+    below = tmp_path / folder
+    below.mkdir(parents=True, exist_ok=True)
+    for name in ("vm.trace.json.gz", "perfetto_trace.json.gz"):
+        (below / name).write_bytes((FIXTURE / "jax.trace.json.gz").read_bytes())
+
+    def sources(path):
+        done = subprocess.run([gpu_tracker, "profile", path, "--format=json"], capture_output=True, text=True, check=True)
+        return [pathlib.Path(row["file"]).name for row in json.loads(done.stdout)["sources"]]
+
+    assert sources(tmp_path) == ["vm.trace.json.gz"]
+    assert sources(below / "perfetto_trace.json.gz") == ["perfetto_trace.json.gz"]

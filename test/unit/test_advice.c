@@ -365,8 +365,8 @@ static void stragglers_are_named(void **state)
     gt_report_free(report);
 }
 
-/* Of 100 us: 20 compute, and 80 pass after a synchronization until the next launch. That is told once. */
-static void time_after_synchronizations_is_told_once(void **state)
+/* Of 100 us: 20 compute, and 80 pass from the end of a kernel until the next. The synchronization ends 4 us after the kernel. */
+static void time_after_synchronizations_is_not_theirs(void **state)
 {
     (void)state;
     struct gt_trace *trace = traces_new();
@@ -376,8 +376,34 @@ static void time_after_synchronizations_is_told_once(void **state)
     add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 89, 1, 3);
     add(trace, "rank 0", "kernel", "b", 91, 10, 3);
     struct gt_report *report = advise(trace);
-    assert_says(report, "the host waited for it to finish once (synchronization)", 80, "api, idle");
-    assert_true(row_of(report, "waiting for the host") == SIZE_MAX);
+    assert_says(report, "waiting for the host to launch work (95 % of that between operators)", 80, "idle, operators");
+    assert_int_equal(traces_rows(report, "advice"), 1);
+    gt_report_free(report);
+}
+
+/* The GPU ends at 30 while the host waits within aten::item, and begins again at 60, launched at 50 by another thread: of 30 us idle 20
+ * lie in aten::item, of which 18 before the end of the synchronization. */
+static void a_synchronization_of_another_thread_is_found(void **state)
+{
+    (void)state;
+    struct gt_trace *trace = traces_new();
+    add(trace, "rank 0", "cuda_runtime", "cudaLaunchKernel", 0, 2, 1);
+    add(trace, "rank 0", "kernel", "a", 0, 30, 1);
+    add(trace, "rank 0", "cpu_op", "aten::item", 10, 40, 0);
+    add(trace, "rank 0", "cuda_runtime", "cudaStreamSynchronize", 12, 36, 0);
+    traces_add(trace, (struct traces_event){.node = "rank 0",
+                                            .process = "0",
+                                            .thread = "engine",
+                                            .category = "cuda_runtime",
+                                            .name = "cudaLaunchKernel",
+                                            .start = 50 * US,
+                                            .duration = 2 * US,
+                                            .step = GT_TRACE_NO_STEP,
+                                            .id = 2});
+    add(trace, "rank 0", "kernel", "b", 60, 40, 2);
+    struct gt_report *report = advise(trace);
+    assert_says(report, "launch work (67 % of that in aten::item): fewer synchronizations (.item(), .cpu(), print", 30,
+                "idle, operators");
     gt_report_free(report);
 }
 
@@ -394,7 +420,7 @@ static void time_after_synchronizations_is_no_second_loss_of_the_host(void **sta
     add(trace, "rank 0", "cuda_runtime", "cudaDeviceSynchronize", 92, 10, 4);
     traces_step(trace, "rank 0", "ProfilerStep", 0, 0, 103 * US);
     struct gt_report *report = advise(trace);
-    assert_true(row_of(report, "the host waited for it to finish once (synchronization)") != SIZE_MAX);
+    assert_true(row_of(report, "waiting for the host to launch work") != SIZE_MAX);
     assert_true(row_of(report, "what the host does outside of operators") == SIZE_MAX);
     gt_report_free(report);
 }
@@ -483,8 +509,8 @@ static void a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations(voi
             add(trace, node, "cuda_runtime", "cudaDeviceSynchronize", 100 * i + 3, 95, id + 100);
         }
     struct gt_report *report = advise(trace);
-    assert_says(report, "until the next launch: more and smaller micro-batches, if it is the pipeline", 159,
-                "api, idle");
+    assert_says(report, "in cudaDeviceSynchronize): more and smaller micro-batches, if it is the pipeline", 159,
+                "idle, operators");
     assert_int_equal(row_of(report, ".item()"), SIZE_MAX);
     gt_report_free(report);
 }
@@ -629,7 +655,8 @@ int main(void)
         cmocka_unit_test(the_slowest_stage_of_a_pipeline_is_named),
         cmocka_unit_test(a_pipeline_that_fills_and_drains_needs_no_fewer_synchronizations),
         cmocka_unit_test(samples_are_judged),
-        cmocka_unit_test(time_after_synchronizations_is_told_once),
+        cmocka_unit_test(time_after_synchronizations_is_not_theirs),
+        cmocka_unit_test(a_synchronization_of_another_thread_is_found),
         cmocka_unit_test(time_after_synchronizations_is_no_second_loss_of_the_host),
         cmocka_unit_test(ranks_of_equal_speed_are_no_stragglers),
         cmocka_unit_test(a_long_step_makes_no_straggler),

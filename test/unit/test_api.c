@@ -134,42 +134,6 @@ static void calls_that_wait_are_findings(void **state)
     gt_trace_close(trace);
 }
 
-/* The GPU ends at 30 while the host waits within aten::item, and begins again at 60, launched at 50; at 80 it runs out of
- * work without that the host waits. */
-static struct gt_trace *item(bool is_launched_before)
-{
-    struct gt_trace *trace = traces_new();
-    add(trace, "1", "cuda_runtime", "cudaLaunchKernel", 0, 2, 1);
-    add(trace, "7", "kernel", "a", 0, 30, 1);
-    add(trace, "1", "cpu_op", "aten::item", 10, 25, 0);
-    add(trace, "1", "cuda_runtime", "cudaStreamSynchronize", 12, 20, 0);
-    add(trace, "2", "cuda_runtime", "cudaLaunchKernel", is_launched_before ? 5 : 50, 2, 2);
-    add(trace, "7", "kernel", "b", 60, 20, 2);
-    add(trace, "1", "cuda_runtime", "cudaLaunchKernel", 88, 2, 3);
-    add(trace, "7", "kernel", "c", 90, 10, 3);
-    return trace;
-}
-
-static void synchronization_is_a_finding(void **state)
-{
-    (void)state;
-    struct gt_trace *trace = item(false);
-    struct gt_report *report = traces_report("advice", trace, NULL);
-    assert_says(
-        report,
-        "the host waited for it to finish once (synchronization), and it then stood still 30 % of the time until "
-        "the next launch, 100 % of it after aten::item",
-        30);
-    gt_report_free(report);
-    gt_trace_close(trace);
-    trace = item(true);
-    report = traces_report("advice", trace, NULL);
-    for (size_t i = 0; i < traces_rows(report, "advice"); i++)
-        assert_null(strstr(traces_text(report, "advice", i, "advice"), "(synchronization), and it"));
-    gt_report_free(report);
-    gt_trace_close(trace);
-}
-
 /* 20 of 100 us. */
 static void pageable_copies_are_a_finding(void **state)
 {
@@ -186,9 +150,9 @@ static void pageable_copies_are_a_finding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_named_by_kind),      cmocka_unit_test(calls_have_their_share_of_the_host),
-        cmocka_unit_test(copies_have_a_bandwidth),      cmocka_unit_test(calls_that_wait_are_findings),
-        cmocka_unit_test(synchronization_is_a_finding), cmocka_unit_test(pageable_copies_are_a_finding),
+        cmocka_unit_test(calls_are_named_by_kind),       cmocka_unit_test(calls_have_their_share_of_the_host),
+        cmocka_unit_test(copies_have_a_bandwidth),       cmocka_unit_test(calls_that_wait_are_findings),
+        cmocka_unit_test(pageable_copies_are_a_finding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

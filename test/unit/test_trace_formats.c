@@ -410,6 +410,24 @@ static void horovod_of_no_node_is_that_of_rank_0(void **state)
     gt_trace_close(trace);
 }
 
+/* Up to the last time of its thread, which the arguments of its events name. */
+static void what_never_ends_lasts_as_long_as_its_thread(void **state)
+{
+    const char *path = trace_write_text(
+        *state, "framework/pevents/2020081805/1597730465000000_0-algo-1_model_timeline.json",
+        "[\n" RECORD("1597730460000000") PHASE(
+            "1",
+            "Forward") "{\"name\":\"open\",\"ph\":\"B\",\"pid\":1,\"ts\":10,\"args\":{\"pid\":77,\"thread_id\":5}},\n"
+                       "{\"name\":\"whole\",\"ph\":\"X\",\"pid\":1,\"ts\":20,\"dur\":30,\"args\":{\"pid\":77,\"thread_id\":5}},\n"
+                       "{\"name\":\"other\",\"ph\":\"X\",\"pid\":1,\"ts\":20,\"dur\":90,\"args\":{\"pid\":77,\"thread_id\":6}}]");
+    struct gt_trace *trace = trace_load(path, NULL);
+    size_t open = trace_event(trace, "open");
+    assert_int_equal(trace->events.flag[open] & GT_TRACE_UNCLOSED, GT_TRACE_UNCLOSED);
+    assert_int_equal(gt_trace_duration(&trace->events, open), 40000);
+    assert_int_equal(trace->events.track[open], trace->events.track[trace_event(trace, "whole")]);
+    gt_trace_close(trace);
+}
+
 /* The node stands before the first "_"; what stands between it and the suffix is no part of it. */
 static void names_with_more_parts_are_read(void **state)
 {
@@ -439,6 +457,7 @@ int main(void)
         TEST(ranges_of_programs_are_steps),
         TEST(horovod_lies_in_the_steps_of_its_host),
         TEST(names_with_more_parts_are_read),
+        TEST(what_never_ends_lasts_as_long_as_its_thread),
         TEST(horovod_of_no_node_is_that_of_rank_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -576,9 +576,9 @@ static void advise_host_samples(struct gt_adviser *adviser)
 static const char *const arguments[] = {GT_ADVICE_ARGUMENTS, NULL};
 
 static void (*const rules[])(struct gt_adviser *adviser) = {
-    gt_advise_stragglers, gt_advise_api,      gt_advise_idle,      gt_advise_uses,
-    gt_advise_launches,   gt_advise_memory,   advise_loader,       gt_advise_critical_path,
-    gt_advise_hangs,      advise_gpu_samples, advise_host_samples, advise_functions,
+    gt_advise_stragglers, gt_advise_api,       gt_advise_idle,          gt_advise_uses, gt_advise_launches,
+    gt_advise_memory,     advise_loader,       gt_advise_critical_path, gt_advise_ends, gt_advise_hangs,
+    advise_gpu_samples,   advise_host_samples, advise_functions,
 };
 
 static int compare_gains(double a, double b)
@@ -665,7 +665,6 @@ void gt_adviser_release(struct gt_adviser *adviser)
     for (size_t i = 0; i < adviser->count; i++)
         free(adviser->advice[i].sentence);
     free(adviser->advice);
-    gt_spans_release(&adviser->drained);
     gt_spans_release(&adviser->awaited);
     gt_spans_release(&adviser->uneven);
     free(adviser->blame);

@@ -70,8 +70,7 @@ struct gt_adviser {
     struct gt_advice *advice;
     size_t count, capacity;
     size_t minor;            /* sentences left out, for they tell of less than 5 % */
-    struct gt_spans drained; /* idle time that is told as that after synchronizations: keys node, device; from 0 on */
-    struct gt_spans awaited; /* exposed communication that is waiting for late ranks: as above */
+    struct gt_spans awaited; /* exposed communication that is waiting for late ranks: keys node, device; from 0 on */
     struct gt_spans uneven;  /* of that, what no sentence about stragglers tells */
     bool is_pipeline;        /* ranks are stages of one, and share no collectives */
     struct gt_blame *blame;
@@ -89,7 +88,7 @@ __attribute__((format(printf, 4, 5))) bool gt_advise(struct gt_adviser *adviser,
 bool gt_advice_names_node(const char *matter);
 /* Says what loss the last sentence is of; `told` is what gt_advise returned for it. */
 void gt_advice_is(struct gt_adviser *adviser, bool told, struct gt_loss loss);
-/* Returns the time of a device in adviser->drained, adviser->awaited or adviser->uneven; 0: none. */
+/* Returns the time of a device in adviser->awaited or adviser->uneven; 0: none. */
 double gt_advice_told(const struct gt_spans *told, const struct gt_keyed_span *device);
 /* Returns the ns of a loss of a node that are told of it as of a straggler. */
 double gt_advice_blamed(const struct gt_adviser *adviser, uint32_t node, enum gt_loss_kind kind);
@@ -98,10 +97,8 @@ const char *gt_advice_apart(const struct gt_adviser *adviser);
 double gt_advice_median_of_others(const struct gt_numbers *sorted, double own);
 /* Is a rank late in most steps, by a good part of what that costs in all? */
 bool gt_advice_is_steady(struct gt_numbers *lateness, double cost);
-/* Returns how few of the steps hold GT_FEW_HOLD percent of its lateness. */
-enum { GT_FEW_HOLD = 90 };
-size_t gt_advice_few(struct gt_numbers *lateness);
-/* Writes " (41 % of that in aten::item)", of the time in which the GPUs of a node wait for the host; nothing where they do not. */
+/* Writes " (41 % of that in aten::item within checkpoint, in 2 of 20 steps)", of the time in which the GPUs of a node wait for the
+ * host; nothing where they do not. */
 struct gt_host_waits;
 void gt_advice_waits_in(const struct gt_adviser *adviser, const struct gt_host_waits *waits, uint32_t node, char *text,
                         size_t size);
@@ -134,6 +131,7 @@ void gt_advise_launches(struct gt_adviser *adviser);   /* kernels shorter than t
 void gt_advise_api(struct gt_adviser *adviser);        /* calls that make the host or the GPU wait */
 void gt_advise_memory(struct gt_adviser *adviser);     /* little left, reserved for nothing, growing */
 void gt_advise_stragglers(struct gt_adviser *adviser); /* ranks that others wait for */
+void gt_advise_ends(struct gt_adviser *adviser);       /* traces that end before those of the other ranks */
 void gt_advise_hangs(struct gt_adviser *adviser); /* collectives that not all ranks have finished, or called alike */
 void gt_advise_critical_path(struct gt_adviser *adviser); /* without what steps would be shortest */
 /* Does the same by who comes last to collectives. Returns false where these do not tell it; steps tell it then if ranks have
@@ -152,6 +150,7 @@ struct gt_late_ranks {
     size_t *blamed; /* of each collective: the first of the ranks that it waits for; SIZE_MAX: nobody stands out */
     size_t *root;   /* of each collective: that in which they were late by themselves, mostly the same */
     size_t *first;  /* of each rank: the first of those that mostly come last together with it, or it alone */
+    bool *is_held; /* of each arrival: it is with the last, because the rank waited in another collective just before */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -15,7 +15,7 @@
 #include "schema/human.h"
 
 struct straggler {
-    double cost;   /* ns that others wait for it while they compute nothing */
+    double cost;   /* ns that others, when all of them have come, wait for it while they compute nothing */
     double behind; /* ns that it comes behind the median of the others, in `last` collectives, to which it comes last */
     size_t last;
     size_t steps, few; /* few: of these hold most of the cost */
@@ -83,7 +83,7 @@ static bool write_cause(const struct job *job, size_t rank, char *text, size_t s
 {
     bool found = false;
     double most = TELLING, own, others;
-    char words[160];
+    char words[320];
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         enum gt_rank_figure figure = causes[i].figure;
         double excess = excess_of(job, rank, figure, &own, &others), whole = job->rank[rank].whole;
@@ -242,14 +242,14 @@ static uint32_t device_of(const struct job *job, const struct gt_arrival *arriva
     return is_of_gpu ? gt_analysis_place(input, gt_trace_process_of(input->trace, arrival->event)->own) : GT_TRACE_NONE;
 }
 
-/* A rank that computes meanwhile loses nothing by waiting. */
+/* A rank that computes meanwhile loses nothing by waiting. The wait is that from `begin` on. */
 static double exposed_wait(const struct job *job, const struct gt_collective *collective,
-                           const struct gt_arrival *arrival)
+                           const struct gt_arrival *arrival, int64_t begin)
 {
-    int64_t wait = collective->last - arrival->start;
+    int64_t late = begin > arrival->start ? begin - arrival->start : 0, wait = collective->last - arrival->start - late;
     if (arrival->event == SIZE_MAX)
         return (double)wait;
-    int64_t from = job->adviser->input->trace->events.start[arrival->event];
+    int64_t from = job->adviser->input->trace->events.start[arrival->event] + late;
     const uint32_t key[] = {arrival->node, device_of(job, arrival)};
     return (double)(wait - computed(&job->compute, key, from, from + wait));
 }
@@ -298,11 +298,28 @@ static size_t unit_of(const struct job *job, const struct gt_spans *steps, const
     return has_step ? low : steps->count + 1 + collective;
 }
 
+/* Returns when the last of those came that are not blamed and were not held in another collective: until then ranks wait for each
+ * other. */
+static int64_t last_of_others(const struct job *job, size_t number)
+{
+    const struct gt_collective *collective = &job->collectives.collective[number];
+    size_t blamed = job->late.blamed[number];
+    int64_t last = collective->first;
+    for (size_t i = collective->from; i < collective->to; i++) {
+        const struct gt_arrival *arrival = &job->collectives.arrival[i];
+        bool is_blamed = job->late.first[gt_late_rank_of(&job->collectives, arrival)] == blamed;
+        if (!is_blamed && !job->late.is_held[i] && arrival->start > last)
+            last = arrival->start;
+    }
+    return last;
+}
+
 /* For whom the others wait. */
 static int add_waits(struct job *job, struct lateness *lateness, size_t number, struct gt_numbers *waits)
 {
     const struct gt_collective *collective = &job->collectives.collective[number];
     size_t blamed = job->late.blamed[number];
+    int64_t begin = last_of_others(job, number);
     int status = 0;
     gt_numbers_clear(waits);
     for (size_t i = collective->from; i < collective->to && blamed != SIZE_MAX && status >= 0; i++) {
@@ -310,7 +327,7 @@ static int add_waits(struct job *job, struct lateness *lateness, size_t number, 
         size_t rank = gt_late_rank_of(&job->collectives, arrival);
         if (job->late.first[rank] == blamed)
             continue;
-        lateness->wait[lateness->waits++] = (struct wait){blamed, rank, exposed_wait(job, collective, arrival)};
+        lateness->wait[lateness->waits++] = (struct wait){blamed, rank, exposed_wait(job, collective, arrival, begin)};
         status = gt_numbers_add(waits, (double)(collective->last - arrival->start));
     }
     if (blamed != SIZE_MAX && job->late.root[number] == number && waits->count) {
@@ -328,7 +345,7 @@ static int add_lateness(struct job *job, struct lateness *lateness, size_t numbe
     gt_numbers_clear(waits);
     for (size_t i = collective->from; i < collective->to && status >= 0; i++) {
         const struct gt_arrival *arrival = &job->collectives.arrival[i];
-        double wait = gt_is_waited_in(collective) ? exposed_wait(job, collective, arrival) : 0;
+        double wait = gt_is_waited_in(collective) ? exposed_wait(job, collective, arrival, collective->first) : 0;
         lateness->late[lateness->count++] = (struct late){gt_late_rank_of(&job->collectives, arrival),
                                                           unit_of(job, &lateness->steps, arrival, number), wait};
         status = gt_numbers_add(waits, wait);
@@ -369,28 +386,10 @@ static int sum_waits(struct job *job, struct lateness *lateness)
     return status;
 }
 
-static int by_most(const void *a, const void *b)
-{
-    return GT_ORDER(*(const double *)b, *(const double *)a);
-}
-
 bool gt_advice_is_steady(struct gt_numbers *lateness, double cost)
 {
     enum { PART = 4 };
     return PART * gt_numbers_percentile(lateness, 50) * (double)lateness->count >= cost;
-}
-
-size_t gt_advice_few(struct gt_numbers *lateness)
-{
-    double sum = 0, part = 0;
-    size_t few = 0;
-    GT_SORT(lateness->value, lateness->count, by_most);
-    lateness->is_sorted = false;
-    for (size_t i = 0; i < lateness->count; i++)
-        sum += fmax(lateness->value[i], 0);
-    while (few < lateness->count && part < GT_FEW_HOLD / 100.0 * sum)
-        part += lateness->value[few++];
-    return few;
 }
 
 static int judge_lateness(struct job *job, struct lateness *lateness)
@@ -413,7 +412,7 @@ static int judge_lateness(struct job *job, struct lateness *lateness)
         }
         straggler->is_steady = status >= 0 && gt_advice_is_steady(&steps, straggler->cost);
         straggler->steps = steps.count;
-        straggler->few = status < 0 ? 0 : gt_advice_few(&steps);
+        straggler->few = status < 0 ? 0 : gt_numbers_few(&steps);
     }
     gt_numbers_release(&steps);
     return status;
@@ -476,6 +475,21 @@ static bool find_cause(struct job *job, size_t rank, double whole, bool is_stead
                                  : write_host_cause(job, at, whole, text, size, blame);
 }
 
+/* Returns true where the ranks that are late together are all ranks of one host, and there are others. */
+static bool is_host(const struct job *job, size_t first, struct gt_span host)
+{
+    const struct gt_analysis_input *input = job->adviser->input;
+    bool is_whole = host.length > 0;
+    size_t others = 0;
+    for (size_t i = 0; i < job->collectives.ranks && is_whole; i++) {
+        struct gt_span own = gt_rank_host(input, job->collectives.rank[i].node);
+        bool is_of_host = own.length == host.length && memcmp(own.text, host.text, host.length) == 0;
+        is_whole = is_of_host == (job->late.first[i] == first);
+        others += !is_of_host;
+    }
+    return is_whole && others;
+}
+
 /* "rank 2 makes", "rank 2, rank 3, rank 4 and 5 others make"; returns how many they are. */
 static size_t write_late(const struct job *job, size_t first, bool is_rank, struct gt_buffer *out)
 {
@@ -483,6 +497,10 @@ static size_t write_late(const struct job *job, size_t first, bool is_rank, stru
     size_t count = 0, written = 0;
     for (size_t i = first; i < job->collectives.ranks; i++)
         count += job->late.first[i] == first;
+    struct gt_span host = gt_rank_host(job->adviser->input, job->collectives.rank[first].node);
+    bool is_whole = count > 1 && is_host(job, first, host);
+    if (is_whole)
+        gt_buffer_printf(out, "all ranks of %.*s (", (int)host.length, host.text);
     for (size_t i = first; i < job->collectives.ranks && written < SHOWN; i++) {
         if (job->late.first[i] != first)
             continue;
@@ -495,7 +513,7 @@ static size_t write_late(const struct job *job, size_t first, bool is_rank, stru
     }
     if (count > SHOWN)
         gt_buffer_printf(out, " and %zu other%s", count - SHOWN, count > SHOWN + 1 ? "s" : "");
-    gt_buffer_text(out, count > 1 ? " make" : " makes");
+    gt_buffer_text(out, is_whole ? ") make" : count > 1 ? " make" : " makes");
     return count;
 }
 
@@ -563,18 +581,21 @@ static void judge_rank(struct job *job, size_t number)
             job->straggler[i].is_pooled |= job->late.first[i] == number;
 }
 
-/* Ranks that are late in a few steps, for no reason that the trace tells, are one matter. */
+/* Ranks that are late in a few steps, for no known reason, are one matter. If one of them is late in most steps, they take turns:
+ * the work is uneven. */
 static void judge_pool(struct job *job)
 {
-    enum { SHOWN = 3 };
+    enum { SHOWN = 3, HALF = 2 };
     struct gt_buffer ranks = {0};
     double cost = 0;
-    size_t count = 0;
+    size_t count = 0, few = 0, steps = 0;
     for (size_t i = 0; i < job->collectives.ranks; i++) {
         const struct straggler *straggler = &job->straggler[i];
         if (!straggler->is_pooled || !straggler->few)
             continue;
         cost += straggler->cost;
+        few += straggler->few;
+        steps = straggler->steps > steps ? straggler->steps : steps;
         if (count++ < SHOWN)
             gt_buffer_printf(&ranks, "%s%s in %zu of %zu", count > 1 ? ", " : "",
                              gt_analysis_text(job->adviser->input, job->collectives.rank[i].node), straggler->few,
@@ -584,7 +605,7 @@ static void judge_pool(struct job *job)
         gt_buffer_printf(&ranks, ", %zu other%s", count - SHOWN, count - SHOWN == 1 ? "" : "s");
     struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, cost)
                                      : gt_gain_of(cost, job->whole);
-    bool told = count && ranks.data &&
+    bool told = count && HALF * few <= steps && ranks.data &&
                 gt_advise(
                     job->adviser, gain, "collectives, stragglers",
                     "a few long steps: for %.0f %% of the time ranks wait for one that is late in few steps or "
@@ -606,13 +627,14 @@ static int list_waits(const struct job *job, bool is_named_too, struct gt_spans 
         const struct gt_collective *collective = &job->collectives.collective[i];
         size_t blamed = job->late.blamed[i];
         bool is_named = blamed != SIZE_MAX && job->straggler[blamed].is_named;
-        if (!gt_is_waited_in(collective) || (is_named && !is_named_too))
+        int64_t until = is_named && !is_named_too ? last_of_others(job, i) : collective->last;
+        if (!gt_is_waited_in(collective))
             continue;
         for (size_t j = collective->from; j < collective->to && status >= 0; j++) {
             const struct gt_arrival *arrival = &job->collectives.arrival[j];
-            if (arrival->event == SIZE_MAX || arrival->start >= collective->last)
+            if (arrival->event == SIZE_MAX || arrival->start >= until)
                 continue;
-            int64_t from = begins[arrival->event], to = from + collective->last - arrival->start;
+            int64_t from = begins[arrival->event], to = from + until - arrival->start;
             struct gt_keyed_span wait = {{arrival->node, device_of(job, arrival)}, from, to, arrival->event};
             status = gt_spans_add(waits, wait);
         }

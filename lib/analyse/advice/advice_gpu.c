@@ -20,15 +20,39 @@ struct idle_rule {
     struct gt_host_waits waits;
 };
 
+static bool is_in_few_steps(const struct gt_host_wait *wait)
+{
+    enum { HALF = 2 };
+    return wait->few && HALF * wait->few <= wait->steps;
+}
+
 void gt_advice_waits_in(const struct gt_adviser *adviser, const struct gt_host_waits *waits, uint32_t node, char *text,
                         size_t size)
 {
     const struct gt_host_wait *wait = gt_host_wait_of(waits, node);
-    const char *name = wait ? gt_analysis_text(adviser->input, wait->owner) : NULL;
     *text = '\0';
-    if (wait)
-        snprintf(text, size, name ? " (%.0f %% of that in %.100s)" : " (%.0f %% of that between operators)",
-                 100 * wait->share, name);
+    if (!wait)
+        return;
+    const char *name = gt_analysis_text(adviser->input, wait->name);
+    const char *range = wait->range == wait->name ? NULL : gt_analysis_text(adviser->input, wait->range);
+    char steps[60] = "";
+    if (is_in_few_steps(wait))
+        snprintf(steps, sizeof steps, ", in %zu of %zu steps", wait->few, wait->steps);
+    snprintf(text, size, " (%.0f %% of that %s%.100s%s%.100s%s)", 100 * wait->share, name ? "in " : "between operators",
+             name ? name : "", range ? " within " : "", range ? range : "", steps);
+}
+
+/* What makes the host's part of idle time smaller. `wait` may be NULL. */
+static const char *shorter_waits(const struct gt_adviser *adviser, const struct gt_host_wait *wait, uint32_t node)
+{
+    if (wait && wait->is_synchronization)
+        return adviser->is_pipeline ? "more and smaller micro-batches, if it is the pipeline that fills and drains"
+                                    : "fewer synchronizations (.item(), .cpu(), print of a tensor), or later";
+    if (wait && (wait->is_pause || is_in_few_steps(wait)))
+        return "do that less often, or in another thread while the GPU works";
+    return gt_advice_finds(adviser, node, "GraphLaunch")
+               ? "fewer synchronizations (.item(), .cpu()), larger batches"
+               : "fewer synchronizations (.item(), .cpu()), larger batches, or CUDA graphs";
 }
 
 const char *gt_advice_gpu(const char *device)
@@ -40,21 +64,20 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
 {
     struct idle_rule *rule = context;
     struct gt_adviser *adviser = rule->adviser;
-    char owner[160];
+    char owner[320];
     const char *node = gt_analysis_text(adviser->input, time->span->key[GT_GPU_NODE]);
     const char *device = gt_gpu_device(adviser->input, time->span);
     uint32_t place = time->span->key[GT_GPU_NODE];
-    double loading = (double)time->loading, told = gt_advice_told(&adviser->drained, time->span);
+    double loading = (double)time->loading;
     double host = (double)time->idle[GT_IDLE_HOST] - loading;
     double late_load = fmin(gt_advice_blamed(adviser, place, GT_LOSS_LOADING), loading);
-    double late_host = gt_advice_blamed(adviser, place, GT_LOSS_HOST), left = fmax(host - fmax(told, late_host), 0);
+    double late_host = gt_advice_blamed(adviser, place, GT_LOSS_HOST), left = fmax(host - late_host, 0);
     double other = (double)time->idle[GT_IDLE_OTHER], whole = (double)time->whole;
-    bool has_graphs = gt_advice_finds(adviser, time->span->key[GT_GPU_NODE], "GraphLaunch");
     double idle = loading + host + other + (double)time->idle[GT_IDLE_KERNEL], share = gt_percent(idle, whole);
-    if (told > 0 || late_host > 0)
-        snprintf(owner, sizeof owner, " (%s apart)", told > 0 ? "synchronizations" : gt_advice_apart(adviser));
+    if (late_host > 0)
+        snprintf(owner, sizeof owner, " (%s apart)", gt_advice_apart(adviser));
     else
-        gt_advice_waits_in(adviser, &rule->waits, time->span->key[GT_GPU_NODE], owner, sizeof owner);
+        gt_advice_waits_in(adviser, &rule->waits, place, owner, sizeof owner);
     bool is_told = gt_advise(
         adviser, gt_gain_of_gpu(adviser, loading - late_load, time->span), "idle, dataloader",
         "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the data loader%s: more workers, or a faster source",
@@ -62,11 +85,10 @@ static void judge_idle(void *context, const struct gt_idle_time *time)
         late_load > 0 ? " (what makes the others wait apart)" : "");
     struct gt_loss loss = {GT_LOSS_LOADING, GT_LOSS_OF_DEVICE, time->span->key[GT_GPU_NODE]};
     gt_advice_is(adviser, is_told, loss);
-    is_told = gt_advise(
-        adviser, gt_gain_of_gpu(adviser, left, time->span), "idle, operators",
-        "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: fewer synchronizations (.item(), .cpu()), %s",
-        node, gt_advice_gpu(device), device, share, gt_percent(left, idle), owner,
-        has_graphs ? "larger batches" : "larger batches, or CUDA graphs");
+    is_told = gt_advise(adviser, gt_gain_of_gpu(adviser, left, time->span), "idle, operators",
+                        "%s: %s%s idle %.0f %% of the time, %.0f %% of it waiting for the host to launch work%s: %s",
+                        node, gt_advice_gpu(device), device, share, gt_percent(left, idle), owner,
+                        shorter_waits(adviser, gt_host_wait_of(&rule->waits, place), place));
     loss.kind = GT_LOSS_HOST;
     gt_advice_is(adviser, is_told, loss);
     gt_advise(
@@ -205,8 +227,8 @@ static void judge_queue(struct gt_adviser *adviser, const struct gt_spans *spans
         adviser, gt_gain_of_gpu(adviser, (double)queue.blocked, first), "launches",
         "%s: %s%s, stream %s: the queue of launches was full (%d) for %.0f %% of the time, up to %lld long: the host is blocked there and feeds nothing else; launch other streams and load data from other threads",
         gt_analysis_text(adviser->input, first->key[GT_GPU_NODE]), gt_advice_gpu(device), device,
-        gt_analysis_text(adviser->input, first->key[GT_GPU_STREAM]), GT_FULL_QUEUE,
-        gt_percent((double)queue.blocked, whole), (long long)queue.longest);
+        gt_gpu_stream(adviser->input, first), GT_FULL_QUEUE, gt_percent((double)queue.blocked, whole),
+        (long long)queue.longest);
     free(change);
 }
 
@@ -425,8 +447,8 @@ static void judge_steps(struct gt_adviser *adviser)
             gt_advise(
                 adviser, gt_gain_of_rank(adviser, (uint32_t)i, rank[i].late), "stragglers, steps",
                 "%s has a few long steps: %zu of %zu hold %d %% of what its steps take longer than the median of the others, %.0f %% of all step time; in most it is as fast: look for what else ran on its host then",
-                gt_analysis_text(adviser->input, (uint32_t)i), gt_advice_few(&rank[i].lateness), rank[i].lateness.count,
-                GT_FEW_HOLD, gt_percent(rank[i].late, whole));
+                gt_analysis_text(adviser->input, (uint32_t)i), gt_numbers_few(&rank[i].lateness),
+                rank[i].lateness.count, GT_FEW_HOLD, gt_percent(rank[i].late, whole));
     for (size_t i = 0; rank && i < places; i++)
         gt_numbers_release(&rank[i].lateness);
     gt_numbers_release(&lengths);

@@ -1,4 +1,5 @@
-/* Stages of a pipeline exchange data by sends and receives; the one that computes longest sets the pace of all. */
+/* Rules over ranks: stages of a pipeline, traces that end early, and collectives that hang. Stages exchange data by sends and receives;
+ * the one that computes longest sets the pace of all. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include "analyse/advice/advice.h"
 #include "analyse/gpu/collectives.h"
 #include "analyse/gpu/gpu.h"
+#include "analyse/trace/step_spans.h"
 #include "base/buffer.h"
 #include "base/number.h"
 #include "schema/human.h"
@@ -145,6 +147,73 @@ bool gt_advise_pipeline(struct gt_adviser *adviser)
         judge_stages(adviser, &spans);
     gt_spans_release(&spans);
     return adviser->is_pipeline;
+}
+
+/* ---- ranks whose traces end before those of the others ---- */
+
+struct rank_end {
+    uint32_t node, last; /* last: number of its last step */
+    size_t steps;
+};
+
+static bool is_cut_off(const struct gt_analysis_input *input, uint32_t node)
+{
+    bool is_cut = false;
+    for (size_t i = 0; i < input->trace->file_count; i++)
+        is_cut |= input->node[i] == node && input->trace->file[i].damage.cut_off;
+    return is_cut;
+}
+
+/* Ends are those of one mode. */
+static void judge_ends(struct gt_adviser *adviser, const struct rank_end *end, size_t count)
+{
+    struct gt_numbers last = {0}, steps = {0};
+    for (size_t i = 0; i < count && adviser->status >= 0; i++) {
+        adviser->status = gt_numbers_add(&last, end[i].last);
+        if (adviser->status >= 0)
+            adviser->status = gt_numbers_add(&steps, (double)end[i].steps);
+    }
+    gt_numbers_percentile(&last, 50); /* sorts them */
+    gt_numbers_percentile(&steps, 50);
+    for (size_t i = 0; i < count && count > 1 && adviser->status >= 0; i++) {
+        double others = gt_advice_median_of_others(&last, end[i].last);
+        double of = gt_advice_median_of_others(&steps, (double)end[i].steps);
+        const char *node = gt_analysis_text(adviser->input, end[i].node);
+        if (!(end[i].last < others && (double)end[i].steps < of))
+            continue;
+        gt_advise(adviser, GT_NO_GAIN, "steps",
+                  "%s: its trace %s after step %" PRIu32
+                  ", those of the other ranks after step %.0f: it has %zu of %.0f steps; "
+                  "the rank stopped early, or was recorded for a shorter time",
+                  node, is_cut_off(adviser->input, end[i].node) ? "is cut off" : "ends", end[i].last, others,
+                  end[i].steps, of);
+    }
+    gt_numbers_release(&last);
+    gt_numbers_release(&steps);
+}
+
+void gt_advise_ends(struct gt_adviser *adviser)
+{
+    struct gt_spans steps = {0};
+    size_t count = 0;
+    adviser->status = gt_step_spans(adviser->input, &steps);
+    struct rank_end *end = calloc(steps.count + 1, sizeof *end);
+    for (size_t i = 0; i < steps.count; i++) { /* mode, node, number */
+        uint32_t node = steps.span[i].key[0];
+        steps.span[i].key[0] = steps.span[i].key[1];
+        steps.span[i].key[1] = node;
+    }
+    gt_spans_sort(&steps);
+    adviser->status = adviser->status < 0 || end ? adviser->status : -ENOMEM;
+    for (size_t from = 0, to = 0; adviser->status >= 0 && gt_spans_next(&steps, 2, &from, &to);) {
+        end[count++] = (struct rank_end){steps.span[from].key[1], steps.span[to - 1].key[2], to - from};
+        if (to < steps.count && steps.span[to].key[0] == steps.span[from].key[0])
+            continue;
+        judge_ends(adviser, end, count);
+        count = 0;
+    }
+    free(end);
+    gt_spans_release(&steps);
 }
 
 /* ---- What dumps of NCCL's flight recorder tell of a job that hangs ---- */

@@ -631,7 +631,7 @@ static int add_last(struct arrivals *arrivals)
     char note[240], words[32];
     if (most > 0) {
         struct gt_node *series = picture(job, GT_JOB_LAST, "Who comes last to collectives", x_unit.name, unit.name,
-                                         GT_HEAT);
+                                         GT_HEAT | GT_WHOLE_SCALE);
         snprintf(
             note, sizeof note,
             "How long all others wait for a rank after the last of them has come; a column is %s, %zu of %zu ranks.",

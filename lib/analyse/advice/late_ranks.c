@@ -22,6 +22,7 @@ struct search {
     struct call *call; /* of each arrival, by rank and time */
     size_t *before;    /* of each arrival: the call before it of the same rank; SIZE_MAX: none */
     bool *is_late;     /* each arrival: with the last, and not held */
+    int64_t *together; /* of each collective: who comes from then on comes together with the last */
     struct vote *vote; /* of each rank */
 };
 
@@ -37,10 +38,29 @@ static int by_last(const void *a, const void *b)
     return GT_ORDER_BY(GT_ORDER(x->start, y->start), GT_ORDER(x->collective, y->collective));
 }
 
-/* Who comes so shortly before the last comes together with it. */
-static double margin_of(const struct gt_collective *collective)
+static int by_start(const void *a, const void *b)
 {
-    return fmax(collective->error, 0.1 * (double)(collective->last - collective->first));
+    return GT_ORDER(*(const int64_t *)a, *(const int64_t *)b);
+}
+
+/* Who comes within the error of the clocks, or a tenth of what the first waits, comes together with the last. So do all behind a pause
+ * between two arrivals that is at least half of what the first waits. */
+static int find_together(const struct search *search, const struct gt_collective *collective, int64_t *ret)
+{
+    enum { HALF = 2 };
+    size_t count = collective->to - collective->from;
+    int64_t *start = malloc(count * sizeof *start), wait = collective->last - collective->first;
+    *ret = collective->last - (int64_t)fmax(collective->error, 0.1 * (double)wait);
+    if (!start)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        start[i] = search->all->arrival[collective->from + i].start;
+    GT_SORT(start, count, by_start);
+    for (size_t i = 1; i < count; i++)
+        if (HALF * (start[i] - start[i - 1]) >= wait && start[i] < *ret)
+            *ret = start[i];
+    free(start);
+    return 0;
 }
 
 static void list_calls(struct search *search)
@@ -85,8 +105,8 @@ static size_t held_by(const struct search *search, const struct gt_collective *c
         return SIZE_MAX;
     const struct call *call = &search->call[search->before[arrival]];
     const struct gt_collective *before = &all->collective[call->collective];
-    double wait = (double)(before->last - call->start);
-    if (wait <= margin_of(before) || HALF * wait < (double)(collective->last - collective->first) ||
+    int64_t wait = before->last - call->start;
+    if (call->start >= search->together[call->collective] || HALF * wait < collective->last - collective->first ||
         takes_part(all, before, earliest_node))
         return SIZE_MAX;
     return call->collective;
@@ -100,10 +120,11 @@ static void find_root(struct search *search, size_t number)
     size_t by = SIZE_MAX;
     bool any = false;
     for (size_t i = collective->from; i < collective->to && gt_is_waited_in(collective); i++) {
-        if ((double)(collective->last - search->all->arrival[i].start) > margin_of(collective))
+        if (search->all->arrival[i].start < search->together[number])
             continue;
         size_t holder = held_by(search, collective, i, node);
         search->is_late[i] = holder == SIZE_MAX;
+        search->late->is_held[i] = holder != SIZE_MAX;
         any |= search->is_late[i];
         by = by == SIZE_MAX ? holder : by;
     }
@@ -114,16 +135,18 @@ static int find_roots(struct search *search)
 {
     size_t count = search->all->count;
     struct call *order = calloc(count + 1, sizeof *order);
-    for (size_t i = 0; i < count && order; i++) {
+    int status = order ? 0 : -ENOMEM;
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        status = find_together(search, &search->all->collective[i], &search->together[i]);
         order[i] = (struct call){.collective = i, .start = search->all->collective[i].last};
         search->late->root[i] = i;
     }
     if (order)
         GT_SORT(order, count, by_last);
-    for (size_t i = 0; i < count && order; i++)
+    for (size_t i = 0; i < count && status >= 0; i++)
         find_root(search, order[i].collective);
     free(order);
-    return order ? 0 : -ENOMEM;
+    return status;
 }
 
 /* ---- who comes last together ---- */
@@ -188,13 +211,13 @@ int gt_late_ranks_find(const struct gt_collectives *all, struct gt_late_ranks *r
                             .call = calloc(arrivals + 1, sizeof *search.call),
                             .before = calloc(arrivals + 1, sizeof *search.before),
                             .is_late = calloc(arrivals + 1, sizeof *search.is_late),
+                            .together = calloc(all->count + 1, sizeof *search.together),
                             .vote = calloc(all->ranks + 1, sizeof *search.vote)};
     *ret = (struct gt_late_ranks){calloc(all->count + 1, sizeof *ret->blamed),
-                                  calloc(all->count + 1, sizeof *ret->root),
-                                  calloc(all->ranks + 1, sizeof *ret->first)};
-    int status = search.call && search.before && search.is_late && search.vote && ret->blamed && ret->root && ret->first
-                     ? 0
-                     : -ENOMEM;
+                                  calloc(all->count + 1, sizeof *ret->root), calloc(all->ranks + 1, sizeof *ret->first),
+                                  calloc(arrivals + 1, sizeof *ret->is_held)};
+    bool is_complete = search.call && search.before && search.is_late && search.together && search.vote;
+    int status = is_complete && ret->blamed && ret->root && ret->first && ret->is_held ? 0 : -ENOMEM;
     if (status >= 0) {
         list_calls(&search);
         status = find_roots(&search);
@@ -204,6 +227,7 @@ int gt_late_ranks_find(const struct gt_collectives *all, struct gt_late_ranks *r
     free(search.call);
     free(search.before);
     free(search.is_late);
+    free(search.together);
     free(search.vote);
     return status;
 }
@@ -213,4 +237,5 @@ void gt_late_ranks_release(struct gt_late_ranks *late)
     free(late->blamed);
     free(late->root);
     free(late->first);
+    free(late->is_held);
 }

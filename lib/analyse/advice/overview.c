@@ -186,7 +186,7 @@ static struct gt_table *make_rank_table(const struct job *job)
                  any_worst ? "; * the worst" : "");
     struct gt_table *table = gt_report_table(job->root, "ranks", title);
     gt_table_column(table, "node", "node", GT_CELL_TEXT, NULL);
-    data_column(table, "steps", GT_CELL_INTEGER, NULL);
+    gt_table_column(table, "steps", "steps", GT_CELL_INTEGER, NULL);
     time_column(table, "step", "step_us", "step");
     time_column(table, "step_p95", "step_p95_us", "p95");
     data_column(table, "span_us", GT_CELL_NUMBER, "us");

@@ -9,8 +9,9 @@
 
 /* ---- the tree ---- */
 
-static bool is_call(enum gt_work work)
+bool gt_call_tree_is_call(const struct gt_analysis_input *input, size_t event)
 {
+    enum gt_work work = gt_analysis_work(input, event);
     return work == GT_WORK_OPERATOR || work == GT_WORK_RUNTIME || work == GT_WORK_ANNOTATION;
 }
 
@@ -18,7 +19,7 @@ static bool is_call(enum gt_work work)
 static uint32_t rank_of(enum gt_work work, uint64_t external)
 {
     const uint32_t most = (1U << 30) - 1, high = external >> 32 < most ? (uint32_t)(external >> 32) : most;
-    const uint32_t order = work == GT_WORK_ANNOTATION ? 0 : work == GT_WORK_OPERATOR ? 1 : 2;
+    const uint32_t order = work == GT_WORK_OPERATOR ? 1 : work == GT_WORK_RUNTIME ? 2 : 0;
     return order << 30 | high;
 }
 
@@ -33,14 +34,15 @@ static struct gt_keyed_span key_of(const struct gt_analysis_input *input, size_t
         .key = {events->track[event], rank_of(work, external), (uint32_t)external, (uint32_t)event}};
 }
 
-static int collect(struct gt_call_tree *tree, const struct gt_analysis_input *input)
+static int collect(struct gt_call_tree *tree, const struct gt_analysis_input *input,
+                   bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
 {
     const struct gt_trace_events *events = &input->trace->events;
     int status = 0;
     for (size_t i = 0; i < events->count && status >= 0; i++) {
-        enum gt_work work = gt_analysis_work(input, i);
-        if (is_call(work) && gt_trace_lasts(input->trace, i))
-            status = gt_spans_add_event(&tree->spans, input->trace, i, key_of(input, i, work).key);
+        if (is_wanted(input, i) && gt_trace_lasts(input->trace, i))
+            status = gt_spans_add_event(&tree->spans, input->trace, i,
+                                        key_of(input, i, gt_analysis_work(input, i)).key);
     }
     gt_spans_sort_nested(&tree->spans);
     return tree->spans.count < GT_TRACE_NONE ? status : -EOVERFLOW;
@@ -86,8 +88,14 @@ static int find_repeats(struct gt_call_tree *tree, const struct gt_trace_events 
 
 int gt_call_tree_open(struct gt_call_tree *tree, const struct gt_analysis_input *input)
 {
+    return gt_call_tree_open_of(tree, input, gt_call_tree_is_call);
+}
+
+int gt_call_tree_open_of(struct gt_call_tree *tree, const struct gt_analysis_input *input,
+                         bool (*is_wanted)(const struct gt_analysis_input *input, size_t event))
+{
     *tree = (struct gt_call_tree){0};
-    int status = collect(tree, input);
+    int status = collect(tree, input, is_wanted);
     tree->parent = calloc(tree->spans.count + 1, sizeof *tree->parent);
     tree->self = calloc(tree->spans.count + 1, sizeof *tree->self);
     tree->is_repeat = calloc(tree->spans.count + 1, sizeof *tree->is_repeat);

@@ -15,6 +15,10 @@ struct gt_call_tree {
 /* Spans that begin and end together lie in each other as they were begun, by External id, or else by name: the order of the
  * file says nothing. Returns 0 or -ENOMEM. */
 int gt_call_tree_open(struct gt_call_tree *tree, const struct gt_analysis_input *input);
+/* Makes the tree of the events that `is_wanted` selects; gt_call_tree_is_call selects those of gt_call_tree_open. */
+int gt_call_tree_open_of(struct gt_call_tree *tree, const struct gt_analysis_input *input,
+                         bool (*is_wanted)(const struct gt_analysis_input *input, size_t event));
+bool gt_call_tree_is_call(const struct gt_analysis_input *input, size_t event);
 void gt_call_tree_close(struct gt_call_tree *tree);
 /* Returns the innermost operator, no repeat, that is `span` or lies around it, or GT_TRACE_NONE, which may also be asked
  * for. */

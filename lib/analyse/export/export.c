@@ -25,6 +25,7 @@ static int write_tables(struct gt_trace_source *source, const struct gt_new_file
     int status = gt_trace_source_read(source, NULL, NULL, error); /* steps and tracks */
     if (status < 0)
         return status;
+    gt_nodes_join(gt_trace_source_trace(source)); /* whose steps their events lie in */
     return is_arrow ? gt_export_arrow(source, file->fd, &counts->events, error)
                     : gt_export_sqlite(source, file->hidden, &counts->events, &counts->samples, error);
 }

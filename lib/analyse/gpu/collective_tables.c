@@ -151,16 +151,18 @@ static void add_left_out(struct gt_node *root, const struct gt_collectives *all)
 /* A rank that was not traced may have come last. */
 static void add_absent(struct gt_node *root, const struct gt_collectives *all)
 {
-    char text[300];
+    char text[400], ranks[120] = "a rank has no part, for its trace ends earlier or begins later";
     size_t incomplete = 0, of = 0, most = gt_collectives_absent(all, &of);
     for (size_t i = 0; i < all->count; i++)
         incomplete += all->collective[i].absent > 0;
     if (!incomplete)
         return;
+    if (most)
+        snprintf(ranks, sizeof ranks, "up to %zu of %zu ranks have no trace here", most, of);
     snprintf(text, sizeof text,
-             "in %zu of %zu collectives up to %zu of %zu ranks have no trace here: when the last one came is not known "
+             "in %zu of %zu collectives %s: when the last one came is not known "
              "there, so they have no transfer and no bandwidth, and their skew is at least this",
-             incomplete, all->count, most, of);
+             incomplete, all->count, ranks);
     gt_report_text(root, "not_known", "Not known", text);
 }
 

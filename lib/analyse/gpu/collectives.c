@@ -349,6 +349,7 @@ static void add_collective(struct gt_collectives *ret, const struct parts *parts
                                          .to = at + to - from,
                                          .size = first->size,
                                          .absent = absent,
+                                         .untraced = absent_from(first, most, most),
                                          .bytes = first->bytes,
                                          .latest = GT_TRACE_NONE};
     for (size_t i = from; i < to; i++) {
@@ -599,8 +600,8 @@ size_t gt_collectives_absent(const struct gt_collectives *collectives, size_t *o
     size_t most = 0;
     for (size_t i = 0; i < collectives->count; i++) {
         const struct gt_collective *collective = &collectives->collective[i];
-        if (collective->absent > most) {
-            most = collective->absent;
+        if (collective->untraced > most) {
+            most = collective->untraced;
             *of = collective->to - collective->from + collective->absent;
         }
     }

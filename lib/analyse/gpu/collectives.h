@@ -37,7 +37,8 @@ struct gt_collective {
     uint32_t group;            /* string that people know the communicator by; GT_TRACE_NONE: it is not told */
     size_t from, to;           /* its arrivals */
     double size;               /* ranks in the communicator; NaN not told */
-    size_t absent;             /* of these, whose traces have no part of it: they may have come last */
+    size_t absent;             /* of these, without a part in it in their traces: they may have come last */
+    size_t untraced;           /* of these, without a part in any collective of the communicator */
     double bytes;              /* of the greater of what goes in and comes out; NaN not told */
     int64_t first, last, next; /* first and last arrival, and the one before the last */
     int64_t end;               /* median of the ends */
@@ -74,7 +75,7 @@ void gt_collectives_release(struct gt_collectives *collectives);
 bool gt_is_to_another(const struct gt_analysis_input *input, uint32_t first, size_t event);
 const struct gt_rank_clock *gt_collectives_rank(const struct gt_collectives *collectives, uint32_t node); /* or NULL */
 
-/* Returns of how many ranks at most there is no trace beside the others of a communicator, which has `of`. */
+/* Returns how many ranks of a communicator, which has `of`, have no trace; of the one with the most such ranks. */
 size_t gt_collectives_absent(const struct gt_collectives *collectives, size_t *of);
 
 /* From the last arrival on nobody waits any more; where ranks are absent, that is not known. */

@@ -81,6 +81,13 @@ const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt
     return gt_analysis_text(input, span->key[GT_GPU_DEVICE]);
 }
 
+const char *gt_gpu_stream(const struct gt_analysis_input *input, const struct gt_keyed_span *span)
+{
+    static const char word[] = "stream ";
+    const char *stream = gt_analysis_text(input, span->key[GT_GPU_STREAM]);
+    return stream && strncmp(stream, word, sizeof word - 1) == 0 ? stream + sizeof word - 1 : stream;
+}
+
 /* ---- what runs at once ---- */
 
 struct edge {
@@ -341,7 +348,8 @@ static struct gt_idle_time walk_gaps(const struct gt_analysis_input *input, cons
         if (next->start > end && is_apart) {
             pauses += next->start - end;
         } else if (next->start > end) {
-            struct gt_idle_gap gap = {.span = time.span, .from = end, .to = next->start, .call = call[i]};
+            struct gt_idle_gap gap = {
+                .span = time.span, .from = end, .to = next->start, .call = call[i], .call_before = call[i - 1]};
             pauses += gt_step_hull_cut(&hull, &gap.from, &gap.to);
             end = next->end;
             if (gap.to == gap.from)
@@ -401,7 +409,7 @@ static void add_idle(void *context, const struct gt_idle_time *time)
     GT_CELLS(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_NODE]),
              gt_gpu_device(idle_rows->input, time->span));
     if (idle_rows->streams)
-        gt_table_text(idle_rows->table, gt_analysis_text(idle_rows->input, time->span->key[GT_GPU_STREAM]));
+        gt_table_text(idle_rows->table, gt_gpu_stream(idle_rows->input, time->span));
     GT_CELLS(idle_rows->table, (double)time->whole / 1e3, (double)idle / 1e3,
              gt_percent((double)idle, (double)time->whole), time->gaps);
     for (int why = 0; why < GT_IDLE_CAUSES; why++)
@@ -551,7 +559,7 @@ static int add_queue(const struct gt_analysis_input *input, struct gt_table *tab
 {
     const struct gt_keyed_span *first = &launches->spans.span[from];
     const char *node = gt_analysis_text(input, first->key[GT_GPU_NODE]);
-    const char *stream = gt_analysis_text(input, first->key[GT_GPU_STREAM]);
+    const char *stream = gt_gpu_stream(input, first);
     struct gt_launch_change *change = NULL;
     size_t count = 0;
     char title[300];

@@ -17,6 +17,8 @@ bool *gt_gpu_nodes(const struct gt_analysis_input *input);
 bool gt_gpu_has_node(const struct gt_analysis_input *input, const bool *nodes, uint32_t node);
 /* Returns "GPU 0", as the process is labelled, or its number. */
 const char *gt_gpu_device(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
+/* Returns "7", also where the trace has "stream 7". */
+const char *gt_gpu_stream(const struct gt_analysis_input *input, const struct gt_keyed_span *span);
 
 /* The time of one device is divided by the uses that run at once: the index is a set of bits 1 << enum gt_use, and 0
  * is idle time between the first start and the last end of each recording. The parts sum to the whole. */
@@ -55,8 +57,8 @@ struct gt_idle_gap {
     const struct gt_keyed_span *span; /* as above */
     int64_t from, to;
     enum gt_idle_cause cause;
-    size_t call;     /* the event that launched the work behind it, or SIZE_MAX */
-    int64_t loading; /* part of it, where the cause is GT_IDLE_HOST */
+    size_t call, call_before; /* the events that launched the work behind and before it, or SIZE_MAX */
+    int64_t loading;          /* part of it, where the cause is GT_IDLE_HOST */
 };
 
 struct gt_idle_visitor {
@@ -133,13 +135,14 @@ bool gt_is_read_in_part(const struct gt_trace *trace, const struct gt_keyed_span
 size_t gt_gpu_step_at(const struct gt_gpu_steps *steps, uint32_t node, int64_t time);
 void gt_gpu_steps_release(struct gt_gpu_steps *steps);
 
-/* While a GPU waits for its host, the host does something: what it is, by the operators on the thread that launches the
- * next work. */
-
-/* What takes the most of the time in which the GPUs of a node wait for the host and not for its data loader. */
+/* What the host does while the GPUs of a node wait for it and not for its data loader: the range, function of Python, outermost
+ * operator or synchronization on the threads that launch work in which most of that time lies. */
 struct gt_host_wait {
-    uint32_t node, owner; /* places; owner GT_TRACE_NONE: no operator runs */
-    double share;         /* of that time, from 0 to 1 */
+    uint32_t node, name, range; /* places; name GT_TRACE_NONE: between operators; range around it or GT_TRACE_NONE */
+    double time, share;         /* ns of the node's GPUs; the part of it in the name, from 0 to 1 */
+    size_t few, steps;          /* of `steps` steps of the node `few` hold most of that part */
+    bool is_synchronization;    /* most of that part lies before the end of synchronizations */
+    bool is_pause;              /* it is a range or function that launches little */
 };
 
 struct gt_host_waits {
@@ -147,8 +150,8 @@ struct gt_host_waits {
     size_t count, capacity;
 };
 
-/* The outermost operator counts. Where the host was in a synchronization when the GPU ran dry, all of the gap belongs to
- * that, and so to the operator around it: it drained the queue. Returns 0 or -ENOMEM. */
+/* Finds one for each node whose GPUs wait for the host. A synchronization has the part of a gap before its end. Returns 0 or
+ * -ENOMEM. */
 int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret);
 const struct gt_host_wait *gt_host_wait_of(const struct gt_host_waits *waits, uint32_t node); /* or NULL */
 void gt_host_waits_release(struct gt_host_waits *waits);

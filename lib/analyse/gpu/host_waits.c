@@ -4,134 +4,115 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/calls/api.h"
+#include "analyse/calls/call_tree.h"
+#include "analyse/trace/dataloader.h"
+#include "analyse/trace/step_spans.h"
 #include "base/number.h"
+#include "trace/step_names.h"
+
+/* Idle time of a GPU during a span of the host, and the part of it in which the host waited for the GPU; ns. */
+struct idle {
+    int64_t all, waiting;
+    size_t ends; /* gaps that a launch within the span ends */
+};
 
 struct search {
     const struct gt_analysis_input *input;
-    struct gt_spans operators; /* outermost ones, by track and time; none overlaps another of its track */
-    struct gt_spans waits;     /* synchronizing calls, likewise */
-    double *time;              /* ns, by place of the owner; the last is of no operator */
-    uint32_t node;
+    struct gt_call_tree tree;
+    struct idle *idle;     /* of each span of the tree, with the spans inside it */
+    struct gt_spans loads; /* waits for data, by node and start */
+    struct gt_spans steps; /* by node and start */
+    struct gt_spans rows;  /* idle time by node, name, step and span of the tree; name GT_TRACE_NONE: no operator ran */
     struct gt_host_waits *ret;
     int status;
 };
 
-static bool is_synchronization(const char *name)
+enum { NODE, NAME, STEP, SPAN };
+
+/* ---- idle time of the host's spans ---- */
+
+static bool is_function(const struct gt_analysis_input *input, size_t event)
 {
-    return strstr(name, "Synchronize") || strcmp(name, "cudaMemcpy") == 0 || strcmp(name, "hipMemcpy") == 0;
+    uint32_t category = input->trace->events.category[event];
+    return category != GT_TRACE_NONE && strcmp(gt_trace_text(input->trace, category), "python_function") == 0;
 }
 
-/* Keeps what does not lie in what comes before it on the track. */
-static void keep_outermost(struct gt_spans *spans)
+static bool is_waiting(const struct search *search, uint32_t span)
 {
-    size_t kept = 0;
-    gt_spans_sort_nested(spans);
-    for (size_t i = 0; i < spans->count; i++) {
-        const struct gt_keyed_span *last = kept ? &spans->span[kept - 1] : NULL;
-        if (!last || last->key[0] != spans->span[i].key[0] || spans->span[i].start >= last->end)
-            spans->span[kept++] = spans->span[i];
+    size_t event = search->tree.spans.span[span].event;
+    if (gt_analysis_work(search->input, event) != GT_WORK_RUNTIME)
+        return false;
+    enum gt_api_kind kind = gt_api_kind(gt_trace_text(search->input->trace, search->input->trace->events.name[event]));
+    return kind == GT_API_SYNCHRONIZATION || kind == GT_API_COPY;
+}
+
+/* The index of the step of the node at a time, GT_TRACE_NONE outside of steps. */
+static uint32_t step_at(const struct search *search, uint32_t node, int64_t time)
+{
+    size_t behind = gt_spans_behind(&search->steps, node, time);
+    const struct gt_keyed_span *step = behind ? &search->steps.span[behind - 1] : NULL;
+    return step && step->key[0] == node && step->end > time ? (uint32_t)behind - 1 : GT_TRACE_NONE;
+}
+
+/* The innermost span is `span`; waiting for data is left out. */
+static void take_piece(struct search *search, uint32_t node, uint32_t span, int64_t from, int64_t to)
+{
+    size_t first = GT_SEARCH(0, search->loads.count, middle, search->loads.span[middle].key[0] < node);
+    size_t last = GT_SEARCH(first, search->loads.count, middle, search->loads.span[middle].key[0] == node);
+    int64_t time = to - from - gt_spans_overlap(&search->loads, first, last, from, to);
+    bool is_waited = false, has_operator = false;
+    for (; span != GT_TRACE_NONE; span = search->tree.parent[span]) {
+        is_waited |= is_waiting(search, span);
+        has_operator |= is_waited ||
+                        gt_analysis_work(search->input, search->tree.spans.span[span].event) == GT_WORK_OPERATOR;
+        search->idle[span].all += time;
+        search->idle[span].waiting += is_waited ? time : 0;
     }
-    spans->count = kept;
+    search->ret->wait[search->ret->count - 1].time += (double)time;
+    if (!has_operator && time > 0)
+        search->status = gt_spans_add(
+            &search->rows, (struct gt_keyed_span){
+                               .key = {node, GT_TRACE_NONE, step_at(search, node, from), GT_TRACE_NONE}, .end = time});
 }
 
-static int collect(struct search *search)
+/* Returns the innermost span of a thread at `time`, and shortens time..*to to its part before that thread begins or ends one. */
+static uint32_t span_at(const struct search *search, size_t call, int64_t time, int64_t *to)
 {
-    const struct gt_trace *trace = search->input->trace;
-    int status = 0;
-    for (size_t i = 0; i < trace->events.count && status >= 0; i++) {
-        enum gt_work work = gt_analysis_work(search->input, i);
-        if (!gt_trace_lasts(trace, i))
-            continue;
-        const uint32_t key[GT_SPAN_KEYS] = {trace->events.track[i]};
-        if (work == GT_WORK_OPERATOR)
-            status = gt_spans_add_event(&search->operators, trace, i, key);
-        else if (work == GT_WORK_RUNTIME && is_synchronization(gt_trace_text(trace, trace->events.name[i])))
-            status = gt_spans_add_event(&search->waits, trace, i, key);
-    }
-    keep_outermost(&search->operators);
-    keep_outermost(&search->waits);
-    return status;
+    const struct gt_spans *spans = &search->tree.spans;
+    uint32_t track = search->input->trace->events.track[call];
+    size_t behind = gt_spans_behind(spans, track, time);
+    uint32_t span = behind && spans->span[behind - 1].key[0] == track ? (uint32_t)behind - 1 : GT_TRACE_NONE;
+    if (behind < spans->count && spans->span[behind].key[0] == track && spans->span[behind].start < *to)
+        *to = spans->span[behind].start;
+    while (span != GT_TRACE_NONE && spans->span[span].end <= time)
+        span = search->tree.parent[span];
+    if (span != GT_TRACE_NONE && spans->span[span].end < *to)
+        *to = spans->span[span].end;
+    return span;
 }
 
-/* Returns the first span of the track that ends behind `time`, or one of another track, or the count. */
-static size_t find(const struct gt_spans *spans, uint32_t track, int64_t time)
-{
-    return GT_SEARCH(0, spans->count, middle,
-                     spans->span[middle].key[0] != track ? spans->span[middle].key[0] < track
-                                                         : spans->span[middle].end <= time);
-}
-
-static bool is_before(const struct gt_spans *spans, size_t at, uint32_t track, int64_t time)
-{
-    return at < spans->count && spans->span[at].key[0] == track && spans->span[at].start < time;
-}
-
-static double *time_of(struct search *search, const struct gt_keyed_span *owner)
-{
-    uint32_t place = gt_analysis_place(search->input, search->input->trace->events.name[owner->event]);
-    return &search->time[place];
-}
-
-static void share_out(struct search *search, const struct gt_idle_gap *gap, uint32_t track, double part)
-{
-    double rest = (double)(gap->to - gap->from);
-    for (size_t at = find(&search->operators, track, gap->from); is_before(&search->operators, at, track, gap->to);
-         at++) {
-        const struct gt_keyed_span *span = &search->operators.span[at];
-        int64_t from = span->start > gap->from ? span->start : gap->from,
-                to = span->end < gap->to ? span->end : gap->to;
-        *time_of(search, span) += part * (double)(to - from);
-        rest -= (double)(to - from);
-    }
-    search->time[search->input->trace->strings.count] += part * rest;
-}
-
+/* What the thread that ends a gap does counts; where it does nothing, what the thread does that launched the work before the gap. */
 static void take_gap(void *context, const struct gt_idle_gap *gap)
 {
     struct search *search = context;
-    const struct gt_trace_events *events = &search->input->trace->events;
-    if (gap->cause != GT_IDLE_HOST || gap->call == SIZE_MAX)
+    uint32_t node = gap->span->key[GT_GPU_NODE];
+    if (gap->cause != GT_IDLE_HOST || gap->call == SIZE_MAX || search->status < 0)
         return;
-    uint32_t track = events->track[gap->call];
-    double whole = (double)(gap->to - gap->from), part = (whole - (double)gap->loading) / whole;
-    size_t wait = find(&search->waits, track, gap->from);
-    if (!is_before(&search->waits, wait, track, events->start[gap->call]) ||
-        search->waits.span[wait].start > gap->from) {
-        share_out(search, gap, track, part);
-        return;
-    }
-    const struct gt_keyed_span *owner = &search->waits.span[wait];
-    size_t around = find(&search->operators, track, owner->start);
-    if (is_before(&search->operators, around, track, owner->start + 1))
-        owner = &search->operators.span[around];
-    *time_of(search, owner) += part * whole;
-}
-
-/* Ends a node: its greatest owner is kept, and the times begin anew. */
-static void end_node(struct search *search)
-{
-    uint32_t places = search->input->trace->strings.count, most = 0;
-    double sum = 0;
-    for (uint32_t i = 0; i <= places; i++) {
-        sum += search->time[i];
-        most = search->time[i] > search->time[most] ? i : most;
-    }
-    if (sum > 0 && GT_APPEND(search->ret, wait,
-                             (struct gt_host_wait){search->node, most == places ? GT_TRACE_NONE : most,
-                                                   search->time[most] / sum}) < 0)
+    if ((!search->ret->count || search->ret->wait[search->ret->count - 1].node != node) &&
+        GT_APPEND(search->ret, wait, (struct gt_host_wait){.node = node}) < 0)
         search->status = -ENOMEM;
-    memset(search->time, 0, (places + (size_t)1) * sizeof *search->time);
-}
-
-/* Gaps come before the time that they are part of, so a node ends where one of the next begins. */
-static void begin_gap(void *context, const struct gt_idle_gap *gap)
-{
-    struct search *search = context;
-    if (gap->span->key[GT_GPU_NODE] != search->node) {
-        end_node(search);
-        search->node = gap->span->key[GT_GPU_NODE];
+    for (int64_t from = gap->from, to; from < gap->to && search->status >= 0; from = to) {
+        to = gap->to;
+        uint32_t span = span_at(search, gap->call, from, &to);
+        if (span == GT_TRACE_NONE && gap->call_before != SIZE_MAX)
+            span = span_at(search, gap->call_before, from, &to);
+        take_piece(search, node, span, from, to);
     }
-    take_gap(context, gap);
+    int64_t launch = search->input->trace->events.start[gap->call], to = launch + 1;
+    for (uint32_t span = span_at(search, gap->call, launch, &to); span != GT_TRACE_NONE;
+         span = search->tree.parent[span])
+        search->idle[span].ends++;
 }
 
 static void pass_time(void *context, const struct gt_idle_time *time)
@@ -139,25 +120,159 @@ static void pass_time(void *context, const struct gt_idle_time *time)
     (void)context, (void)time;
 }
 
-int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret)
+/* ---- the name that tells most of a node ---- */
+
+static bool is_range(const struct search *search, uint32_t span)
+{
+    return gt_analysis_work(search->input, search->tree.spans.span[span].event) == GT_WORK_ANNOTATION;
+}
+
+/* Of operators and calls only the outermost are named. A span around a whole step says nothing. */
+static bool is_named(const struct search *search, uint32_t node, uint32_t span)
+{
+    const struct gt_trace_events *events = &search->input->trace->events;
+    const struct gt_keyed_span *own = &search->tree.spans.span[span];
+    bool is_outside = is_range(search, span) || is_function(search->input, own->event);
+    if (!is_outside && !is_waiting(search, span) && gt_analysis_work(search->input, own->event) != GT_WORK_OPERATOR)
+        return false;
+    for (uint32_t above = search->tree.parent[span]; above != GT_TRACE_NONE; above = search->tree.parent[above]) {
+        size_t event = search->tree.spans.span[above].event;
+        if (events->name[event] == events->name[own->event] ||
+            (!is_outside && gt_analysis_work(search->input, event) == GT_WORK_OPERATOR))
+            return false;
+    }
+    size_t next = gt_spans_behind(&search->steps, node, own->start - 1);
+    const struct gt_keyed_span *step = next < search->steps.count ? &search->steps.span[next] : NULL;
+    return !step || step->key[0] != node || step->end > own->end;
+}
+
+static int list_rows(struct search *search)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < search->tree.spans.count && status >= 0; i++) {
+        const struct gt_keyed_span *span = &search->tree.spans.span[i];
+        uint32_t node = gt_analysis_node(search->input, span->event);
+        if (!search->idle[i].all || !is_named(search, node, i))
+            continue;
+        uint32_t name = gt_analysis_place(search->input, search->input->trace->events.name[span->event]);
+        status = gt_spans_add(&search->rows,
+                              (struct gt_keyed_span){.key = {node, name, step_at(search, node, span->start), i},
+                                                     .end = search->idle[i].all});
+    }
+    gt_spans_sort(&search->rows);
+    return status;
+}
+
+/* Rows from..to are those of the name. */
+static int describe(const struct search *search, struct gt_host_wait *wait, size_t from, size_t to)
+{
+    const struct gt_spans *rows = &search->rows;
+    struct gt_numbers steps = {0};
+    enum { FEW_ENDS = 2 };
+    size_t largest = from, ends = 0;
+    int64_t waiting = 0;
+    int status = 0;
+    for (size_t i = from, next; i < to && status >= 0; i = next) {
+        next = gt_spans_run(rows, i, STEP + 1);
+        if (rows->span[i].key[STEP] != GT_TRACE_NONE)
+            status = gt_numbers_add(&steps, (double)gt_spans_total(rows, i, next));
+    }
+    for (size_t i = from; i < to; i++) {
+        const struct idle *idle = rows->span[i].key[SPAN] == GT_TRACE_NONE ? NULL
+                                                                           : &search->idle[rows->span[i].key[SPAN]];
+        largest = rows->span[i].end > rows->span[largest].end ? i : largest;
+        waiting += idle ? idle->waiting : 0;
+        ends += idle ? idle->ends : 0;
+    }
+    double time = (double)gt_spans_total(rows, from, to);
+    uint32_t span = rows->span[largest].key[SPAN];
+    wait->name = rows->span[from].key[NAME];
+    wait->share = time / wait->time;
+    wait->few = gt_numbers_few(&steps);
+    wait->is_synchronization = 2 * (double)waiting >= time;
+    wait->is_pause = span != GT_TRACE_NONE && ends <= FEW_ENDS * (to - from) &&
+                     (is_range(search, span) || is_function(search->input, search->tree.spans.span[span].event));
+    while (span != GT_TRACE_NONE && !is_range(search, span))
+        span = search->tree.parent[span];
+    if (span != GT_TRACE_NONE)
+        wait->range = gt_analysis_place(search->input,
+                                        search->input->trace->events.name[search->tree.spans.span[span].event]);
+    gt_numbers_release(&steps);
+    return status;
+}
+
+/* Of the names with at least half of the time, the one with the least tells most; without such a name, that with the most. */
+static int choose(const struct search *search, struct gt_host_wait *wait)
+{
+    enum { HALF = 2 };
+    const struct gt_spans *rows = &search->rows;
+    size_t best = SIZE_MAX, best_end = 0, from = 0, to = 0;
+    double best_time = 0;
+    wait->name = wait->range = GT_TRACE_NONE;
+    while (gt_spans_next(rows, NAME + 1, &from, &to)) {
+        double time = (double)gt_spans_total(rows, from, to), half = wait->time / HALF;
+        bool is_nameless = rows->span[from].key[NAME] == GT_TRACE_NONE;
+        bool is_better = best_time < half ? time > best_time : !is_nameless && time >= half && time < best_time;
+        if (rows->span[from].key[NODE] != wait->node || !is_better)
+            continue;
+        best = from;
+        best_end = to;
+        best_time = time;
+    }
+    for (size_t i = 0; i < search->steps.count; i++)
+        wait->steps += search->steps.span[i].key[0] == wait->node;
+    return best == SIZE_MAX ? 0 : describe(search, wait, best, best_end);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct gt_keyed_span *x = a, *y = b;
+    return GT_ORDER_BY(GT_ORDER(x->key[0], y->key[0]), GT_ORDER(x->start, y->start));
+}
+
+/* Steps are not what the host does. */
+static bool is_wanted(const struct gt_analysis_input *input, size_t event)
+{
+    if (gt_analysis_work(input, event) == GT_WORK_ANNOTATION)
+        return gt_step_kind(input->trace, input->trace->events.name[event]) == GT_TRACE_NONE;
+    return gt_call_tree_is_call(input, event) || is_function(input, event);
+}
+
+static int find_rows(struct search *search)
 {
     struct gt_spans work = {0};
-    struct search search = {.input = input, .node = GT_TRACE_NONE, .ret = ret};
-    *ret = (struct gt_host_waits){0};
-    search.time = calloc(input->trace->strings.count + (size_t)1, sizeof *search.time);
-    int status = search.time ? collect(&search) : -ENOMEM;
-    status = status < 0 ? status : gt_gpu_spans(input, &work);
+    int status = gt_call_tree_open_of(&search->tree, search->input, is_wanted);
+    search->idle = calloc(search->tree.spans.count + 1, sizeof *search->idle);
+    status = status < 0 || search->idle ? status : -ENOMEM;
+    status = status < 0 ? status : gt_loader_waits(search->input, &search->loads);
+    status = status < 0 ? status : gt_step_spans(search->input, &search->steps);
+    gt_spans_sort_by(&search->steps, by_start);
+    status = status < 0 ? status : gt_gpu_spans(search->input, &work);
     if (status >= 0)
-        status = gt_idle_visit(input, &work, 2,
-                               &(struct gt_idle_visitor){.gap = begin_gap, .time = pass_time, .context = &search});
-    if (status >= 0) {
-        end_node(&search);
-        status = search.status;
-    }
+        status = gt_idle_visit(search->input, &work, 2,
+                               &(struct gt_idle_visitor){.gap = take_gap, .time = pass_time, .context = search});
     gt_spans_release(&work);
-    gt_spans_release(&search.operators);
-    gt_spans_release(&search.waits);
-    free(search.time);
+    status = status < 0 ? status : search->status;
+    return status < 0 ? status : list_rows(search);
+}
+
+int gt_host_waits_find(const struct gt_analysis_input *input, struct gt_host_waits *ret)
+{
+    struct search search = {.input = input, .ret = ret};
+    size_t kept = 0;
+    *ret = (struct gt_host_waits){0};
+    int status = find_rows(&search);
+    for (size_t i = 0; i < ret->count && status >= 0; i++) {
+        status = choose(&search, &ret->wait[i]);
+        if (ret->wait[i].time > 0)
+            ret->wait[kept++] = ret->wait[i];
+    }
+    ret->count = kept;
+    gt_call_tree_close(&search.tree);
+    free(search.idle);
+    gt_spans_release(&search.loads);
+    gt_spans_release(&search.steps);
+    gt_spans_release(&search.rows);
     if (status < 0)
         gt_host_waits_release(ret);
     return status;

@@ -70,6 +70,24 @@ void gt_numbers_cells(struct gt_table *table, struct gt_numbers *values)
         gt_table_number(table, gt_numbers_percentile(values, percents[i]));
 }
 
+static int by_most(const void *a, const void *b)
+{
+    return GT_ORDER(*(const double *)b, *(const double *)a);
+}
+
+size_t gt_numbers_few(struct gt_numbers *values)
+{
+    double sum = 0, part = 0;
+    size_t few = 0;
+    GT_SORT(values->value, values->count, by_most);
+    values->is_sorted = false;
+    for (size_t i = 0; i < values->count; i++)
+        sum += fmax(values->value[i], 0);
+    while (few < values->count && part < GT_FEW_HOLD / 100.0 * sum)
+        part += values->value[few++];
+    return few;
+}
+
 void gt_numbers_clear(struct gt_numbers *values)
 {
     values->count = 0;

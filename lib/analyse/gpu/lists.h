@@ -27,6 +27,9 @@ double gt_numbers_mean(const struct gt_numbers *values);
 double gt_numbers_percentile(struct gt_numbers *values, double percent); /* sorts the list */
 /* Finds the median of the distances from the median (MAD). Returns 0 or -ENOMEM. */
 int gt_numbers_deviation(struct gt_numbers *values, double *ret);
+/* Returns how few of the values hold GT_FEW_HOLD percent of all that is above 0; changes their order. */
+enum { GT_FEW_HOLD = 90 };
+size_t gt_numbers_few(struct gt_numbers *values);
 void gt_numbers_clear(struct gt_numbers *values);
 void gt_numbers_release(struct gt_numbers *values);
 

@@ -20,7 +20,8 @@ static inline void add(struct gt_buffer *out, const char *text, size_t length)
         gt_buffer_append(out, text, length);
         return;
     }
-    memcpy(out->data + out->length, text, length);
+    if (length) /* text may be NULL then */
+        memcpy(out->data + out->length, text, length);
     out->length += length;
     out->data[out->length] = '\0';
 }

@@ -8,6 +8,7 @@
 #include "analyse/trace/phases.h"
 #include "analyse/trace/step_spans.h"
 #include "base/number.h"
+#include "trace/formats/smdebug.h"
 
 struct search {
     const struct gt_analysis_input *input;
@@ -159,6 +160,22 @@ int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures 
     *ret = search.rank;
     *ret_count = count;
     return 0;
+}
+
+struct gt_span gt_rank_host(const struct gt_analysis_input *input, uint32_t node)
+{
+    const struct gt_trace *trace = input->trace;
+    size_t file = 0;
+    while (file < trace->file_count && input->node[file] != node)
+        file++;
+    if (file == trace->file_count)
+        return (struct gt_span){0};
+    const char *path = trace->file[file].path;
+    struct gt_span worker = gt_path_worker(path), host = {0};
+    for (size_t length = worker.length; length-- > 1 && !host.length;)
+        if (worker.text[length] == '_')
+            host = (struct gt_span){worker.text, length};
+    return host.length ? host : gt_path_part(path, 1);
 }
 
 size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *out, size_t *of)

@@ -4,6 +4,7 @@
 
 #include "analyse/gpu/lists.h"
 #include "base/buffer.h"
+#include "trace/input/walk.h"
 
 /* A rank is compared by one of these. */
 enum gt_rank_figure {
@@ -31,6 +32,8 @@ struct gt_rank_figures {
 
 /* Finds all ranks that have events or steps, by place. Returns 0 or -ENOMEM; the caller frees them. */
 int gt_ranks_find(const struct gt_analysis_input *input, struct gt_rank_figures **ret, size_t *ret_count);
+/* Returns the host of a rank, by the name of its file ("<host>_<pid>.<time>.pt.trace.json") or else its folder; empty without. */
+struct gt_span gt_rank_host(const struct gt_analysis_input *input, uint32_t node);
 /* Appends the numbers of the ranks that a job has and of which there is no trace, "3, 5-7"; returns how many, of how many. 0: none, or
  * no trace tells how many ranks there are. */
 size_t gt_ranks_absent(const struct gt_analysis_input *input, struct gt_buffer *out, size_t *of);

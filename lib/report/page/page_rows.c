@@ -103,7 +103,8 @@ static void find_scale(struct rows *rows)
             widen(&rows->y, of->point[i].y);
     }
     rows->seen = rows->y;
-    cut_scale(rows);
+    if (!(gt_node_flag_bits(rows->series) & GT_WHOLE_SCALE))
+        cut_scale(rows);
     stretch_scale(&rows->y);
 }
 

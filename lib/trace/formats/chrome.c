@@ -61,8 +61,7 @@ int64_t gt_path_rank(const char *path)
     return -1;
 }
 
-/* tensorboard_trace_handler writes a file for each cycle of a worker: "<host>_<pid>.<time in ns>.pt.trace.json". */
-static struct gt_span worker_of(const char *path)
+struct gt_span gt_path_worker(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *suffix = strstr(name, ".pt.trace.json"), *digits = suffix;
@@ -79,9 +78,13 @@ static int read_chrome(struct gt_reading *reading, const char *path, struct gt_e
     if (status < 0 || gt_reading_file(reading)->rank >= 0)
         return status;
     int64_t rank = gt_path_rank(path);
-    struct gt_span worker = worker_of(path);
-    return rank < 0 && worker.length ? gt_reading_node(reading, worker.text, worker.length)
-                                     : gt_reading_rank(reading, rank);
+    struct gt_span worker = gt_path_worker(path);
+    char name[24];
+    if (rank < 0)
+        return gt_names_file(reading, worker, 0);
+    gt_reading_file(reading)->rank = (int32_t)rank;
+    snprintf(name, sizeof name, "rank %d", (int)rank);
+    return gt_names_file(reading, gt_span_of(name), 0);
 }
 
 const struct gt_trace_format gt_trace_chrome = {
@@ -178,7 +181,7 @@ static int read_tensorflow(struct gt_reading *reading, const char *path, struct 
     const char *dot = memchr(host.text, '.', host.length);
     host.length = dot ? (size_t)(dot - host.text) : host.length;
     int64_t base;
-    int status = gt_names_node(reading, host);
+    int status = gt_names_file(reading, host, 1);
     if (status >= 0 && find_base(path, host, &base))
         status = gt_reading_base(reading, base, GT_CLOCK_NAME);
     return status < 0 ? status : gt_timeline_read(reading, path, false, error);

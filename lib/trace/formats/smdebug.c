@@ -1,8 +1,10 @@
 #include "trace/formats/smdebug.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- names of files and folders ---- */
 
@@ -65,6 +67,39 @@ int gt_names_node(struct gt_reading *reading, struct gt_span node)
     int size = snprintf(turned, sizeof turned, "%.*s-%.*s", (int)(node.length - first.length - 1), dash + 1,
                         (int)first.length, node.text);
     return gt_reading_node(reading, turned, (size_t)size);
+}
+
+/* Returns the folder by which a path differs from another with the same file name, the last that is not the same. Empty: none. */
+static struct gt_span folder_apart(const char *path, const char *other, int cycles)
+{
+    struct gt_span own, others;
+    bool is_same = true;
+    for (int i = 0; is_same; i += i ? 1 : 1 + cycles) {
+        own = gt_path_part(path, i);
+        others = gt_path_part(other, i);
+        is_same = own.text && own.length == others.length && memcmp(own.text, others.text, own.length) == 0;
+        if (!i && !is_same)
+            return (struct gt_span){0};
+    }
+    return own;
+}
+
+int gt_names_file(struct gt_reading *reading, struct gt_span node, int cycles)
+{
+    const struct gt_trace *trace = reading->trace;
+    const char *path = gt_reading_file(reading)->path;
+    struct gt_span folder = {0};
+    bool is_smdebug = strstr(path, "/detailed_profiling/");
+    for (size_t i = 0; i < trace->file_count && !folder.length && !is_smdebug; i++)
+        if (trace->file[i].part_of == GT_TRACE_NONE && strcmp(trace->file[i].path, path) != 0)
+            folder = folder_apart(path, trace->file[i].path, cycles);
+    if (!folder.length || !node.length)
+        return gt_names_node(reading, node);
+    char *name = NULL;
+    int length = asprintf(&name, "%.*s %.*s", (int)folder.length, folder.text, (int)node.length, node.text);
+    int status = length < 0 ? -ENOMEM : gt_reading_node(reading, name, (size_t)length);
+    free(name);
+    return status;
 }
 
 struct moment {

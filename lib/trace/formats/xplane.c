@@ -216,7 +216,8 @@ static int read_planes(struct gt_reading *reading, struct gt_proto_file *input, 
         return status;
     damage->cut_off = true;
     damage->lost_bytes += input->bytes.length - input->at;
-    gt_damage_note(damage, input->offset + input->at, "the profile ends or is damaged here");
+    gt_damage_note(damage, input->offset + input->at,
+                   "the profile ends or is damaged here: <host>.trace.json.gz beside it has the same events");
     return 0;
 }
 
@@ -227,8 +228,8 @@ static int read_xplane(struct gt_reading *reading, const char *path, struct gt_e
     struct gt_trace_file *file = gt_reading_file(reading);
     struct gt_span host = gt_path_part(file->path, 0);
     const char *end = memmem(host.text, host.length, ".xplane.pb", 10);
-    int status = end && end > host.text ? gt_names_node(reading, (struct gt_span){host.text, (size_t)(end - host.text)})
-                                        : 0;
+    host.length = end ? (size_t)(end - host.text) : 0;
+    int status = gt_names_file(reading, host, 1);
     if (status >= 0)
         status = gt_input_open(&input.input, path, reading->options->ceiling, error);
     if (status >= 0)

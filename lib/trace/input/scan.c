@@ -460,6 +460,15 @@ static enum outcome cut_value(struct gt_scan *scan, struct gt_batch *batch, size
     return entry.value_length > GT_SCAN_MEMBER_CEILING ? WENT_ON : add_entry(batch, entry);
 }
 
+/* A stray bracket closed the list of an object: its events go on. */
+static enum outcome reopen_list(struct gt_scan *scan, struct gt_batch *batch, size_t at)
+{
+    gt_damage_note(&batch->damage, batch->offset + at, "a bracket closes the list of events before its end");
+    batch->damage.lost_bytes++;
+    scan->place = IN_EVENTS;
+    return WENT_ON;
+}
+
 static enum outcome cut_member(struct gt_scan *scan, struct gt_batch *batch, size_t *at)
 {
     if (batch->text[*at] == '}') {
@@ -467,6 +476,8 @@ static enum outcome cut_member(struct gt_scan *scan, struct gt_batch *batch, siz
         ++*at;
         return WENT_ON;
     }
+    if (batch->text[*at] == '{' && scan->has_list) /* no member begins so */
+        return reopen_list(scan, batch, *at);
     bool may_grow = !scan->at_end && batch->length - *at < GT_SCAN_MEMBER_CEILING;
     size_t key_end = batch->text[*at] == '"' ? string_end(batch, *at) : 0;
     size_t colon = key_end ? skip_blanks(batch, key_end) : 0;
@@ -512,13 +523,15 @@ static enum outcome cut_outside(struct gt_scan *scan, struct gt_batch *batch, si
 {
     char c = batch->text[*at];
     struct gt_torn_look look = {0};
-    if (c == '{' && scan->place == AT_START) {
+    if (c == '{') {
         size_t left = batch->length - *at;
         look = gt_torn_look_at(batch->text, *at, left < LONG_EVENT ? batch->length : *at + LONG_EVENT);
         if (!look.has_phase && !look.is_torn && !look.end && left < LONG_EVENT && !scan->at_end)
             return NEEDS_MORE;
     }
-    bool is_event = c == '{' && (scan->place == BEHIND ? !scan->in_object : look.has_phase);
+    bool is_event = look.has_phase || (c == '{' && scan->place == BEHIND && !scan->in_object);
+    if (is_event && scan->in_object)
+        return reopen_list(scan, batch, *at);
     if (c == '[' || is_event) { /* a list, or events that stand line by line */
         scan->place = IN_EVENTS;
         scan->has_list = true;
