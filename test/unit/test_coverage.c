@@ -63,6 +63,19 @@ static void a_reading_that_failed_is_made_up_for_by_the_next(void **state)
     expect(3, 0, "");
 }
 
+static void time_since_a_reading_long_ago_is_missing_until_the_next(void **state)
+{
+    (void)state;
+    add(1, 10);
+    expect(1.4, 0, "");
+    expect(9, 8, "from 1 s on: its counter could not be read");
+    assert_true(gt_coverage_is_waiting(&coverage, at(9)));
+    assert_false(gt_coverage_is_broken(&coverage, at(9)));
+    add(10, 90);
+    expect(10, 0, "");
+    assert_false(gt_coverage_is_waiting(&coverage, at(10)));
+}
+
 static void what_cannot_be_read_any_more_is_missing_to_the_end(void **state)
 {
     (void)state;
@@ -248,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_counter_that_moves_covers_everything, begin),
         cmocka_unit_test_setup(a_reading_that_failed_is_made_up_for_by_the_next, begin),
+        cmocka_unit_test_setup(time_since_a_reading_long_ago_is_missing_until_the_next, begin),
         cmocka_unit_test_setup(what_cannot_be_read_any_more_is_missing_to_the_end, begin),
         cmocka_unit_test_setup(what_could_not_be_read_at_the_start_is_missing, begin),
         cmocka_unit_test_setup(a_counter_that_stands_still_is_missing_from_its_last_move_on, begin),

@@ -86,6 +86,8 @@ static void energy_counts_from_the_first_reading(void **state)
     }
 }
 
+static double doubted; /* by what run_counter has read */
+
 /* A board that tells 300 W for 20 s; its counter goes on by `joules` each second, by `last` in the last one. */
 static int run_counter(double joules, double last)
 {
@@ -99,9 +101,11 @@ static int run_counter(double joules, double last)
         snprintf(data + used, sizeof data - used, "frame\ndevice 0\nenergy %.0f\n", counter * 1e3);
     }
     open_with("nvml", data);
+    doubted = 0;
     for (int i = 0; i <= 20; i++) {
         gpu_machine_step(&machine, "nvml", i);
         warnings += gpu_machine_collect(&machine, 1) == -EIO;
+        doubted += machine.frame.device[0].doubt;
         double now = value(0, GT_GPU_ENERGY);
         assert_true(now >= before && now <= 400.0 * i);
         before = now;
@@ -123,6 +127,7 @@ static void a_counter_is_held_against_power(void **state)
     assert_int_equal(run_counter(290, 290), 0);
     assert_close(value(0, GT_GPU_ENERGY), 20 * 290, 1e-6);
     said("counter 5800 J, power added up 6000 J in 20 s: they agree, the counter is used");
+    assert_true(doubted == 0);
 }
 
 static void a_counter_somewhat_apart_is_used_and_that_is_said(void **state)
@@ -131,6 +136,7 @@ static void a_counter_somewhat_apart_is_used_and_that_is_said(void **state)
     assert_int_equal(run_counter(172, 172), 1);
     assert_close(value(0, GT_GPU_ENERGY), 20 * 172, 1e-6);
     said("they disagree, the counter is used");
+    assert_close(doubted, 20 * (300 - 172), 1e-6);
 }
 
 static void a_counter_that_stands_still_is_not_used(void **state)
@@ -453,6 +459,22 @@ static void slow_drivers_are_asked_less_often(void **state)
     assert_in_range(changes, 2, 6);
 }
 
+/* The pace is 10 s by then. */
+static void the_last_reading_is_always_taken(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD("0", "a") "frame\ndevice 0\ntemperature 80\n");
+    machine.call_ns = 10000000;
+    for (int i = 0; i < 60; i++)
+        gpu_machine_collect(&machine, 0.5);
+    gpu_machine_step(&machine, "nvml", 1);
+    gpu_machine_collect(&machine, 0.5);
+    assert_true(machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 41);
+    machine.frame.is_last = true;
+    gpu_machine_collect(&machine, 0.5);
+    assert_true(!machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
 int main(void)
@@ -482,6 +504,7 @@ int main(void)
         TEST(tells_why_it_is_not_ready),
         TEST(other_brands_and_wrong_paths),
         TEST(slow_drivers_are_asked_less_often),
+        TEST(the_last_reading_is_always_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -420,10 +420,10 @@ static void see_who_sleeps(struct nvml *nvml, const struct gt_frame *frame)
     }
 }
 
-static bool read_values(struct nvml *nvml)
+static bool read_values(struct nvml *nvml, const struct gt_frame *frame)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
-    if (!gt_pace_due(&nvml->values, start))
+    if (!gt_pace_due(&nvml->values, frame, start))
         return false;
     for (size_t i = 0; i < nvml->gpu_count; i++)
         if (!nvml->gpu[i].is_asleep)
@@ -432,10 +432,10 @@ static bool read_values(struct nvml *nvml)
     return true;
 }
 
-static void read_samples(struct nvml *nvml)
+static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
-    bool is_due = gt_pace_due(&nvml->samples, start);
+    bool is_due = gt_pace_due(&nvml->samples, frame, start);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         gpu->value[GT_GPU_UTILIZATION_PEAK] = gpu->value[GT_GPU_POWER_PEAK] = NAN;
@@ -456,7 +456,7 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
             device->value[metrics[m]] = gpu->is_lost ? NAN : gpu->value[metrics[m]];
         device->is_resting = gpu->is_asleep && !gpu->is_lost;
         device->is_old = !is_new && !gpu->is_lost;
-        device->doubt = gpu->doubt;
+        device->doubt = gpu->doubt + gt_energy_check_doubt(&gpu->check);
         device->read_ns = gpu->read_ns;
         gpu->doubt = 0;
         if (!gpu->is_lost)
@@ -507,17 +507,17 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
 {
     struct nvml *nvml = state;
     see_who_sleeps(nvml, frame);
-    bool is_new = read_values(nvml);
+    bool is_new = read_values(nvml, frame);
     int64_t start = gt_clock_monotonic(nvml->clock);
     int status = 0;
-    bool is_due = gt_pace_due(&nvml->lists, start);
+    bool is_due = gt_pace_due(&nvml->lists, frame, start);
     if (is_due)
         status = read_lists(nvml, frame);
     if (status == 0)
         status = read_marks(nvml, frame, is_due);
     if (is_due)
         gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
-    read_samples(nvml);
+    read_samples(nvml, frame);
     gt_nvml_read_health(nvml, frame->is_last);
     int warning = report_lost(nvml, frame, error);
     if (warning == 0)
