@@ -1,9 +1,13 @@
 """GPUs from end to end, with stand-ins for the driver libraries (test/fake/fake.h says what their data means)."""
+import contextlib
 import json
+import os
+import signal
 import sqlite3
 import subprocess
 
 import pytest
+from patience import least, wait_until
 
 NVIDIA = """version 12.550.54
 driver 550.54.15
@@ -204,6 +208,47 @@ def test_power_is_added_up_where_the_counter_stands_still(track, nvidia):
     assert elapsed >= 0.8
     assert report["gpus"][0]["energy"] == pytest.approx(350.5 * elapsed, rel=0.25)
     assert report["gpus"][1]["energy"] == pytest.approx(60 * elapsed, rel=0.25)
+
+
+def eight_boards(slow, more=""):
+    """Data of eight GPUs of 250 W, whose driver takes so many microseconds for each call."""
+    boards = (f"device {number}\nuuid GPU-{number}\nname Fake\nmemory 80000000000 0 1000000000\nutilization 37 12\ntemperature 41\n"
+              f"field 186 0 250000\nenergy 5000000 250000\n" for number in range(8))
+    return f"slow {slow}\n" + "".join(boards) + more
+
+
+@pytest.mark.parametrize("slow", [400, 2000])
+def test_energy_of_a_slow_driver(track, nvidia, tmp_path, slow):
+    def run():
+        option = nvidia(eight_boards(slow))
+        _, report = track(["sleep", "2"], option, "--st", "0.1", "--tracking-file", str(tmp_path / "run.sqlite"), "--overwrite")
+        energy, watts = report["energy"]["gpu"], 8 * 250
+        assert energy["covered"] == 100
+        return abs(energy["total"] - watts * report["compute_time"]["time"] * 3600) / energy["error"]
+
+    assert least(run, 1) <= 1
+    rows = sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT monotonic, system_gpu_energy FROM data").fetchall()
+    read = [row for row in rows if row[1] is not None]
+    assert 2 <= len(read) < len(rows)  # a row has joules only where the counter was read
+
+
+def test_energy_of_a_tracker_that_was_killed(gpu_tracker, cli, nvidia, tmp_path):
+    """What was drawn since the last reading of a slow driver is not known."""
+    recording = tmp_path / "run.sqlite"
+    tracker = subprocess.Popen([gpu_tracker, "run", nvidia(eight_boards(2000)), "--st", "0.1", "--tracking-file", str(recording),
+                                "--", "sleep", "60"], stderr=subprocess.DEVNULL, start_new_session=True)
+    question = "SELECT max(system_gpu_energy_missing) FROM data WHERE monotonic = (SELECT max(monotonic) FROM data)"
+
+    def is_missing():
+        with contextlib.suppress(sqlite3.OperationalError):  # it is being made
+            return recording.exists() and (sqlite3.connect(recording).execute(question).fetchone()[0] or 0) > 0.5
+        return False
+
+    wait_until(is_missing)
+    os.killpg(tracker.pid, signal.SIGKILL)
+    tracker.wait()
+    energy = json.loads(cli("report", "--format", "json", str(recording)).stdout)["energy"]["gpu"]
+    assert energy["total"] > 0 and energy["covered"] < 100 and energy["error"] is None
 
 
 def test_another_brand(track, nvidia):
