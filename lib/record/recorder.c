@@ -292,15 +292,19 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
     return status < 0 ? gt_error_system(error, -status, "sample") : 0;
 }
 
+static void tell_trouble(struct gt_recorder *recorder)
+{
+    if (recorder->sampler.trouble.code)
+        warn_caller(recorder, recorder->sampler.trouble.text);
+    recorder->sampler.trouble = (struct gt_error){0};
+}
+
 static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_error *error)
 {
     int status = gt_sampler_read(&recorder->sampler, recorder->patience_ns, error);
     if (status < 0)
         return status;
-    if (recorder->sampler.trouble.code) {
-        warn_caller(recorder, recorder->sampler.trouble.text);
-        recorder->sampler.trouble = (struct gt_error){0};
-    }
+    tell_trouble(recorder);
     note_end(recorder);
     gt_kernel_watch_look(&recorder->kernel, &recorder->sampler.tree);
     bool lives = any_lives(&recorder->sampler.tree);
@@ -423,6 +427,7 @@ static void read_last(struct gt_recorder *recorder)
         sample_system_alone(recorder);
     else
         gt_sampler_read(&recorder->sampler, 0, NULL);
+    tell_trouble(recorder);
     note_end(recorder);
     gt_job_finder_last(&recorder->sampler.finder, &recorder->sampler.tree, &recorder->sampler.account);
     if (recorder->own_window > 0) {

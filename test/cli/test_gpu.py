@@ -5,6 +5,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import time
 
 import pytest
 from patience import least, wait_until
@@ -249,6 +250,49 @@ def test_energy_of_a_tracker_that_was_killed(gpu_tracker, cli, nvidia, tmp_path)
     tracker.wait()
     energy = json.loads(cli("report", "--format", "json", str(recording)).stdout)["energy"]["gpu"]
     assert energy["total"] > 0 and energy["covered"] < 100 and energy["error"] is None
+
+
+HANGS = {
+    "in a sample": "frame 0.5\ndevice 3\nhang nvmlDeviceGetTotalEnergyConsumption\n",
+    "in a list": "frame 0.5\ndevice 3\nhang nvmlDeviceGetRunningProcessDetailList\n",
+    "at the end": "frame when PATH/ends\ndevice 3\nhang nvmlDeviceGetTotalEnergyConsumption\n",
+}
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("when", HANGS)
+def test_a_driver_call_that_never_returns(track, nvidia, tmp_path, when):
+    """The job's status comes back soon after its end, with what was measured until then."""
+    option = nvidia(eight_boards(0, HANGS[when].replace("PATH", str(tmp_path))))
+
+    def run():
+        done, report = track(["sh", "-c", f"sleep 2; touch {tmp_path}/ends; date +%s.%N > {tmp_path}/ended; exit 3"], option, "--st", "0.1")
+        late = time.time() - float((tmp_path / "ended").read_text())
+        (tmp_path / "ends").unlink()
+        assert done.returncode == 3
+        assert done.stderr.count("does not answer: its GPUs are not measured until it does") == 1, done.stderr
+        assert report["energy"]["gpu"]["total"] > 0
+        return late
+
+    assert least(run, 2) < 2
+
+
+def test_a_signal_while_a_driver_call_does_not_return(gpu_tracker, nvidia, tmp_path):
+    option = nvidia(eight_boards(0, HANGS["in a sample"]))
+    line = [gpu_tracker, "run", option, "--st", "0.1", "--", "sh", "-c", f"touch {tmp_path}/began; exec sleep 60"]
+    tracker = subprocess.Popen(line, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    wait_until((tmp_path / "began").exists)
+    time.sleep(1)
+    tracker.terminate()
+    assert tracker.wait(timeout=30) == 128 + signal.SIGTERM, tracker.stderr.read()
+
+
+def test_a_driver_that_answers_late_is_measured_again(track, nvidia):
+    """One call takes 2 s; the energy counter has counted meanwhile."""
+    late = "frame 0.5\nslow 2000000\nframe 0.6\nslow 0\n"
+    done, report = track(["sleep", "4"], nvidia(late.join([eight_boards(0), ""])), "--st", "0.1")
+    assert report["energy"]["gpu"]["covered"] == 100, done.stderr
+    assert report["energy"]["gpu"]["total"] == pytest.approx(8 * 250 * report["compute_time"]["time"] * 3600, rel=0.1)
 
 
 def test_another_brand(track, nvidia):

@@ -377,4 +377,5 @@ const struct gt_collector_type gt_collector_amd = {
     .close = amd_close,
     .describe = amd_describe,
     .explain = amd_explain,
+    .calls_driver = true,
 };

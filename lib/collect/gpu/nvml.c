@@ -310,9 +310,9 @@ static void see_accounting(struct nvml *nvml)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         unsigned mode = 0;
-        gpu->has_accounting = gpu->parent < 0 && !gpu->has_slices && nvml->call.accounting_mode &&
-                              nvml->call.accounting && nvml->call.accounting_mode(gpu->handle, &mode) == NVML_SUCCESS &&
-                              mode == NVML_ACCOUNTING_ENABLED;
+        gpu->tells_accounting = gpu->parent < 0 && !gpu->has_slices && nvml->call.accounting_mode &&
+                                nvml->call.accounting_mode(gpu->handle, &mode) == NVML_SUCCESS;
+        gpu->has_accounting = gpu->tells_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
     }
     nvml->opened_us = nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
 }
@@ -552,4 +552,5 @@ const struct gt_collector_type gt_collector_nvml = {
     .close = nvml_close,
     .describe = nvml_describe,
     .explain = nvml_explain,
+    .calls_driver = true,
 };

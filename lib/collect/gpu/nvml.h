@@ -81,7 +81,8 @@ struct nvml_gpu {
     bool lists_unsupported;
     bool utilization_unsupported;
     struct nvml_rows rows;
-    bool has_accounting; /* it is on */
+    bool tells_accounting; /* the driver says whether it is on, */
+    bool has_accounting;   /* and it is */
     struct nvml_marks marks;
     unsigned long long seen_process, seen_power, seen_utilization; /* us: newest sample that was taken */
 };
