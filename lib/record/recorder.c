@@ -435,6 +435,7 @@ static void read_last(struct gt_recorder *recorder)
         recorder->own_window = 0;
     }
     gt_combine_keep(&recorder->combiner, &recorder->sampler);
+    gt_summary_end(&recorder->summary, &recorder->sampler.frame);
     warn_of_gaps(recorder, true);
     gt_sampler_read_last(&recorder->sampler);
 }

@@ -329,7 +329,7 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
         snprintf(model->pid_text, sizeof model->pid_text, "%d", (int)machine->pid);
     gt_view_take_limits(model, machine);
     for (size_t i = 0; i < machine->gpu_length; i++) {
-        model->gpu[i] = (struct gt_view_gpu){"", NAN, NAN, NAN, NAN, NAN, NAN};
+        model->gpu[i] = (struct gt_view_gpu){"", NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
         gt_life_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
         model->gpu[i].capacity = machine->gpu[i].memory > 0 ? machine->gpu[i].memory : NAN;
     }
@@ -372,6 +372,9 @@ static void take_gpu(struct gt_view_reader *reader, const struct gt_row *row)
     gpu->power = row->value[GT_GPU_POWER];
     gpu->temperature = row->value[GT_GPU_TEMPERATURE];
     gpu->throttle = row->value[GT_GPU_THROTTLE];
+    gpu->lost = row->value[GT_GPU_LOST];
+    gpu->xid = row->value[GT_GPU_XID];
+    gpu->ecc = row->value[GT_GPU_ECC_UNCORRECTED];
     reader->value[GT_VIEW_LINES + 2 * (size_t)row->device] = gpu->busy;
     reader->value[GT_VIEW_LINES + 2 * (size_t)row->device + 1] = gpu->ram;
 }

@@ -196,6 +196,23 @@ def test_lost_gpu(track, nvidia):
     assert report["gpus"][1]["max_utilization_percent"] == pytest.approx(80)
 
 
+def test_what_ended_a_job_is_reported(gpu_tracker, nvidia, cli, tmp_path):
+    """A GPU fails after the last sample: the first warning, figures of the report, a finding, and a sentence that names all."""
+    data = (eight_boards(0).replace("temperature", "field 4 0 0\ntemperature") + "frame when end\ndevice 2\nxid 79\n"
+            + "".join(f"device {lost}\nfail nvmlDeviceGetTotalEnergyConsumption 15\n" for lost in (2, 5, 6))
+            + "device 7\nfield 4 0 250\nfield 145 0 1\n")
+    command = [gpu_tracker, "run", "--tf", "run.sqlite", nvidia(data), "--st", "1", "--", "sh", "-c", "sleep 0.3; touch end"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=120)
+    assert "GPU 2 (Fake, GPU-2), GPU 5 (Fake, GPU-5), GPU 6 (Fake, GPU-6) are lost to their driver" in done.stderr
+    first = done.stderr.split("  ! ")[1]
+    assert "gpu 2: lost to its driver, XID 79; gpu 5: lost" in first and "gpu 7: 250 memory errors" in " ".join(first.split())
+    report = json.loads(cli("report", "--format", "json", "run.sqlite", cwd=tmp_path).stdout)
+    assert {name: report["gpu_totals"][name] for name in ("xids", "ecc_uncorrected", "lost")} == {"xids": 1, "ecc_uncorrected": 250, "lost": 3}
+    assert report["warnings"][0]["name"] == "gpu_failed"
+    found = json.loads(cli("profile", "health", "--format", "json", ".", cwd=tmp_path).stdout)["findings"]
+    assert {row["check"] for row in found} >= {"xids", "ecc_uncorrected", "lost", "remap_failed"}
+
+
 def test_energy_since_the_start(track, nvidia, tmp_path):
     data = NVIDIA + f"frame when {tmp_path}/later\ndevice 0\nenergy 5250000\ndevice 1\nenergy 31000\n"
     _, report = track(["sh", "-c", f"sleep 0.1; touch {tmp_path}/later; sleep 0.4"], nvidia(data), "--st", "0.1")

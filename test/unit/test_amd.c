@@ -205,10 +205,11 @@ static void does_not_guess_what_an_unknown_structure_holds(void **state)
 
 static void finds_power_in_each_release(void **state)
 {
-    static const char *const data[] = {"version 23\ndevice 0\npower 95 11\n", "version 24\ndevice 0\npower 95 n/a\n",
-                                       "version 25\ndevice 0\npower 95 n/a\n", "version 26\ndevice 0\npower n/a 95\n",
-                                       "version 24\ndevice 0\npower 65535 95\n"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const data[] = {
+        "version 23\ndevice 0\npower 95 11\n",    "version 24\ndevice 0\npower 95 n/a\n",
+        "version 25\ndevice 0\npower 95 n/a\n",   "version 26\ndevice 0\npower n/a 95\n",
+        "version 24\ndevice 0\npower 65535 95\n", "version 23 4\ndevice 0\npower n/a 95\n"};
+    for (int i = 0; i < 6; i++) {
         gpu_machine_teardown(state);
         setup(state);
         assert_int_equal(open_amdsmi(data[i]), GT_READY);

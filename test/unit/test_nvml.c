@@ -399,6 +399,23 @@ static void a_lost_gpu_is_reported_once(void **state)
     assert_true(isnan(value(0, GT_GPU_TEMPERATURE)) && value(1, GT_GPU_TEMPERATURE) == 41);
 }
 
+static void all_gpus_that_are_lost_at_once_are_named(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD("0", "a") BOARD("1", "b")
+                          BOARD("2", "c") "frame\n"
+                                          "device 0\nfail nvmlDeviceGetTotalEnergyConsumption 15\nxid 79\n"
+                                          "device 2\nfail nvmlDeviceGetTotalEnergyConsumption 15\n");
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    gpu_machine_step(&machine, "nvml", 1);
+    assert_int_equal(gpu_machine_collect(&machine, 1), -EIO);
+    assert_string_equal(machine.error.text,
+                        "GPU 0 (Fake H100, GPU-aaaa), GPU 2 (Fake H100, GPU-cccc) are lost to their driver "
+                        "and not measured any more");
+    assert_true(value(0, GT_GPU_LOST) == 1 && value(1, GT_GPU_LOST) == 0 && value(2, GT_GPU_LOST) == 1);
+    assert_true(value(0, GT_GPU_XID) == 79 && value(0, GT_GPU_XIDS) == 1 && value(1, GT_GPU_XIDS) == 0);
+}
+
 static void missing_functions_cost_only_their_metrics(void **state)
 {
     (void)state;
@@ -406,7 +423,7 @@ static void missing_functions_cost_only_their_metrics(void **state)
     assert_int_equal(machine.frame.device_count, 1);
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
     for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
-        assert_true(isnan(value(0, metric)));
+        assert_true(metric == GT_GPU_LOST ? value(0, metric) == 0 : isnan(value(0, metric)));
 }
 
 static void tells_why_it_is_not_ready(void **state)
@@ -500,6 +517,7 @@ int main(void)
         TEST(slices_are_devices_with_a_parent),
         TEST(slices_without_lists_take_the_boards),
         TEST(a_lost_gpu_is_reported_once),
+        TEST(all_gpus_that_are_lost_at_once_are_named),
         TEST(missing_functions_cost_only_their_metrics),
         TEST(tells_why_it_is_not_ready),
         TEST(other_brands_and_wrong_paths),

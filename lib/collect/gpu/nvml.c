@@ -302,6 +302,7 @@ static const enum gt_metric_id metrics[] = {
     GT_GPU_NVLINK_ERRORS,
     GT_GPU_XIDS,
     GT_GPU_XID,
+    GT_GPU_LOST,
 };
 
 /* Of boards that are not cut into slices: slices have no accounts. */
@@ -446,6 +447,15 @@ static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
         gt_pace_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
 }
 
+/* What is known of the health of a board stays known when it is lost. */
+static double value_of(const struct nvml_gpu *gpu, enum gt_metric_id metric)
+{
+    bool is_health = metric >= GT_GPU_ECC_CORRECTED && metric <= GT_GPU_XID;
+    if (metric == GT_GPU_LOST)
+        return gpu->parent < 0 ? gpu->is_lost : NAN;
+    return gpu->is_lost && !is_health ? NAN : gpu->value[metric];
+}
+
 static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
 {
     int status = 0;
@@ -453,7 +463,7 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
         struct nvml_gpu *gpu = &nvml->gpu[i];
         struct gt_device *device = &frame->device[gpu->device];
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            device->value[metrics[m]] = gpu->is_lost ? NAN : gpu->value[metrics[m]];
+            device->value[metrics[m]] = value_of(gpu, metrics[m]);
         device->is_resting = gpu->is_asleep && !gpu->is_lost;
         device->is_old = !is_new && !gpu->is_lost;
         device->doubt = gpu->doubt + gt_energy_check_doubt(&gpu->check);
@@ -467,10 +477,11 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
     return status;
 }
 
-/* One report for each board that is gone; its slices go with it. */
+/* One report of all boards that have gone since the last one; their slices go with them. */
 static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct gt_error *error)
 {
-    int status = 0;
+    char names[400] = "";
+    size_t used = 0, lost = 0;
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         if (gpu->parent >= 0 && nvml->gpu[gpu->parent].is_lost)
@@ -479,10 +490,15 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
             continue;
         const struct gt_device *device = &frame->device[gpu->device];
         gpu->is_reported = true;
-        status = gt_error_set(error, EIO, "GPU %d (%s, %s) is lost to its driver; it is not measured any more",
-                              device->index, device->name, device->uuid);
+        if (used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%sGPU %d (%s, %s)", lost ? ", " : "",
+                                     device->index, device->name, device->uuid);
+        lost++;
     }
-    return status;
+    if (!lost)
+        return 0;
+    return gt_error_set(error, EIO, "%s %s lost to %s driver and not measured any more", names, lost > 1 ? "are" : "is",
+                        lost > 1 ? "their" : "its");
 }
 
 /* Tells of the boards whose counter contradicts their power. */
@@ -518,7 +534,7 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
     if (is_due)
         gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
     read_samples(nvml, frame);
-    gt_nvml_read_health(nvml, frame->is_last);
+    gt_nvml_read_health(nvml, frame->is_last, is_new);
     int warning = report_lost(nvml, frame, error);
     if (warning == 0)
         warning = report_wrong(nvml, frame, error);

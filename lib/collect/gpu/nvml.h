@@ -133,8 +133,8 @@ void gt_nvml_marks_release(struct nvml_marks *marks);
 /* Tells whether the driver keeps such marks, and what would make it. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);
 
-/* Read what tells of the health of all boards, once a minute and at the end. */
-void gt_nvml_read_health(struct nvml *nvml, bool is_last);
+/* Read the health of all boards: counters once a minute and at the end, XIDs with the other values. */
+void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new);
 void gt_nvml_close_health(struct nvml *nvml);
 /* Tells which of it there is, and reads it where that was not done. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_health(void *state, struct gt_availability *ret);
