@@ -426,9 +426,7 @@ static bool read_values(struct nvml *nvml, const struct gt_frame *frame)
     int64_t start = gt_clock_monotonic(nvml->clock);
     if (!gt_pace_due(&nvml->values, frame, start))
         return false;
-    for (size_t i = 0; i < nvml->gpu_count; i++)
-        if (!nvml->gpu[i].is_asleep)
-            gt_nvml_read(nvml, &nvml->gpu[i]);
+    gt_nvml_read(nvml);
     gt_pace_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
     return true;
 }

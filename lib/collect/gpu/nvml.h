@@ -115,8 +115,8 @@ int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
 
-/* Read all states and counters of a device into gpu->value. */
-void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu);
+/* Read all states and counters of the devices that do not sleep into gpu->value. */
+void gt_nvml_read(struct nvml *nvml);
 /* Take the peaks out of the driver's own samples since the last call. */
 void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu);
 
