@@ -56,10 +56,11 @@ static void note_move(struct gt_coverage *coverage, int64_t now_ns, double growt
     coverage->known_ns = now_ns;
 }
 
-/* A counter that has counted since it was opened covers the time before its first reading. */
-static void note_first(struct gt_coverage *coverage, int64_t now_ns)
+/* A counter that has counted since it was opened covers the time before its first reading; one that begins with it does not. */
+static void note_first(struct gt_coverage *coverage, int64_t now_ns, double joules)
 {
-    bool is_late = coverage->failures > 1 && seconds_between(coverage->start_ns, now_ns) > coverage->patience;
+    bool is_late = (coverage->failures > 1 || joules == 0) &&
+                   seconds_between(coverage->start_ns, now_ns) > coverage->patience;
     if (is_late || coverage->lost)
         miss(coverage, now_ns, GT_GAP_UNREAD);
     coverage->lost = GT_GAP_NONE;
@@ -87,7 +88,7 @@ void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules
         return;
     }
     if (is_first)
-        note_first(coverage, now_ns);
+        note_first(coverage, now_ns, joules);
     if (joules > fmax(0, coverage->joules))
         note_move(coverage, now_ns, joules - fmax(0, coverage->joules));
     else if (coverage->lost)

@@ -14,6 +14,8 @@
 /* Seconds. A job's end waits for the sample before it and for the last one. */
 static const double OPEN_PATIENCE = 10, PATIENCE = 1, LAST_PATIENCE = 0.7;
 
+enum { MOST_TOLD = 3 }; /* silences of a driver that is very slow */
+
 enum request { NOTHING, OPEN, COLLECT, CLOSE };
 
 /* Nothing in it points to memory of the caller once it is open: the thread may outlive the caller. */
@@ -24,7 +26,8 @@ struct gt_driver {
     enum request request; /* what the thread does or is to do */
     bool is_abandoned;
     bool has_answer; /* which the caller has not taken yet */
-    bool was_silent; /* the caller has said so */
+    bool was_silent; /* at the last request */
+    int silences;
     struct gt_root root;
     struct gt_clock clock;
     const struct gt_collector_type *type;
@@ -293,7 +296,7 @@ static int note_silence(struct gt_driver *driver, struct gt_frame *frame, struct
 {
     for (size_t i = driver->first_device; i < driver->frame.device_count; i++)
         frame->device[i].is_old = true;
-    if (!driver->was_silent)
+    if (!driver->was_silent && driver->silences++ < MOST_TOLD)
         gt_error_set(error, ETIMEDOUT, "%s does not answer: its GPUs are not measured until it does",
                      driver->availability.source);
     driver->was_silent = true;

@@ -276,7 +276,6 @@ HANGS = {
 }
 
 
-@pytest.mark.sanitize
 @pytest.mark.parametrize("when", HANGS)
 def test_a_driver_call_that_never_returns(track, nvidia, tmp_path, when):
     """The job's status comes back soon after its end, with what was measured until then."""
