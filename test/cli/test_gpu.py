@@ -213,6 +213,15 @@ def test_what_ended_a_job_is_reported(gpu_tracker, nvidia, cli, tmp_path):
     assert {row["check"] for row in found} >= {"xids", "ecc_uncorrected", "lost", "remap_failed"}
 
 
+def test_top_shows_errors(track, nvidia, cli, tmp_path):
+    data = (eight_boards(0).replace("temperature", "field 4 0 0\ntemperature") + "frame 0.3\ndevice 2\nxid 31\ndevice 5\n"
+            "fail nvmlDeviceGetTotalEnergyConsumption 15\ndevice 7\nfield 4 0 250\n")
+    done, _ = track(["sleep", "1.5"], nvidia(data), "--st", "0.1", "--detail", "--tracking-file", str(tmp_path / "run.sqlite"))
+    assert done.returncode == 0
+    picture = cli("top", "--once", "run.sqlite", env={**os.environ, "COLUMNS": "120"}).stdout
+    assert "XID 31" in picture and "lost" in picture, picture
+
+
 def test_energy_since_the_start(track, nvidia, tmp_path):
     data = NVIDIA + f"frame when {tmp_path}/later\ndevice 0\nenergy 5250000\ndevice 1\nenergy 31000\n"
     _, report = track(["sh", "-c", f"sleep 0.1; touch {tmp_path}/later; sleep 0.4"], nvidia(data), "--st", "0.1")
