@@ -60,7 +60,7 @@ static void note_move(struct gt_coverage *coverage, int64_t now_ns, double growt
 static void note_first(struct gt_coverage *coverage, int64_t now_ns, double joules)
 {
     bool is_late = (coverage->failures > 1 || joules == 0) &&
-                   seconds_between(coverage->start_ns, now_ns) > coverage->patience;
+                   seconds_between(coverage->known_ns, now_ns) > coverage->patience;
     if (is_late || coverage->lost)
         miss(coverage, now_ns, GT_GAP_UNREAD);
     coverage->lost = GT_GAP_NONE;
