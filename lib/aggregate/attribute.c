@@ -211,6 +211,15 @@ static double attribute_window(const struct gt_attribution *attribution, struct 
     return gpu->energy.job - before;
 }
 
+/* Between two readings of the counter: a process may come and go. */
+static void note_users(struct gt_gpu_use *gpu, const struct users *users)
+{
+    if (!users->set)
+        return;
+    gpu->users = users->set;
+    gpu->ratio = ratio_of(users);
+}
+
 static void attribute_device(struct gt_attribution *attribution, const struct gt_frame *frame,
                              const struct gt_tree *tree, int board)
 {
@@ -218,11 +227,15 @@ static void attribute_device(struct gt_attribution *attribution, const struct gt
     struct gt_gpu_use *gpu = &attribution->gpu[board];
     double joules = device->value[GT_GPU_ENERGY];
     bool is_resting = device->is_resting || device->value[GT_GPU_POWER] == 0;
-    if (frame->monotonic_ns > gpu->read_ns && !device->is_old)
+    struct users users = find_users(frame, tree, board);
+    if (device->is_old) {
+        note_users(gpu, &users);
+        return;
+    }
+    if (frame->monotonic_ns > gpu->read_ns)
         gt_coverage_add(&gpu->coverage, gpu->read_ns = frame->monotonic_ns, joules, device->doubt, is_resting);
     if (isnan(joules) || frame->monotonic_ns <= gpu->at_ns)
         return;
-    struct users users = find_users(frame, tree, board);
     double growth = fmax(0, joules - gpu->energy.total), seconds = (double)(frame->monotonic_ns - gpu->at_ns) / 1e9;
     gpu->energy.total += growth;
     gpu->energy.is_measured = true;

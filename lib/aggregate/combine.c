@@ -120,6 +120,8 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
     gt_attribution_init(&combine->attribution, options->idle, options->core_count, options->start_ns);
     gt_attribution_refresh(&combine->attribution, options->refresh);
     gt_values_clear(combine->job);
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        combine->recorded_joules[i] = NAN;
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(combine->peak[scope]);
         combine->gpu_marks[scope] = NAN;
@@ -600,14 +602,24 @@ static void clear_row(struct gt_row *row, enum gt_scope scope)
 }
 
 /* A counter that could not be read this time has no figure in this row; the next one that can covers the gap. */
-static void hide_unread(const struct gt_sampler *sampler, struct gt_row *row, struct gt_energy_reading *energy)
+static void hide(struct gt_row *row, struct gt_energy_reading *energy, enum gt_energy_device device)
 {
-    for (int i = 0; i < GT_ENERGY_GPU; i++) {
-        enum gt_metric_id counter = gt_energy_metrics[i];
-        if (!isnan(sampler->frame.system[counter]))
-            continue;
-        row[GT_SCOPE_SYSTEM].value[counter] = row[GT_SCOPE_COMBINED].value[counter] = NAN;
-        energy->device[i].total = energy->device[i].job = NAN;
+    enum gt_metric_id counter = gt_energy_metrics[device];
+    row[GT_SCOPE_SYSTEM].value[counter] = row[GT_SCOPE_COMBINED].value[counter] = NAN;
+    energy->device[device].total = energy->device[device].job = NAN;
+}
+
+void gt_combine_hide_old(struct gt_combiner *combine, struct gt_sample *sample)
+{
+    const struct gt_attribution *attribution = &combine->attribution;
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++) {
+        double joules = sample->energy.device[i].total;
+        bool is_old = joules <= combine->recorded_joules[i] &&
+                      gt_coverage_is_waiting(gt_attribution_coverage(attribution, i), attribution->now_ns);
+        if (is_old)
+            hide(combine->row, &sample->energy, i);
+        else if (!isnan(joules))
+            combine->recorded_joules[i] = joules;
     }
 }
 
@@ -619,7 +631,9 @@ static void combine_energy(const struct gt_combiner *combine, const struct gt_sa
     ret->platform = row[GT_SCOPE_SYSTEM].value[GT_PLATFORM_ENERGY];
     ret->wall = row[GT_SCOPE_SYSTEM].value[GT_WALL_ENERGY];
     gt_energy_reading_show(ret, row[GT_SCOPE_SYSTEM].value, row[GT_SCOPE_COMBINED].value);
-    hide_unread(sampler, row, ret);
+    for (int i = 0; i < GT_ENERGY_GPU; i++)
+        if (isnan(sampler->frame.system[gt_energy_metrics[i]]))
+            hide(row, ret, i);
 }
 
 static const enum gt_metric_id peaks[] = {

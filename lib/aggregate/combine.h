@@ -60,9 +60,10 @@ struct gt_combiner {
     bool has_main_mark;          /* the main process's high-water mark is of the time of tracking, not of before */
     double job[GT_METRIC_COUNT]; /* what the whole job has used so far: gt_account_totals */
     struct gt_attribution attribution;
-    double cpu_joules;                    /* the job's, not yet divided among its processes, */
-    double divided_seconds;               /* for its CPU time has not grown since it was this */
-    struct gt_process_rate *process_rate; /* of PROCESS rows, sorted by pid */
+    double recorded_joules[GT_ENERGY_DEVICES]; /* see gt_combine_hide_old; NaN: none yet */
+    double cpu_joules;                         /* the job's, not yet divided among its processes, */
+    double divided_seconds;                    /* for its CPU time has not grown since it was this */
+    struct gt_process_rate *process_rate;      /* of PROCESS rows, sorted by pid */
     size_t process_rate_count, process_rate_capacity, next_rate;
     struct gt_row *row;
     size_t row_capacity;
@@ -81,6 +82,9 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
 void gt_combine_release(struct gt_combiner *combine);
 /* Make the sample; its rows are borrowed until the next call. -ENOMEM. */
 int gt_combine(struct gt_combiner *combine, const struct gt_sampler *sampler, struct gt_sample *ret);
+/* Clear the energy counters of a sample that have no new value since the sample before: their source is slower than the samples. Rates
+ * and power are then computed from one value of the source to the next. */
+void gt_combine_hide_old(struct gt_combiner *combine, struct gt_sample *sample);
 /* Bring up to date only what is kept from reading to reading, running peaks and energy, for readings that are not recorded. -ENOMEM. */
 int gt_combine_keep(struct gt_combiner *combine, const struct gt_sampler *sampler);
 /* Bring the peaks alone up to date, after gt_sampler_look. */

@@ -49,6 +49,21 @@ int gt_course_line_add(struct gt_course *course)
     return (int)course->lines++;
 }
 
+void gt_course_rate_init(struct gt_course_rate *rate)
+{
+    *rate = (struct gt_course_rate){NAN, NAN, NAN, NAN};
+}
+
+double gt_course_rate_next(struct gt_course_rate *rate, double at, double counter)
+{
+    static const double LONGEST_HELD = 4; /* a driver's pace may slow down by so much from one reading to the next */
+    if (isnan(counter))
+        return at - rate->at <= LONGEST_HELD * rate->span ? rate->rate : NAN;
+    double grown = counter - rate->counter, seconds = at - rate->at;
+    *rate = (struct gt_course_rate){counter, at, seconds, seconds > 0 && grown >= 0 ? grown / seconds : NAN};
+    return rate->rate;
+}
+
 static void join(struct gt_course_span *to, const struct gt_course_span *from)
 {
     if (!from->count)

@@ -38,6 +38,18 @@ struct gt_course {
     size_t lines;
 };
 
+/* The growth of a counter each second, from one reading of its source to the next. */
+struct gt_course_rate {
+    double counter, at; /* as last read, seconds; NaN: not yet */
+    double span;        /* seconds from the reading before to that one */
+    double rate;        /* between the two; NaN: not known */
+};
+
+void gt_course_rate_init(struct gt_course_rate *rate);
+/* Returns the rate at a sample. One in which the counter was not read (NaN) has the rate of the one before, for some times the time
+ * between readings. */
+double gt_course_rate_next(struct gt_course_rate *rate, double at, double counter);
+
 /* Returns a course with one reference and nothing known, or NULL. Its spans are `shortest_ns` long at first. */
 struct gt_course *gt_course_new(int64_t shortest_ns, size_t spans, size_t lines, bool keeps_samples);
 struct gt_course *gt_course_keep(struct gt_course *course);

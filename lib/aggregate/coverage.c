@@ -56,10 +56,11 @@ static void note_move(struct gt_coverage *coverage, int64_t now_ns, double growt
     coverage->known_ns = now_ns;
 }
 
-/* A counter that has counted since it was opened covers the time before its first reading. */
-static void note_first(struct gt_coverage *coverage, int64_t now_ns)
+/* A counter that has counted since it was opened covers the time before its first reading; one that begins with it does not. */
+static void note_first(struct gt_coverage *coverage, int64_t now_ns, double joules)
 {
-    bool is_late = coverage->failures > 1 && seconds_between(coverage->start_ns, now_ns) > coverage->patience;
+    bool is_late = (coverage->failures > 1 || joules == 0) &&
+                   seconds_between(coverage->known_ns, now_ns) > coverage->patience;
     if (is_late || coverage->lost)
         miss(coverage, now_ns, GT_GAP_UNREAD);
     coverage->lost = GT_GAP_NONE;
@@ -87,7 +88,7 @@ void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules
         return;
     }
     if (is_first)
-        note_first(coverage, now_ns);
+        note_first(coverage, now_ns, joules);
     if (joules > fmax(0, coverage->joules))
         note_move(coverage, now_ns, joules - fmax(0, coverage->joules));
     else if (coverage->lost)
@@ -97,14 +98,25 @@ void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules
     coverage->read_ns = now_ns;
 }
 
-bool gt_coverage_is_away(const struct gt_coverage *coverage)
+/* A slow driver is asked less often than there are samples. */
+static bool is_unread(const struct gt_coverage *coverage, int64_t now_ns)
 {
-    return coverage->failures || coverage->lost || has_stood_still(coverage);
+    return coverage->failures || seconds_between(coverage->read_ns, now_ns) > LEAST_PATIENCE;
+}
+
+bool gt_coverage_is_away(const struct gt_coverage *coverage, int64_t now_ns)
+{
+    return is_unread(coverage, now_ns) || coverage->lost || has_stood_still(coverage);
+}
+
+bool gt_coverage_is_waiting(const struct gt_coverage *coverage, int64_t now_ns)
+{
+    return coverage->known_ns < now_ns && !has_stood_still(coverage);
 }
 
 double gt_coverage_missing(const struct gt_coverage *coverage, int64_t now_ns)
 {
-    bool is_away = gt_coverage_is_away(coverage);
+    bool is_away = gt_coverage_is_away(coverage, now_ns);
     return coverage->missing + (is_away ? fmax(0, seconds_between(coverage->known_ns, now_ns)) : 0);
 }
 
@@ -117,12 +129,13 @@ bool gt_coverage_is_broken(const struct gt_coverage *coverage, int64_t now_ns)
 void gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, struct gt_gap *ret)
 {
     enum gt_gap_cause cause = coverage->cause;
-    bool is_away = gt_coverage_is_away(coverage), is_new = !coverage->gaps || coverage->ended_ns != coverage->known_ns;
+    bool is_away = gt_coverage_is_away(coverage, now_ns),
+         is_new = !coverage->gaps || coverage->ended_ns != coverage->known_ns;
     *ret = (struct gt_gap){NAN, NAN, 0, GT_GAP_NONE};
     if (!(gt_coverage_missing(coverage, now_ns) > 0))
         return;
     if (!cause)
-        cause = coverage->lost ? coverage->lost : coverage->failures ? GT_GAP_UNREAD : GT_GAP_STILL;
+        cause = coverage->lost ? coverage->lost : is_unread(coverage, now_ns) ? GT_GAP_UNREAD : GT_GAP_STILL;
     ret->began = seconds_between(coverage->start_ns, coverage->cause ? coverage->began_ns : coverage->known_ns);
     ret->ended = is_away ? NAN : seconds_between(coverage->start_ns, coverage->ended_ns);
     ret->times = coverage->gaps + (is_away && is_new);

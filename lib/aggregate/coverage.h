@@ -2,7 +2,7 @@
  *
  * They are missing
  *   before its first reading and after its last one: it cannot be read. A reading that failed between two that did not is made
- *   up for by the next;
+ *   up for by the next, and so is a longer time in which it was not asked;
  *   while it stood still for longer than its patience, though it was read, up to its next move. The joules of that move may or may
  *   not have been drawn in that time;
  *   between two readings of which its source says that the counter lost something: it was set back, or counted anew. */
@@ -44,7 +44,9 @@ double gt_coverage_missing(const struct gt_coverage *coverage, int64_t now_ns);
 /* There is a gap that the next reading will hardly close. */
 bool gt_coverage_is_broken(const struct gt_coverage *coverage, int64_t now_ns);
 /* It is in a gap that has not ended. */
-bool gt_coverage_is_away(const struct gt_coverage *coverage);
+bool gt_coverage_is_away(const struct gt_coverage *coverage, int64_t now_ns);
+/* Returns true while the next value of its source has not come yet: it was not read at `now_ns`, or has not moved. */
+bool gt_coverage_is_waiting(const struct gt_coverage *coverage, int64_t now_ns);
 void gt_coverage_gap(const struct gt_coverage *coverage, int64_t now_ns, struct gt_gap *ret);
 /* "from 12.3 s to 15 s: its counter could not be read", "from 12.3 s on: ...", "in 2 stretches from 12.3 s on: ..."; "" without a gap. */
 void gt_gap_describe(const struct gt_gap *gap, char *text, size_t size);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "collect/collector.h"
 
 static const int64_t SHORTEST_NS = 1000 * 1000;
 
@@ -13,33 +14,36 @@ static const struct {
     enum gt_scope scope;
     enum gt_metric_id metric;
     bool is_for_pages;
+    double refresh; /* seconds between two readings, where samples repeat the one before */
 } wanted[] = {
-    {GT_SCOPE_COMBINED, GT_RAM, false},
-    {GT_SCOPE_MAIN, GT_RAM, false},
-    {GT_SCOPE_DESCENDANTS, GT_RAM, false},
-    {GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, false},
-    {GT_SCOPE_SYSTEM, GT_CPU_UTILIZATION, false},
-    {GT_SCOPE_COMBINED, GT_GPU_RAM, false},
-    {GT_SCOPE_SYSTEM, GT_GPU_RAM, false},
-    {GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, false},
-    {GT_SCOPE_COMBINED, GT_CPU_ENERGY, false},
-    {GT_SCOPE_SYSTEM, GT_CPU_ENERGY, false},
-    {GT_SCOPE_COMBINED, GT_GPU_ENERGY, false},
-    {GT_SCOPE_SYSTEM, GT_GPU_POWER, false},
-    {GT_SCOPE_COMBINED, GT_SWAP, true},
-    {GT_SCOPE_COMBINED, GT_READ_BYTES, true},
-    {GT_SCOPE_COMBINED, GT_WRITTEN_BYTES, true},
-    {GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED, true},
-    {GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT, true},
+    {GT_SCOPE_COMBINED, GT_RAM, false, 0},
+    {GT_SCOPE_MAIN, GT_RAM, false, 0},
+    {GT_SCOPE_DESCENDANTS, GT_RAM, false, 0},
+    {GT_SCOPE_COMBINED, GT_CPU_UTILIZATION, false, 0},
+    {GT_SCOPE_SYSTEM, GT_CPU_UTILIZATION, false, 0},
+    {GT_SCOPE_COMBINED, GT_GPU_RAM, false, 0},
+    {GT_SCOPE_SYSTEM, GT_GPU_RAM, false, 0},
+    {GT_SCOPE_SYSTEM, GT_GPU_UTILIZATION, false, 0},
+    {GT_SCOPE_COMBINED, GT_CPU_ENERGY, false, 0},
+    {GT_SCOPE_SYSTEM, GT_CPU_ENERGY, false, 0},
+    {GT_SCOPE_COMBINED, GT_GPU_ENERGY, false, 0},
+    {GT_SCOPE_SYSTEM, GT_GPU_POWER, false, 0},
+    {GT_SCOPE_COMBINED, GT_SWAP, true, 0},
+    {GT_SCOPE_COMBINED, GT_READ_BYTES, true, 0},
+    {GT_SCOPE_COMBINED, GT_WRITTEN_BYTES, true, 0},
+    {GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_RECEIVED, true, GT_COLLECT_SLOW_NS / 1e9},
+    {GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT, true, GT_COLLECT_SLOW_NS / 1e9},
 };
 
-static int add_line(struct gt_sample_course *course, enum gt_scope scope, enum gt_metric_id metric, int device)
+static int add_line(struct gt_sample_course *course, enum gt_scope scope, enum gt_metric_id metric, int device,
+                    double refresh)
 {
     struct gt_sample_course_line *line = GT_GROW_BY_ONE(course->line, course->lines);
     int number = line ? gt_course_line_add(course->course) : -ENOMEM;
     if (number < 0)
         return number;
-    *line = (struct gt_sample_course_line){scope, metric, device, NAN};
+    *line = (struct gt_sample_course_line){.scope = scope, .metric = metric, .device = device, .refresh = refresh};
+    gt_course_rate_init(&line->rate);
     course->lines++;
     return number;
 }
@@ -47,25 +51,15 @@ static int add_line(struct gt_sample_course *course, enum gt_scope scope, enum g
 static int begin(struct gt_sample_course *course, int64_t now_ns)
 {
     int status = 0;
-    course->first_ns = course->counted_ns = now_ns;
+    course->first_ns = course->last_ns = now_ns;
     course->course = gt_course_new(SHORTEST_NS, course->is_fine ? GT_COURSE_FINE_SPANS : GT_COURSE_SPANS, 0,
                                    course->is_fine && !course->is_bounded);
     if (!course->course)
         return -ENOMEM;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status >= 0; i++)
         if (course->is_fine || !wanted[i].is_for_pages)
-            status = add_line(course, wanted[i].scope, wanted[i].metric, -1);
+            status = add_line(course, wanted[i].scope, wanted[i].metric, -1, wanted[i].refresh);
     return status;
-}
-
-/* The value of a sample, or what a counter grew by each second since the sample before. */
-static double figure(struct gt_sample_course_line *line, double value, double seconds)
-{
-    if (gt_metrics[line->metric].kind != GT_COUNTER)
-        return value;
-    double grown = value - line->counted;
-    line->counted = value;
-    return seconds > 0 && grown >= 0 ? grown / seconds : NAN;
 }
 
 static int line_of_gpu(struct gt_sample_course *course, int device)
@@ -73,7 +67,7 @@ static int line_of_gpu(struct gt_sample_course *course, int device)
     for (size_t i = 0; i < course->lines; i++)
         if (course->line[i].device == device)
             return (int)i;
-    return add_line(course, GT_SCOPE_GPU, GT_GPU_UTILIZATION, device);
+    return add_line(course, GT_SCOPE_GPU, GT_GPU_UTILIZATION, device, 0);
 }
 
 static int add_gpus(struct gt_sample_course *course, const struct gt_sample *sample)
@@ -93,16 +87,19 @@ static int add_gpus(struct gt_sample_course *course, const struct gt_sample *sam
 int gt_sample_course_add(struct gt_sample_course *course, const struct gt_sample *sample)
 {
     int status = course->course ? 0 : begin(course, sample->monotonic_ns);
-    if (status < 0 || sample->monotonic_ns < course->counted_ns)
+    if (status < 0 || sample->monotonic_ns < course->last_ns)
         return status < 0 ? status : 0;
     status = gt_course_sample_begin(course->course, sample->monotonic_ns - course->first_ns);
-    double seconds = (double)(sample->monotonic_ns - course->counted_ns) / GT_SECOND;
+    double at = (double)(sample->monotonic_ns - course->first_ns) / GT_SECOND;
     for (size_t i = 0; i < course->lines && course->line[i].device < 0 && status >= 0; i++) {
         struct gt_sample_course_line *line = &course->line[i];
-        double value = figure(line, sample->row[line->scope].value[line->metric], seconds);
+        double value = sample->row[line->scope].value[line->metric];
+        bool is_repeated = value == line->rate.counter && at - line->rate.at < line->refresh;
+        if (gt_metrics[line->metric].kind == GT_COUNTER)
+            value = gt_course_rate_next(&line->rate, at, is_repeated ? NAN : value);
         status = gt_course_add(course->course, i, value);
     }
-    course->counted_ns = sample->monotonic_ns;
+    course->last_ns = sample->monotonic_ns;
     if (status >= 0)
         status = add_gpus(course, sample);
     return status < 0 ? status : 0;

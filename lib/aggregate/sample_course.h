@@ -10,7 +10,8 @@ struct gt_sample_course_line {
     enum gt_scope scope;
     enum gt_metric_id metric;
     int device;     /* of a GPU, else -1 */
-    double counted; /* the counter at the sample before */
+    double refresh; /* seconds; 0: every sample has a reading of its own */
+    struct gt_course_rate rate;
 };
 
 struct gt_sample_course {
@@ -18,7 +19,7 @@ struct gt_sample_course {
     bool is_fine;
     bool is_bounded;          /* set with it: without every sample */
     struct gt_course *course; /* NULL before the first sample */
-    int64_t first_ns, counted_ns;
+    int64_t first_ns, last_ns;
     struct gt_sample_course_line *line; /* [course->lines] */
     size_t lines;
 };

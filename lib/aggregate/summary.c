@@ -78,6 +78,13 @@ int gt_summary_add(struct gt_summary *summary, const struct gt_sample *sample)
     return status;
 }
 
+void gt_summary_end(struct gt_summary *summary, const struct gt_frame *frame)
+{
+    for (size_t i = 0; i < frame->device_count && i < summary->gpu_count; i++)
+        for (int id = GT_GPU_ECC_CORRECTED; id <= GT_GPU_LOST; id++)
+            add(&summary->gpu[i][id], frame->device[i].value[id]);
+}
+
 double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, enum gt_metric_id metric)
 {
     const struct gt_statistic *s = &summary->of[scope][metric];

@@ -32,6 +32,8 @@ double gt_summary_mean(const struct gt_summary *summary, enum gt_scope scope, en
 
 /* The outcome as far as samples alone tell it: last counters and peaks, elapsed from first to last sample.
  * For recordings whose tracker was killed, and the original's. */
+/* Take in the health of the GPUs as of the last reading, which no sample has. */
+void gt_summary_end(struct gt_summary *summary, const struct gt_frame *frame);
 void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *outcome);
 
 #endif

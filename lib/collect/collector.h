@@ -236,9 +236,10 @@ struct gt_collector_type {
     void (*describe)(const void *state, char *text, size_t size);
     /* Why it has no figure of `metric`, as known by now; may be NULL. An empty text: not known. */
     void (*explain)(const void *state, enum gt_metric_id metric, char *text, size_t size);
-    bool is_estimate; /* its figures are no measurements */
-    bool claims;      /* it gives only those of its metrics that it claimed */
-    bool lags;        /* its counters are read less often than samples: it is asked once more at the end */
+    bool is_estimate;  /* its figures are no measurements */
+    bool claims;       /* it gives only those of its metrics that it claimed */
+    bool calls_driver; /* a call of it may never return: see sample/driver.h */
+    bool lags;         /* its counters are read less often than samples: it is asked once more at the end */
 };
 
 /* Returns true for a collector that reads energy counters of this machine and nothing else. */

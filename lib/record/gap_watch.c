@@ -41,7 +41,7 @@ bool gt_gap_watch_look(struct gt_gap_watch *watch, const char *name, const struc
     struct gt_gap gap;
     gt_coverage_gap(coverage, now_ns, &gap);
     bool is_first = !watch->is_told && (gt_coverage_is_broken(coverage, now_ns) || (is_end && gap.times > 0));
-    bool is_back = watch->is_away && !gt_coverage_is_away(coverage);
+    bool is_back = watch->is_away && !gt_coverage_is_away(coverage, now_ns);
     bool is_more = is_end && watch->is_told && gap.times > watch->times;
     if (is_back)
         say_back(name, watch->began, now_ns, coverage, &gap, sentence, size);
@@ -51,7 +51,7 @@ bool gt_gap_watch_look(struct gt_gap_watch *watch, const char *name, const struc
         return false;
     watch->began = is_first ? gap.began : watch->began;
     watch->is_told = true;
-    watch->is_away = gt_coverage_is_away(coverage);
+    watch->is_away = gt_coverage_is_away(coverage, now_ns);
     watch->times = gap.times;
     return true;
 }

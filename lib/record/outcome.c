@@ -51,9 +51,9 @@ static void final_counters(struct gt_recorder *recorder, struct gt_outcome *outc
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (!isnan(recorder->sampler.frame.system[whole[i]]))
             outcome->value[GT_SCOPE_SYSTEM][whole[i]] = recorder->sampler.frame.system[whole[i]];
-    for (int id = GT_GPU_ECC_CORRECTED; id <= GT_GPU_XIDS; id++) { /* what ended a job comes at its end */
+    for (int id = GT_GPU_ECC_CORRECTED; id <= GT_GPU_LOST; id++) { /* what ended a job comes at its end */
         double now = gt_combined_gpus(&recorder->sampler.frame, id);
-        if (!isnan(now) && gt_metrics[id].kind == GT_COUNTER)
+        if (!isnan(now) && gt_metrics[id].kind != GT_GAUGE)
             outcome->value[GT_SCOPE_SYSTEM][id] = now;
     }
     outcome->value[GT_SCOPE_COMBINED][GT_PROCESSES_STARTED] = gt_sampler_started(&recorder->sampler);

@@ -283,6 +283,7 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
         status = gt_roster_changes(recorder->sampler.roster, &sample->life, &sample->life_count);
     if (status < 0)
         return gt_error_system(error, -status, "sample");
+    gt_combine_hide_old(&recorder->combiner, sample);
     warn_of_gaps(recorder, false);
     status = gt_energy_curve_add(&recorder->energy, (double)(sample->monotonic_ns - recorder->start_ns) / 1e9,
                                  &sample->energy);
@@ -291,15 +292,19 @@ static int write_sample(struct gt_recorder *recorder, struct gt_error *error)
     return status < 0 ? gt_error_system(error, -status, "sample") : 0;
 }
 
+static void tell_trouble(struct gt_recorder *recorder)
+{
+    if (recorder->sampler.trouble.code)
+        warn_caller(recorder, recorder->sampler.trouble.text);
+    recorder->sampler.trouble = (struct gt_error){0};
+}
+
 static int read_all(struct gt_recorder *recorder, bool is_sample, struct gt_error *error)
 {
     int status = gt_sampler_read(&recorder->sampler, recorder->patience_ns, error);
     if (status < 0)
         return status;
-    if (recorder->sampler.trouble.code) {
-        warn_caller(recorder, recorder->sampler.trouble.text);
-        recorder->sampler.trouble = (struct gt_error){0};
-    }
+    tell_trouble(recorder);
     note_end(recorder);
     gt_kernel_watch_look(&recorder->kernel, &recorder->sampler.tree);
     bool lives = any_lives(&recorder->sampler.tree);
@@ -368,11 +373,24 @@ void gt_recorder_main_peak(struct gt_recorder *recorder, double bytes)
     gt_combine_look(&recorder->combiner, &recorder->sampler);
 }
 
+/* A sample has only those energy counters whose source has a new value. */
+static double latest_energy(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric)
+{
+    struct gt_energy_reading reading;
+    double system[GT_METRIC_COUNT], job[GT_METRIC_COUNT];
+    gt_values_clear(system);
+    gt_values_clear(job);
+    gt_attribution_read(&recorder->combiner.attribution, &reading);
+    gt_energy_reading_show(&reading, system, job);
+    return scope == GT_SCOPE_SYSTEM ? system[metric] : scope == GT_SCOPE_COMBINED ? job[metric] : NAN;
+}
+
 double gt_recorder_value(const struct gt_recorder *recorder, enum gt_scope scope, enum gt_metric_id metric)
 {
     if (recorder->is_finished)
         return recorder->outcome.value[scope][metric];
-    return recorder->sample.row_count ? recorder->sample.row[scope].value[metric] : NAN;
+    double value = recorder->sample.row_count ? recorder->sample.row[scope].value[metric] : NAN;
+    return isnan(value) && gt_metrics[metric].unit == GT_JOULES ? latest_energy(recorder, scope, metric) : value;
 }
 
 void gt_recorder_take_energy(struct gt_recorder *recorder, struct gt_energy_drawn *ret)
@@ -418,6 +436,7 @@ static void read_last(struct gt_recorder *recorder)
         sample_system_alone(recorder);
     else
         gt_sampler_read(&recorder->sampler, 0, NULL);
+    tell_trouble(recorder);
     note_end(recorder);
     gt_job_finder_last(&recorder->sampler.finder, &recorder->sampler.tree, &recorder->sampler.account);
     if (recorder->own_window > 0) {
@@ -425,6 +444,7 @@ static void read_last(struct gt_recorder *recorder)
         recorder->own_window = 0;
     }
     gt_combine_keep(&recorder->combiner, &recorder->sampler);
+    gt_summary_end(&recorder->summary, &recorder->sampler.frame);
     warn_of_gaps(recorder, true);
     gt_sampler_read_last(&recorder->sampler);
 }

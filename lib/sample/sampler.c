@@ -18,7 +18,10 @@ static int open_source(struct gt_sampler *sampler, const struct gt_collector_typ
 {
     struct gt_sampler_source *source = &sampler->source[sampler->source_count++];
     source->type = type;
-    int status = type->open(&source->state, options, &sampler->frame, &source->availability, error);
+    int status = type->calls_driver
+                     ? gt_driver_open(&source->driver, &source->state, type, options, &sampler->frame,
+                                      &source->availability, error)
+                     : type->open(&source->state, options, &sampler->frame, &source->availability, error);
     if (source->state)
         sampler->ready[sampler->ready_count++] = (uint8_t)(sampler->source_count - 1);
     return status;
@@ -190,7 +193,9 @@ int gt_sampler_open_machine(struct gt_sampler *sampler, const struct gt_sampler_
 void gt_sampler_close(struct gt_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->source_count; i++)
-        if (sampler->source[i].state)
+        if (sampler->source[i].driver)
+            gt_driver_close(sampler->source[i].driver);
+        else if (sampler->source[i].state)
             sampler->source[i].type->close(sampler->source[i].state);
     free(sampler->source);
     free(sampler->frame.device);
@@ -302,6 +307,13 @@ static void note_time(struct gt_frame *frame, const struct gt_collector_type *ty
             frame->read_ns[type->metrics[k]] = now_ns;
 }
 
+/* Nothing asks its collector again, not even for a description. */
+static void leave_driver(struct gt_sampler_source *source)
+{
+    source->state = NULL;
+    gt_unavailable(&source->availability, GT_BROKEN, NULL, "the driver did not answer at the end");
+}
+
 static int collect(struct gt_sampler *sampler, struct gt_error *error)
 {
     struct gt_frame *frame = &sampler->frame;
@@ -323,15 +335,18 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
     frame->real_ns = gt_clock_real(&sampler->clock);
     for (size_t i = 0; i < sampler->ready_count; i++) {
-        const struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
+        struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
         struct gt_error trouble;
         int64_t begin_ns = gt_clock_monotonic(&sampler->clock);
         trouble.code = 0;
         trouble.text[0] = '\0';
-        int status = source->type->collect(source->state, frame, &trouble);
+        int status = source->driver ? gt_driver_collect(source->driver, frame, &trouble)
+                                    : source->type->collect(source->state, frame, &trouble);
         if (status == -ENOMEM)
             return gt_error_set(error, ENOMEM, "%s", trouble.text[0] ? trouble.text : "no memory");
-        if (status < 0 && !sampler->trouble.code)
+        if (status == -ETIMEDOUT && frame->is_last)
+            leave_driver(source);
+        if (status < 0 && trouble.text[0] && !sampler->trouble.code)
             sampler->trouble = trouble;
         note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
@@ -471,7 +486,7 @@ void gt_sampler_read_last(struct gt_sampler *sampler)
     gt_sampler_poll(sampler);
     for (size_t i = 0; i < sampler->source_count; i++) {
         struct gt_sampler_source *source = &sampler->source[i];
-        if (source->state && source->type->lags)
+        if (source->state && source->type->lags && !source->driver)
             source->type->collect(source->state, &sampler->frame, NULL);
     }
 }

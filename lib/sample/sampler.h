@@ -6,6 +6,7 @@
 #include "collect/topology.h"
 #include "sample/account.h"
 #include "sample/all_processes.h"
+#include "sample/driver.h"
 #include "sample/job_finder.h"
 #include "sample/rank_finder.h"
 #include "sample/roster.h"
@@ -15,7 +16,8 @@
 
 struct gt_sampler_source {
     const struct gt_collector_type *type;
-    void *state; /* NULL: not ready */
+    void *state;              /* NULL: not ready */
+    struct gt_driver *driver; /* NULL: it is asked directly */
     struct gt_availability availability;
 };
 

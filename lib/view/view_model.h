@@ -31,6 +31,7 @@ enum gt_view_state {
 struct gt_view_gpu {
     char name[32];
     double busy, ram, capacity, power, temperature, throttle; /* NaN: not known */
+    double lost, xid, ecc;                                    /* as gpu_lost, gpu_xid and gpu_ecc_uncorrected */
 };
 
 struct gt_view_process {

@@ -69,6 +69,15 @@ static const char *slowed(double throttle)
     return isnan(throttle) ? "-" : bits & 2 ? "heat" : bits & 1 ? "power" : bits ? "yes" : "no";
 }
 
+/* An error is shown in place of the reason for which a GPU is slow. */
+static const char *trouble(const struct gt_view_gpu *gpu, char text[GT_HUMAN_SIZE])
+{
+    if (gpu->lost > 0)
+        return "lost";
+    snprintf(text, GT_HUMAN_SIZE, "XID %.0f", gpu->xid);
+    return gpu->xid > 0 ? text : gpu->ecc > 0 ? "ECC" : NULL;
+}
+
 static void set_gpu_columns(struct gt_view_column column[GPU_COLUMNS], int columns, bool is_binary)
 {
     const struct gt_view_column all[GPU_COLUMNS] = {
@@ -114,7 +123,9 @@ static void draw_gpu(const struct gt_view_table *table, int row, size_t index)
     draw_gpu_memory(table, row, gpu);
     gt_view_field(table, row, GPU_POWER, GT_VIEW_PLAIN, whole(text, gpu->power));
     gt_view_field(table, row, GPU_HEAT, GT_VIEW_PLAIN, whole(text, gpu->temperature));
-    gt_view_field(table, row, GPU_SLOWED, gpu->throttle > 0 ? GT_VIEW_BAD : GT_VIEW_PLAIN, slowed(gpu->throttle));
+    const char *error = trouble(gpu, text);
+    gt_view_field(table, row, GPU_SLOWED, error || gpu->throttle > 0 ? GT_VIEW_BAD : GT_VIEW_PLAIN,
+                  error ? error : slowed(gpu->throttle));
 }
 
 /* Those that are used least come first where there is no room for all: they are what is looked for. */

@@ -221,7 +221,7 @@ struct gt_view_reader {
     double period;
     double *value;                /* [lines of the course] */
     struct gt_sample_copy sample; /* the last one up to the moment shown */
-    double counted_at, energy_cpu, energy_gpu, bytes;
+    struct gt_course_rate energy_cpu, energy_gpu, bytes;
     double until;   /* the moment wanted the last time */
     double reached; /* moment of `sample` */
     double last;    /* of the last sample of the recording that was seen */
@@ -329,7 +329,7 @@ static int set_up(struct gt_view_reader *reader, const struct gt_machine *machin
         snprintf(model->pid_text, sizeof model->pid_text, "%d", (int)machine->pid);
     gt_view_take_limits(model, machine);
     for (size_t i = 0; i < machine->gpu_length; i++) {
-        model->gpu[i] = (struct gt_view_gpu){"", NAN, NAN, NAN, NAN, NAN, NAN};
+        model->gpu[i] = (struct gt_view_gpu){"", NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
         gt_life_shorten(model->gpu[i].name, sizeof model->gpu[i].name, machine->gpu[i].name);
         model->gpu[i].capacity = machine->gpu[i].memory > 0 ? machine->gpu[i].memory : NAN;
     }
@@ -349,16 +349,10 @@ static void begin_with(struct gt_view_reader *reader, const struct gt_sample *sa
     bool is_told = reader->begin_real_ns > 0 && since >= 0 && since < 3600 * GT_SECOND;
     reader->begin_ns = sample->monotonic_ns - (is_told ? since : 0);
     reader->begin_real_ns = sample->real_ns - (is_told ? since : 0);
-    reader->counted_at = reader->energy_cpu = reader->energy_gpu = reader->bytes = NAN;
+    gt_course_rate_init(&reader->energy_cpu);
+    gt_course_rate_init(&reader->energy_gpu);
+    gt_course_rate_init(&reader->bytes);
     reader->has_begun = true;
-}
-
-/* Returns what a counter grew by each second since the sample before. */
-static double rate(double now, double *before, double seconds)
-{
-    double grown = now - *before;
-    *before = now;
-    return seconds > 0 && grown >= 0 ? grown / seconds : NAN;
 }
 
 /* The sum of what is known. */
@@ -378,6 +372,9 @@ static void take_gpu(struct gt_view_reader *reader, const struct gt_row *row)
     gpu->power = row->value[GT_GPU_POWER];
     gpu->temperature = row->value[GT_GPU_TEMPERATURE];
     gpu->throttle = row->value[GT_GPU_THROTTLE];
+    gpu->lost = row->value[GT_GPU_LOST];
+    gpu->xid = row->value[GT_GPU_XID];
+    gpu->ecc = row->value[GT_GPU_ECC_UNCORRECTED];
     reader->value[GT_VIEW_LINES + 2 * (size_t)row->device] = gpu->busy;
     reader->value[GT_VIEW_LINES + 2 * (size_t)row->device + 1] = gpu->ram;
 }
@@ -395,14 +392,12 @@ static void take_alone(struct gt_view_reader *reader, const struct gt_row *row)
 static void take_rates(struct gt_view_reader *reader, const double *job, double at)
 {
     struct gt_view_model *model = &reader->model;
-    double seconds = at - reader->counted_at;
-    model->cpu_power = rate(job[GT_CPU_ENERGY], &reader->energy_cpu, seconds);
-    model->gpu_power = rate(job[GT_GPU_ENERGY], &reader->energy_gpu, seconds);
+    model->cpu_power = gt_course_rate_next(&reader->energy_cpu, at, job[GT_CPU_ENERGY]);
+    model->gpu_power = gt_course_rate_next(&reader->energy_gpu, at, job[GT_GPU_ENERGY]);
     model->power = sum_of(model->cpu_power, model->gpu_power);
     model->disk_read = job[GT_READ_BYTES];
     model->disk_written = job[GT_WRITTEN_BYTES];
-    model->disk = rate(sum_of(model->disk_read, model->disk_written), &reader->bytes, seconds);
-    reader->counted_at = at;
+    model->disk = gt_course_rate_next(&reader->bytes, at, sum_of(model->disk_read, model->disk_written));
 }
 
 static int take(struct gt_view_reader *reader, const struct gt_sample *sample, double at)

@@ -1,10 +1,15 @@
 """GPUs from end to end, with stand-ins for the driver libraries (test/fake/fake.h says what their data means)."""
+import contextlib
 import json
+import os
 import re
+import signal
 import sqlite3
 import subprocess
+import time
 
 import pytest
+from patience import least, wait_until
 
 NVIDIA = """version 12.550.54
 driver 550.54.15
@@ -218,6 +223,32 @@ def test_lost_gpu(track, nvidia):
     assert report["gpus"][1]["max_utilization_percent"] == pytest.approx(80)
 
 
+def test_what_ended_a_job_is_reported(gpu_tracker, nvidia, cli, tmp_path):
+    """A GPU fails after the last sample: the first warning, figures of the report, a finding, and a sentence that names all."""
+    data = (eight_boards(0).replace("temperature", "field 4 0 0\ntemperature") + "frame when end\ndevice 2\nxid 79\n"
+            + "".join(f"device {lost}\nfail nvmlDeviceGetTotalEnergyConsumption 15\n" for lost in (2, 5, 6))
+            + "device 7\nfield 4 0 250\nfield 145 0 1\n")
+    command = [gpu_tracker, "run", "--tf", "run.sqlite", nvidia(data), "--st", "1", "--", "sh", "-c", "sleep 0.3; touch end"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=120)
+    assert "GPU 2 (Fake, GPU-2), GPU 5 (Fake, GPU-5), GPU 6 (Fake, GPU-6) are lost to their driver" in done.stderr
+    first = done.stderr.split("  ! ")[1]
+    assert "gpu 2: lost to its driver, XID 79; gpu 5: lost" in first and "gpu 7: 250 memory errors" in " ".join(first.split())
+    report = json.loads(cli("report", "--format", "json", "run.sqlite", cwd=tmp_path).stdout)
+    assert {name: report["gpu_totals"][name] for name in ("xids", "ecc_uncorrected", "lost")} == {"xids": 1, "ecc_uncorrected": 250, "lost": 3}
+    assert report["warnings"][0]["name"] == "gpu_failed"
+    found = json.loads(cli("profile", "health", "--format", "json", ".", cwd=tmp_path).stdout)["findings"]
+    assert {row["check"] for row in found} >= {"xids", "ecc_uncorrected", "lost", "remap_failed"}
+
+
+def test_top_shows_errors(track, nvidia, cli, tmp_path):
+    data = (eight_boards(0).replace("temperature", "field 4 0 0\ntemperature") + "frame 0.3\ndevice 2\nxid 31\ndevice 5\n"
+            "fail nvmlDeviceGetTotalEnergyConsumption 15\ndevice 7\nfield 4 0 250\n")
+    done, _ = track(["sleep", "1.5"], nvidia(data), "--st", "0.1", "--detail", "--tracking-file", str(tmp_path / "run.sqlite"))
+    assert done.returncode == 0
+    picture = cli("top", "--once", "run.sqlite", env={**os.environ, "COLUMNS": "120"}).stdout
+    assert "XID 31" in picture and "lost" in picture, picture
+
+
 def test_energy_since_the_start(track, nvidia, tmp_path):
     data = NVIDIA + f"frame when {tmp_path}/later\ndevice 0\nenergy 5250000\ndevice 1\nenergy 31000\n"
     _, report = track(["sh", "-c", f"sleep 0.1; touch {tmp_path}/later; sleep 0.4"], nvidia(data), "--st", "0.1")
@@ -231,6 +262,89 @@ def test_power_is_added_up_where_the_counter_stands_still(track, nvidia):
     assert elapsed >= 0.8
     assert report["gpus"][0]["energy"] == pytest.approx(350.5 * elapsed, rel=0.25)
     assert report["gpus"][1]["energy"] == pytest.approx(60 * elapsed, rel=0.25)
+
+
+def eight_boards(slow, more=""):
+    """Data of eight GPUs of 250 W, whose driver takes so many microseconds for each call."""
+    boards = (f"device {number}\nuuid GPU-{number}\nname Fake\nmemory 80000000000 0 1000000000\nutilization 37 12\ntemperature 41\n"
+              f"field 186 0 250000\nenergy 5000000 250000\n" for number in range(8))
+    return f"slow {slow}\n" + "".join(boards) + more
+
+
+@pytest.mark.parametrize("slow", [400, 2000])
+def test_energy_of_a_slow_driver(track, nvidia, tmp_path, slow):
+    def run():
+        option = nvidia(eight_boards(slow))
+        _, report = track(["sleep", "2"], option, "--st", "0.1", "--tracking-file", str(tmp_path / "run.sqlite"), "--overwrite")
+        energy, watts = report["energy"]["gpu"], 8 * 250
+        assert energy["covered"] == 100
+        return abs(energy["total"] - watts * report["compute_time"]["time"] * 3600) / energy["error"]
+
+    assert least(run, 1) <= 1
+    rows = sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT monotonic, system_gpu_energy FROM data").fetchall()
+    read = [row for row in rows if row[1] is not None]
+    assert 2 <= len(read) < len(rows)  # a row has joules only where the counter was read
+
+
+def test_energy_of_a_tracker_that_was_killed(gpu_tracker, cli, nvidia, tmp_path):
+    """What was drawn since the last reading of a slow driver is not known."""
+    recording = tmp_path / "run.sqlite"
+    tracker = subprocess.Popen([gpu_tracker, "run", nvidia(eight_boards(2000)), "--st", "0.1", "--tracking-file", str(recording),
+                                "--", "sleep", "60"], stderr=subprocess.DEVNULL, start_new_session=True)
+    question = "SELECT max(system_gpu_energy_missing) FROM data WHERE monotonic = (SELECT max(monotonic) FROM data)"
+
+    def is_missing():
+        with contextlib.suppress(sqlite3.OperationalError):  # it is being made
+            return recording.exists() and (sqlite3.connect(recording).execute(question).fetchone()[0] or 0) > 0.5
+        return False
+
+    wait_until(is_missing)
+    os.killpg(tracker.pid, signal.SIGKILL)
+    tracker.wait()
+    energy = json.loads(cli("report", "--format", "json", str(recording)).stdout)["energy"]["gpu"]
+    assert energy["total"] > 0 and energy["covered"] < 100 and energy["error"] is None
+
+
+HANGS = {
+    "in a sample": "frame 0.5\ndevice 3\nhang nvmlDeviceGetTotalEnergyConsumption\n",
+    "in a list": "frame 0.5\ndevice 3\nhang nvmlDeviceGetRunningProcessDetailList\n",
+    "at the end": "frame when PATH/ends\ndevice 3\nhang nvmlDeviceGetTotalEnergyConsumption\n",
+}
+
+
+@pytest.mark.parametrize("when", HANGS)
+def test_a_driver_call_that_never_returns(track, nvidia, tmp_path, when):
+    """The job's status comes back soon after its end, with what was measured until then."""
+    option = nvidia(eight_boards(0, HANGS[when].replace("PATH", str(tmp_path))))
+
+    def run():
+        done, report = track(["sh", "-c", f"sleep 2; touch {tmp_path}/ends; date +%s.%N > {tmp_path}/ended; exit 3"], option, "--st", "0.1")
+        late = time.time() - float((tmp_path / "ended").read_text())
+        (tmp_path / "ends").unlink()
+        assert done.returncode == 3
+        assert done.stderr.count("does not answer: its GPUs are not measured until it does") == 1, done.stderr
+        assert report["energy"]["gpu"]["total"] > 0
+        return late
+
+    assert least(run, 2) < 2
+
+
+def test_a_signal_while_a_driver_call_does_not_return(gpu_tracker, nvidia, tmp_path):
+    option = nvidia(eight_boards(0, HANGS["in a sample"]))
+    line = [gpu_tracker, "run", option, "--st", "0.1", "--", "sh", "-c", f"touch {tmp_path}/began; exec sleep 60"]
+    tracker = subprocess.Popen(line, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    wait_until((tmp_path / "began").exists)
+    time.sleep(1)
+    tracker.terminate()
+    assert tracker.wait(timeout=30) == 128 + signal.SIGTERM, tracker.stderr.read()
+
+
+def test_a_driver_that_answers_late_is_measured_again(track, nvidia):
+    """One call takes 2 s; the energy counter has counted meanwhile."""
+    late = "frame 0.5\nslow 2000000\nframe 0.6\nslow 0\n"
+    done, report = track(["sleep", "4"], nvidia(late.join([eight_boards(0), ""])), "--st", "0.1")
+    assert report["energy"]["gpu"]["covered"] == 100, done.stderr
+    assert report["energy"]["gpu"]["total"] == pytest.approx(8 * 250 * report["compute_time"]["time"] * 3600, rel=0.1)
 
 
 def test_another_brand(track, nvidia):

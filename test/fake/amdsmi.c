@@ -1,6 +1,6 @@
 /* A fake of AMD SMI. The data: see fake.h; GT_FAKE_AMDSMI names the file.
  *
- *     version FIRST (word of the version: 24, 25, 26), row NAME TAIL (sizes in the process list), init RESULT
+ *     version FIRST SECOND (words of the version: 24, 25, 26; 23 4), row NAME TAIL (sizes in the process list), init RESULT
  *     name, uuid, bdf DOMAIN BUS DEVICE FUNCTION, type N, vram TOTAL USED, activity GRAPHICS MEMORY, power CURRENT AVERAGE,
  *     temperature SENSOR CELSIUS, clock TYPE MHZ, energy COUNT UNIT, process PID BYTES GRAPHICS_NS ENCODER_NS,
  *     errors BLOCK CORRECTED UNCORRECTED (a list), replays N
@@ -50,7 +50,10 @@ int amdsmi_shut_down(void)
 int amdsmi_get_lib_version(uint32_t *words);
 int amdsmi_get_lib_version(uint32_t *words)
 {
+    unsigned long long second = 0;
+    fake_number("", "version", 1, &second);
     words[0] = version();
+    words[1] = (uint32_t)second;
     return SUCCESS;
 }
 

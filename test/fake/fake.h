@@ -6,6 +6,8 @@
  *     device 0                  the lines that follow are of this device; "device 0.1" is slice 1 of device 0
  *     KEY VALUE ...             one answer; several lines with the same key are a list
  *     fail FUNCTION RESULT      the function answers with this result
+ *     hang FUNCTION             the function does not return
+ *     slow MICROSECONDS         every call takes this long; of the library as a whole
  *
  * A frame keeps what the one before said, but a key that it names for a device replaces all earlier lines of that key and
  * device. "-" as the value empties a list. Lines before the first "device" are of the library as a whole, device "".
@@ -224,13 +226,25 @@ static inline bool fake_block(const char *device, unsigned long long block, uint
     return false;
 }
 
-/* What the data says that a function fails with, else 0. */
+static inline void fake_wait(void)
+{
+    unsigned long long microseconds = 0;
+    if (fake_number("", "slow", 0, &microseconds))
+        usleep((useconds_t)microseconds);
+}
+
+/* Returns the result that the data gives for a failing function, else 0. */
 static inline int fake_failure(const char *device, const char *function)
 {
     char name[64];
     int result;
     const char *text;
-    struct fake_list list = fake_list(device, "fail");
+    struct fake_list list = fake_list(device, "hang");
+    fake_wait();
+    while ((text = fake_next(&list)))
+        while (!strcmp(text, function))
+            pause();
+    list = fake_list(device, "fail");
     while ((text = fake_next(&list)))
         if (sscanf(text, "%63s %d", name, &result) == 2 && !strcmp(name, function))
             return result;

@@ -91,6 +91,7 @@ static unsigned long long live_percent(struct nvml_device *device)
 static int answer_text(const char *device, const char *key, char *text, unsigned size)
 {
     const char *answer = fake_text(device, key);
+    fake_wait();
     if (!answer)
         return NVML_NOT_SUPPORTED;
     snprintf(text, size, "%s", answer);
@@ -100,6 +101,7 @@ static int answer_text(const char *device, const char *key, char *text, unsigned
 static int answer_number(struct nvml_device *device, const char *key, int word, unsigned *ret)
 {
     unsigned long long value;
+    fake_wait();
     if (!fake_number(id(device), key, word, &value))
         return NVML_NOT_SUPPORTED;
     *ret = (unsigned)value;
@@ -313,6 +315,7 @@ int nvmlDeviceGetCudaComputeCapability(struct nvml_device *device, int *major, i
 int nvmlDeviceGetFieldValues(struct nvml_device *device, int count, struct nvml_field *fields);
 int nvmlDeviceGetFieldValues(struct nvml_device *device, int count, struct nvml_field *fields)
 {
+    ANSWER_FAILURE(id(device));
     for (int i = 0; i < count; i++) {
         const char *text;
         fields[i].result = NVML_NOT_SUPPORTED;

@@ -205,10 +205,11 @@ static void does_not_guess_what_an_unknown_structure_holds(void **state)
 
 static void finds_power_in_each_release(void **state)
 {
-    static const char *const data[] = {"version 23\ndevice 0\npower 95 11\n", "version 24\ndevice 0\npower 95 n/a\n",
-                                       "version 25\ndevice 0\npower 95 n/a\n", "version 26\ndevice 0\npower n/a 95\n",
-                                       "version 24\ndevice 0\npower 65535 95\n"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const data[] = {
+        "version 23\ndevice 0\npower 95 11\n",    "version 24\ndevice 0\npower 95 n/a\n",
+        "version 25\ndevice 0\npower 95 n/a\n",   "version 26\ndevice 0\npower n/a 95\n",
+        "version 24\ndevice 0\npower 65535 95\n", "version 23 4\ndevice 0\npower n/a 95\n"};
+    for (int i = 0; i < 6; i++) {
         gpu_machine_teardown(state);
         setup(state);
         assert_int_equal(open_amdsmi(data[i]), GT_READY);
@@ -448,6 +449,22 @@ static void processors_that_are_no_gpus_are_left_out(void **state)
     assert_string_equal(machine.frame.device[0].uuid, "ee-0002");
 }
 
+/* The pace is 10 s by then. */
+static void the_last_reading_is_always_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(open_amdsmi(CARD "frame\ndevice 0\ntemperature 0 80\n"), GT_READY);
+    machine.call_ns = 10000000;
+    for (int i = 0; i < 60; i++)
+        gpu_machine_collect(&machine, 0.5);
+    gpu_machine_step(&machine, "amdsmi", 1);
+    gpu_machine_collect(&machine, 0.01);
+    assert_true(machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 55);
+    machine.frame.is_last = true;
+    gpu_machine_collect(&machine, 0.01);
+    assert_true(!machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
 int main(void)
@@ -473,6 +490,7 @@ int main(void)
         TEST(engine_time_becomes_utilization),
         TEST(rocm_smi_is_the_fallback),
         TEST(rocm_smi_frequencies_without_flag),
+        TEST(the_last_reading_is_always_taken),
         TEST(tells_why_it_is_not_ready),
         TEST(processors_that_are_no_gpus_are_left_out),
     };

@@ -378,6 +378,23 @@ static void a_user_that_ended_in_the_window_keeps_its_share(void **state)
     expect(GT_ENERGY_GPU, 180, 0, 10, 0);
 }
 
+static void users_between_two_readings_of_the_counter_count(void **state)
+{
+    struct board *board = *state;
+    add_devices(board, 1);
+    set_energy(board, 0, 0, 0);
+    gpus(board, 1);
+    board->machine.frame.device[0].is_old = true;
+    use(board, 0, OURS, 0.9);
+    gpus(board, 2);
+    gpus(board, 3); /* it has ended */
+    expect(GT_ENERGY_GPU, 0, 0, 0, 0);
+    board->machine.frame.device[0].is_old = false;
+    set_energy(board, 0, 900, 0.4);
+    gpus(board, 10);
+    expect(GT_ENERGY_GPU, 900, 0, 0, 0);
+}
+
 static void work_of_users_that_cannot_be_seen_is_not_attributed(void **state)
 {
     struct board *board = *state;
@@ -508,6 +525,7 @@ int main(void)
         BOARD_TEST(gpus_are_divided_one_by_one),
         BOARD_TEST(without_shares_of_sm_time_users_cannot_be_told_apart),
         BOARD_TEST(a_user_that_ended_in_the_window_keeps_its_share),
+        BOARD_TEST(users_between_two_readings_of_the_counter_count),
         BOARD_TEST(work_of_users_that_cannot_be_seen_is_not_attributed),
         BOARD_TEST(users_of_a_slice_use_its_board),
         BOARD_TEST(idle_power_of_a_gpu_is_kept_apart),

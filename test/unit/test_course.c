@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "aggregate/sample_course.h"
+#include "support/figures.h"
 #include "base/clock.h"
 
 static struct gt_sample_course course;
@@ -127,13 +128,47 @@ static void a_counter_shows_its_growth(void **state)
 {
     (void)state;
     begin(false);
-    static const double counted[] = {100, 103, NAN, 110};
+    static const double counted[] = {100, 103, NAN, 110}, watts[] = {NAN, 30, 30, 35};
     for (int i = 0; i < 4; i++)
         add(i * 0.1, GT_SCOPE_SYSTEM, GT_CPU_ENERGY, counted[i]);
     int line = line_of(GT_SCOPE_SYSTEM, GT_CPU_ENERGY);
     for (size_t i = 0; i < 4; i++)
-        assert_true(i == 1 ? fabs(gt_sample_course_point(&course, line, i * 100) - 30) < 1e-6
-                           : isnan(gt_sample_course_point(&course, line, i * 100)));
+        assert_close(gt_sample_course_point(&course, line, i * 100), watts[i], 1e-6);
+}
+
+/* 8 GPUs of 200 W whose counters are read every 1.1 s, and samples every 0.1 s. */
+static void a_source_slower_than_the_samples_has_the_power_between_its_readings(void **state)
+{
+    (void)state;
+    begin(true);
+    for (int i = 0; i < 100; i++)
+        add(i * 0.1, GT_SCOPE_COMBINED, GT_GPU_ENERGY, i % 11 ? NAN : 1600 * i * 0.1);
+    const float *value = values_of(line_of(GT_SCOPE_COMBINED, GT_GPU_ENERGY));
+    for (int i = 0; i < 100; i++)
+        assert_true(i < 11 ? isnan(value[i]) : fabsf(value[i] - 1600) < 0.1F);
+}
+
+static void a_source_that_is_read_once_a_second_repeats_nothing(void **state)
+{
+    (void)state;
+    begin(true);
+    for (int i = 0; i < 100; i++)
+        add(i * 0.1, GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT, (i < 50 ? i / 10 : 4) * 1e6);
+    const float *value = values_of(line_of(GT_SCOPE_SYSTEM, GT_NETWORK_NAMESPACE_SENT));
+    for (int i = 10; i < 45; i++)
+        assert_true(fabsf(value[i] - 1e6F) < 1);
+    for (int i = 60; i < 100; i++)
+        assert_true(value[i] == 0);
+}
+
+static void a_counter_that_is_away_for_long_has_no_rate(void **state)
+{
+    (void)state;
+    begin(true);
+    for (int i = 0; i < 20; i++)
+        add(i, GT_SCOPE_SYSTEM, GT_CPU_ENERGY, i < 3 ? 10 * i : NAN);
+    const float *value = values_of(line_of(GT_SCOPE_SYSTEM, GT_CPU_ENERGY));
+    assert_true(value[6] == 10 && isnan(value[7]) && isnan(value[19]));
 }
 
 static void what_was_never_measured_is_unknown(void **state)
@@ -176,7 +211,7 @@ static void each_sample_and_the_extremes_of_each_span_are_kept(void **state)
     assert_int_equal(peaks, 1);
 }
 
-static void counters_become_rates_and_what_is_missing_stays_so(void **state)
+static void counters_become_rates_from_one_reading_to_the_next(void **state)
 {
     (void)state;
     begin(true);
@@ -184,7 +219,7 @@ static void counters_become_rates_and_what_is_missing_stays_so(void **state)
     for (int i = 0; i < 5; i++)
         add(i * 2, GT_SCOPE_COMBINED, GT_READ_BYTES, counted[i]);
     const float *value = values_of(line_of(GT_SCOPE_COMBINED, GT_READ_BYTES));
-    assert_true(isnan(value[0]) && value[1] == 100.0F && isnan(value[2]) && isnan(value[3]) && value[4] == 200.0F);
+    assert_true(isnan(value[0]) && value[1] == 100.0F && value[2] == 100.0F && value[3] == 50.0F && value[4] == 200.0F);
     assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_WRITTEN_BYTES, -1), -1);
     assert_int_equal(gt_sample_course_find(&course, GT_SCOPE_COMBINED, GT_RAM, -1), -1);
 }
@@ -227,9 +262,12 @@ int main(void)
         cmocka_unit_test(small_pictures_of_a_fine_course_are_the_same),
         cmocka_unit_test(rates_are_averaged_over_all_their_samples),
         cmocka_unit_test(a_counter_shows_its_growth),
+        cmocka_unit_test(a_source_slower_than_the_samples_has_the_power_between_its_readings),
+        cmocka_unit_test(a_source_that_is_read_once_a_second_repeats_nothing),
+        cmocka_unit_test(a_counter_that_is_away_for_long_has_no_rate),
         cmocka_unit_test(what_was_never_measured_is_unknown),
         cmocka_unit_test(each_sample_and_the_extremes_of_each_span_are_kept),
-        cmocka_unit_test(counters_become_rates_and_what_is_missing_stays_so),
+        cmocka_unit_test(counters_become_rates_from_one_reading_to_the_next),
         cmocka_unit_test(a_gpu_has_a_line_of_its_own),
         cmocka_unit_test(beyond_a_number_of_samples_spans_are_what_is_left),
     };

@@ -63,6 +63,37 @@ static void a_reading_that_failed_is_made_up_for_by_the_next(void **state)
     expect(3, 0, "");
 }
 
+static void time_since_a_reading_long_ago_is_missing_until_the_next(void **state)
+{
+    (void)state;
+    add(1, 10);
+    expect(1.4, 0, "");
+    expect(9, 8, "from 1 s on: its counter could not be read");
+    assert_true(gt_coverage_is_waiting(&coverage, at(9)));
+    assert_false(gt_coverage_is_broken(&coverage, at(9)));
+    add(10, 90);
+    expect(10, 0, "");
+    assert_false(gt_coverage_is_waiting(&coverage, at(10)));
+}
+
+static void time_before_a_late_first_reading_is_missing(void **state)
+{
+    (void)state;
+    add(4, 0);
+    expect(4, 4, "from 0 s to 4 s: its counter could not be read");
+    add(10, 90);
+    expect(10, 4, "from 0 s to 4 s: its counter could not be read");
+}
+
+static void a_device_that_slept_at_first_is_covered(void **state)
+{
+    (void)state;
+    for (int i = 1; i < 10; i++)
+        gt_coverage_add(&coverage, at(i), NAN, 0, true);
+    add(9.3, 0);
+    expect(9.3, 0, "");
+}
+
 static void what_cannot_be_read_any_more_is_missing_to_the_end(void **state)
 {
     (void)state;
@@ -248,6 +279,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_counter_that_moves_covers_everything, begin),
         cmocka_unit_test_setup(a_reading_that_failed_is_made_up_for_by_the_next, begin),
+        cmocka_unit_test_setup(time_since_a_reading_long_ago_is_missing_until_the_next, begin),
+        cmocka_unit_test_setup(time_before_a_late_first_reading_is_missing, begin),
+        cmocka_unit_test_setup(a_device_that_slept_at_first_is_covered, begin),
         cmocka_unit_test_setup(what_cannot_be_read_any_more_is_missing_to_the_end, begin),
         cmocka_unit_test_setup(what_could_not_be_read_at_the_start_is_missing, begin),
         cmocka_unit_test_setup(a_counter_that_stands_still_is_missing_from_its_last_move_on, begin),

@@ -86,6 +86,8 @@ static void energy_counts_from_the_first_reading(void **state)
     }
 }
 
+static double doubted; /* by what run_counter has read */
+
 /* A board that tells 300 W for 20 s; its counter goes on by `joules` each second, by `last` in the last one. */
 static int run_counter(double joules, double last)
 {
@@ -99,9 +101,11 @@ static int run_counter(double joules, double last)
         snprintf(data + used, sizeof data - used, "frame\ndevice 0\nenergy %.0f\n", counter * 1e3);
     }
     open_with("nvml", data);
+    doubted = 0;
     for (int i = 0; i <= 20; i++) {
         gpu_machine_step(&machine, "nvml", i);
         warnings += gpu_machine_collect(&machine, 1) == -EIO;
+        doubted += machine.frame.device[0].doubt;
         double now = value(0, GT_GPU_ENERGY);
         assert_true(now >= before && now <= 400.0 * i);
         before = now;
@@ -123,6 +127,7 @@ static void a_counter_is_held_against_power(void **state)
     assert_int_equal(run_counter(290, 290), 0);
     assert_close(value(0, GT_GPU_ENERGY), 20 * 290, 1e-6);
     said("counter 5800 J, power added up 6000 J in 20 s: they agree, the counter is used");
+    assert_true(doubted == 0);
 }
 
 static void a_counter_somewhat_apart_is_used_and_that_is_said(void **state)
@@ -131,6 +136,7 @@ static void a_counter_somewhat_apart_is_used_and_that_is_said(void **state)
     assert_int_equal(run_counter(172, 172), 1);
     assert_close(value(0, GT_GPU_ENERGY), 20 * 172, 1e-6);
     said("they disagree, the counter is used");
+    assert_close(doubted, 20 * (300 - 172), 1e-6);
 }
 
 static void a_counter_that_stands_still_is_not_used(void **state)
@@ -393,6 +399,23 @@ static void a_lost_gpu_is_reported_once(void **state)
     assert_true(isnan(value(0, GT_GPU_TEMPERATURE)) && value(1, GT_GPU_TEMPERATURE) == 41);
 }
 
+static void all_gpus_that_are_lost_at_once_are_named(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD("0", "a") BOARD("1", "b")
+                          BOARD("2", "c") "frame\n"
+                                          "device 0\nfail nvmlDeviceGetTotalEnergyConsumption 15\nxid 79\n"
+                                          "device 2\nfail nvmlDeviceGetTotalEnergyConsumption 15\n");
+    assert_int_equal(gpu_machine_collect(&machine, 1), 0);
+    gpu_machine_step(&machine, "nvml", 1);
+    assert_int_equal(gpu_machine_collect(&machine, 1), -EIO);
+    assert_string_equal(machine.error.text,
+                        "GPU 0 (Fake H100, GPU-aaaa), GPU 2 (Fake H100, GPU-cccc) are lost to their driver "
+                        "and not measured any more");
+    assert_true(value(0, GT_GPU_LOST) == 1 && value(1, GT_GPU_LOST) == 0 && value(2, GT_GPU_LOST) == 1);
+    assert_true(value(0, GT_GPU_XID) == 79 && value(0, GT_GPU_XIDS) == 1 && value(1, GT_GPU_XIDS) == 0);
+}
+
 static void missing_functions_cost_only_their_metrics(void **state)
 {
     (void)state;
@@ -400,7 +423,7 @@ static void missing_functions_cost_only_their_metrics(void **state)
     assert_int_equal(machine.frame.device_count, 1);
     assert_int_equal(gpu_machine_collect(&machine, 1), 0);
     for (int metric = 0; metric < GT_METRIC_COUNT; metric++)
-        assert_true(isnan(value(0, metric)));
+        assert_true(metric == GT_GPU_LOST ? value(0, metric) == 0 : isnan(value(0, metric)));
 }
 
 static void tells_why_it_is_not_ready(void **state)
@@ -453,6 +476,22 @@ static void slow_drivers_are_asked_less_often(void **state)
     assert_in_range(changes, 2, 6);
 }
 
+/* The pace is 10 s by then. */
+static void the_last_reading_is_always_taken(void **state)
+{
+    (void)state;
+    open_with("nvml", BOARD("0", "a") "frame\ndevice 0\ntemperature 80\n");
+    machine.call_ns = 10000000;
+    for (int i = 0; i < 60; i++)
+        gpu_machine_collect(&machine, 0.5);
+    gpu_machine_step(&machine, "nvml", 1);
+    gpu_machine_collect(&machine, 0.5);
+    assert_true(machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 41);
+    machine.frame.is_last = true;
+    gpu_machine_collect(&machine, 0.5);
+    assert_true(!machine.frame.device[0].is_old && value(0, GT_GPU_TEMPERATURE) == 80);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, gpu_machine_teardown)
 
 int main(void)
@@ -478,10 +517,12 @@ int main(void)
         TEST(slices_are_devices_with_a_parent),
         TEST(slices_without_lists_take_the_boards),
         TEST(a_lost_gpu_is_reported_once),
+        TEST(all_gpus_that_are_lost_at_once_are_named),
         TEST(missing_functions_cost_only_their_metrics),
         TEST(tells_why_it_is_not_ready),
         TEST(other_brands_and_wrong_paths),
         TEST(slow_drivers_are_asked_less_often),
+        TEST(the_last_reading_is_always_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,8 @@ static struct gt_view_model *model_new(size_t gpus)
     model->gpu_count = gpus;
     model->gpu = calloc(gpus + 1, sizeof *model->gpu);
     for (size_t i = 0; i < gpus; i++)
-        model->gpu[i] = i % 2 ? (struct gt_view_gpu){"H100", 0.02, 0.6e9, 80e9, 71, 38, 0}
-                              : (struct gt_view_gpu){"H100", 0.81, 31.2e9, 80e9, 306, 61, i ? 2 : 0};
+        model->gpu[i] = i % 2 ? (struct gt_view_gpu){"H100", 0.02, 0.6e9, 80e9, 71, 38, 0, 0, 0, 0}
+                              : (struct gt_view_gpu){"H100", 0.81, 31.2e9, 80e9, 306, 61, i ? 2 : 0, 0, 0, 0};
     return model;
 }
 

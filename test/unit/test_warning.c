@@ -238,6 +238,35 @@ static void test_gpus(void **state)
     end(&run);
 }
 
+static void test_gpu_failed(void **state)
+{
+    (void)state;
+    struct run run;
+    begin(&run);
+    double *first = run.row[GT_FIXED_ROWS].value, *second = run.row[GT_FIXED_ROWS + 1].value;
+    first[GT_GPU_ECC_UNCORRECTED] = second[GT_GPU_ECC_UNCORRECTED] = 7; /* from before */
+    first[GT_GPU_XIDS] = first[GT_GPU_XID] = first[GT_GPU_LOST] = second[GT_GPU_LOST] = 0;
+    sample(&run, 10);
+    assert_null(said(&run, "gpu_failed"));
+    first[GT_GPU_LOST] = first[GT_GPU_XIDS] = 1;
+    first[GT_GPU_XID] = 79;
+    second[GT_GPU_ECC_UNCORRECTED] = 257;
+    sample(&run, 1);
+    assert_string_equal(said(&run, "gpu_failed"),
+                        "gpu 0: lost to its driver, XID 79; gpu 1: 250 memory errors that ECC "
+                        "could not correct");
+    run.outcome.events.oom_kills = 1;
+    struct gt_warning warning[GT_WARNINGS];
+    struct gt_usage usage = {.machine = &run.machine, .summary = &run.summary, .outcome = &run.outcome};
+    assert_true(gt_warnings(&usage, warning) > 1 && !strcmp(warning[0].name, "gpu_failed"));
+    end(&run);
+    begin(&run);
+    run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_LOST] = 3;
+    run.outcome.value[GT_SCOPE_SYSTEM][GT_GPU_XIDS] = 1;
+    assert_string_equal(said(&run, "gpu_failed"), "errors of the GPUs: 3 lost to their driver, 1 XID");
+    end(&run);
+}
+
 static void test_incomplete(void **state)
 {
     (void)state;
@@ -257,10 +286,11 @@ static void test_incomplete(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_cores),   cmocka_unit_test(test_threads_and_others),
-        cmocka_unit_test(test_gpus),    cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_cores),      cmocka_unit_test(test_threads_and_others),
+        cmocka_unit_test(test_gpus),       cmocka_unit_test(test_gpu_failed),
+        cmocka_unit_test(test_incomplete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

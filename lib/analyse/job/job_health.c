@@ -50,6 +50,7 @@ static const struct check {
      NULL},
     {"xgmi_errors", "XGMI errors", "had errors on XGMI links", GT_SCOPE_SYSTEM, GT_GPU_XGMI_ERRORS, RISES, 0, 0, NULL},
     {"xids", "XIDs", "had errors that the driver reported (XID)", GT_SCOPE_SYSTEM, GT_GPU_XIDS, ABOVE, 0, 0, NULL},
+    {"lost", "GPUs lost", "has a GPU that its driver lost", GT_SCOPE_SYSTEM, GT_GPU_LOST, ABOVE, 0, 0, NULL},
     {"ecc_uncorrected", "ECC errors not corrected", "had errors of GPU memory that ECC could not correct", GT_SCOPE_GPU,
      GT_GPU_ECC_UNCORRECTED, RISES, 0, 0, NULL},
     {"remap_pending", "Rows to be replaced", "has a GPU that waits for a reset to replace rows of its memory",
@@ -61,6 +62,7 @@ static const struct check {
     {"nvlink_errors", "NVLink errors", "had errors on NVLinks", GT_SCOPE_GPU, GT_GPU_NVLINK_ERRORS, RISES, 0, 0, NULL},
     {"xgmi_errors", "XGMI errors", "had errors on XGMI links", GT_SCOPE_GPU, GT_GPU_XGMI_ERRORS, RISES, 0, 0, NULL},
     {"xids", "XIDs", "had errors that the driver reported (XID)", GT_SCOPE_GPU, GT_GPU_XIDS, ABOVE, 0, 0, NULL},
+    {"lost", "GPUs lost", "has a GPU that its driver lost", GT_SCOPE_GPU, GT_GPU_LOST, ABOVE, 0, 0, NULL},
     {"pressure_cpu", "Waits for CPU", "has tasks that wait for a CPU", GT_SCOPE_SYSTEM, GT_PRESSURE_CPU, BESIDE, 0.1, 0,
      "s/s"},
     {"pressure_memory", "Waits for memory", "has tasks that wait for memory", GT_SCOPE_SYSTEM, GT_PRESSURE_MEMORY,
@@ -116,8 +118,8 @@ static double mean_while_busy(const struct gt_job_bucket *bucket, const struct g
     return samples ? sum / samples : NAN;
 }
 
-/* From the first sample to the last; each is as long. */
-static double rise_of(const struct gt_job_bucket *bucket, size_t count, double width, bool is_rate)
+/* From the first sample to the last, each is as long; or to the end of the run, `final`, NaN: not known. */
+static double rise_of(const struct gt_job_bucket *bucket, size_t count, double width, bool is_rate, double final)
 {
     size_t first = count, last = 0;
     for (size_t i = 0; i < count; i++)
@@ -127,7 +129,7 @@ static double rise_of(const struct gt_job_bucket *bucket, size_t count, double w
         }
     if (first == count)
         return NAN;
-    double rise = bucket[last].last - bucket[first].first;
+    double rise = fmax(bucket[last].last, final) - bucket[first].first;
     return is_rate ? rise / ((double)(last - first + 1) * width) : rise;
 }
 
@@ -145,13 +147,15 @@ static double value_of(const struct health *health, const struct gt_job_series *
 {
     const struct gt_job_question *question = &health->question;
     const struct gt_job_bucket *bucket = gt_job_bucket(question, series, (size_t)health->subject[number], 0);
+    bool is_of_node = checks[number].scope == GT_SCOPE_SYSTEM;
+    double final = is_of_node ? health->job->rank[series->rank].system[checks[number].metric] : NAN;
     switch (checks[number].rule) {
     case SHARE: return share_of(bucket, question->buckets);
     case LOW:
         return mean_while_busy(bucket, gt_job_bucket(question, series, (size_t)health->use, 0), question->buckets);
-    case BESIDE: return rise_of(bucket, question->buckets, question->width, true);
-    case RISES: return rise_of(bucket, question->buckets, question->width, false);
-    case ABOVE: return most_of(question, series, (size_t)health->subject[number]);
+    case BESIDE: return rise_of(bucket, question->buckets, question->width, true, NAN);
+    case RISES: return rise_of(bucket, question->buckets, question->width, false, final);
+    case ABOVE: return fmax(most_of(question, series, (size_t)health->subject[number]), final);
     case TRACKER: break;
     }
     return NAN;

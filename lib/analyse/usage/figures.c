@@ -183,6 +183,9 @@ static const struct {
     {"gpu_totals.energy", GT_SCOPE_SYSTEM, GT_GPU_ENERGY, FINAL},
     {"gpu_totals.max_power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK, LARGEST},
     {"gpu_totals.max_temperature", GT_SCOPE_SYSTEM, GT_GPU_TEMPERATURE, LARGEST},
+    {"gpu_totals.xids", GT_SCOPE_SYSTEM, GT_GPU_XIDS, FINAL},
+    {"gpu_totals.ecc_uncorrected", GT_SCOPE_SYSTEM, GT_GPU_ECC_UNCORRECTED, FINAL},
+    {"gpu_totals.lost", GT_SCOPE_SYSTEM, GT_GPU_LOST, FINAL},
 };
 
 enum { FIGURES = sizeof figures / sizeof *figures };

@@ -352,6 +352,9 @@ static void add_gpu_totals(const struct gt_usage *usage, struct gt_node *root)
         {"energy", "Energy", GT_SCOPE_SYSTEM, GT_GPU_ENERGY},
         {"max_power", "Max power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK},
         {"max_temperature", "Max temperature", GT_SCOPE_SYSTEM, GT_GPU_TEMPERATURE},
+        {"xids", "Errors reported (XID)", GT_SCOPE_SYSTEM, GT_GPU_XIDS},
+        {"ecc_uncorrected", "Memory errors not corrected (ECC)", GT_SCOPE_SYSTEM, GT_GPU_ECC_UNCORRECTED},
+        {"lost", "GPUs lost", GT_SCOPE_SYSTEM, GT_GPU_LOST},
     };
     SECTION("gpu_totals", "All GPUs", figures);
 }
@@ -374,6 +377,9 @@ static const struct gpu_column {
     {"max_power", "Max power", "watts", GT_GPU_POWER, LARGEST, 1},
     {"energy", "Energy", "joules", GT_GPU_ENERGY, LAST, 1},
     {"mean_clock", "Mean clock", "MHz", GT_GPU_CLOCK, MEAN, 1e-6},
+    {"xid", "Last XID", NULL, GT_GPU_XID, LAST, 1},
+    {"ecc_uncorrected", "ECC errors", NULL, GT_GPU_ECC_UNCORRECTED, LAST, 1},
+    {"lost", "Lost", NULL, GT_GPU_LOST, LAST, 1},
 };
 
 enum { GPU_COLUMNS = sizeof gpu_columns / sizeof *gpu_columns };

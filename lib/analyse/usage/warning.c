@@ -334,6 +334,72 @@ static double name_gpus(const struct gt_usage *usage, struct gpu_rule rule, char
     return most;
 }
 
+/* Errors of a GPU, or of all together. */
+struct gpu_errors {
+    double lost, xids, xid, ecc, remap_failed; /* ecc: since the first sample; xid: the last number; NaN: not known */
+};
+
+static double grown(const struct gt_statistic *statistic, double now)
+{
+    return statistic->count ? fmax(now, statistic->last) - statistic->min : NAN;
+}
+
+static struct gpu_errors errors_of(const struct gt_statistic *of)
+{
+    return (struct gpu_errors){of[GT_GPU_LOST].max, of[GT_GPU_XIDS].max, of[GT_GPU_XID].last,
+                               grown(&of[GT_GPU_ECC_UNCORRECTED], NAN), of[GT_GPU_REMAP_FAILED].max};
+}
+
+static void append(char *text, size_t size, const char *format, double number)
+{
+    size_t used = strlen(text);
+    used += (size_t)snprintf(text + used, size - used, "%s", used ? ", " : "");
+    snprintf(text + used, size - used, format, number);
+}
+
+/* Returns false where there are none. */
+static bool describe_errors(const struct gpu_errors *errors, bool is_one, char *text, size_t size)
+{
+    *text = '\0';
+    if (errors->lost > 0)
+        append(text, size, is_one ? "lost to its driver" : "%.0f lost to their driver", errors->lost);
+    if (errors->xids > 0 && errors->xid > 0)
+        append(text, size, "XID %.0f", errors->xid);
+    else if (errors->xids > 0)
+        append(text, size, errors->xids > 1 ? "%.0f XIDs" : "%.0f XID", errors->xids);
+    if (errors->ecc > 0)
+        append(text, size, "%.0f memory errors that ECC could not correct", errors->ecc);
+    if (errors->remap_failed > 0)
+        append(text, size, "memory rows that could not be replaced", 0);
+    return *text;
+}
+
+/* Without rows of GPUs only all together are known; at the end of a run they may have more. */
+static bool gpu_failed(const struct gt_usage *usage, struct gt_warning *warning)
+{
+    const double *final = usage->outcome->value[GT_SCOPE_SYSTEM];
+    const struct gt_statistic *system = usage->summary->of[GT_SCOPE_SYSTEM];
+    struct gpu_errors all = {final[GT_GPU_LOST], final[GT_GPU_XIDS], NAN,
+                             grown(&system[GT_GPU_ECC_UNCORRECTED], final[GT_GPU_ECC_UNCORRECTED]),
+                             final[GT_GPU_REMAP_FAILED]};
+    char list[sizeof warning->sentence] = "", text[160];
+    size_t used = 0;
+    for (size_t i = 0; i < usage->summary->gpu_count && used < sizeof list; i++) {
+        struct gpu_errors one = errors_of(usage->summary->gpu[i]);
+        if (describe_errors(&one, true, text, sizeof text))
+            used += (size_t)snprintf(list + used, sizeof list - used, "%sgpu %zu: %s", used ? "; " : "", i, text);
+    }
+    bool has_failed = describe_errors(&all, false, text, sizeof text);
+    if (!has_failed && !used)
+        return false;
+    warning->value = fmax(fmax(all.lost, all.xids), fmax(all.ecc, 1));
+    if (used)
+        say(warning, "%s", list);
+    else
+        say(warning, "errors of the GPUs: %s", text);
+    return true;
+}
+
 static bool gpu_idle(const struct gt_usage *usage, struct gt_warning *warning)
 {
     size_t worst = 0;
@@ -403,6 +469,7 @@ static const struct rule {
     const char *name;
     bool (*applies)(const struct gt_usage *usage, struct gt_warning *warning); /* fills in sentence and value */
 } rules[] = {
+    {"gpu_failed", gpu_failed},
     {"out_of_memory", out_of_memory},
     {"time_limit", time_limit},
     {"swapped", swapped},

@@ -232,7 +232,7 @@ static void see_who_sleeps(struct amd *amd, const struct gt_frame *frame)
 static bool read_values(struct amd *amd, const struct gt_frame *frame)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
-    if (!gt_pace_due(&amd->values, begin_ns))
+    if (!gt_pace_due(&amd->values, frame, begin_ns))
         return false;
     for (size_t i = 0; i < amd->card_count; i++) {
         if (amd->card[i].is_asleep)
@@ -301,7 +301,7 @@ static int read_lists(struct amd *amd, const struct gt_frame *frame)
 {
     int64_t begin_ns = gt_clock_monotonic(amd->clock);
     int status = 0;
-    if (!gt_pace_due(&amd->lists, begin_ns))
+    if (!gt_pace_due(&amd->lists, frame, begin_ns))
         return 0;
     for (size_t i = 0; i < amd->card_count && status == 0; i++)
         if (!amd->card[i].is_asleep)
@@ -318,7 +318,8 @@ static int publish_card(struct amd_card *card, struct gt_frame *frame, bool is_n
     device->is_resting = card->is_asleep;
     device->is_old = !is_new;
     device->read_ns = card->read_ns;
-    device->doubt = card->check.is_wrong ? 0 : gt_energy_counter_doubt(&card->energy);
+    device->doubt = card->check.is_wrong ? 0
+                                         : gt_energy_counter_doubt(&card->energy) + gt_energy_check_doubt(&card->check);
     for (size_t i = 0; i < card->rows.count; i++) {
         const struct amd_row *row = &card->rows.row[i];
         struct gt_share *share = row->id.pid ? gt_frame_share(frame, card->device, row->id.pid) : NULL;
@@ -376,4 +377,5 @@ const struct gt_collector_type gt_collector_amd = {
     .close = amd_close,
     .describe = amd_describe,
     .explain = amd_explain,
+    .calls_driver = true,
 };

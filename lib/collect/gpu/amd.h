@@ -48,10 +48,11 @@ struct amdsmi_clock {
     uint32_t reserved[63];
 };
 
-/* The first word is 23 for ROCm 5.7, 24 for 6.0 to 6.3, 25 for 6.4, 26 and more for 7: once the year, now the major version. */
+/* The first word is 23 for ROCm 5.7 and 6.0.0, 24 for 6.0.2 to 6.3, 25 for 6.4, 26 and more for 7: once the year, now the major
+ * version. The second word was the major version then, 4 and more since ROCm 6. */
 struct amdsmi_version {
-    uint32_t first;
-    uint32_t reserved[31];
+    uint32_t first, second;
+    uint32_t reserved[30];
 };
 
 /* Both libraries begin like this; releases add fields behind. */

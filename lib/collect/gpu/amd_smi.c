@@ -52,7 +52,7 @@ static int start(struct amd *amd)
     struct amdsmi_version version = {0};
     int result = amd->amdsmi.init(AMDSMI_INIT_GPUS);
     if (result == AMD_SUCCESS && amd->amdsmi.version && amd->amdsmi.version(&version) == AMD_SUCCESS)
-        amd->amdsmi_version = version.first;
+        amd->amdsmi_version = version.first == 23 && version.second >= 4 ? 24 : version.first;
     return result;
 }
 

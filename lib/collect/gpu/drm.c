@@ -569,7 +569,7 @@ static int read_clients(struct drm *drm, const struct gt_frame *frame)
 {
     int64_t now_ns = gt_clock_monotonic(drm->clock);
     int status = 0;
-    if (!gt_pace_due(&drm->lists, now_ns))
+    if (!gt_pace_due(&drm->lists, frame, now_ns))
         return 0;
     struct drm_clients old = drm->previous;
     drm->previous = drm->clients;
@@ -628,7 +628,7 @@ static int drm_collect(void *state, struct gt_frame *frame, struct gt_error *err
 {
     struct drm *drm = state;
     int64_t start = gt_clock_monotonic(drm->clock);
-    bool is_due = gt_pace_due(&drm->values, start);
+    bool is_due = gt_pace_due(&drm->values, frame, start);
     if (is_due) {
         for (size_t i = 0; i < drm->card_count; i++)
             drm_read_card(drm, &drm->card[i]);

@@ -15,9 +15,9 @@ enum { MAX_PID = 4194304 }; /* PID_MAX_LIMIT of the kernel */
 
 static const int64_t longest_wait_ns = 10 * GT_SECOND;
 
-bool gt_pace_due(const struct gt_pace *pace, int64_t now_ns)
+bool gt_pace_due(const struct gt_pace *pace, const struct gt_frame *frame, int64_t now_ns)
 {
-    return now_ns >= pace->next_ns;
+    return frame->is_last || now_ns >= pace->next_ns;
 }
 
 void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns)
@@ -26,7 +26,8 @@ void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns)
     if (pace->cost_ns && spent > 4 * pace->cost_ns)
         spent = 4 * pace->cost_ns;
     pace->cost_ns = spent;
-    double wait = (double)spent / pace->share;
+    pace->first_ns = pace->first_ns ? pace->first_ns : start_ns;
+    double wait = fmin((double)spent / pace->share, (double)(end_ns - pace->first_ns));
     pace->next_ns = start_ns + (wait < (double)longest_wait_ns ? (int64_t)wait : longest_wait_ns);
 }
 
@@ -108,6 +109,15 @@ int gt_energy_check_report(struct gt_energy_check *check, const struct gt_device
         "GPU %d (%s, %s): its energy counter has %.4g J, and its power adds up to %.4g J, in %.3g s; the "
         "counter is used",
         device->index, device->name, device->uuid, check->all_counted, check->all_expected, check->all_seconds);
+}
+
+double gt_energy_check_doubt(struct gt_energy_check *check)
+{
+    bool is_apart = !check->is_wrong && is_told(check) && !agrees(check);
+    double apart = is_apart ? fabs(check->all_counted - check->all_expected) : 0;
+    double more = fmax(0, apart - check->doubted);
+    check->doubted += more;
+    return more;
 }
 
 int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size)

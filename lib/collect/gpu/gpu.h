@@ -4,14 +4,17 @@
 
 #include "collect/collector.h"
 
-/* Some driver calls may use only a part of a core: after a call of t seconds the next one comes t / share later. */
+/* Some driver calls may use only a part of a core: after a call of t seconds the next one comes t / share later. In the first seconds
+ * calls come more often: a short job would else have none. */
 struct gt_pace {
-    double share;    /* of one core */
-    int64_t cost_ns; /* what a call costs, single outliers smoothed */
-    int64_t next_ns; /* not before this monotonic time */
+    double share;     /* of one core */
+    int64_t cost_ns;  /* what a call costs, single outliers smoothed */
+    int64_t next_ns;  /* not before this monotonic time */
+    int64_t first_ns; /* of the first call; 0: none yet */
 };
 
-bool gt_pace_due(const struct gt_pace *pace, int64_t now_ns);
+/* The last reading of a frame series is always due. */
+bool gt_pace_due(const struct gt_pace *pace, const struct gt_frame *frame, int64_t now_ns);
 void gt_pace_spent(struct gt_pace *pace, int64_t start_ns, int64_t end_ns);
 
 /* An energy counter of a driver: joules since the driver was loaded. A drop means that it was loaded again. */
@@ -40,6 +43,7 @@ struct gt_energy_check {
     double all_counted, all_expected, all_seconds; /* since the first look */
     double shown;                                  /* the most that was ever chosen */
     bool is_wrong_told, is_difference_told;
+    double doubted; /* joules of difference that gt_energy_check_doubt returned so far */
 };
 
 /* `joules` is what gt_energy_counter_read said. Once two windows in a row were off by more than a factor of 4 the counter is
@@ -51,6 +55,8 @@ double gt_energy_choose(struct gt_energy_check *check, double counted, double su
 /* Returns -EIO with a sentence once the counter is taken as wrong, and again when it is used though it is off by more than a quarter;
  * else 0. */
 int gt_energy_check_report(struct gt_energy_check *check, const struct gt_device *device, struct gt_error *error);
+/* Returns the joules by which counter and power have come to disagree since the last call; 0 while they agree. */
+double gt_energy_check_doubt(struct gt_energy_check *check);
 /* Write how far counter and power agree so far, or nothing before there is enough to tell. Returns the length, as snprintf. */
 int gt_energy_check_describe(const struct gt_energy_check *check, char *text, size_t size);
 

@@ -302,6 +302,7 @@ static const enum gt_metric_id metrics[] = {
     GT_GPU_NVLINK_ERRORS,
     GT_GPU_XIDS,
     GT_GPU_XID,
+    GT_GPU_LOST,
 };
 
 /* Of boards that are not cut into slices: slices have no accounts. */
@@ -310,9 +311,9 @@ static void see_accounting(struct nvml *nvml)
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         unsigned mode = 0;
-        gpu->has_accounting = gpu->parent < 0 && !gpu->has_slices && nvml->call.accounting_mode &&
-                              nvml->call.accounting && nvml->call.accounting_mode(gpu->handle, &mode) == NVML_SUCCESS &&
-                              mode == NVML_ACCOUNTING_ENABLED;
+        gpu->tells_accounting = gpu->parent < 0 && !gpu->has_slices && nvml->call.accounting_mode &&
+                                nvml->call.accounting_mode(gpu->handle, &mode) == NVML_SUCCESS;
+        gpu->has_accounting = gpu->tells_accounting && nvml->call.accounting && mode == NVML_ACCOUNTING_ENABLED;
     }
     nvml->opened_us = nvml->collected_us = (uint64_t)gt_clock_real(nvml->clock) / 1000;
 }
@@ -420,22 +421,20 @@ static void see_who_sleeps(struct nvml *nvml, const struct gt_frame *frame)
     }
 }
 
-static bool read_values(struct nvml *nvml)
+static bool read_values(struct nvml *nvml, const struct gt_frame *frame)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
-    if (!gt_pace_due(&nvml->values, start))
+    if (!gt_pace_due(&nvml->values, frame, start))
         return false;
-    for (size_t i = 0; i < nvml->gpu_count; i++)
-        if (!nvml->gpu[i].is_asleep)
-            gt_nvml_read(nvml, &nvml->gpu[i]);
+    gt_nvml_read(nvml);
     gt_pace_spent(&nvml->values, start, gt_clock_monotonic(nvml->clock));
     return true;
 }
 
-static void read_samples(struct nvml *nvml)
+static void read_samples(struct nvml *nvml, const struct gt_frame *frame)
 {
     int64_t start = gt_clock_monotonic(nvml->clock);
-    bool is_due = gt_pace_due(&nvml->samples, start);
+    bool is_due = gt_pace_due(&nvml->samples, frame, start);
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         gpu->value[GT_GPU_UTILIZATION_PEAK] = gpu->value[GT_GPU_POWER_PEAK] = NAN;
@@ -446,6 +445,15 @@ static void read_samples(struct nvml *nvml)
         gt_pace_spent(&nvml->samples, start, gt_clock_monotonic(nvml->clock));
 }
 
+/* What is known of the health of a board stays known when it is lost. */
+static double value_of(const struct nvml_gpu *gpu, enum gt_metric_id metric)
+{
+    bool is_health = metric >= GT_GPU_ECC_CORRECTED && metric <= GT_GPU_XID;
+    if (metric == GT_GPU_LOST)
+        return gpu->parent < 0 ? gpu->is_lost : NAN;
+    return gpu->is_lost && !is_health ? NAN : gpu->value[metric];
+}
+
 static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
 {
     int status = 0;
@@ -453,10 +461,10 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
         struct nvml_gpu *gpu = &nvml->gpu[i];
         struct gt_device *device = &frame->device[gpu->device];
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            device->value[metrics[m]] = gpu->is_lost ? NAN : gpu->value[metrics[m]];
+            device->value[metrics[m]] = value_of(gpu, metrics[m]);
         device->is_resting = gpu->is_asleep && !gpu->is_lost;
         device->is_old = !is_new && !gpu->is_lost;
-        device->doubt = gpu->doubt;
+        device->doubt = gpu->doubt + gt_energy_check_doubt(&gpu->check);
         device->read_ns = gpu->read_ns;
         gpu->doubt = 0;
         if (!gpu->is_lost)
@@ -467,10 +475,11 @@ static int publish(struct nvml *nvml, struct gt_frame *frame, bool is_new)
     return status;
 }
 
-/* One report for each board that is gone; its slices go with it. */
+/* One report of all boards that have gone since the last one; their slices go with them. */
 static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct gt_error *error)
 {
-    int status = 0;
+    char names[400] = "";
+    size_t used = 0, lost = 0;
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         if (gpu->parent >= 0 && nvml->gpu[gpu->parent].is_lost)
@@ -479,10 +488,15 @@ static int report_lost(struct nvml *nvml, const struct gt_frame *frame, struct g
             continue;
         const struct gt_device *device = &frame->device[gpu->device];
         gpu->is_reported = true;
-        status = gt_error_set(error, EIO, "GPU %d (%s, %s) is lost to its driver; it is not measured any more",
-                              device->index, device->name, device->uuid);
+        if (used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%sGPU %d (%s, %s)", lost ? ", " : "",
+                                     device->index, device->name, device->uuid);
+        lost++;
     }
-    return status;
+    if (!lost)
+        return 0;
+    return gt_error_set(error, EIO, "%s %s lost to %s driver and not measured any more", names, lost > 1 ? "are" : "is",
+                        lost > 1 ? "their" : "its");
 }
 
 /* Tells of the boards whose counter contradicts their power. */
@@ -507,18 +521,18 @@ static int nvml_collect(void *state, struct gt_frame *frame, struct gt_error *er
 {
     struct nvml *nvml = state;
     see_who_sleeps(nvml, frame);
-    bool is_new = read_values(nvml);
+    bool is_new = read_values(nvml, frame);
     int64_t start = gt_clock_monotonic(nvml->clock);
     int status = 0;
-    bool is_due = gt_pace_due(&nvml->lists, start);
+    bool is_due = gt_pace_due(&nvml->lists, frame, start);
     if (is_due)
         status = read_lists(nvml, frame);
     if (status == 0)
         status = read_marks(nvml, frame, is_due);
     if (is_due)
         gt_pace_spent(&nvml->lists, start, gt_clock_monotonic(nvml->clock));
-    read_samples(nvml);
-    gt_nvml_read_health(nvml, frame->is_last);
+    read_samples(nvml, frame);
+    gt_nvml_read_health(nvml, frame->is_last, is_new);
     int warning = report_lost(nvml, frame, error);
     if (warning == 0)
         warning = report_wrong(nvml, frame, error);
@@ -552,4 +566,5 @@ const struct gt_collector_type gt_collector_nvml = {
     .close = nvml_close,
     .describe = nvml_describe,
     .explain = nvml_explain,
+    .calls_driver = true,
 };

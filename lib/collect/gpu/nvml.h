@@ -81,7 +81,8 @@ struct nvml_gpu {
     bool lists_unsupported;
     bool utilization_unsupported;
     struct nvml_rows rows;
-    bool has_accounting; /* it is on */
+    bool tells_accounting; /* the driver says whether it is on, */
+    bool has_accounting;   /* and it is */
     struct nvml_marks marks;
     unsigned long long seen_process, seen_power, seen_utilization; /* us: newest sample that was taken */
 };
@@ -114,8 +115,8 @@ int gt_nvml_describe_energy(const struct nvml *nvml, char *text, size_t size);
 double gt_nvml_energy_refresh(const struct nvml *nvml);
 void gt_nvml_probe(struct nvml *nvml, struct nvml_gpu *gpu);
 
-/* Read all states and counters of a device into gpu->value. */
-void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu);
+/* Read all states and counters of the devices that do not sleep into gpu->value. */
+void gt_nvml_read(struct nvml *nvml);
 /* Take the peaks out of the driver's own samples since the last call. */
 void gt_nvml_read_samples(struct nvml *nvml, struct nvml_gpu *gpu);
 
@@ -132,8 +133,8 @@ void gt_nvml_marks_release(struct nvml_marks *marks);
 /* Tells whether the driver keeps such marks, and what would make it. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_marks(const void *state, struct gt_availability *ret);
 
-/* Read what tells of the health of all boards, once a minute and at the end. */
-void gt_nvml_read_health(struct nvml *nvml, bool is_last);
+/* Read the health of all boards: counters once a minute and at the end, XIDs with the other values. */
+void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new);
 void gt_nvml_close_health(struct nvml *nvml);
 /* Tells which of it there is, and reads it where that was not done. `state` is the collector's, NULL when it is not open. */
 void gt_nvml_survey_health(void *state, struct gt_availability *ret);

@@ -361,20 +361,30 @@ static const struct reading {
     {read_clock, false},       {read_memory_clock, false}, {read_throttle, false},
 };
 
-void gt_nvml_read(struct nvml *nvml, struct nvml_gpu *gpu)
+static bool can_read(const struct nvml_gpu *gpu, size_t reading)
 {
-    gt_values_clear(gpu->value);
-    for (size_t i = 0; i < sizeof readings / sizeof *readings && !gpu->is_lost; i++) {
-        if (gpu->unsupported & 1u << i || (gpu->parent >= 0 && !readings[i].of_slices))
-            continue;
-        int result = readings[i].read(nvml, gpu);
-        if (result == NVML_NOT_SUPPORTED || result == NVML_FUNCTION_NOT_FOUND)
-            gpu->unsupported |= 1u << i;
-        else if (gt_nvml_lost(gpu, result))
-            gt_values_clear(gpu->value);
-    }
-    if (gpu->parent < 0 && !gpu->is_lost)
-        nvml_settle_energy(nvml, gpu);
+    return !gpu->is_asleep && !gpu->is_lost && !(gpu->unsupported & 1u << reading) &&
+           (gpu->parent < 0 || readings[reading].of_slices);
+}
+
+/* Each reading of all devices before the next one: their energy is then of nearly the same moment. */
+void gt_nvml_read(struct nvml *nvml)
+{
+    for (size_t k = 0; k < nvml->gpu_count; k++)
+        if (!nvml->gpu[k].is_asleep)
+            gt_values_clear(nvml->gpu[k].value);
+    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++)
+        for (size_t k = 0; k < nvml->gpu_count; k++) {
+            struct nvml_gpu *gpu = &nvml->gpu[k];
+            int result = can_read(gpu, i) ? readings[i].read(nvml, gpu) : NVML_SUCCESS;
+            if (result == NVML_NOT_SUPPORTED || result == NVML_FUNCTION_NOT_FOUND)
+                gpu->unsupported |= 1u << i;
+            else if (gt_nvml_lost(gpu, result))
+                gt_values_clear(gpu->value);
+        }
+    for (size_t k = 0; k < nvml->gpu_count; k++)
+        if (nvml->gpu[k].parent < 0 && !nvml->gpu[k].is_lost && !nvml->gpu[k].is_asleep)
+            nvml_settle_energy(nvml, &nvml->gpu[k]);
 }
 
 /* Largest value of the driver's ring newer than *seen, which moves on; NaN when there is none. */

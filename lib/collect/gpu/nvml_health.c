@@ -134,16 +134,16 @@ static void forget(struct nvml *nvml)
 }
 
 /* Slices have no counters of their own, and boards that sleep are not asked. */
-void gt_nvml_read_health(struct nvml *nvml, bool is_last)
+void gt_nvml_read_health(struct nvml *nvml, bool is_last, bool is_new)
 {
     int64_t now_ns = gt_clock_monotonic(nvml->clock);
     bool is_first = !nvml->health_ns, is_due = is_first || is_last || now_ns >= nvml->health_ns;
     if (is_first)
         forget(nvml);
-    if (is_due) {
+    if (is_due)
         nvml->health_ns = now_ns + PERIOD_NS;
+    if (is_due || is_new)
         read_events(nvml);
-    }
     for (size_t i = 0; i < nvml->gpu_count; i++) {
         struct nvml_gpu *gpu = &nvml->gpu[i];
         if (is_due && !gpu->is_lost && !gpu->is_asleep && gpu->parent < 0)
@@ -178,7 +178,7 @@ void gt_nvml_survey_health(void *state, struct gt_availability *ret)
     const char *names[PARTS];
     bool is_told[PARTS] = {false};
     if (nvml && !nvml->health_ns)
-        gt_nvml_read_health(nvml, false);
+        gt_nvml_read_health(nvml, false, false);
     for (size_t part = 0; part < PARTS; part++) {
         names[part] = parts[part].name;
         for (size_t i = 0; nvml && i < nvml->gpu_count; i++)

@@ -206,12 +206,9 @@ void gt_nvml_survey_marks(const void *state, struct gt_availability *ret)
     size_t boards = 0, on = 0;
     *ret = (struct gt_availability){.state = GT_ABSENT, .refresh = NAN, .source = "accounting of the NVIDIA driver"};
     snprintf(ret->reason, sizeof ret->reason, "no GPU keeps accounts of its processes");
-    for (size_t i = 0; nvml && nvml->call.accounting_mode && i < nvml->gpu_count; i++) {
+    for (size_t i = 0; nvml && i < nvml->gpu_count; i++) {
         const struct nvml_gpu *gpu = &nvml->gpu[i];
-        unsigned mode;
-        if (gpu->parent >= 0 || gpu->has_slices || nvml->call.accounting_mode(gpu->handle, &mode) != NVML_SUCCESS)
-            continue;
-        boards++;
+        boards += gpu->tells_accounting;
         on += gpu->has_accounting;
     }
     if (!boards)

@@ -1,0 +1,323 @@
+#include "sample/driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/grow.h"
+
+/* Seconds. A job's end waits for the sample before it and for the last one. */
+static const double OPEN_PATIENCE = 10, PATIENCE = 1, LAST_PATIENCE = 0.7;
+
+enum { MOST_TOLD = 3 }; /* silences of a driver that is very slow */
+
+enum request { NOTHING, OPEN, COLLECT, CLOSE };
+
+/* Nothing in it points to memory of the caller once it is open: the thread may outlive the caller. */
+struct gt_driver {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t asked, answered;
+    enum request request; /* what the thread does or is to do */
+    bool is_abandoned;
+    bool has_answer; /* which the caller has not taken yet */
+    bool was_silent; /* at the last request */
+    int silences;
+    struct gt_root root;
+    struct gt_clock clock;
+    const struct gt_collector_type *type;
+    struct gt_collect_options options;
+    void *state;
+    struct gt_availability availability;
+    struct gt_frame frame;
+    size_t first_device; /* of its own */
+    struct gt_process *process;
+    size_t process_capacity, pointer_capacity;
+    int status;
+    struct gt_error error;
+};
+
+/* ---- The thread -------------------------------------------------------------------------------------------------- */
+
+static void release(struct gt_driver *driver)
+{
+    gt_root_close(&driver->root);
+    free(driver->frame.device);
+    free(driver->frame.share);
+    free(driver->frame.mark);
+    free(driver->frame.past);
+    free(driver->frame.process);
+    free(driver->process);
+    pthread_mutex_destroy(&driver->lock);
+    pthread_cond_destroy(&driver->asked);
+    pthread_cond_destroy(&driver->answered);
+    free(driver);
+}
+
+static void perform(struct gt_driver *driver, enum request request)
+{
+    driver->error = (struct gt_error){0};
+    if (request == OPEN)
+        driver->status = driver->type->open(&driver->state, &driver->options, &driver->frame, &driver->availability,
+                                            &driver->error);
+    else if (request == COLLECT)
+        driver->status = driver->type->collect(driver->state, &driver->frame, &driver->error);
+    else if (driver->state)
+        driver->type->close(driver->state);
+}
+
+static void *run(void *argument)
+{
+    struct gt_driver *driver = argument;
+    enum request request = NOTHING;
+    prctl(PR_SET_TIMERSLACK, 1);
+    pthread_mutex_lock(&driver->lock);
+    while (request != CLOSE) {
+        if (driver->is_abandoned)
+            driver->request = CLOSE;
+        if (driver->request == NOTHING) {
+            pthread_cond_wait(&driver->asked, &driver->lock);
+            continue;
+        }
+        request = driver->request;
+        pthread_mutex_unlock(&driver->lock);
+        perform(driver, request);
+        pthread_mutex_lock(&driver->lock);
+        driver->request = NOTHING;
+        driver->has_answer = true;
+        pthread_cond_signal(&driver->answered);
+    }
+    bool is_abandoned = driver->is_abandoned;
+    pthread_mutex_unlock(&driver->lock);
+    if (is_abandoned)
+        release(driver);
+    return NULL;
+}
+
+/* Signals are the program's. */
+static int start(struct gt_driver *driver)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = pthread_create(&driver->thread, NULL, run, driver);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -result;
+}
+
+/* ---- The caller -------------------------------------------------------------------------------------------------- */
+
+static void ask(struct gt_driver *driver, enum request request)
+{
+    pthread_mutex_lock(&driver->lock);
+    driver->request = request;
+    pthread_cond_signal(&driver->asked);
+    pthread_mutex_unlock(&driver->lock);
+}
+
+/* Returns true once the thread has nothing to do. */
+static bool wait_for(struct gt_driver *driver, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t end_ns = until.tv_nsec + (int64_t)(seconds * 1e9);
+    until.tv_sec += end_ns / GT_SECOND;
+    until.tv_nsec = end_ns % GT_SECOND;
+    int result = 0;
+    pthread_mutex_lock(&driver->lock);
+    while (driver->request != NOTHING && result == 0)
+        result = pthread_cond_timedwait(&driver->answered, &driver->lock, &until);
+    bool has_answered = driver->request == NOTHING;
+    pthread_mutex_unlock(&driver->lock);
+    return has_answered;
+}
+
+/* The thread releases the memory if its driver ever answers. */
+static void abandon(struct gt_driver *driver)
+{
+    pthread_detach(driver->thread);
+    pthread_mutex_lock(&driver->lock);
+    driver->is_abandoned = true;
+    pthread_cond_signal(&driver->asked);
+    pthread_mutex_unlock(&driver->lock);
+}
+
+void gt_driver_close(struct gt_driver *driver)
+{
+    if (!driver)
+        return;
+    bool is_idle = wait_for(driver, 0);
+    if (is_idle)
+        ask(driver, CLOSE);
+    if (!is_idle || !wait_for(driver, LAST_PATIENCE)) {
+        abandon(driver);
+        return;
+    }
+    pthread_join(driver->thread, NULL);
+    release(driver);
+}
+
+static struct gt_driver *new_driver(const struct gt_collector_type *type, const struct gt_collect_options *options,
+                                    const struct gt_frame *frame)
+{
+    struct gt_driver *driver = calloc(1, sizeof *driver);
+    struct gt_device *device = calloc(frame->device_count + 1, sizeof *device);
+    if (!driver || !device) {
+        free(driver);
+        free(device);
+        return NULL;
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&driver->lock, NULL);
+    pthread_cond_init(&driver->asked, NULL);
+    pthread_cond_init(&driver->answered, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    driver->type = type;
+    driver->root = *options->root;
+    driver->root.fd = fcntl(options->root->fd, F_DUPFD_CLOEXEC, 0);
+    driver->clock = *options->clock;
+    driver->options = *options;
+    driver->options.root = &driver->root;
+    driver->options.clock = &driver->clock;
+    if (frame->device_count)
+        memcpy(device, frame->device, frame->device_count * sizeof *device);
+    driver->frame.device = device;
+    driver->frame.device_count = driver->first_device = frame->device_count;
+    memcpy(driver->frame.owner, frame->owner, sizeof frame->owner);
+    return driver;
+}
+
+static int take_devices(const struct gt_driver *driver, struct gt_frame *frame)
+{
+    memcpy(frame->owner, driver->frame.owner, sizeof frame->owner);
+    for (size_t i = driver->first_device; i < driver->frame.device_count; i++) {
+        struct gt_device *device = gt_frame_device(frame);
+        if (!device)
+            return -ENOMEM;
+        *device = driver->frame.device[i];
+    }
+    return 0;
+}
+
+static int fail_to_open(struct gt_availability *availability, const char *source, const char *reason)
+{
+    *availability = (struct gt_availability){.refresh = NAN};
+    snprintf(availability->source, sizeof availability->source, "%s", source);
+    return gt_unavailable(availability, GT_BROKEN, NULL, "%s", reason);
+}
+
+int gt_driver_open(struct gt_driver **ret, void **state, const struct gt_collector_type *type,
+                   const struct gt_collect_options *options, struct gt_frame *frame,
+                   struct gt_availability *availability, struct gt_error *error)
+{
+    *ret = NULL;
+    *state = NULL;
+    struct gt_driver *driver = new_driver(type, options, frame);
+    if (!driver)
+        return gt_error_system(error, ENOMEM, "%s", type->name);
+    driver->request = OPEN;
+    int status = start(driver);
+    if (status < 0) {
+        release(driver);
+        return fail_to_open(availability, type->help, "cannot start a thread for the driver");
+    }
+    if (!wait_for(driver, OPEN_PATIENCE)) {
+        abandon(driver);
+        return fail_to_open(availability, type->help, "the driver did not answer within 10 s");
+    }
+    *availability = driver->availability;
+    status = driver->status < 0 ? gt_error_copy(error, &driver->error) : take_devices(driver, frame);
+    driver->has_answer = false;
+    if (status == 0 && driver->state) {
+        *state = driver->state;
+        *ret = driver;
+        return 0;
+    }
+    gt_driver_close(driver);
+    return status == -ENOMEM ? gt_error_set(error, ENOMEM, "%s: no memory", type->name) : status;
+}
+
+/* Copies the parts of a frame that collectors of GPUs read. */
+static int give_frame(struct gt_driver *driver, const struct gt_frame *from)
+{
+    struct gt_frame *to = &driver->frame;
+    if (GT_GROW_TO(driver->process, driver->process_capacity, from->process_count) < 0 ||
+        GT_GROW_TO(to->process, driver->pointer_capacity, from->process_count) < 0 ||
+        GT_GROW_TO(to->past, to->past_capacity, from->past_count) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < from->process_count; i++) {
+        const struct gt_process *process = from->process[i];
+        driver->process[i] = (struct gt_process){
+            .pid = process->pid, .start = process->start, .is_main = process->is_main, .is_zombie = process->is_zombie};
+        to->process[i] = &driver->process[i];
+    }
+    for (size_t i = 0; i < from->past_count; i++)
+        to->past[i] = from->past[i];
+    to->process_count = from->process_count;
+    to->past_count = from->past_count;
+    to->share_count = to->mark_count = 0;
+    to->is_last = from->is_last;
+    to->real_ns = from->real_ns;
+    to->monotonic_ns = from->monotonic_ns;
+    for (size_t i = driver->first_device; i < to->device_count; i++)
+        to->device[i] = from->device[i];
+    return 0;
+}
+
+static int take_frame(struct gt_driver *driver, struct gt_frame *to)
+{
+    const struct gt_frame *from = &driver->frame;
+    for (size_t i = driver->first_device; i < from->device_count; i++)
+        to->device[i] = from->device[i];
+    for (size_t i = 0; i < from->share_count; i++) {
+        struct gt_share *share = gt_frame_add_share(to, from->share[i].device, from->share[i].pid);
+        if (!share)
+            return -ENOMEM;
+        *share = from->share[i];
+    }
+    for (size_t i = 0; i < from->mark_count; i++) {
+        struct gt_gpu_mark *mark = GT_GROW(to, mark);
+        if (!mark)
+            return -ENOMEM;
+        *mark = from->mark[i];
+    }
+    driver->has_answer = false;
+    return 0;
+}
+
+static int note_silence(struct gt_driver *driver, struct gt_frame *frame, struct gt_error *error)
+{
+    for (size_t i = driver->first_device; i < driver->frame.device_count; i++)
+        frame->device[i].is_old = true;
+    if (!driver->was_silent && driver->silences++ < MOST_TOLD)
+        gt_error_set(error, ETIMEDOUT, "%s does not answer: its GPUs are not measured until it does",
+                     driver->availability.source);
+    driver->was_silent = true;
+    return -ETIMEDOUT;
+}
+
+int gt_driver_collect(struct gt_driver *driver, struct gt_frame *frame, struct gt_error *error)
+{
+    bool is_idle = wait_for(driver, 0);
+    if (is_idle && !driver->has_answer) {
+        if (give_frame(driver, frame) < 0)
+            return gt_error_set(error, ENOMEM, "%s: no memory", driver->type->name);
+        ask(driver, COLLECT);
+        is_idle = wait_for(driver, frame->is_last ? LAST_PATIENCE : PATIENCE);
+    } else if (!is_idle && frame->is_last) {
+        is_idle = wait_for(driver, LAST_PATIENCE);
+    }
+    if (!is_idle)
+        return note_silence(driver, frame, error);
+    driver->was_silent = false;
+    if (take_frame(driver, frame) < 0)
+        return gt_error_set(error, ENOMEM, "%s: no memory", driver->type->name);
+    return driver->status < 0 ? gt_error_copy(error, &driver->error) : 0;
+}

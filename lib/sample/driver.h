@@ -1,0 +1,21 @@
+/* A driver is a collector on a thread of its own, because a call of a driver may never return. The caller waits for an answer for a
+ * limited time, then goes on without it, and at the end leaves the thread behind. */
+#ifndef GT_SAMPLE_DRIVER_H
+#define GT_SAMPLE_DRIVER_H
+
+#include "collect/collector.h"
+
+struct gt_driver;
+
+/* Open a collector on a new thread: results as of its `open`. *ret is NULL unless the collector is ready; *state is the collector's.
+ * A driver that does not answer within some seconds is broken. */
+int gt_driver_open(struct gt_driver **ret, void **state, const struct gt_collector_type *type,
+                   const struct gt_collect_options *options, struct gt_frame *frame,
+                   struct gt_availability *availability, struct gt_error *error);
+/* Collect as the collector's `collect` does. Returns -ETIMEDOUT while the driver does not answer; the first time `error` has a sentence.
+ * Its devices are then marked as old and have no values. */
+int gt_driver_collect(struct gt_driver *driver, struct gt_frame *frame, struct gt_error *error);
+/* Close the collector. If its driver does not answer, the thread and its memory are left behind. Accepts NULL. */
+void gt_driver_close(struct gt_driver *driver);
+
+#endif
