@@ -183,12 +183,26 @@ static void explain_bytes(struct gt_tree *tree)
     }
 }
 
+/* A process that ends leaves its living children to another one, which takes over what they use. They may sleep, so that nothing else makes
+ * them be read again. */
+static void find_adopters(struct gt_tree *tree, pid_t final)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_process *process = tree->process[i], *parent = gt_tree_find(tree, process->parent);
+        if (process->is_gone || process->pid == final || !parent || parent == process)
+            continue;
+        if (parent->is_gone || parent->is_zombie || parent->pid == final)
+            gt_process_read_slowly(process);
+    }
+}
+
 static void settle(struct gt_account *account, struct gt_tree *tree, pid_t final)
 {
     size_t ended = 0;
-    do
+    do {
+        find_adopters(tree, final);
         read_parents(tree);
-    while (read_children_again(tree, final));
+    } while (read_children_again(tree, final));
     for (size_t i = 0; i < tree->count; i++)
         ended += tree->process[i]->is_gone;
     if (ended) {
