@@ -249,6 +249,15 @@ def test_cpu_time_adds_up(track, tmp_path):
 
 
 @as_root
+def test_a_number_that_is_used_again_at_once(track, truth):
+    for gap in (4, 6, 15, 25):
+        done, report = track(truth("reuse", 20, 3, gap), QUIET, "--detail", "--st", "0.1")
+        if "clone3" in done.stderr:
+            pytest.skip("the kernel gives no chosen process numbers here")
+        assert len(report["process_list"]) == report["processes"]["started"] == 21
+
+
+@as_root
 def test_what_a_parent_waited_for_as_an_ordinary_user(as_nobody):
     """No sample and no record tells what the children used at last, but their parent."""
     burn = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; sleep 0.2; "
