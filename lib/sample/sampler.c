@@ -249,6 +249,15 @@ static void inherit(struct gt_sampler *sampler, struct gt_process *process)
     }
 }
 
+/* A parent that ended before it was found has left the process to another one, as stat shows. */
+static void read_first(const struct gt_tree *tree, struct gt_process *process)
+{
+    if (gt_tree_find(tree, process->parent))
+        gt_process_read_first(process);
+    else
+        gt_process_read_slowly(process);
+}
+
 static void admit_new(struct gt_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->tree.count; i++) {
@@ -258,7 +267,7 @@ static void admit_new(struct gt_sampler *sampler)
         process->is_admitted = true;
         process->met_ns = gt_clock_monotonic(&sampler->clock);
         if (gt_process_read(process, &sampler->root) == 0)
-            gt_process_read_first(process);
+            read_first(&sampler->tree, process);
         inherit(sampler, process);
         gt_account_admit(&sampler->account, process);
     }
