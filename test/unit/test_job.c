@@ -432,6 +432,27 @@ static void an_orphan_that_another_process_adopts_counts_once(void **state)
     gt_tree_close(&tree);
 }
 
+/* The adopter, 100, has a child, 101, that outlives the orphan, 103, and its parent, 102. */
+static void an_orphan_that_ends_with_its_parent_counts_once(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6});
+    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 50});
+    fake_proc_write(folder, &(struct fake_process){.pid = 103, .parent = 102, .start = 13, .cpu_ticks = 40});
+    finder(0);
+    read_all(0);
+    fake_proc_remove(folder, 102);
+    fake_proc_remove(folder, 103);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 40});
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6, .reaped_cpu_ticks = 50});
+    read_all(4);
+    assert_near(total(GT_CPU_TIME), ticks(101));
+    gt_tree_close(&tree);
+}
+
 static void what_was_used_before_tracking_is_left_out(void **state)
 {
     (void)state;
@@ -707,6 +728,7 @@ int main(void)
         TEST(a_child_nobody_waited_for_keeps_its_time),
         TEST(an_orphan_keeps_its_time),
         TEST(an_orphan_that_another_process_adopts_counts_once),
+        TEST(an_orphan_that_ends_with_its_parent_counts_once),
         TEST(what_was_used_before_tracking_is_left_out),
         TEST(many_vanish_at_once),
         TEST(wait4_takes_the_place_of_what_was_read),
