@@ -182,7 +182,7 @@ struct gt_availability {
 };
 
 /* A figure came about in one of these ways. */
-enum gt_exactness { GT_MISSING, GT_SAMPLED, GT_EXACT, GT_DERIVED, GT_ESTIMATED };
+enum gt_exactness { GT_MISSING, GT_SAMPLED, GT_EXACT, GT_DERIVED, GT_ESTIMATED, GT_AT_LEAST };
 
 /* The origin of a figure, for the provenance of reports. */
 struct gt_origin {

@@ -93,15 +93,23 @@ static void final_peak_fields(const struct gt_recorder *recorder, struct gt_outc
     outcome->peak_untold = (double)job->unknown;
 }
 
+/* Exit records lack what a process ran last and what the kernel needed to take it down; the job's total has both. */
+static bool lacks_ends_alone(const struct gt_sampler *sampler, const struct gt_outcome *outcome)
+{
+    return gt_job_finder_hears_all(&sampler->finder) && !sampler->tree.has_left_out && !outcome->processes_not_listed;
+}
+
 /* Where nobody waits for processes their ends are known of each alone: together they have used no less than each by itself. */
-static void count_all_cpu(struct gt_outcome *outcome)
+static void count_all_cpu(const struct gt_sampler *sampler, struct gt_outcome *outcome)
 {
     double *combined = &outcome->value[GT_SCOPE_COMBINED][GT_CPU_TIME],
            more = gt_lives_cpu(&outcome->lives) - *combined;
-    if (!(more > 0))
-        return;
-    *combined += more;
-    outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] += more;
+    if (more > 0) {
+        *combined += more;
+        outcome->value[GT_SCOPE_DESCENDANTS][GT_CPU_TIME] += more;
+    } else if (lacks_ends_alone(sampler, outcome)) {
+        gt_lives_share_ends(&outcome->lives, sampler->tree.main, -more);
+    }
 }
 
 static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *outcome)
@@ -113,7 +121,7 @@ static int final_lives(const struct gt_recorder *recorder, struct gt_outcome *ou
     outcome->has_detail = recorder->options.tracker->detail;
     int status = gt_roster_lives(roster, &outcome->lives);
     gt_lives_end(&outcome->lives, outcome->elapsed);
-    count_all_cpu(outcome);
+    count_all_cpu(&recorder->sampler, outcome);
     return status;
 }
 

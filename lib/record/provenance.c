@@ -135,6 +135,19 @@ static void refine_counts(const struct gt_recorder *recorder, struct gt_provenan
             finder->counts.is_exact ? "every fork and exit was heard of" : "some events were lost");
 }
 
+/* The kernel hands what a process used to the one that waits for it, if any. */
+static void refine_counter(const struct gt_recorder *recorder, struct gt_provenance *entry)
+{
+    bool is_of_many = entry->scope == GT_SCOPE_DESCENDANTS || entry->scope == GT_SCOPE_COMBINED;
+    if (!is_of_many || entry->exactness != GT_EXACT || gt_job_finder_hears_all(&recorder->sampler.finder))
+        return;
+    for (int k = 0; k < GT_ACCOUNTED; k++)
+        if (gt_accounted[k] == entry->metric)
+            restate(
+                entry, GT_AT_LEAST, NULL,
+                "without exit records: processes that no process of the job waited for count up to their last reading");
+}
+
 static void refine(const struct gt_recorder *recorder, const struct gt_outcome *outcome, struct gt_provenance *entry)
 {
     const char *note;
@@ -181,6 +194,7 @@ int gt_provenance_fill(const struct gt_recorder *recorder, struct gt_outcome *ou
                 continue;
             }
             describe_measured(recorder, entry);
+            refine_counter(recorder, entry);
             refine(recorder, outcome, entry);
             const struct gt_sampler_source *source = gt_provenance_source(recorder, gt_energy_whole(entry->metric));
             if (source && source->type->is_estimate && gt_metrics[id].unit == GT_JOULES)

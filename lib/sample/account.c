@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "collect/process/own_peak.h"
@@ -118,15 +119,52 @@ static void tell_rest(const struct gt_account *account, struct gt_tree *tree, co
     parent->ledger.excess = excess;
 }
 
-/* A parent that vanished in the same moment cannot be asked any more, so what it had not taken over yet counts as lost. */
+/* Returns the nearest process above that is there still; NULL: none of the job is. */
+static struct gt_process *find_above(const struct gt_tree *tree, const struct gt_process *process)
+{
+    struct gt_process *above = gt_tree_find(tree, process->parent);
+    for (size_t step = 0; step < tree->count && above && above->is_gone; step++)
+        above = gt_tree_find(tree, above->parent);
+    return above && !above->is_gone && above != process ? above : NULL;
+}
+
+static bool may_be_orphan(const struct gt_tree *tree, const struct gt_process *process)
+{
+    const struct gt_process *parent = gt_tree_find(tree, process->parent);
+    return parent && parent != process && (parent->is_gone || parent->is_zombie);
+}
+
+/* CPU time of children comes in clock ticks, in two parts. */
+static bool has_taken_over(const struct gt_process *process, const struct gt_process *child)
+{
+    const double slack[] = {2.0 / (double)sysconf(_SC_CLK_TCK), 0};
+    for (int k = 0; k < 2; k++)
+        if (absorbed(process, k) - process->ledger.absorbed[k] - process->ledger.left[k] + slack[k] < legacy(child, k))
+            return false;
+    return true;
+}
+
+/* Returns the process to which one that vanished left what it used. If its parent vanished in the same moment, another one above may have
+ * adopted it. What none of them took over counts as lost, to the nearest that is there. */
+static struct gt_process *find_heir(const struct gt_tree *tree, const struct gt_process *process)
+{
+    struct gt_process *nearest = find_above(tree, process), *heir = gt_tree_find(tree, process->parent);
+    if (!may_be_orphan(tree, process))
+        return nearest;
+    for (size_t step = 0; step < tree->count && heir && !has_taken_over(heir, process); step++)
+        heir = find_above(tree, heir);
+    return heir ? heir : nearest;
+}
+
+/* Older ones first: what a parent took over from one is not there for its children. */
 static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct gt_process **gone, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct gt_process *parent = gt_tree_find(tree, gone[i]->parent);
-        if (gone[i]->rank && (!parent || parent->rank != gone[i]->rank))
+    for (size_t i = count; i-- > 0;) {
+        struct gt_process *heir = find_heir(tree, gone[i]);
+        if (gone[i]->rank && (!heir || heir->rank != gone[i]->rank))
             gone[i]->rank->ended_cpu += gt_account_used(gone[i]);
-        if (parent && parent != gone[i])
-            leave_to(parent, gone[i]);
+        if (heir)
+            leave_to(heir, gone[i]);
         else
             end_without_parent(account, gone[i]);
     }
@@ -134,17 +172,27 @@ static void settle_gone(struct gt_account *account, struct gt_tree *tree, struct
         tell_rest(account, tree, gone[i]);
 }
 
+/* Reads a process and, for an orphan of it, those above. Returns false where one turns out to have vanished. */
+static bool read_above(const struct gt_tree *tree, const struct gt_process *process)
+{
+    bool is_orphan = may_be_orphan(tree, process);
+    struct gt_process *above = find_above(tree, process);
+    for (size_t step = 0; step < tree->count && above; step++) {
+        bool was_fresh = above->is_fresh;
+        above->is_fresh = true;
+        if (!was_fresh && gt_process_read_slowly(above) < 0)
+            return false;
+        above = is_orphan ? find_above(tree, above) : NULL;
+    }
+    return true;
+}
+
 /* The parents of vanished members must be read after that. One may turn out to have vanished, too. */
 static void read_parents(struct gt_tree *tree)
 {
-    for (size_t i = 0; i < tree->count; i++) {
-        struct gt_process *parent = tree->process[i]->is_gone ? gt_tree_find(tree, tree->process[i]->parent) : NULL;
-        if (!parent || parent->is_gone || parent->is_fresh)
-            continue;
-        parent->is_fresh = true;
-        if (gt_process_read_slowly(parent) < 0)
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->process[i]->is_gone && !read_above(tree, tree->process[i]))
             i = (size_t)-1; /* its parent is to be read, too: start again */
-    }
 }
 
 static bool was_read_before(const struct gt_tree *tree, const struct gt_process *process,
@@ -183,12 +231,26 @@ static void explain_bytes(struct gt_tree *tree)
     }
 }
 
+/* A process that ends leaves its living children to another one, which takes over what they use. They may sleep, so that nothing else makes
+ * them be read again. */
+static void find_adopters(struct gt_tree *tree, pid_t final)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        struct gt_process *process = tree->process[i], *parent = gt_tree_find(tree, process->parent);
+        if (process->is_gone || process->pid == final || !parent || parent == process)
+            continue;
+        if (parent->is_gone || parent->is_zombie || parent->pid == final)
+            gt_process_read_slowly(process);
+    }
+}
+
 static void settle(struct gt_account *account, struct gt_tree *tree, pid_t final)
 {
     size_t ended = 0;
-    do
+    do {
+        find_adopters(tree, final);
         read_parents(tree);
-    while (read_children_again(tree, final));
+    } while (read_children_again(tree, final));
     for (size_t i = 0; i < tree->count; i++)
         ended += tree->process[i]->is_gone;
     if (ended) {

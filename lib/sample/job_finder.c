@@ -255,6 +255,13 @@ void gt_job_finder_leave_out(struct gt_job_finder *finder, struct gt_tree *tree,
     gt_tree_leave_out(tree, process);
 }
 
+bool gt_job_finder_hears_all(const struct gt_job_finder *finder)
+{
+    bool has_records = finder->events && gt_events_fd(finder->events, GT_EVENTS_RECORDS) >= 0;
+    bool is_single = finder->counts.is_exact && finder->counts.started == 1;
+    return is_single || (has_records && !finder->counts.lost);
+}
+
 static bool has_all_records(const struct gt_job_finder *finder)
 {
     const struct gt_membership_counts *counts = &finder->counts;

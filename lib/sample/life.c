@@ -82,6 +82,26 @@ double gt_lives_cpu(const struct gt_lives *lives)
     return seconds;
 }
 
+/* The rest of an end takes as long as freeing this many bytes. */
+static const double REST_BYTES = 4e6;
+
+/* Weighs the end of a process. NaN: its CPU time is not known. */
+static double end_weight(const struct gt_life *life, pid_t main)
+{
+    if (life->pid == main || isnan(life->end))
+        return 0;
+    return isnan(life->cpu_time) ? NAN : REST_BYTES + fmax(0, life->ram_peak); /* fmax passes over NaN */
+}
+
+void gt_lives_share_ends(struct gt_lives *lives, pid_t main, double seconds)
+{
+    double sum = 0;
+    for (size_t i = 0; i < lives->count; i++)
+        sum += end_weight(&lives->life[i], main);
+    for (size_t i = 0; i < lives->count && sum > 0; i++)
+        lives->life[i].cpu_time += seconds * end_weight(&lives->life[i], main) / sum;
+}
+
 void gt_lives_release(struct gt_lives *lives)
 {
     free(lives->life);

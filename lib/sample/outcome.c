@@ -16,6 +16,6 @@ const char *const gt_package_figure_names[GT_PACKAGE_FIGURES] = {
 
 const char *gt_exactness_name(enum gt_exactness exactness)
 {
-    static const char *const names[] = {"missing", "sampled", "exact", "derived", "estimated"};
+    static const char *const names[] = {"missing", "sampled", "exact", "derived", "estimated", "at least"};
     return names[exactness];
 }

@@ -189,7 +189,8 @@ static int hear_fork(struct gt_roster *roster, const struct gt_event *event)
 {
     int status = 0;
     struct entry *entry = find(roster, event->pid);
-    if (entry && entry->end_ns == NEVER && !is_same_begin(entry, event->monotonic_ns))
+    bool is_same = entry && !entry->heard_fork && is_same_begin(entry, event->monotonic_ns);
+    if (entry && entry->end_ns == NEVER && !is_same)
         end(roster, entry, event->monotonic_ns); /* the number is used again: its end was not heard of */
     if (!entry || entry->end_ns != NEVER)
         entry = add(roster, event->pid, event->parent, event->monotonic_ns, &status);
@@ -342,13 +343,24 @@ static void read_process(struct gt_roster *roster, struct entry *entry, const st
         read_names(roster, entry, process, now_ns);
 }
 
-/* The entry of a process of the tree, an old one's or a new one. */
+static bool is_of(const struct entry *entry, const struct gt_process *process, int64_t begin_ns)
+{
+    if (entry->life.start && entry->life.start == process->start)
+        return true;
+    if (entry->heard_fork && begin_ns != NEVER)
+        return is_same_begin(entry, begin_ns);
+    return !entry->life.start && (entry->end_ns == NEVER || is_same_begin(entry, begin_ns));
+}
+
+/* The entry of a process of the tree, an old one's or a new one. NULL also for a process that has gone and whose number was heard to be used
+ * again. */
 static struct entry *entry_of(struct gt_roster *roster, const struct gt_process *process, int64_t now_ns, int *status)
 {
     struct entry *entry = find(roster, process->pid);
     int64_t begin_ns = begin_of(roster, process);
-    bool is_same = entry && (entry->life.start ? entry->life.start == process->start
-                                               : entry->end_ns == NEVER || is_same_begin(entry, begin_ns));
+    bool is_same = entry && is_of(entry, process, begin_ns);
+    if (entry && !is_same && entry->heard_fork && begin_ns < entry->begin_ns)
+        return NULL;
     if (entry && !is_same && entry->end_ns == NEVER)
         end(roster, entry, now_ns);
     if (!is_same)
@@ -453,6 +465,7 @@ int gt_roster_read(struct gt_roster *roster, const struct gt_tree *tree, int64_t
 {
     int status = 0;
     roster->round++;
+    roster->boot_ns = gt_clock_ns(CLOCK_BOOTTIME) - gt_clock_ns(CLOCK_MONOTONIC); /* more after a suspend */
     for (size_t i = 0; i < tree->count && status >= 0; i++) {
         const struct gt_process *process = tree->process[i];
         struct entry *entry = entry_of(roster, process, now_ns, &status);

@@ -261,6 +261,15 @@ static int meet(struct gt_sampler *sampler, struct gt_process *process)
     return status < 0 ? status : gt_job_memory_meet(sampler->memory, process, parent);
 }
 
+/* A parent that ended before it was found has left the process to another one, as stat shows. */
+static void read_first(const struct gt_tree *tree, struct gt_process *process)
+{
+    if (gt_tree_find(tree, process->parent))
+        gt_process_read_first(process);
+    else
+        gt_process_read_slowly(process);
+}
+
 static int admit_new(struct gt_sampler *sampler)
 {
     int status = 0;
@@ -271,7 +280,7 @@ static int admit_new(struct gt_sampler *sampler)
         process->is_admitted = true;
         process->met_ns = gt_clock_monotonic(&sampler->clock);
         if (gt_process_read(process, &sampler->root) == 0)
-            gt_process_read_first(process);
+            read_first(&sampler->tree, process);
         gt_account_admit(&sampler->account, process);
     }
     for (size_t i = 0; i < sampler->tree.count && sampler->memory && status >= 0; i++)

@@ -164,7 +164,7 @@ static int take_package(sqlite3_stmt *statement, struct gt_recorded *recorded)
 
 static enum gt_exactness find_exactness(const char *name)
 {
-    for (int i = GT_MISSING; i <= GT_ESTIMATED; i++)
+    for (int i = GT_MISSING; i <= GT_AT_LEAST; i++)
         if (!strcmp(gt_exactness_name(i), name))
             return i;
     return GT_MISSING;

@@ -13,7 +13,7 @@ import sys
 
 import pandas
 import pytest
-from patience import children, wait_until
+from patience import children, least, wait_until
 
 QUIET = "--disable-logs"
 COLUMNS = ["number", "pid", "parent", "start", "name", "command", "began", "ended", "ram_peak", "cpu_time", "rank"]
@@ -230,6 +230,31 @@ def test_an_ordinary_user(as_nobody):
     assert {process["command"] for process in processes} >= {"sleep 0.4", "sleep 0.5"}
     assert all(process["end"] is not None for process in processes)
     assert all(process["name"] in (None, "sleep", "echo", "sh") for process in processes)
+
+
+@as_root
+def test_cpu_time_adds_up(track, tmp_path):
+    """What processes need to end is not in their exit records."""
+    script = "for i in 1 2 3 4 5 6 7 8; do seq 1 20000 | sort -n | tail -1; done >/dev/null; exit 0"
+    path = tmp_path / "a.sqlite"
+
+    def missing_share():  # a record may be late on a busy machine
+        _, report = track(["sh", "-c", script], QUIET, "--detail", "--tf", path, "--overwrite")
+        assert len(report["process_list"]) >= 25
+        listed = sum(process["cpu_time"] or 0 for process in report["process_list"])
+        recorded = sqlite3.connect(path).execute("SELECT sum(cpu_time) FROM process").fetchone()[0]
+        return abs(1 - min(listed, recorded) / report["cpu_time"]["combined"])
+
+    assert least(missing_share, 0.01) < 0.01
+
+
+@as_root
+def test_a_number_that_is_used_again_at_once(track, truth):
+    for gap in (4, 6, 15, 25):
+        done, report = track(truth("reuse", 20, 3, gap), QUIET, "--detail", "--st", "0.1")
+        if "clone3" in done.stderr:
+            pytest.skip("the kernel gives no chosen process numbers here")
+        assert len(report["process_list"]) == report["processes"]["started"] == 21
 
 
 @as_root

@@ -1,4 +1,4 @@
-"""Peaks of small and short jobs without the rights of root, to whom alone the kernel tells the marks of processes that ended."""
+"""Jobs without the rights of root: the kernel shows what processes had used and held when they ended to root alone."""
 import json
 import os
 import shutil
@@ -29,6 +29,20 @@ def as_nobody(gpu_tracker):
             return report
 
         yield run
+
+
+@pytest.mark.parametrize("ends", [[], ["ignored"]], ids=["waited for", "ignored"])
+def test_cpu_time_of_children_is_a_lower_bound(as_nobody, track, truth, ends):
+    """The kernel drops what a child used if its parent ignores SIGCHLD, and shows exit records to root alone."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)
+        command = [shutil.copy(truth("children")[0], place), "20", "10", *ends]
+        report = as_nobody(*command)
+        assert track(command)[1]["cpu_time"]["known"] == "exact"
+    assert report["cpu_time"]["known"] == "at least"
+    expected = {"cpu_time.main": "exact", "cpu_time.combined": "at least", "cpu_time.descendants": "at least",
+                "cpu_utilization.combined.mean_sum_percent": "at least", "page_faults.minor": "at least"}
+    assert {figure: report["provenance"][figure]["exactness"] for figure in expected} == expected
 
 
 def test_a_program_of_one_megabyte(as_nobody):

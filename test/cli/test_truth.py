@@ -74,6 +74,14 @@ def test_children_that_nobody_waits_for(measure):
     assert report["cpu_time"]["descendants"] == about(truth["own_clock_seconds"], share=0.02, plus=0.04)
 
 
+@pytest.mark.parametrize("adopter", [
+    "subreaper", pytest.param("namespace", marks=pytest.mark.skipif(os.geteuid() != 0, reason="PID namespaces are for root"))])
+def test_orphans_that_a_process_of_the_job_adopts(measure, adopter):
+    report, truth = measure("adopt", adopter, 3, 100, 250, options=["--sleep-time", "0.1"])
+    assert report["cpu_time"]["combined"] == about(truth["cpu_seconds"], share=0.02, plus=0.02)
+    assert report["input_output"]["read_characters"] == about(truth["read_characters"], share=0.05)
+
+
 def test_what_was_read_and_written_never_falls(track, tmp_path):
     path = tmp_path / "a.sqlite"
     script = "dd if=/dev/zero of=/dev/null bs=1M count=20 2>/dev/null; sleep 1.5; exit 0"

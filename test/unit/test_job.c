@@ -406,6 +406,53 @@ static void an_orphan_keeps_its_time(void **state)
     gt_tree_close(&tree);
 }
 
+/* The adopter, 100, is a subreaper: 101 ends, which leaves it 102, which sleeps. */
+static void an_orphan_that_another_process_adopts_counts_once(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6});
+    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 40});
+    finder(0);
+    read_all(0);
+    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 100, .start = 12, .cpu_ticks = 40});
+    fake_proc_remove(folder, 101);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 6});
+    assert_int_equal(gt_process_read(gt_tree_find(&tree, 101), &root), -3);
+    gt_account_settle(&account, &tree);
+    assert_near(total(GT_CPU_TIME), ticks(51));
+    fake_proc_remove(folder, 102);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 46});
+    assert_int_equal(gt_process_read(gt_tree_find(&tree, 102), &root), -3);
+    assert_int_equal(gt_process_read(gt_tree_find(&tree, 100), &root), 0);
+    gt_account_settle(&account, &tree);
+    assert_near(total(GT_CPU_TIME), ticks(51));
+    gt_tree_close(&tree);
+}
+
+/* The adopter, 100, has a child, 101, that outlives the orphan, 103, and its parent, 102. */
+static void an_orphan_that_ends_with_its_parent_counts_once(void **state)
+{
+    (void)state;
+    fake_proc_write(folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5});
+    fake_proc_write(folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6});
+    fake_proc_write(folder, &(struct fake_process){.pid = 102, .parent = 101, .start = 12, .cpu_ticks = 50});
+    fake_proc_write(folder, &(struct fake_process){.pid = 103, .parent = 102, .start = 13, .cpu_ticks = 40});
+    finder(0);
+    read_all(0);
+    fake_proc_remove(folder, 102);
+    fake_proc_remove(folder, 103);
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 100, .parent = 1, .start = 10, .cpu_ticks = 5, .reaped_cpu_ticks = 40});
+    fake_proc_write(
+        folder, &(struct fake_process){.pid = 101, .parent = 100, .start = 11, .cpu_ticks = 6, .reaped_cpu_ticks = 50});
+    read_all(4);
+    assert_near(total(GT_CPU_TIME), ticks(101));
+    gt_tree_close(&tree);
+}
+
 static void what_was_used_before_tracking_is_left_out(void **state)
 {
     (void)state;
@@ -680,6 +727,8 @@ int main(void)
         TEST(what_a_process_wrote_last_is_told_by_its_zombie),
         TEST(a_child_nobody_waited_for_keeps_its_time),
         TEST(an_orphan_keeps_its_time),
+        TEST(an_orphan_that_another_process_adopts_counts_once),
+        TEST(an_orphan_that_ends_with_its_parent_counts_once),
         TEST(what_was_used_before_tracking_is_left_out),
         TEST(many_vanish_at_once),
         TEST(wait4_takes_the_place_of_what_was_read),

@@ -58,6 +58,22 @@ static void test_what_all_used(void **state)
     assert_true(gt_lives_cpu(&(struct gt_lives){0}) == 0);
 }
 
+static void test_ends_are_shared_out_by_memory(void **state)
+{
+    (void)state;
+    struct gt_life life[] = {{.pid = 1, .cpu_time = 1, .end = 3},
+                             {.pid = 2, .cpu_time = 1, .end = NAN},
+                             {.pid = 3, .cpu_time = 1, .end = 2, .ram_peak = NAN},
+                             {.pid = 4, .cpu_time = 1, .end = 2, .ram_peak = 8e6}};
+    struct gt_lives lives = {.life = life, .count = 4};
+    gt_lives_share_ends(&lives, 1, 1);
+    assert_true(life[0].cpu_time == 1 && life[1].cpu_time == 1);
+    assert_true(life[2].cpu_time == 1.25 && life[3].cpu_time == 1.75);
+    life[2].cpu_time = NAN;
+    gt_lives_share_ends(&lives, 1, 1);
+    assert_true(life[3].cpu_time == 1.75);
+}
+
 static void test_a_tree(void **state)
 {
     (void)state;
@@ -97,7 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_tree),        cmocka_unit_test(test_none_is_later_than_the_job),
         cmocka_unit_test(test_what_all_used), cmocka_unit_test(test_odd_parents),
-        cmocka_unit_test(test_deep_trees),
+        cmocka_unit_test(test_deep_trees),    cmocka_unit_test(test_ends_are_shared_out_by_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -456,9 +456,9 @@ static void a_fork_under_the_number_of_one_that_seems_to_live(void **state)
     struct machine *machine = *state;
     read_at(machine, 1);
     fork_at(machine, 200, 1100 * MS);
-    fork_at(machine, 200, 1900 * MS); /* the first one's end was lost */
-    assert_close(life(machine, 1)->end, 1.9, 1e-9);
-    assert_close(life(machine, 2)->begin, 1.9, 1e-9);
+    fork_at(machine, 200, 1105 * MS); /* the first one's end was lost */
+    assert_close(life(machine, 1)->end, 1.105, 1e-9);
+    assert_close(life(machine, 2)->begin, 1.105, 1e-9);
     assert_true(isnan(life(machine, 2)->end));
     read_at(machine, 2);
     assert_close(life(machine, 2)->end, 2, 1e-9); /* no reading meets it */

@@ -198,6 +198,12 @@ static const struct gt_provenance *find(const struct gt_outcome *outcome, enum g
     return NULL;
 }
 
+enum gt_exactness gt_usage_exactness(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
+{
+    const struct gt_provenance *provenance = find(usage->outcome, scope, metric);
+    return provenance ? provenance->exactness : GT_MISSING;
+}
+
 static bool was_measured(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric)
 {
     bool in_samples = usage->summary->of[scope][metric].count > 0;

@@ -44,6 +44,8 @@ double gt_usage_share(const struct gt_usage *usage, enum gt_scope scope, enum gt
 /* The energy at the end. */
 void gt_usage_energy(const struct gt_usage *usage, struct gt_energy_reading *ret);
 
+/* Returns how exact a metric is; GT_MISSING: it was not measured, or the recording does not say. */
+enum gt_exactness gt_usage_exactness(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
 /* Returns a clause that says why a metric was not measured. */
 const char *gt_usage_reason_missing(const struct gt_usage *usage, enum gt_scope scope, enum gt_metric_id metric);
 /* Adds the tables "provenance" and "missing", for programs only. */

@@ -199,8 +199,8 @@ static void add_figure(struct gt_node *section, const char *key, const char *tit
         gt_report_number(section, key, title, value, gt_unit_name(unit));
 }
 
-static void add_section(const struct gt_usage *usage, struct gt_node *root, const char *key, const char *title,
-                        const struct figure *figures, size_t count)
+static struct gt_node *add_section(const struct gt_usage *usage, struct gt_node *root, const char *key,
+                                   const char *title, const struct figure *figures, size_t count)
 {
     struct gt_node *section = gt_report_section(root, key, title);
     bool any = false;
@@ -211,6 +211,7 @@ static void add_section(const struct gt_usage *usage, struct gt_node *root, cons
     }
     if (!any)
         gt_node_flags(section, GT_ONLY_DATA);
+    return section;
 }
 
 #define SECTION(key, title, figures) add_section(usage, root, key, title, figures, sizeof figures / sizeof *figures)
@@ -336,7 +337,9 @@ static void add_kernel(const struct gt_usage *usage, struct gt_node *root)
         {"io", "Waiting for storage", GT_SCOPE_SYSTEM, GT_PRESSURE_IO},
         {"io_full", "All waiting for storage", GT_SCOPE_SYSTEM, GT_PRESSURE_IO_FULL},
     };
-    SECTION("cpu_time", "CPU time", cpu_time);
+    enum gt_exactness known = gt_usage_exactness(usage, GT_SCOPE_COMBINED, GT_CPU_TIME);
+    gt_report_text(SECTION("cpu_time", "CPU time", cpu_time), "known", "Known",
+                   known == GT_MISSING ? NULL : gt_exactness_name(known));
     SECTION("swap", "Max swap", swap);
     SECTION("page_faults", "Page faults", faults);
     SECTION("context_switches", "Context switches", switches);

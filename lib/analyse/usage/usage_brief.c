@@ -196,6 +196,8 @@ static void add_cores(const struct gt_usage *usage, struct gt_node *brief)
                  gt_human_percent(percent, fmin(cores / given, 1)));
     else
         snprintf(words, sizeof words, "cores busy of %d", usage->machine->core_count);
+    if (gt_usage_exactness(usage, GT_SCOPE_COMBINED, GT_CPU_TIME) == GT_AT_LEAST)
+        strcat(words, ", at least");
     gt_brief_line(brief,
                   &(struct gt_brief_line){"cpu", gt_human_number(value, cores), has_curve ? &curve : NULL, words});
 }
