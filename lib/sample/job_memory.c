@@ -490,6 +490,14 @@ static bool is_in(const struct record *record, enum gt_scope scope)
     return record->lives && (scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN));
 }
 
+/* A process in the address space of its parent (vfork), or with a copy of its parent's memory that the program that it is about to execute
+ * will replace: it has no memory of its own in a scope without its parent. */
+static bool is_guest(const struct gt_job_memory *memory, const struct record *record, enum gt_scope scope)
+{
+    const struct record *parent = find(memory, record->parent);
+    return record->shares_space || (parent && parent->lives && !is_in(parent, scope) && !record->is_settled);
+}
+
 /* What a process has alone: of files as at the last reading, as far as they are still resident. */
 static double private_bytes(const struct record *record)
 {
@@ -510,9 +518,7 @@ static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope sc
         if (is_in(record, scope)) {
             sum += record->own + fmin(record->kept, record->held);
             *ret_private += private_bytes(record);
-            shared = record->shares_space || (parent && !is_in(parent, scope) && !record->is_settled)
-                         ? 0
-                         : record->anonymous - record->own;
+            shared = is_guest(memory, record, scope) ? 0 : record->anonymous - record->own;
         } else {
             double counted = parent ? fmin(record->own, record->held) : record->held;
             sum += counted;
@@ -530,7 +536,7 @@ static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
     double read = 0, largest_read = 0, largest = 0, all = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
-        if (!is_in(record, scope) || record->shares_space)
+        if (!is_in(record, scope) || is_guest(memory, record, scope))
             continue;
         all += record->files;
         largest = fmax(largest, record->files);
@@ -549,9 +555,9 @@ static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt
     double largest = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
-        double rss = is_in(record, scope) && !record->shares_space ? record->anonymous + record->files : 0;
-        ret.rss += is_in(record, scope) ? record->anonymous + record->files : 0;
-        largest = fmax(largest, rss);
+        double rss = is_in(record, scope) ? record->anonymous + record->files : 0;
+        ret.rss += rss;
+        largest = fmax(largest, is_guest(memory, record, scope) ? 0 : rss);
     }
     *ret_files = sum_files(memory, scope);
     ret.ram = between(sum_anonymous(memory, scope, &ret.private_bytes) + *ret_files, largest, ret.rss);
