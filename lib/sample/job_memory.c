@@ -549,10 +549,12 @@ static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
     return between(read + largest - largest_read, largest, all);
 }
 
-static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_files)
+/* `bound`: the anonymous and mapped memory of a control group that has all processes; NULL: there is none. */
+static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt_scope scope,
+                                     const struct gt_group_reading *bound, double *ret_files)
 {
     struct gt_scope_memory ret = {0};
-    double largest = 0;
+    double largest = 0, most = INFINITY;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
         double rss = is_in(record, scope) ? record->anonymous + record->files : 0;
@@ -560,7 +562,10 @@ static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt
         largest = fmax(largest, is_guest(memory, record, scope) ? 0 : rss);
     }
     *ret_files = sum_files(memory, scope);
-    ret.ram = between(sum_anonymous(memory, scope, &ret.private_bytes) + *ret_files, largest, ret.rss);
+    if (bound)
+        most = bound->anonymous + fmax(*ret_files, known(bound->mapped));
+    ret.ram = fmin(sum_anonymous(memory, scope, &ret.private_bytes) + *ret_files, most);
+    ret.ram = between(ret.ram, largest, ret.rss);
     return ret;
 }
 
@@ -611,10 +616,7 @@ static void count(struct gt_job_memory *memory, const struct gt_group_reading *g
         if (memory->record[i].lives)
             memory->largest = fmax(memory->largest, memory->record[i].anonymous + memory->record[i].files);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, &files[scope]);
-        if (has_group && scope != GT_SCOPE_MAIN)
-            memory->scope[scope].ram = fmin(memory->scope[scope].ram,
-                                            group->anonymous + fmax(files[scope], known(group->mapped)));
+        memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, has_group ? group : NULL, &files[scope]);
         if (memory->method == GT_MEMORY_RSS)
             count_shared_again(&memory->scope[scope]);
     }
