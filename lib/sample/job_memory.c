@@ -42,7 +42,7 @@ struct record {
     double kept_before, kept_weight;    /* of its children, by pages that it wrote to: as above */
     double read_files, pss_files, private_files, read_faults, read_risen; /* at the last reading */
     double own;        /* anonymous bytes that it does not share with its parent */
-    double kept;       /* written since its children were forked */
+    double kept;       /* written to or freed since its children were forked */
     double held;       /* scratch: the most that one of its children shares with it */
     bool has_children; /* scratch */
 };
@@ -320,8 +320,10 @@ static void estimate(struct gt_job_memory *memory)
         if (!parent || !record->lives || record->shares_space)
             continue;
         double written = parent->lives ? written_since(memory, parent, record) : 0;
+        double left = parent->lives ? parent->anonymous : INFINITY; /* it can share no more than that */
         parent->has_children = true;
-        parent->kept = fmax(parent->kept, parent->kept_before + parent->kept_weight * written);
+        parent->kept = fmax(parent->kept, fmax(record->anonymous - record->own - left,
+                                               parent->kept_before + parent->kept_weight * written));
     }
     for (size_t i = 0; i < memory->record_count; i++)
         if (!memory->record[i].has_children) {
