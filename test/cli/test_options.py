@@ -164,7 +164,7 @@ def test_output_to_what_is_no_file(cli):
     ("--n-expected-cores: '1.5' is not a whole number", [*TOUCH, "--nec=1.5"]),
     ("--n-expected-cores: 9999999999 is out of range", [*TOUCH, "--nec=9999999999"]),
     ("GPU brand", [*TOUCH, "--gb=acme"]),
-    ("--memory: 'guess' is not one of auto, rss, pss, unique", [*TOUCH, "--memory=guess"]),
+    ("--memory: 'guess' is not one of auto, pss, rss", [*TOUCH, "--memory=guess"]),
     ("-f: 'yaml' is not one of text, json", [*TOUCH, "-f", "yaml"]),
     ("--wait: 'some' is not one of main, all", [*TOUCH, "--wait=some"]),
     ("--overwrite: 'perhaps' is neither", [*TOUCH, "--overwrite=perhaps"]),
