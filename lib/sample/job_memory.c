@@ -255,9 +255,26 @@ static void take(struct record *record, const struct gt_process *process)
     record->was_read = false;
 }
 
+/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it was read
+ * before. Where that is too little it was met late, and what it had came from one above it. */
+static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous)
+{
+    struct record *origin = find(memory, parent->memory);
+    bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
+                     gt_process_read(parent, memory->root) < 0;
+    if (origin && !has_ended)
+        take(origin, parent);
+    for (struct record *above = has_ended ? origin : NULL; above && origin->anonymous < anonymous;
+         above = find(memory, above->parent))
+        if (above->anonymous > origin->anonymous)
+            origin = above;
+    return origin;
+}
+
 int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
 {
-    struct record *above = parent && process->is_forked ? find(memory, parent->memory) : NULL;
+    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes);
+    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous) : NULL;
     struct record record = {.id = memory->last_id + 1,
                             .pid = process->pid,
                             .start = process->start,
@@ -266,8 +283,6 @@ int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process,
                             .weight = 1,
                             .kept_weight = 1};
     if (above) {
-        gt_process_read_faults(parent);
-        take(above, parent);
         record.parent = above->id;
         record.parent_risen = above->risen;
         record.parent_faults = above->faults;

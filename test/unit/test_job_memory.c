@@ -67,13 +67,20 @@ static int finish(void **state)
 /* All sizes are in MB, faults too: so many bytes of pages. */
 static void show(const struct job *job, struct gt_process *process, double faults)
 {
-    unsigned long pages = (unsigned long)(faults * MB / (double)sysconf(_SC_PAGESIZE));
+    char path[64], text[128];
+    double page = (double)sysconf(_SC_PAGESIZE);
+    unsigned long pages = (unsigned long)(faults * MB / page);
     fake_proc_write(job->folder, &(struct fake_process){.pid = process->pid,
                                                         .parent = process->parent,
                                                         .start = process->start,
+                                                        .state = process->is_zombie ? 'Z' : 'S',
                                                         .minor_faults = pages,
                                                         .forked = process->is_forked});
     process->value[GT_MINOR_FAULTS] = (double)pages;
+    snprintf(path, sizeof path, "proc/%d/statm", (int)process->pid);
+    snprintf(text, sizeof text, "%d %.0f %.0f 1 0 20 0\n", !process->is_zombie, process->value[GT_RSS] / page,
+             process->file_bytes / page);
+    folder_put(job->folder, path, text);
 }
 
 static void set(const struct job *job, struct gt_process *process, double anonymous, double files, double faults)
@@ -314,6 +321,50 @@ static void a_double_fork_shares_with_the_first(void **state)
     end(job, last);
     update(job);
     assert_ram(job, 400, 0, 400);
+}
+
+/* As a daemon begins, too, where the process between them has given back its memory when it is met. */
+static void a_parent_that_is_met_at_its_end_passes_memory_on(void **state)
+{
+    struct job *job = *state;
+    struct gt_process *main = add(job, NULL, 400, 0), *between = add(job, main, 30, 0);
+    between->is_zombie = true;
+    show(job, between, 0);
+    struct gt_process *last = add(job, between, 400, 0);
+    update(job);
+    assert_ram(job, 400, 400, 400);
+    set(job, last, 420, 0, 50);
+    update(job);
+    assert_ram(job, 400, 420, 450);
+}
+
+/* It had 400 when it was read before. */
+static void a_parent_that_has_ended_is_as_it_was_last(void **state)
+{
+    struct job *job = *state;
+    add(job, NULL, 10, 0);
+    struct gt_process *middle = add(job, NULL, 400, 0);
+    update(job);
+    middle->is_zombie = true;
+    set(job, middle, 0, 0, 0);
+    add(job, middle, 400, 0);
+    add(job, middle, 400, 0);
+    update(job);
+    assert_ram(job, 10, 400, 410);
+}
+
+/* It took most of its memory after the last look. */
+static void a_parent_is_read_when_it_has_forked(void **state)
+{
+    struct job *job = *state;
+    struct gt_process *main = add(job, NULL, 10, 0);
+    update(job);
+    set(job, main, 400, 20, 400);
+    main->value[GT_RSS] = 10 * MB;
+    main->file_bytes = main->value[GT_MINOR_FAULTS] = 0;
+    add(job, main, 400, 20);
+    update(job);
+    assert_ram(job, 420, 420, 420);
 }
 
 /* A process that was not seen to have memory of its own is in that of its parent. */
@@ -689,6 +740,9 @@ int main(void)
         TEST(pages_that_the_parent_frees_are_kept_by_its_children),
         TEST(memory_of_a_parent_that_ended_stays_with_its_children),
         TEST(a_double_fork_shares_with_the_first),
+        TEST(a_parent_that_is_met_at_its_end_passes_memory_on),
+        TEST(a_parent_that_has_ended_is_as_it_was_last),
+        TEST(a_parent_is_read_when_it_has_forked),
         TEST(a_vfork_has_no_memory),
         TEST(a_fork_that_is_about_to_execute_has_no_memory_of_the_descendants),
         TEST(a_program_that_was_executed_owns_all),
