@@ -42,7 +42,7 @@ struct record {
     double kept_before, kept_weight;    /* of its children, by pages that it wrote to: as above */
     double read_files, pss_files, private_files, read_faults, read_risen; /* at the last reading */
     double own;        /* anonymous bytes that it does not share with its parent */
-    double kept;       /* written since its children were forked */
+    double kept;       /* written to or freed since its children were forked */
     double held;       /* scratch: the most that one of its children shares with it */
     bool has_children; /* scratch */
 };
@@ -257,9 +257,26 @@ static void take(struct record *record, const struct gt_process *process)
     record->was_read = false;
 }
 
+/* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it was read
+ * before. Where that is too little it was met late, and what it had came from one above it. */
+static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous)
+{
+    struct record *origin = find(memory, parent->memory);
+    bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
+                     gt_process_read(parent, memory->root) < 0;
+    if (origin && !has_ended)
+        take(origin, parent);
+    for (struct record *above = has_ended ? origin : NULL; above && origin->anonymous < anonymous;
+         above = find(memory, above->parent))
+        if (above->anonymous > origin->anonymous)
+            origin = above;
+    return origin;
+}
+
 int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
 {
-    struct record *above = parent && process->is_forked ? find(memory, parent->memory) : NULL;
+    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes);
+    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous) : NULL;
     struct record record = {.id = memory->last_id + 1,
                             .pid = process->pid,
                             .start = process->start,
@@ -268,8 +285,6 @@ int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process,
                             .weight = 1,
                             .kept_weight = 1};
     if (above) {
-        gt_process_read_faults(parent);
-        take(above, parent);
         record.parent = above->id;
         record.parent_risen = above->risen;
         record.parent_faults = above->faults;
@@ -322,8 +337,10 @@ static void estimate(struct gt_job_memory *memory)
         if (!parent || !record->lives || record->shares_space)
             continue;
         double written = parent->lives ? written_since(memory, parent, record) : 0;
+        double left = parent->lives ? parent->anonymous : INFINITY; /* it can share no more than that */
         parent->has_children = true;
-        parent->kept = fmax(parent->kept, parent->kept_before + parent->kept_weight * written);
+        parent->kept = fmax(parent->kept, fmax(record->anonymous - record->own - left,
+                                               parent->kept_before + parent->kept_weight * written));
     }
     for (size_t i = 0; i < memory->record_count; i++)
         if (!memory->record[i].has_children) {
@@ -495,6 +512,14 @@ static bool is_in(const struct record *record, enum gt_scope scope)
     return record->lives && (scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN));
 }
 
+/* A process in the address space of its parent (vfork), or with a copy of its parent's memory that the program that it is about to execute
+ * will replace: it has no memory of its own in a scope without its parent. */
+static bool is_guest(const struct gt_job_memory *memory, const struct record *record, enum gt_scope scope)
+{
+    const struct record *parent = find(memory, record->parent);
+    return record->shares_space || (parent && parent->lives && !is_in(parent, scope) && !record->is_settled);
+}
+
 /* What a process has alone: of files as at the last reading, as far as they are still resident. */
 static double private_bytes(const struct record *record)
 {
@@ -515,9 +540,7 @@ static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope sc
         if (is_in(record, scope)) {
             sum += record->own + fmin(record->kept, record->held);
             *ret_private += private_bytes(record);
-            shared = record->shares_space || (parent && !is_in(parent, scope) && !record->is_settled)
-                         ? 0
-                         : record->anonymous - record->own;
+            shared = is_guest(memory, record, scope) ? 0 : record->anonymous - record->own;
         } else {
             double counted = parent ? fmin(record->own, record->held) : record->held;
             sum += counted;
@@ -541,7 +564,7 @@ static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
     double read = 0, largest_read = 0, largest = 0, all = 0;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
-        if (!is_in(record, scope) || !has_memory(record))
+        if (!is_in(record, scope) || is_guest(memory, record, scope))
             continue;
         all += record->files;
         largest = fmax(largest, record->files);
@@ -554,20 +577,25 @@ static double sum_files(const struct gt_job_memory *memory, enum gt_scope scope)
     return between(read + largest - largest_read, largest, all);
 }
 
-static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_files)
+/* `bound`: the anonymous and mapped memory of a control group that has all processes; NULL: there is none. */
+static struct gt_scope_memory sum_up(const struct gt_job_memory *memory, enum gt_scope scope,
+                                     const struct gt_group_reading *bound, double *ret_files)
 {
     struct gt_scope_memory ret = {0};
-    double largest = 0;
+    double largest = 0, most = INFINITY;
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
-        if (!is_in(record, scope) || !has_memory(record))
+        if (!is_in(record, scope))
             continue;
-        ret.rss += record->anonymous + record->files;
-        largest = fmax(largest, record->anonymous + record->files);
+        double rss = record->anonymous + record->files;
+        ret.rss += has_memory(record) ? rss : 0;
+        largest = fmax(largest, is_guest(memory, record, scope) ? 0 : rss);
     }
     *ret_files = sum_files(memory, scope);
     ret.anonymous = sum_anonymous(memory, scope, &ret.private_bytes);
-    ret.ram = between(ret.anonymous + *ret_files, largest, ret.rss);
+    if (bound)
+        most = bound->anonymous + fmax(*ret_files, known(bound->mapped));
+    ret.ram = between(fmin(ret.anonymous + *ret_files, most), largest, fmax(ret.rss, largest));
     return ret;
 }
 
@@ -620,10 +648,7 @@ static void count(struct gt_job_memory *memory, const struct gt_group_reading *g
         if (memory->record[i].lives && has_memory(&memory->record[i]))
             memory->largest = fmax(memory->largest, memory->record[i].anonymous + memory->record[i].files);
     for (int scope = GT_SCOPE_MAIN; scope <= GT_SCOPE_COMBINED; scope++) {
-        memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, &files[scope]);
-        if (has_group && scope != GT_SCOPE_MAIN)
-            memory->scope[scope].ram = fmin(memory->scope[scope].ram,
-                                            group->anonymous + fmax(files[scope], known(group->mapped)));
+        memory->scope[scope] = sum_up(memory, (enum gt_scope)scope, has_group ? group : NULL, &files[scope]);
         if (memory->method == GT_MEMORY_RSS)
             count_shared_again(&memory->scope[scope]);
     }

@@ -102,7 +102,7 @@ def test_tree_of_processes(measure):
 
 
 def steady_ram(path):
-    """The median of the job's RAM over the last half of a recording: page walks need their time."""
+    """The median of the job's RAM over the last half of a recording: readings of smaps_rollup need their time."""
     with open(path, newline="") as lines:
         next(lines), next(lines)
         values = [float(row["combined_ram"]) for row in csv.DictReader(lines)]
@@ -121,7 +121,6 @@ def test_shared_memory_is_counted_once(measure, tmp_path, case):
     given_longer(check, 2500, 10_000, 30_000)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="page frames are shown to root only; sums of shares are read otherwise")
 def test_shared_memory_while_every_core_is_taken(measure, tmp_path):
     recording = tmp_path / "recording.csv"
 
@@ -230,7 +229,7 @@ def test_time_of_the_command(track):
 
 
 def as_somebody(command):
-    """The command as a user who may read no exit records and no page frames, when the tests are root's."""
+    """The command as a user who may read no exit records, when the tests are root's."""
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command]
 
 

@@ -1,17 +1,14 @@
 /* old_kernel COMMAND [ARGUMENT...]: run it as Linux 4.18 would, that of RHEL 8, and older: what came later fails as it does there. */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* From 424 on the numbers are the same on every architecture. statx is of Linux 4.11: RHEL 7 has none. */
-#define PAGEMAP_SCAN 0xc0606610u /* _IOWR('f', 16, struct pm_scan_arg) */
 enum { FIRST_UNKNOWN = 424 };
 
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
@@ -21,13 +18,10 @@ enum { FIRST_UNKNOWN = 424 };
 
 static int install(void)
 {
-    /* Of an argument of 64 bits the lower half comes first here. */
     struct sock_filter code[] = {
         LOAD(nr),          SKIP_UNLESS(BPF_JGE, FIRST_UNKNOWN, 1),
         FAIL_WITH(ENOSYS), SKIP_UNLESS(BPF_JEQ, SYS_statx, 1),
-        FAIL_WITH(ENOSYS), SKIP_UNLESS(BPF_JEQ, SYS_ioctl, 3),
-        LOAD(args[1]),     SKIP_UNLESS(BPF_JEQ, PAGEMAP_SCAN, 1),
-        FAIL_WITH(ENOTTY), ALLOW,
+        FAIL_WITH(ENOSYS), ALLOW,
     };
     struct sock_fprog program = {sizeof code / sizeof *code, code};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -35,7 +35,7 @@ struct gt_machine *recorder_machine(bool has_gpus)
         .pid = 4711,
         .period = 0.125,
         .start_real_ns = INT64_C(1700000000123456000),
-        .ram_method = "unique page frames",
+        .ram_method = "control group of the job",
     };
     if (has_gpus) {
         machine.gpu = gpus;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "collect/cgroup/cgroup.h"
 #include "collect/cgroup/group_memory.h"
+#include "support/figures.h"
 
 extern const struct gt_collector_type gt_collector_cgroup;
 
@@ -238,89 +239,47 @@ static void a_stored_machine_takes_none(void **state)
     gt_cgroup_close(NULL);
 }
 
-static bool is_7_or_8(const void *job, pid_t pid)
+static void assert_reading(struct gt_group_memory *memory, struct gt_group_reading expected)
 {
-    (void)job;
-    return pid == 7 || pid == 8;
+    struct gt_group_reading ret = gt_group_memory_read(memory);
+    assert_close(ret.anonymous, expected.anonymous, 0);
+    assert_close(ret.mapped, expected.mapped, 0);
+    assert_close(ret.shmem, expected.shmem, 0);
+    assert_close(ret.usage, expected.usage, 0);
+    assert_close(ret.peak, expected.peak, 0);
 }
 
-/* What one reads of the group at this second: how much less than what the kernel has there, and more. */
-static void assert_anonymous(struct gt_group_memory *memory, int64_t second, double least, double most)
-{
-    struct gt_group_anonymous ret = gt_group_memory_read(memory, is_7_or_8, NULL, second * GT_SECOND);
-    if (isnan(least))
-        assert_true(isnan(ret.least) && isnan(ret.most));
-    else
-        assert_true(ret.least == least && ret.most == most);
-}
+static const struct gt_group_reading unknown_memory = {NAN, NAN, NAN, NAN, NAN};
 
-static void store_v2(const struct stored *stored)
+static void memory_of_a_group_of_version_2(void **state)
 {
+    struct stored *stored = *state;
+    struct gt_group_memory memory;
     store(stored, "proc/7/cgroup", "0::/pod\n");
     store(stored, "proc/7/mountinfo", "35 31 0:32 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
-    store(stored, "sys/fs/cgroup/pod/memory.stat", "anon 1000000000\nfile 5\nanon_thp 7\n");
-    store(stored, "sys/fs/cgroup/pod/cgroup.procs", "6\n7\n8\n");
-    store(stored, "sys/fs/cgroup/pod/cgroup.stat", "nr_descendants 0\nnr_dying_descendants 1\n");
-    store(stored, "proc/6/statm", "900 300 44 1 0 9 0\n");
-    store(stored, "proc/7/statm", "900000 150000 50 1 0 9 0\n");
-    store(stored, "proc/8/statm", "900000 150000 50 1 0 9 0\n");
-}
-
-static void anonymous_memory_of_a_group_with_others(void **state)
-{
-    struct stored *stored = *state;
-    struct gt_group_memory memory;
-    double page = (double)sysconf(_SC_PAGESIZE);
-    char many[200] = "";
-    store_v2(stored);
+    store(stored, "sys/fs/cgroup/pod/memory.stat",
+          "anon 1000000000\nfile 5\nkernel 3\nshmem 300\nfile_mapped 400\nanon_thp 7\n");
+    store(stored, "sys/fs/cgroup/pod/memory.current", "1000000500\n");
+    store(stored, "sys/fs/cgroup/pod/memory.peak", "1000000900\n");
     gt_group_memory_open(&memory, &stored->root, 7, "");
-    double least = 1e9 - 256 * page - memory.late;
-    assert_true(memory.late > 0 && memory.stray == 0);
-    assert_anonymous(&memory, 1, least, INFINITY);
-    store(stored, "sys/fs/cgroup/pod/cgroup.stat", "nr_descendants 1\n"); /* whose processes are not listed */
-    assert_anonymous(&memory, 2, NAN, NAN);
-    store(stored, "sys/fs/cgroup/pod/cgroup.stat", "nr_descendants 0\n");
-    assert_anonymous(&memory, 3, NAN, NAN); /* it is left alone for a while */
-    assert_anonymous(&memory, 13, least, INFINITY);
-    store(stored, "sys/fs/cgroup/pod/cgroup.procs", "0\n7\n"); /* one of another PID namespace */
-    assert_anonymous(&memory, 14, NAN, NAN);
-    store(stored, "sys/fs/cgroup/pod/cgroup.procs", "6\n7\n8\n");
-    store(stored, "proc/6/statm", "0 0 0 0 0 0 0\n");
-    store(
-        stored, "proc/6/stat",
-        "6 (a) b) Z 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
-    assert_anonymous(&memory, 25, 1e9 - memory.late, INFINITY);
-    store(
-        stored, "proc/6/stat",
-        "6 (a) b) Z 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 2 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"); /* its first thread */
-    assert_anonymous(&memory, 26, NAN, NAN);
-    store(
-        stored, "proc/6/stat",
-        "6 (a) b) R 1 6 6 0 -1 12 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"); /* it exits */
-    assert_anonymous(&memory, 27, NAN, NAN);
-    for (int pid = 100; pid < 120; pid++)
-        snprintf(many + strlen(many), sizeof many - strlen(many), "%d\n", pid);
-    store(stored, "sys/fs/cgroup/pod/cgroup.procs", many);
-    assert_anonymous(&memory, 30, NAN, NAN);
+    assert_true(memory.is_open);
+    assert_false(memory.is_own);
+    assert_reading(&memory, (struct gt_group_reading){1e9, 400, 300, 1e9 + 500, 1e9 + 900});
+    store(stored, "sys/fs/cgroup/pod/memory.stat", "anon 2000\nfile_mapped 500\nshmem 600\n");
+    store(stored, "sys/fs/cgroup/pod/memory.current", "2500\n");
+    assert_reading(&memory, (struct gt_group_reading){2000, 500, 600, 2500, 1e9 + 900}); /* by kept descriptors */
+    gt_group_memory_close(&memory);
+    assert_reading(&memory, unknown_memory);
+    gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/other");
+    assert_false(memory.is_own);
+    gt_group_memory_close(&memory);
+    gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/pod");
+    assert_true(memory.is_own);
     gt_group_memory_close(&memory);
 }
 
-/* Such as that of a process that has gone to another group. */
-static void memory_that_none_of_the_group_has_is_left_out(void **state)
-{
-    struct stored *stored = *state;
-    struct gt_group_memory memory;
-    double page = (double)sysconf(_SC_PAGESIZE);
-    store_v2(stored);
-    store(stored, "proc/7/statm", "900 356 100 1 0 9 0\n");
-    store(stored, "proc/8/statm", "900 356 100 1 0 9 0\n");
-    gt_group_memory_open(&memory, &stored->root, 7, "");
-    assert_true(memory.stray == 1e9 - 3 * 256 * page);
-    assert_anonymous(&memory, 1, 2 * 256 * page - memory.late, INFINITY);
-    gt_group_memory_close(&memory);
-}
-
-static void anonymous_memory_of_the_jobs_own_group(void **state)
+/* The sums without "total_" are of the group alone, without those below it. */
+static void memory_of_a_group_of_version_1(void **state)
 {
     struct stored *stored = *state;
     struct gt_group_memory memory;
@@ -328,12 +287,36 @@ static void anonymous_memory_of_the_jobs_own_group(void **state)
     store(stored, "proc/7/mountinfo",
           "33 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
           "35 31 0:32 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw\n");
+    store(stored, "sys/fs/cgroup/memory/job/memory.stat",
+          "cache 9\nrss 1\nrss_huge 2\nshmem 3\nmapped_file 4\nhierarchical_memory_limit 5\ntotal_cache 6\n"
+          "total_rss 500000000\ntotal_rss_huge 7\ntotal_shmem 8\ntotal_mapped_file 10\n");
+    store(stored, "sys/fs/cgroup/memory/job/memory.usage_in_bytes", "600000000\n");
+    store(stored, "sys/fs/cgroup/memory/job/memory.max_usage_in_bytes", "700000000\n");
     gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/memory/job");
-    assert_anonymous(&memory, 1, NAN, NAN); /* no memory.stat */
+    assert_true(memory.is_own);
+    assert_reading(&memory, (struct gt_group_reading){5e8, 10, 8, 6e8, 7e8});
     gt_group_memory_close(&memory);
-    store(stored, "sys/fs/cgroup/memory/job/memory.stat", "cache 9\nrss 500000000\nrss_huge 2\ntotal_rss 7\n");
-    gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/memory/job");
-    assert_anonymous(&memory, 1, 5e8 - memory.late, 5e8 + memory.late);
+}
+
+static void memory_that_a_group_does_not_show_is_missing(void **state)
+{
+    struct stored *stored = *state;
+    struct gt_group_memory memory = {0};
+    assert_reading(&memory, unknown_memory); /* it was not opened */
+    gt_group_memory_close(&memory);
+    gt_group_memory_open(&memory, &stored->root, 7, ""); /* there is no such process */
+    assert_true(memory.is_open);
+    assert_reading(&memory, unknown_memory);
+    gt_group_memory_close(&memory);
+    store(stored, "proc/7/cgroup", "0::/pod\n");
+    store(stored, "proc/7/mountinfo", "35 31 0:32 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+    store(stored, "sys/fs/cgroup/pod/memory.current", "600\n"); /* without memory.stat nothing is known */
+    gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/pod");
+    assert_reading(&memory, unknown_memory);
+    gt_group_memory_close(&memory);
+    store(stored, "sys/fs/cgroup/pod/memory.stat", "anon 500\nfile 5\n"); /* memory.peak came with Linux 5.19 */
+    gt_group_memory_open(&memory, &stored->root, 7, "sys/fs/cgroup/pod");
+    assert_reading(&memory, (struct gt_group_reading){500, NAN, NAN, 600, NAN});
     gt_group_memory_close(&memory);
 }
 
@@ -341,9 +324,9 @@ int main(void)
 {
 #define STORED(name) cmocka_unit_test_setup_teardown(name, open_stored, close_stored)
     const struct CMUnitTest tests[] = {
-        STORED(anonymous_memory_of_a_group_with_others),
-        STORED(memory_that_none_of_the_group_has_is_left_out),
-        STORED(anonymous_memory_of_the_jobs_own_group),
+        STORED(memory_of_a_group_of_version_2),
+        STORED(memory_of_a_group_of_version_1),
+        STORED(memory_that_a_group_does_not_show_is_missing),
         STORED(version_2_is_found),
         STORED(version_1_is_found_with_controllers_mounted_together),
         STORED(a_hybrid_has_both),

@@ -581,7 +581,7 @@ static void wait4_of_an_orphan_never_seen_counts(void **state)
     struct rusage usage = {.ru_utime = {1, 0}, .ru_maxrss = 5000};
     gt_account_reaped(&account, &tree, &peak, 555, &usage);
     assert_near(total(GT_CPU_TIME), 1 + ticks(5));
-    assert_near(peak.scope[GT_PEAK_COMBINED].least, 5000 * 1024);
+    assert_near(peak.scope[GT_PEAK_COMBINED].best, 5000 * 1024);
     assert_int_equal(tree.started, 2);
     gt_tree_close(&tree);
 }
@@ -655,7 +655,7 @@ static void peaks_come_from_high_water_marks_that_rise(void **state)
     assert_int_equal(gt_combine(&combiner, &sampler, &sample), 0);
     assert_near(sample.row[GT_SCOPE_MAIN].value[GT_RAM_PEAK], 510000 * kib);
     assert_near(sample.row[GT_SCOPE_DESCENDANTS].value[GT_RAM_PEAK], 2000 * page);
-    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK], 510000 * kib + 1990 * page);
+    assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK], 510000 * kib); /* what was beside it is not known */
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_RAM_PEAK_BOUND], 600000 * kib);
     assert_near(sample.row[GT_SCOPE_COMBINED].value[GT_PROCESSES], 2);
     assert_int_equal(sample.row_count, GT_FIXED_ROWS + sampler.frame.device_count + 2);

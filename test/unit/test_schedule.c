@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -23,92 +24,143 @@ static void a_sample_each_period_and_a_reading_each_second(void **state)
     (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
-    gt_schedule_start(&schedule, 0, 10000 * MS);
+    gt_schedule_start(&schedule, 0, 10000 * MS, true);
     run(&schedule, 30500 * MS, count);
     assert_int_equal(count[GT_DUE_SAMPLE], 4);
     assert_int_equal(count[GT_DUE_READING], 27);
-    assert_int_equal(count[GT_DUE_LOOK], 3); /* after the birth of the job: the first is the first sample */
+    assert_int_equal(count[GT_DUE_LOOK], 0);
+    assert_int_equal(count[GT_DUE_POLL], 0);
     assert_int_equal(schedule.missed, 0);
 }
 
-static void looks_follow_births(void **state)
+static void a_birth_brings_one_look_at_once(void **state)
 {
     (void)state;
     struct gt_schedule schedule;
-    gt_schedule_start(&schedule, 0, 1000 * MS);
     int count[GT_DUE_SAMPLE + 1] = {0};
+    gt_schedule_start(&schedule, 0, 1000 * MS, true);
     run(&schedule, 400 * MS, count);
-    gt_schedule_births(&schedule, 500 * MS, 1);
-    const int64_t expected[] = {500 * MS, 525 * MS, 600 * MS, 800 * MS, 1000 * MS};
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(gt_schedule_next(&schedule), expected[i]);
-        assert_int_equal(gt_schedule_take(&schedule, expected[i]), i < 4 ? GT_DUE_LOOK : GT_DUE_SAMPLE);
-    }
+    gt_schedule_births(&schedule, 1);
+    assert_true(gt_schedule_next(&schedule) <= 500 * MS);
+    assert_int_equal(gt_schedule_take(&schedule, 500 * MS), GT_DUE_LOOK);
+    gt_schedule_looked(&schedule, 500 * MS, MS / 5);
+    gt_schedule_births(&schedule, 1); /* the same one */
+    assert_int_equal(gt_schedule_next(&schedule), 1000 * MS);
+    gt_schedule_births(&schedule, 2);
+    assert_int_equal(gt_schedule_next(&schedule), 540 * MS); /* after 200 times the CPU time of the look before */
+    assert_int_equal(gt_schedule_take(&schedule, 539 * MS), GT_DUE_NOTHING);
+    assert_int_equal(gt_schedule_take(&schedule, 540 * MS), GT_DUE_LOOK);
 }
 
-static void births_without_end_bring_few_looks(void **state)
+static void births_without_end_keep_to_the_budget(void **state)
 {
     (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
-    gt_schedule_start(&schedule, 0, 1000 * MS);
+    gt_schedule_start(&schedule, 0, 1000 * MS, true);
     for (int64_t now = 0; now < 1000 * MS; now += MS) {
-        gt_schedule_births(&schedule, now, (uint64_t)(now / MS) + 1);
+        gt_schedule_births(&schedule, (uint64_t)(now / MS) + 1);
         if (gt_schedule_next(&schedule) > now)
             continue;
         count[gt_schedule_take(&schedule, now)]++;
-        gt_schedule_looked(&schedule, now, MS / 5); /* 0.2 ms: not more than a hundredth of the time */
+        gt_schedule_looked(&schedule, now, MS / 5); /* 0.5 % of a core: one each 40 ms */
     }
-    assert_in_range(count[GT_DUE_LOOK], 40, 50);
+    assert_int_equal(count[GT_DUE_LOOK], 24);
 }
 
-static void a_quiet_job_is_left_alone(void **state)
+static void a_look_that_costs_nothing_is_not_repeated_at_once(void **state)
+{
+    (void)state;
+    struct gt_schedule schedule;
+    gt_schedule_start(&schedule, 0, 1000 * MS, true);
+    assert_int_equal(gt_schedule_take(&schedule, 0), GT_DUE_SAMPLE);
+    gt_schedule_looked(&schedule, 0, 0);
+    gt_schedule_births(&schedule, 1);
+    assert_int_equal(gt_schedule_next(&schedule), 2 * MS);
+}
+
+static void a_single_process_brings_no_looks(void **state)
 {
     (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
-    gt_schedule_start(&schedule, 0, 1000 * MS);
-    gt_schedule_listen(&schedule, true, 0);
-    run(&schedule, 999 * MS, count);
-    count[GT_DUE_LOOK] = 0;
+    gt_schedule_start(&schedule, 0, 1000 * MS, true);
+    gt_schedule_processes(&schedule, false, true);
     run(&schedule, 60000 * MS, count);
-    assert_int_equal(count[GT_DUE_LOOK], 0);
+    assert_int_equal(count[GT_DUE_SAMPLE], 61);
     assert_int_equal(count[GT_DUE_READING], 0);
+    assert_int_equal(count[GT_DUE_LOOK], 0);
+    assert_int_equal(count[GT_DUE_POLL], 0);
 }
 
-static void who_does_not_hear_of_births_looks_for_them(void **state)
+/* Counts of a second in which the job has several processes and a look takes `used_ns`. */
+static void run_several(int64_t period_ns, bool has_group, int64_t used_ns, int count[GT_DUE_SAMPLE + 1])
+{
+    struct gt_schedule schedule;
+    gt_schedule_start(&schedule, 0, period_ns, true);
+    gt_schedule_processes(&schedule, true, has_group);
+    for (int64_t now; (now = gt_schedule_next(&schedule)) < 1000 * MS;) {
+        enum gt_due due = gt_schedule_take(&schedule, now);
+        count[due]++;
+        if (due >= GT_DUE_LOOK)
+            gt_schedule_looked(&schedule, now, used_ns);
+    }
+}
+
+static void several_processes_are_looked_at_every_50_ms(void **state)
+{
+    (void)state;
+    for (int has_group = 0; has_group < 2; has_group++) {
+        int count[GT_DUE_SAMPLE + 1] = {0};
+        run_several(10000 * MS, has_group, MS / 5, count);
+        assert_int_equal(count[GT_DUE_SAMPLE], 1);
+        assert_int_equal(count[GT_DUE_LOOK], 19);
+        assert_int_equal(count[GT_DUE_POLL], 0); /* any look reads the group, too */
+    }
+}
+
+/* A look of 1 ms is made every 200 ms. */
+static void looks_that_cost_more_are_rarer_and_the_group_is_polled_meanwhile(void **state)
+{
+    (void)state;
+    int count[GT_DUE_SAMPLE + 1] = {0}, without[GT_DUE_SAMPLE + 1] = {0};
+    run_several(10000 * MS, true, MS, count);
+    assert_int_equal(count[GT_DUE_LOOK], 4);
+    assert_int_equal(count[GT_DUE_POLL], 15);
+    run_several(10000 * MS, false, MS, without);
+    assert_int_equal(without[GT_DUE_LOOK], 4);
+    assert_int_equal(without[GT_DUE_POLL], 0);
+}
+
+static void samples_that_are_close_enough_need_no_looks(void **state)
+{
+    (void)state;
+    int count[GT_DUE_SAMPLE + 1] = {0};
+    run_several(50 * MS, true, 0, count);
+    assert_int_equal(count[GT_DUE_SAMPLE], 20);
+    assert_int_equal(count[GT_DUE_LOOK], 0);
+    assert_int_equal(count[GT_DUE_POLL], 0);
+}
+
+static void births_that_are_not_reported_are_searched_for(void **state)
 {
     (void)state;
     struct gt_schedule schedule;
     int count[GT_DUE_SAMPLE + 1] = {0};
-    gt_schedule_start(&schedule, 0, 1000 * MS);
-    gt_schedule_listen(&schedule, false, 0);
+    gt_schedule_start(&schedule, 0, 1000 * MS, false);
     run(&schedule, 10000 * MS, count);
-    assert_in_range(count[GT_DUE_LOOK], 85, 95);
-    gt_schedule_start(&schedule, 0, 50 * MS);
-    gt_schedule_listen(&schedule, false, 0);
-    assert_int_equal(schedule.poll_ns, 0); /* samples are looks enough */
-}
-
-static void memory_that_changes_is_looked_at_again(void **state)
-{
-    (void)state;
-    struct gt_schedule schedule;
-    int count[GT_DUE_SAMPLE + 1] = {0};
-    gt_schedule_start(&schedule, 0, 1000 * MS);
-    run(&schedule, 2000 * MS, count);
-    gt_schedule_memory(&schedule, 2000 * MS, 1e6);
-    assert_int_equal(gt_schedule_next(&schedule), 2100 * MS);
-    assert_int_equal(gt_schedule_take(&schedule, 2100 * MS), GT_DUE_LOOK);
-    gt_schedule_memory(&schedule, 2100 * MS, 1.005e6); /* as good as nothing */
-    assert_int_equal(gt_schedule_next(&schedule), 3000 * MS);
+    assert_int_equal(count[GT_DUE_LOOK], 90); /* every 100 ms, less the samples */
+    gt_schedule_start(&schedule, 0, 100 * MS, false);
+    memset(count, 0, sizeof count);
+    run(&schedule, 10000 * MS, count);
+    assert_int_equal(count[GT_DUE_LOOK], 0); /* samples are looks enough */
 }
 
 static void missed_samples_are_counted_and_not_made_up_for(void **state)
 {
     (void)state;
     struct gt_schedule schedule;
-    gt_schedule_start(&schedule, 0, 100 * MS);
+    gt_schedule_start(&schedule, 0, 100 * MS, true);
     assert_int_equal(gt_schedule_take(&schedule, 0), GT_DUE_SAMPLE);
     assert_int_equal(gt_schedule_take(&schedule, 450 * MS), GT_DUE_SAMPLE);
     assert_int_equal(schedule.missed, 3);
@@ -121,11 +173,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_each_period_and_a_reading_each_second),
-        cmocka_unit_test(looks_follow_births),
-        cmocka_unit_test(births_without_end_bring_few_looks),
-        cmocka_unit_test(a_quiet_job_is_left_alone),
-        cmocka_unit_test(who_does_not_hear_of_births_looks_for_them),
-        cmocka_unit_test(memory_that_changes_is_looked_at_again),
+        cmocka_unit_test(a_birth_brings_one_look_at_once),
+        cmocka_unit_test(births_without_end_keep_to_the_budget),
+        cmocka_unit_test(a_look_that_costs_nothing_is_not_repeated_at_once),
+        cmocka_unit_test(a_single_process_brings_no_looks),
+        cmocka_unit_test(several_processes_are_looked_at_every_50_ms),
+        cmocka_unit_test(looks_that_cost_more_are_rarer_and_the_group_is_polled_meanwhile),
+        cmocka_unit_test(samples_that_are_close_enough_need_no_looks),
+        cmocka_unit_test(births_that_are_not_reported_are_searched_for),
         cmocka_unit_test(missed_samples_are_counted_and_not_made_up_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

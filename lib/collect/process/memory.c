@@ -22,6 +22,7 @@ static void add_field(struct gt_smaps *smaps, const char *line)
         {"Shared_Clean:", &smaps->shared_bytes},
         {"Shared_Dirty:", &smaps->shared_bytes},
         {"Private_Clean:", &smaps->private_bytes},
+        {"Private_Clean:", &smaps->private_clean},
         {"Private_Dirty:", &smaps->private_bytes},
         {"Swap:", &smaps->swap},
         {"Anonymous:", &smaps->anonymous},
@@ -35,12 +36,14 @@ static void add_field(struct gt_smaps *smaps, const char *line)
     }
 }
 
-/* A private page of a file is in the PSS of files in full, so the private rest is anonymous. */
+/* Private pages of files are clean ones. Of the rest a page that others map adds at most half of itself to the PSS: what the PSS has more
+ * is of dirty private pages of shared memory. Before Linux 5.4 that is not known. */
 static double private_anonymous(const struct gt_smaps *smaps)
 {
-    double known = smaps->pss_files + smaps->pss_shmem;
-    double files = known > 0 ? known : smaps->rss - smaps->anonymous;
-    return fmin(fmax(smaps->private_bytes - files, 0), smaps->anonymous);
+    double files = smaps->private_clean, pss = smaps->pss_files + smaps->pss_shmem;
+    double most = pss > 0 ? fmin(smaps->anonymous, smaps->pss - pss) : smaps->anonymous;
+    files += fmax(0, 2 * (pss - files) - (smaps->rss - smaps->anonymous - files));
+    return fmin(fmax(smaps->private_bytes - files, 0), most);
 }
 
 static int add_up(int fd, struct gt_smaps *ret)

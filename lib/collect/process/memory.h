@@ -12,7 +12,7 @@
 
 /* Bytes. Proportional set size (PSS): each page divided by the number of its mappings on the machine. */
 struct gt_smaps {
-    double rss, pss, private_bytes, shared_bytes, swap;
+    double rss, pss, private_bytes, private_clean, shared_bytes, swap;
     double anonymous;            /* all resident pages that are of no file and no shared memory */
     double private_anonymous;    /* the part of it that no other process maps */
     double file_bytes;           /* resident pages of files and shared memory */
