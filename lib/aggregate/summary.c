@@ -38,8 +38,8 @@ static void add(struct gt_statistic *s, double value)
         return;
     if (!s->count++)
         s->min = s->max = value;
-    s->min = fmin(s->min, value);
-    s->max = fmax(s->max, value);
+    s->min = value < s->min ? value : s->min; /* no number is NaN here, and fmin is a call */
+    s->max = value > s->max ? value : s->max;
     s->sum += value;
     s->last = value;
 }

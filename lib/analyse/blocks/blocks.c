@@ -512,6 +512,17 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     return gt_display_end(ret, report, status, analysis->options->tracking_file, error);
 }
 
+int gt_blocks_page_add(struct gt_report *report, struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    if (gt_block_cpu_count(analysis) < 0)
+        return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
+    if (analysis->intervals.count) {
+        gt_lanes_add(gt_report_page(report), analysis);
+        add_summary(gt_report_root(report), analysis, "Code blocks");
+    }
+    return 0;
+}
+
 int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *options, struct gt_error *error)
 {
     struct gt_block_analysis analysis;
@@ -520,12 +531,8 @@ int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *opt
         return 0;
     struct gt_error bad = {0};
     int status = gt_block_analysis_open(&analysis, options, true, &bad);
-    if (status >= 0 && gt_block_cpu_count(&analysis) < 0)
-        status = gt_error_system(&bad, ENOMEM, "%s", options->tracking_file);
-    if (status >= 0 && analysis.intervals.count) {
-        gt_lanes_add(gt_report_page(report), &analysis);
-        add_summary(gt_report_root(report), &analysis, "Code blocks");
-    }
+    if (status >= 0)
+        status = gt_blocks_page_add(report, &analysis, &bad);
     gt_block_analysis_close(&analysis);
     if (status == -ENOENT) /* a job that runs has marked none yet */
         return 0;
