@@ -593,7 +593,7 @@ static int judge(const struct track *track, const struct options *options)
 
 static int track_prepared(const struct options *given, char **words, bool as_original, const char *address)
 {
-    struct track track;
+    static struct track track; /* too large for a small stack */
     struct options own = *given, *options = &own; /* the name of the recording may become another */
     int status = prepare(&track, options, as_original);
     if (!status)
@@ -641,7 +641,7 @@ int track_command(const struct options *options, char **words, bool as_original)
 
 static int track_prepared_process(const struct options *options, pid_t pid, const char *address)
 {
-    struct track track;
+    static struct track track; /* too large for a small stack */
     struct gt_error error = {0};
     int status = prepare(&track, options, false);
     if (status)

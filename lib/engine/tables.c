@@ -132,13 +132,18 @@ static void add_column(struct gt_buffer *sql, const struct gt_engine_column *col
 
 void gt_engine_create(struct gt_buffer *sql, enum gt_engine_table table, const struct gt_dialect *dialect)
 {
-    struct gt_engine_columns columns;
-    gt_engine_columns(&columns, table);
-    gt_buffer_printf(sql, "CREATE TABLE IF NOT EXISTS %s (", tables[table].name);
-    for (size_t i = 0; i < columns.count; i++) {
-        gt_buffer_text(sql, i ? ",\n  " : "\n  ");
-        add_column(sql, &columns.column[i], dialect);
+    struct gt_engine_columns *columns = malloc(sizeof *columns);
+    if (!columns) {
+        sql->failed = -ENOMEM;
+        return;
     }
+    gt_engine_columns(columns, table);
+    gt_buffer_printf(sql, "CREATE TABLE IF NOT EXISTS %s (", tables[table].name);
+    for (size_t i = 0; i < columns->count; i++) {
+        gt_buffer_text(sql, i ? ",\n  " : "\n  ");
+        add_column(sql, &columns->column[i], dialect);
+    }
+    free(columns);
     if (gt_engine_is_numbered(table) && table != GT_ENGINE_CALLS)
         gt_buffer_text(sql, ",\n  moment DateTime ALIAS toDateTime(intDiv(time, 1000000000))");
     gt_buffer_text(sql, "\n) ENGINE = ReplacingMergeTree");

@@ -85,6 +85,11 @@ const struct gt_lives *gt_recording_lives(const struct gt_recording *recording)
     return &recording->recorded.outcome.lives;
 }
 
+const struct gt_columns *gt_recording_list(const struct gt_recording *recording)
+{
+    return &recording->columns;
+}
+
 bool gt_recording_has(const struct gt_recording *recording, const char *column)
 {
     const char *now = gt_store_name_now(column), *before = gt_store_name_before(now);
@@ -194,12 +199,11 @@ void gt_recording_close(struct gt_recording *recording)
 /* Few columns of a wide file are read much faster. */
 static int want_columns(struct gt_recording *recording, struct gt_error *error)
 {
-    struct gt_columns columns;
+    const struct gt_columns *columns = gt_recording_list(recording);
     const char *name[GT_METRIC_COUNT];
     size_t count = 0;
-    gt_store_columns(&columns, gt_recording_machine(recording));
-    for (size_t i = 0; i < columns.count; i++) {
-        const struct gt_column *column = &columns.column[i];
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
         bool is_row = column->scope == GT_SCOPE_SYSTEM || column->scope == GT_SCOPE_COMBINED;
         if (is_row && count < GT_METRIC_COUNT && gt_energy_reading_uses(column->metric) &&
             gt_recording_has(recording, column->name))

@@ -54,6 +54,8 @@ const struct gt_machine *gt_recording_machine(const struct gt_recording *recordi
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
 /* Returns the processes that the job had, for a recording with detail, also an unfinished one. */
 const struct gt_lives *gt_recording_lives(const struct gt_recording *recording);
+/* Returns all columns that a recording may have, in the units of this one. */
+const struct gt_columns *gt_recording_list(const struct gt_recording *recording);
 /* Returns true where the file has a column of this name. */
 bool gt_recording_has(const struct gt_recording *recording, const char *column);
 /* Read only these columns and the two clocks; the others are NaN. This is called before the first gt_recording_next, and makes

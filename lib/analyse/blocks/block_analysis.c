@@ -64,8 +64,7 @@ static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct
  * peaks say nothing about a part of the run. */
 static int choose_columns(struct gt_block_analysis *analysis)
 {
-    struct gt_columns *columns = &analysis->columns;
-    gt_store_columns(columns, gt_recording_machine(analysis->recording));
+    const struct gt_columns *columns = analysis->columns = gt_recording_list(analysis->recording);
     analysis->gauge = calloc(columns->count, sizeof *analysis->gauge);
     analysis->counter = calloc(columns->count, sizeof *analysis->counter);
     analysis->values = calloc(columns->count + 1, sizeof *analysis->values);

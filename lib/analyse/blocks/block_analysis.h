@@ -58,9 +58,9 @@ struct gt_block_analysis {
     struct gt_block_event_list events;
     struct gt_intervals intervals;
     struct gt_recording *recording;
-    bool is_borrowed;          /* the recording, which the caller reads */
-    struct gt_machine machine; /* of the recording, with the carbon intensity and price of the options */
-    struct gt_columns columns;
+    bool is_borrowed;                 /* the recording, which the caller reads */
+    struct gt_machine machine;        /* of the recording, with the carbon intensity and price of the options */
+    const struct gt_columns *columns; /* of the recording */
     const struct gt_column **gauge, **counter;
     size_t gauges, counters;
     struct gt_block_join *join;      /* NULL before the first sample */

@@ -60,7 +60,7 @@ static struct gt_table *begin_table(struct gt_node *parent, const char *key, con
 
 static void begin_row(struct gt_table *table, const struct gt_block_analysis *analysis, const char *name)
 {
-    struct gt_display_unit display = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
+    struct gt_display_unit display = gt_display_unit_as(analysis->columns, name, &analysis->machine);
     GT_CELLS(table, name, display.label, display.factor, display.unit);
 }
 
@@ -111,11 +111,9 @@ static void add_counters(struct gt_node *parent, const char *key, const char *ti
 static void add_static_data(struct gt_node *root, const struct gt_machine *machine)
 {
     struct gt_node *data = gt_report_section(root, "static_data", "Static Data");
-    struct gt_columns columns;
     double ram = 1, gpu_ram = 1;
-    gt_store_columns(&columns, machine);
-    ram = columns.column[gt_store_column_find(&columns, "main_ram")].divide;
-    gpu_ram = columns.column[gt_store_column_find(&columns, "main_gpu_ram")].divide;
+    gt_unit_memory(machine->ram_unit, &ram, NULL);
+    gt_unit_memory(machine->gpu_ram_unit, &gpu_ram, NULL);
     bool no_gpu = !machine->gpu_count && isnan(machine->gpu_ram_capacity);
     gt_node_flags(data, GT_ROW);
     gt_report_text(data, "ram_unit", "ram_unit", machine->ram_unit);
@@ -305,7 +303,7 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
-    const struct gt_columns *columns = &analysis->columns;
+    const struct gt_columns *columns = analysis->columns;
     struct gt_node *section = gt_report_section(root, "peaks", "Peaks");
     double unit = 1;
     size_t known = 0;
