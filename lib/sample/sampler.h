@@ -22,6 +22,7 @@ struct gt_sampler_source {
 struct gt_sampler {
     struct gt_root root;
     struct gt_clock clock;
+    int64_t epoch_ns; /* the time of day minus the monotonic clock, as of the open: setting the clock moves no sample */
     struct gt_frame frame;
     struct gt_topology topology;
     struct gt_tree tree;

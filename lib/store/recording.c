@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/root.h"
 #include "schema/unit.h"
 #include "store/store.h"
 #include "store/type.h"
@@ -83,6 +84,20 @@ const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recordi
 const struct gt_lives *gt_recording_lives(const struct gt_recording *recording)
 {
     return &recording->recorded.outcome.lives;
+}
+
+int64_t gt_recording_clock_set(const struct gt_machine *machine, int64_t epoch_ns)
+{
+    struct gt_root root;
+    char boot[sizeof machine->node] = "";
+    if (!*machine->node || !epoch_ns || gt_root_open(&root, NULL, NULL) < 0)
+        return 0;
+    gt_root_read(&root, "proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    gt_root_close(&root);
+    boot[strcspn(boot, "\n")] = '\0';
+    if (strcmp(boot, machine->node) != 0)
+        return 0;
+    return gt_clock_real(&gt_clock_system) - gt_clock_monotonic(&gt_clock_system) - epoch_ns;
 }
 
 const struct gt_columns *gt_recording_list(const struct gt_recording *recording)

@@ -200,6 +200,7 @@ static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample
     if (count_cpu(analysis, time, counters) < 0)
         return -ENOMEM;
     double now = gt_seconds(sample->real_ns);
+    analysis->epoch_ns = sample->real_ns - sample->monotonic_ns;
     analysis->last_real = now <= analysis->last_real ? analysis->last_real : now;
     return gt_block_join_add(analysis->join, time, values, counters);
 }

@@ -65,6 +65,7 @@ struct gt_block_analysis {
     size_t gauges, counters;
     struct gt_block_join *join;      /* NULL before the first sample */
     double *values;                  /* of a sample: gauges, then counters */
+    int64_t epoch_ns;                /* the time of day minus the monotonic clock, of the latest sample */
     double last_real;                /* seconds of the latest sample, on the wall clock; NaN: there was none */
     struct gt_curve_moments moments; /* at which calls begin and end */
     struct gt_call_total *block;     /* [events.names.count] */

@@ -375,9 +375,10 @@ static const char *unit_of(const struct gt_machine *machine, const struct figure
 static bool is_live(const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
-    double now = (double)gt_clock_real(&gt_clock_system) / GT_SECOND;
-    double overdue = gt_machine_overdue(gt_recording_machine(analysis->recording)->period);
-    return !(outcome && outcome->complete) && now - gt_block_join_last(analysis->join) <= overdue;
+    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    int64_t now_ns = gt_clock_real(&gt_clock_system) - gt_recording_clock_set(machine, analysis->epoch_ns);
+    double silence = gt_seconds(now_ns) - analysis->last_real;
+    return !(outcome && outcome->complete) && silence <= gt_machine_overdue(machine->period);
 }
 
 static bool is_any_unfinished(const struct gt_block_analysis *analysis)
