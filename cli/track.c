@@ -538,10 +538,9 @@ static int start(struct track *track, const struct options *options, char **word
     return cannot_execute(words[0], code);
 }
 
-/* The words as the shell would have to be given them, for the report. */
 static int watch(struct track *track, const struct options *options, char **words)
 {
-    jobs_announce(track->watch.tracker ? gt_tracker_recording_path(track->watch.tracker) : NULL);
+    jobs_announce(track->watch.tracker ? gt_tracker_recording_path(track->watch.tracker) : NULL, track->watch.is_quiet);
     status_begin(&track->watch.status, track->watch.tracker, *track->blocks ? track->blocks : NULL,
                  options->no_history ? NULL : words);
     prctl(PR_SET_TIMERSLACK, 1ul);

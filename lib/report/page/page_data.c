@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "report/page/digest.h"
+#include "base/digest.h"
 #include "report/page/page.h"
 
 enum { MISSING = 4095, GREATEST = 4094, COURSES = 64 };
