@@ -88,6 +88,7 @@ void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *out
 {
     *outcome = (struct gt_outcome){
         .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_untold = NAN};
+    outcome->platform_error = NAN;
     outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
     outcome->samples = summary->samples;
     if (summary->samples)

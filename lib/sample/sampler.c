@@ -1,6 +1,7 @@
 #include "sample/sampler.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,6 +327,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
             sampler->trouble = trouble;
         note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
+    sampler->platform_doubt += fabs(frame->doubt[GT_PLATFORM_ENERGY]);
     frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
     return 0;
 }
