@@ -8,6 +8,7 @@
 #define NAME "LowCardinality(String)" /* a text of few values */
 #define STEADY "DoubleDelta, ZSTD(1)"
 #define FIGURE "Delta(8), ZSTD(1)"
+#define PACKED "ZSTD(1)"
 
 static const struct {
     const char *name, *version, *order;
@@ -144,12 +145,17 @@ void gt_engine_create(struct gt_buffer *sql, enum gt_engine_table table, const s
         add_column(sql, &columns->column[i], dialect);
     }
     free(columns);
-    if (gt_engine_is_numbered(table) && table != GT_ENGINE_CALLS)
-        gt_buffer_text(sql, ",\n  moment DateTime ALIAS toDateTime(intDiv(time, 1000000000))");
+    if (gt_engine_is_numbered(table))
+        gt_buffer_printf(sql,
+                         gt_dialect_is_modern(dialect)
+                             ? ",\n  moment DateTime64(9) ALIAS fromUnixTimestamp64Nano(%s)"
+                             : ",\n  moment DateTime ALIAS toDateTime(intDiv(%s, 1000000000))",
+                         table == GT_ENGINE_CALLS ? "start" : "time");
     gt_buffer_text(sql, "\n) ENGINE = ReplacingMergeTree");
     if (*tables[table].version)
         gt_buffer_printf(sql, "(%s)", tables[table].version);
-    gt_buffer_printf(sql, " PARTITION BY day ORDER BY (%s)", tables[table].order);
+    gt_buffer_printf(sql, " PARTITION BY %s ORDER BY (%s)", tables[table].is_kept ? "toYYYYMM(day)" : "day",
+                     tables[table].order);
     if (!gt_dialect_is_modern(dialect))
         return;
     if (!tables[table].is_kept)
