@@ -157,7 +157,7 @@ static double value_of(const struct health *health, const struct gt_job_series *
     return NAN;
 }
 
-/* Of all trackers of the node the worst. What the server found counts like the error that the kernel tells. A clock that nobody sets is off by any time. */
+/* Of all trackers of the node the worst. The offset that the server found counts like the error that the kernel reports. */
 static double figure_of_tracker(const struct health *health, const struct place *place, const struct check *check)
 {
     const struct gt_job_node *node = &health->job->node[place->node];
