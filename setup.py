@@ -197,6 +197,8 @@ class Wheel(bdist_wheel):
         for folder in BROUGHT:
             os.makedirs(os.path.join(wheelfile_base, "licenses", "libraries"), exist_ok=True)
             shutil.copy(folder / "LICENCE", os.path.join(wheelfile_base, "licenses", "libraries", folder.name))
+        for path in pathlib.Path(wheelfile_base).parent.rglob("*"):  # whatever the umask: wheels of one commit are equal
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
 
 
 setup(

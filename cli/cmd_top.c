@@ -203,6 +203,7 @@ static int follow(const struct options *options, const char *pid, bool is_ascii)
 static int show_running(const struct options *options, const struct job *jobs, size_t count, bool is_ascii)
 {
     if (!count) {
+        jobs_check();
         say("top: none of your jobs that run here is recorded (gpu-tracker run --tracking-file FILE --detail -- COMMAND)");
         return EXIT_NO_JOB;
     }

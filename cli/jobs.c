@@ -10,14 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "message.h"
 #include "option.h"
 #include "privilege.h"
 
-/* A descriptor of the folder, which is this user's alone; negative: there is none. */
+/* A descriptor of the folder, which is this user's alone; negative: there is none, and errno is EPERM where something else is in its
+ * place. */
 static int open_folder(bool create, char *ret, size_t size)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     struct stat facts;
+    errno = 0;
     if (privilege_is_raised())
         return -1;
     if (runtime && *runtime == '/')
@@ -30,9 +33,29 @@ static int open_folder(bool create, char *ret, size_t size)
     int folder = open(ret, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder >= 0 && fstat(folder, &facts) == 0 && facts.st_uid == geteuid() && !(facts.st_mode & 077))
         return folder;
+    bool is_foreign = folder >= 0 || errno == ELOOP || errno == ENOTDIR || errno == EACCES;
     if (folder >= 0)
         close(folder);
+    errno = is_foreign ? EPERM : ENOENT;
     return -1;
+}
+
+static void say_foreign(const char *folder_name)
+{
+    if (errno == EPERM)
+        say("%s is not a folder of yours alone, so 'gpu-tracker top' does not find running jobs by itself: "
+            "remove it, or set XDG_RUNTIME_DIR to a folder of yours",
+            folder_name);
+}
+
+void jobs_check(void)
+{
+    char folder_name[PATH_MAX];
+    int folder = open_folder(false, folder_name, sizeof folder_name);
+    if (folder >= 0)
+        close(folder);
+    else
+        say_foreign(folder_name);
 }
 
 static char *own_name(char *text, size_t size)
@@ -41,12 +64,15 @@ static char *own_name(char *text, size_t size)
     return text;
 }
 
-void jobs_announce(const char *recording)
+void jobs_announce(const char *recording, bool is_quiet)
 {
     char folder_name[PATH_MAX], name[24], here[PATH_MAX] = "", path[2 * PATH_MAX];
     int folder = recording ? open_folder(true, folder_name, sizeof folder_name) : -1;
-    if (folder < 0)
+    if (folder < 0) {
+        if (recording && !is_quiet)
+            say_foreign(folder_name);
         return;
+    }
     if (*recording == '/' || getcwd(here, sizeof here)) {
         snprintf(path, sizeof path, "%s%s%s", here, *recording == '/' ? "" : "/", recording);
         own_name(name, sizeof name);

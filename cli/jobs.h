@@ -8,14 +8,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Announce the recording of this process, and take that back. What hinders it is not told: it is for viewers only. */
-void jobs_announce(const char *recording);
+/* Announce the recording of this process, and take that back. Unless quiet, say when the folder is somebody else's; other failures are not
+ * reported, because only viewers need it. */
+void jobs_announce(const char *recording, bool is_quiet);
 void jobs_withdraw(void);
 
 struct job {
     pid_t tracker;
     char recording[PATH_MAX];
 };
+/* Say when the folder cannot be used because it is somebody else's. */
+void jobs_check(void);
 /* Those that run, up to `most`; returns how many. Links of trackers that are gone are removed. */
 size_t jobs_list(struct job *ret, size_t most);
 

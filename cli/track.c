@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/rank.h"
 #include "base/root.h"
+#include "base/secret.h"
 #include "cmd_runs.h"
 #include "heap.h"
 #include "jobs.h"
@@ -548,23 +549,9 @@ static int start(struct track *track, const struct options *options, char **word
     return cannot_execute(words[0], code);
 }
 
-/* The words as the shell would have to be given them, for the report. */
-static char *command_text(char **words)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        return NULL;
-    for (size_t i = 0; words[i]; i++)
-        fprintf(stream, "%s%s", i ? " " : "", words[i]);
-    fclose(stream);
-    return text;
-}
-
 static int watch(struct track *track, const struct options *options, char **words)
 {
-    jobs_announce(track->watch.tracker ? gt_tracker_recording_path(track->watch.tracker) : NULL);
+    jobs_announce(track->watch.tracker ? gt_tracker_recording_path(track->watch.tracker) : NULL, track->watch.is_quiet);
     status_begin(&track->watch.status, track->watch.tracker, *track->blocks ? track->blocks : NULL,
                  options->no_history ? NULL : words);
     prctl(PR_SET_TIMERSLACK, 1ul);
@@ -604,7 +591,7 @@ static int judge(const struct track *track, const struct options *options)
 
 static int track_prepared(const struct options *given, char **words, bool as_original, const char *address)
 {
-    struct track track;
+    static struct track track; /* too large for a small stack */
     char program[PATH_MAX];
     struct options own = *given, *options = &own; /* the name of the recording may become another */
     int status = prepare(&track, options, as_original);
@@ -618,8 +605,9 @@ static int track_prepared(const struct options *given, char **words, bool as_ori
         give_name_back(&track);
         return status;
     }
-    char *text = command_text(words);
-    track.settings.command = text;
+    struct gt_buffer text = {0};
+    gt_secret_hide(&text, words);
+    track.settings.command = text.data;
     track.address = address;
     note_launcher(&track.watch, words);
     status = start(&track, options, words);
@@ -635,7 +623,7 @@ static int track_prepared(const struct options *given, char **words, bool as_ori
     watch_close(&track.watch);
     give_name_back(&track);
     gt_group_close(track.group);
-    free(text);
+    gt_buffer_release(&text);
     return status;
 }
 
@@ -653,7 +641,7 @@ int track_command(const struct options *options, char **words, bool as_original)
 
 static int track_prepared_process(const struct options *options, pid_t pid, const char *address)
 {
-    struct track track;
+    static struct track track; /* too large for a small stack */
     struct gt_error error = {0};
     int status = prepare(&track, options, false);
     if (status)

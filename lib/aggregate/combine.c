@@ -548,7 +548,8 @@ static void combine_memory(const struct gt_combiner *combine, const struct gt_sa
         row[scope].value[GT_RAM_SHARED] = memory->shared_bytes;
         row[scope].value[GT_RSS] = memory->rss;
     }
-    row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE_ANONYMOUS] = gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->anonymous;
+    row[GT_SCOPE_COMBINED].value[GT_RAM_PRIVATE_ANONYMOUS] =
+        gt_job_memory_scope(sampler->memory, GT_SCOPE_COMBINED)->anonymous;
     row[GT_SCOPE_COMBINED].value[GT_SWAP] = combine->tally.swap;
 }
 

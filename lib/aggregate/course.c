@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/grow.h"
 
+enum { CHECK_EVERY = 1024 };
+
 struct gt_course *gt_course_new(int64_t shortest_ns, size_t spans, size_t lines, bool keeps_samples)
 {
     struct gt_course *course = malloc(sizeof *course);
@@ -101,14 +103,30 @@ static void halve(struct gt_course *course)
     course->spans = (course->spans + 1) / 2;
 }
 
+static void drop_values(struct gt_course_line *line)
+{
+    free(line->value);
+    line->value = NULL;
+    line->values = line->value_capacity = 0;
+    line->is_dropped = true;
+}
+
 static void forget_samples(struct gt_course *course)
 {
     course->is_whole = false;
     course->samples = 0;
+    for (size_t i = 0; i < course->lines; i++)
+        drop_values(&course->line[i]);
+}
+
+static void drop_lines_beyond(struct gt_course *course, size_t values)
+{
+    size_t kept = 0;
     for (size_t i = 0; i < course->lines; i++) {
-        free(course->line[i].value);
-        course->line[i].value = NULL;
-        course->line[i].values = 0;
+        struct gt_course_line *line = &course->line[i];
+        kept += line->value ? course->samples : 0;
+        if (line->value && kept > values)
+            drop_values(line);
     }
 }
 
@@ -131,6 +149,8 @@ int gt_course_sample_begin(struct gt_course *course, int64_t since_ns)
     if (GT_GROW_TO(course->time, course->time_capacity, course->samples + 1) < 0)
         return -ENOMEM;
     course->time[course->samples++] = course->last;
+    if (course->samples % CHECK_EVERY == 0)
+        drop_lines_beyond(course, GT_COURSE_VALUES);
     return 1;
 }
 
@@ -155,7 +175,7 @@ int gt_course_add(struct gt_course *course, size_t number, double value)
     if (!isnan(value))
         join(&line->span[course->now], &(struct gt_course_span){value, value, value, 1});
     line->known += !isnan(value);
-    return course->is_whole ? keep_value(course, line, value) : 0;
+    return course->is_whole && !line->is_dropped ? keep_value(course, line, value) : 0;
 }
 
 int gt_course_take(struct gt_course *course, int64_t since_ns, const double *value)

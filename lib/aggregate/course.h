@@ -1,6 +1,6 @@
 /* A course keeps figures over time in bounded memory, for pictures: least value, greatest value and sum of each in spans of equal
- * length. When the spans are used up, neighbours are joined and spans become twice as long. A course may also keep every value, until
- * there are too many. */
+ * length. When the spans are used up, neighbours are joined and spans become twice as long. A course may also keep every value, of as many
+ * lines as GT_COURSE_VALUES allows: the last lines are dropped first. */
 #ifndef GT_AGGREGATE_COURSE_H
 #define GT_AGGREGATE_COURSE_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GT_COURSE_SPANS = 512, GT_COURSE_FINE_SPANS = 16384, GT_COURSE_SAMPLES = 1 << 22 };
+enum { GT_COURSE_SPANS = 512, GT_COURSE_FINE_SPANS = 16384, GT_COURSE_SAMPLES = 1 << 20, GT_COURSE_VALUES = 1 << 22 };
 
 struct gt_course_span {
     double least, most, sum;
@@ -20,6 +20,7 @@ struct gt_course_line {
     struct gt_course_span *span; /* NULL while nothing is known */
     float *value;                /* [values], NaN where nothing is known; later samples hold nothing */
     size_t values, value_capacity;
+    bool is_dropped; /* its values: there were too many */
 };
 
 struct gt_course {

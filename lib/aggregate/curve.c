@@ -39,10 +39,42 @@ double gt_curve_value(const struct gt_curve *curve, size_t point, size_t quantit
     return point_of(curve, point)[1 + quantity];
 }
 
+void gt_curve_bound(struct gt_curve *curve, const struct gt_curve_moments *moments, double around)
+{
+    curve->moments = moments;
+    curve->around = around;
+    curve->limit = GT_CURVE_POINTS;
+}
+
+/* The limit rises with the points that must stay, so that a point costs the same however many there are. */
+static void thin(struct gt_curve *curve)
+{
+    const struct gt_curve_moments *moments = curve->moments;
+    size_t kept = 1, moment = 0;
+    double before; /* the time of the point before, kept or not */
+    gt_curve_finish(curve);
+    before = gt_curve_time(curve, 0);
+    for (size_t i = 1; i < curve->count; i++) {
+        bool is_last = i + 2 >= curve->count;
+        double after = is_last ? INFINITY : gt_curve_time(curve, i + 1), time = gt_curve_time(curve, i);
+        while (moment < moments->count && moments->time[moment] < before - curve->around)
+            moment++;
+        bool is_near = moment < moments->count && moments->time[moment] <= after + curve->around;
+        if (is_last || is_near || i % 2)
+            memmove(point_of(curve, kept++), point_of(curve, i), size_of_point(curve));
+        before = time;
+    }
+    curve->count = kept;
+    if (kept > curve->limit / 4 * 3)
+        curve->limit *= 2;
+}
+
 int gt_curve_add(struct gt_curve *curve, double time, const double *values)
 {
     if (isnan(time))
         return 0;
+    if (curve->moments && curve->count >= curve->limit)
+        thin(curve);
     if (gt_grow_to((void **)&curve->point, &curve->capacity, curve->count + 1, size_of_point(curve)) < 0)
         return -ENOMEM;
     double *point = point_of(curve, curve->count);

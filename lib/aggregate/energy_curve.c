@@ -79,6 +79,9 @@ size_t gt_time_stretches_merge(struct gt_time_stretch *stretch, size_t count)
 enum { MISSING = GT_ENERGY_PARTS, CPU_SECONDS, PLACEMENT_ERROR, SHARE_ERROR };
 _Static_assert(SHARE_ERROR + 1 == GT_ENERGY_QUANTITIES, "quantities");
 
+/* CPU time and energy are compared over so many of the times that a share is a mean of. */
+static const double SHARES = 3, PARTS = 2;
+
 static void init_device(struct gt_device_curve *device, bool is_cpu, const struct gt_energy_source *source)
 {
     gt_curve_init(&device->curve, is_cpu ? GT_ENERGY_QUANTITIES : MISSING + 1);
@@ -104,6 +107,12 @@ void gt_energy_curve_follow(struct gt_energy_curve *curve, const struct gt_machi
     gt_energy_curve_init(curve, machine);
     curve->is_live = true;
     curve->since = since;
+}
+
+void gt_energy_curve_bound(struct gt_energy_curve *curve, const struct gt_curve_moments *moments)
+{
+    for (int i = 0; i < GT_ENERGY_DEVICES; i++)
+        gt_curve_bound(&curve->device[i].curve, moments, SHARES * curve->device[i].share_seconds);
 }
 
 void gt_energy_curve_release(struct gt_energy_curve *curve)
@@ -262,8 +271,6 @@ static double covered(const struct gap *gap, struct gt_time_stretch stretch)
 /* The part of a gap that is covered may be the sum of rounded ones. */
 static const double WHOLE = 1 - 1e-9;
 
-/* CPU time and energy are compared over so many of the times that a share is a mean of. */
-static const double SHARES = 3, PARTS = 2;
 /* CPU seconds each second, of the job: with less it has no rate. */
 static const double LEAST_USE = 0.05;
 

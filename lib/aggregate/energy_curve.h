@@ -58,6 +58,9 @@ struct gt_spent {
 };
 
 void gt_energy_curve_init(struct gt_energy_curve *curve, const struct gt_machine *machine);
+/* Bounds its memory, see gt_curve_bound: stretches begin and end at `moments`. Within a stretch of many points, the rate of CPU energy
+ * is then compared over longer parts. */
+void gt_energy_curve_bound(struct gt_energy_curve *curve, const struct gt_curve_moments *moments);
 void gt_energy_curve_release(struct gt_energy_curve *curve);
 /* `time` in seconds on the clock of the stretches. 0 or -ENOMEM. */
 int gt_energy_curve_add(struct gt_energy_curve *curve, double time, const struct gt_energy_reading *reading);

@@ -38,8 +38,8 @@ static void add(struct gt_statistic *s, double value)
         return;
     if (!s->count++)
         s->min = s->max = value;
-    s->min = fmin(s->min, value);
-    s->max = fmax(s->max, value);
+    s->min = value < s->min ? value : s->min; /* no number is NaN here, and fmin is a call */
+    s->max = value > s->max ? value : s->max;
     s->sum += value;
     s->last = value;
 }
@@ -95,6 +95,7 @@ void gt_summary_outcome(const struct gt_summary *summary, struct gt_outcome *out
 {
     *outcome = (struct gt_outcome){
         .elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN, .peak_untold = NAN};
+    outcome->platform_error = NAN;
     outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
     outcome->samples = summary->samples;
     if (summary->samples)

@@ -308,6 +308,9 @@ void gt_energy_section(struct gt_node *root, const struct gt_energy_figures *fig
     struct gt_node *whole = gt_report_number(section, "platform", "Whole platform, processors included", platform,
                                              "joules");
     gt_node_flags(whole, isnan(platform) ? GT_ONLY_DATA : 0);
+    double error = figures->outcome && !isnan(platform) ? figures->outcome->platform_error : NAN;
+    whole = gt_report_number(section, "platform_error", "Uncertainty of the platform (+-)", error, "joules");
+    gt_node_flags(whole, isnan(error) ? GT_ONLY_DATA : 0);
     whole = gt_report_number(section, "wall", "At the wall, by an external meter", wall, "joules");
     gt_node_flags(whole, isnan(wall) ? GT_ONLY_DATA : 0);
     if (estimates)

@@ -23,7 +23,7 @@ enum { MOST_COLUMNS = 8 };
 
 /* The columns of "combined_cpu_energy+main_ram". */
 struct sum {
-    struct gt_columns columns; /* keep the names */
+    const struct gt_columns *columns; /* of the recording */
     const struct gt_column *column[MOST_COLUMNS];
     size_t count;
     struct { /* the curve of energy is asked for these */
@@ -36,12 +36,12 @@ struct sum {
 static int add_column(struct sum *sum, const struct gt_recording *recording, const char *path, const char *name,
                       struct gt_error *error)
 {
-    int index = gt_store_column_find(&sum->columns, name);
-    if (index < 0 || !gt_recording_has(recording, sum->columns.column[index].name))
+    int index = gt_store_column_find(sum->columns, name);
+    if (index < 0 || !gt_recording_has(recording, sum->columns->column[index].name))
         return gt_error_set(error, ENOENT, "%s has no column \"%s\"", path, name);
     if (sum->count + sum->energy_count == MOST_COLUMNS)
         return gt_error_set(error, E2BIG, "at most %d columns can be added up", MOST_COLUMNS);
-    const struct gt_column *column = &sum->columns.column[index];
+    const struct gt_column *column = &sum->columns->column[index];
     size_t last = sum->energy_count;
     if (column->scope >= 0 && gt_energy_column((enum gt_scope)column->scope, column->metric, &sum->energy[last].device,
                                                &sum->energy[last].part))
@@ -56,7 +56,7 @@ static int choose(struct sum *sum, struct gt_recording *recording, const char *p
 {
     const char *wanted[MOST_COLUMNS + 1];
     int status = 0;
-    gt_store_columns(&sum->columns, gt_recording_machine(recording));
+    sum->columns = gt_recording_list(recording);
     for (const char *name = names; status == 0 && name; name = strchr(name, '+') ? strchr(name, '+') + 1 : NULL) {
         char one[64];
         snprintf(one, sizeof one, "%.*s", (int)strcspn(name, "+"), name);
@@ -99,7 +99,7 @@ static int add_end(struct gt_curve *curve, const struct gt_recording *recording,
 static int read_curve(struct gt_curve *curve, struct gt_recording *recording, const struct sum *sum, const char *path,
                       struct gt_error *error)
 {
-    const struct gt_column *time = &sum->columns.column[gt_store_column_find(&sum->columns, "timestamp")];
+    const struct gt_column *time = &sum->columns->column[gt_store_column_find(sum->columns, "timestamp")];
     const struct gt_sample *sample;
     int status;
     while ((status = gt_recording_next(recording, &sample, error)) > 0) {

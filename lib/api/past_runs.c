@@ -13,7 +13,7 @@
 #include "api/program.h"
 #include "api/tracker.h"
 #include "base/utf8.h"
-#include "store/secret.h"
+#include "base/secret.h"
 #include "store/store.h"
 
 /* Longer commands are cut. */

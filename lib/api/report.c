@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyse/blocks/block_analysis.h"
 #include "analyse/blocks/blocks.h"
 #include "analyse/compare/compare.h"
 #include "analyse/usage/next_time.h"
@@ -32,9 +33,17 @@
 #include "store/store.h"
 #include "store/type.h"
 
+/* The code blocks of a recording, for its page. */
+struct page_blocks {
+    bool is_there;
+    struct gt_blocks_options options;
+    struct gt_block_analysis analysis;
+};
+
 struct recorded_use {
     int (*of)(const struct gt_usage_sources *sources, void *context, struct gt_error *error);
     void *context;
+    struct page_blocks *blocks; /* analysed in the same pass; NULL: none */
 };
 
 /* A recording joined with the file of an external power meter that ran beside it. */
@@ -191,23 +200,37 @@ static int choose(struct gt_machine *machine, const struct gt_recording_options 
     return status < 0 ? status : gt_cost_read(machine, &cost, error);
 }
 
-static int add_to_page(struct gt_report *report, const char *path, struct gt_error *error)
+/* A job that runs may not have marked any yet. */
+static int begin_blocks(struct page_blocks *blocks, struct gt_recording *recording, const char *path,
+                        struct gt_error *error)
 {
-    struct gt_blocks_options blocks = {.size = sizeof blocks, .tracking_file = path, .skip_bad_rows = true};
-    return gt_blocks_page(report, &blocks, error);
+    char collected[PATH_MAX];
+    struct gt_error bad = {0};
+    if (!blocks || gt_block_event_collected(collected, sizeof collected, path) < 0)
+        return 0;
+    blocks->options = (struct gt_blocks_options){
+        .size = sizeof blocks->options, .tracking_file = path, .skip_bad_rows = true};
+    int status = gt_block_analysis_begin(&blocks->analysis, &blocks->options, recording, true, &bad);
+    blocks->is_there = status >= 0;
+    if (status < 0)
+        gt_block_analysis_close(&blocks->analysis);
+    return status < 0 && status != -ENOENT ? gt_error_copy(error, &bad) : 0;
 }
 
 static int summarize(struct gt_summary *summary, struct gt_recording *recording, struct gt_meter_join *join,
-                     struct gt_error *error)
+                     struct page_blocks *blocks, struct gt_error *error)
 {
     const struct gt_sample *sample;
+    bool has_blocks = blocks && blocks->is_there;
     int status = gt_recording_detail(recording, true); /* for the table of GPUs */
     while (status >= 0 && (status = gt_recording_next(recording, &sample, error)) > 0) {
+        if (has_blocks)
+            status = gt_block_analysis_add(&blocks->analysis, sample, error);
         sample = meter_join_sample(join, sample);
         if (!sample || gt_summary_add(summary, sample) < 0)
             return gt_error_system(error, ENOMEM, "report");
     }
-    return status;
+    return status >= 0 && has_blocks ? gt_block_analysis_end(&blocks->analysis, error) : status;
 }
 
 int gt_recording_part(const char *path, size_t index, char *ret, size_t size)
@@ -257,30 +280,45 @@ static int recorded_use(const char *path, const struct gt_recording_options *opt
     if (status >= 0)
         status = meter_join_open(&join, own.power_meter, gt_recording_machine(recording), error);
     if (status >= 0)
-        status = summarize(summary, recording, &join, error);
+        status = begin_blocks(use->blocks, recording, path, error);
+    if (status >= 0)
+        status = summarize(summary, recording, &join, use->blocks, error);
     if (status >= 0)
         status = use_outcome(recording, summary, &join, &own, path, use, error);
     meter_join_close(&join);
+    if (use->blocks && use->blocks->is_there)
+        gt_block_analysis_close(&use->blocks->analysis);
     gt_recording_close(recording);
     gt_summary_release(summary);
     free(summary);
     return status;
 }
 
-static int report_of(const struct gt_usage_sources *sources, void *ret, struct gt_error *error)
+struct built {
+    struct gt_report *report;
+    struct page_blocks blocks;
+};
+
+static int report_of(const struct gt_usage_sources *sources, void *context, struct gt_error *error)
 {
-    return gt_usage_report(ret, sources, error);
+    struct built *built = context;
+    int status = gt_usage_report(&built->report, sources, error);
+    if (status >= 0 && built->blocks.is_there)
+        status = gt_blocks_page_add(built->report, &built->blocks.analysis, error);
+    return status;
 }
 
 int gt_recording_report(const char *path, const struct gt_recording_options *options, struct gt_report **ret,
                         struct gt_error *error)
 {
     GT_OWN(struct gt_recording_options, own, options);
-    int status = recorded_use(path, options, &(struct recorded_use){report_of, ret}, error);
-    if (status >= 0 && own.page && (status = add_to_page(*ret, path, error)) < 0) {
-        gt_report_free(*ret);
-        *ret = NULL;
-    }
+    struct built built = {0};
+    struct recorded_use use = {report_of, &built, own.page ? &built.blocks : NULL};
+    int status = recorded_use(path, options, &use, error);
+    if (status < 0)
+        gt_report_free(built.report);
+    else
+        *ret = built.report;
     return status;
 }
 
@@ -344,7 +382,7 @@ int gt_recording_request(const char *const paths[], size_t count, const char *ki
     int status = 0;
     gt_next_time_init(&runs.next);
     for (size_t i = 0; i < count && status >= 0; i++)
-        status = recorded_use(paths[i], NULL, &(struct recorded_use){add_run, &runs}, error);
+        status = recorded_use(paths[i], NULL, &(struct recorded_use){.of = add_run, .context = &runs}, error);
     if (status < 0)
         return status;
     if (!strcmp(kind, "auto") && !*runs.scheduler)
@@ -442,7 +480,7 @@ int gt_recording_judge(const char *path, const char *const *rules, void (*warn)(
                        void *context, struct gt_error *error)
 {
     struct judge rules_of = {rules, warn, context};
-    return recorded_use(path, NULL, &(struct recorded_use){judge_recorded, &rules_of}, error);
+    return recorded_use(path, NULL, &(struct recorded_use){.of = judge_recorded, .context = &rules_of}, error);
 }
 
 /* ---- Scaling ---- */
@@ -466,8 +504,9 @@ int gt_recording_scaling(const char *const paths[], size_t count, const char *va
     if (status < 0)
         return status;
     for (size_t i = 0; i < count && status >= 0; i++)
-        status = recorded_use(paths[i], NULL,
-                              &(struct recorded_use){add_scaled_run, &(struct scaled_run){report, paths[i]}}, error);
+        status = recorded_use(
+            paths[i], NULL,
+            &(struct recorded_use){.of = add_scaled_run, .context = &(struct scaled_run){report, paths[i]}}, error);
     if (status >= 0)
         status = gt_scaling_report_finish(report, size, ret, error);
     gt_scaling_report_close(report);

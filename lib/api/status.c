@@ -11,7 +11,7 @@
 #include "api/program.h"
 #include "api/tracker.h"
 #include "base/clock.h"
-#include "store/secret.h"
+#include "base/secret.h"
 #include "view/view_draw.h"
 
 struct gt_status {

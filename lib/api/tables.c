@@ -73,13 +73,12 @@ static size_t choose_columns(const struct gt_columns *all, const struct gt_recor
 static int read_samples(struct gt_table *table, struct gt_recording *recording, const struct spans *spans,
                         struct gt_error *error)
 {
-    struct gt_columns columns;
-    const struct gt_column *chosen[sizeof columns.column / sizeof *columns.column];
+    const struct gt_columns *columns = gt_recording_list(recording);
+    const struct gt_column *chosen[sizeof columns->column / sizeof *columns->column];
     const struct gt_sample *sample;
     int status;
-    gt_store_columns(&columns, gt_recording_machine(recording));
-    const struct gt_column *timestamp = &columns.column[gt_store_column_find(&columns, "timestamp")];
-    size_t count = choose_columns(&columns, recording, chosen, table);
+    const struct gt_column *timestamp = &columns->column[gt_store_column_find(columns, "timestamp")];
+    size_t count = choose_columns(columns, recording, chosen, table);
     while ((status = gt_recording_next(recording, &sample, error)) > 0) {
         if (spans && !is_inside(spans, gt_store_column_value(timestamp, sample)))
             continue;

@@ -168,7 +168,7 @@ static int wait_for(int pipe, int seconds)
 
 static int copy_all(int pipe, int copy, int seconds)
 {
-    char block[65536];
+    char block[8192];
     size_t total = 0;
     for (;;) {
         int code = wait_for(pipe, seconds);

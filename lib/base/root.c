@@ -189,6 +189,16 @@ ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, s
     return length;
 }
 
+char *gt_root_text(const struct gt_root *root, const char *path)
+{
+    enum { SIZE = 65536 };
+    char *text = malloc(SIZE);
+    if (text && gt_root_read(root, path, text, SIZE) > 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 int gt_root_access(const struct gt_root *root, const char *path, int mode)
 {
     return gt_access(root->fd, relative(path), mode);
@@ -257,17 +267,17 @@ int gt_root_reread_u64(int fd, unsigned long long *ret)
 /* Lines are "NAME:PASSWORD:NUMBER:...". */
 int gt_root_name_of(const struct gt_root *root, const char *path, unsigned long number, char *ret, size_t size)
 {
-    char text[65536];
-    if (gt_root_read(root, path, text, sizeof text) <= 0)
-        return -ENOENT;
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    char *text = gt_root_text(root, path);
+    int status = -ENOENT;
+    for (const char *line = text; line && *line && status < 0; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t name = strcspn(line, ":\n");
         const char *password = line[name] == ':' ? strpbrk(line + name + 1, ":\n") : NULL;
         if (!password || *password != ':' || password[1] < '0' || password[1] > '9' || name >= size ||
             strtoul(password + 1, NULL, 10) != number)
             continue;
         snprintf(ret, size, "%.*s", (int)name, line);
-        return 0;
+        status = 0;
     }
-    return -ENOENT;
+    free(text);
+    return status;
 }

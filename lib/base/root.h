@@ -37,7 +37,9 @@ int gt_root_group(const struct gt_root *root, const char *path, gid_t *ret);
 
 /* Read a small file into `text`, which ends in NUL; what does not fit is cut off. Returns the length. */
 ssize_t gt_root_read(const struct gt_root *root, const char *path, char *text, size_t size);
-/* Do the same with a file of a process ("stat"). `root` NULL: this machine's. */
+/* Return a larger file, up to 64 KiB; free() it. NULL: it cannot be read or is empty. */
+char *gt_root_text(const struct gt_root *root, const char *path);
+/* Read a file of a process ("stat") as gt_root_read does. `root` NULL: this machine's. */
 ssize_t gt_root_read_process(const struct gt_root *root, pid_t pid, const char *name, char *text, size_t size);
 /* Do the same from the start of an open descriptor. */
 ssize_t gt_root_reread(int fd, char *text, size_t size);

@@ -185,6 +185,7 @@ static int read_samples(struct gt_push *push, struct gt_shipment *shipment, stru
         if (status < 0)
             return gt_error_copy(error, &bad);
         shipment->heard = sample->real_ns;
+        shipment->epoch_ns = sample->real_ns - sample->monotonic_ns;
         status = add_sample(push, shipment, sample, error);
         for (size_t i = GT_FIXED_ROWS; status >= 0 && i < sample->row_count; i++)
             status = add_detail(push, shipment, sample, &sample->row[i], error);

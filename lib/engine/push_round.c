@@ -114,7 +114,8 @@ static int add_tracker(struct gt_push *push, struct gt_shipment *shipment, const
     struct gt_batch *batch = gt_push_batch(push, GT_ENGINE_TRACKERS, &status, error);
     if (!batch)
         return status;
-    gt_rows_tracker(&batch->rows, shipment, outcome, push->clock_server);
+    double set = gt_seconds(gt_recording_clock_set(&shipment->machine, shipment->epoch_ns));
+    gt_rows_tracker(&batch->rows, shipment, outcome, push->clock_server + set);
     return gt_push_added(push, shipment, GT_ENGINE_TRACKERS, shipment->version, 1, error);
 }
 

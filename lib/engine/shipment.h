@@ -23,6 +23,7 @@ struct gt_shipment {
     uint64_t read[GT_ENGINE_TABLES], sent[GT_ENGINE_TABLES], sure[GT_ENGINE_TABLES];
     struct gt_recording_place place, sure_place;
     int64_t heard;                   /* the time of the last sample that was read */
+    int64_t epoch_ns;                /* its time of day minus the monotonic clock */
     bool is_told;                    /* the row in `trackers` has been sent once */
     uint8_t *hole[GT_ENGINE_TABLES]; /* a bit for each row that the server lacks; NULL: it lacks none before `sent` */
 

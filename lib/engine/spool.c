@@ -184,7 +184,7 @@ bool gt_spool_wait(const struct gt_spool *spool, double seconds, int shipper)
 
 static int copy(const char *from, const char *to, struct gt_error *error)
 {
-    char bytes[1 << 16];
+    char bytes[1 << 13];
     int source = open(from, O_RDONLY | O_CLOEXEC), target = -1;
     if (source < 0)
         return errno == ENOENT ? 0 : gt_error_system(error, errno, "%s", from);

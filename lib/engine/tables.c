@@ -8,6 +8,7 @@
 #define NAME "LowCardinality(String)" /* a text of few values */
 #define STEADY "DoubleDelta, ZSTD(1)"
 #define FIGURE "Delta(8), ZSTD(1)"
+#define PACKED "ZSTD(1)"
 
 static const struct {
     const char *name, *version, *order;
@@ -132,19 +133,29 @@ static void add_column(struct gt_buffer *sql, const struct gt_engine_column *col
 
 void gt_engine_create(struct gt_buffer *sql, enum gt_engine_table table, const struct gt_dialect *dialect)
 {
-    struct gt_engine_columns columns;
-    gt_engine_columns(&columns, table);
-    gt_buffer_printf(sql, "CREATE TABLE IF NOT EXISTS %s (", tables[table].name);
-    for (size_t i = 0; i < columns.count; i++) {
-        gt_buffer_text(sql, i ? ",\n  " : "\n  ");
-        add_column(sql, &columns.column[i], dialect);
+    struct gt_engine_columns *columns = malloc(sizeof *columns);
+    if (!columns) {
+        sql->failed = -ENOMEM;
+        return;
     }
-    if (gt_engine_is_numbered(table) && table != GT_ENGINE_CALLS)
-        gt_buffer_text(sql, ",\n  moment DateTime ALIAS toDateTime(intDiv(time, 1000000000))");
+    gt_engine_columns(columns, table);
+    gt_buffer_printf(sql, "CREATE TABLE IF NOT EXISTS %s (", tables[table].name);
+    for (size_t i = 0; i < columns->count; i++) {
+        gt_buffer_text(sql, i ? ",\n  " : "\n  ");
+        add_column(sql, &columns->column[i], dialect);
+    }
+    free(columns);
+    if (gt_engine_is_numbered(table))
+        gt_buffer_printf(sql,
+                         gt_dialect_is_modern(dialect)
+                             ? ",\n  moment DateTime64(9) ALIAS fromUnixTimestamp64Nano(%s)"
+                             : ",\n  moment DateTime ALIAS toDateTime(intDiv(%s, 1000000000))",
+                         table == GT_ENGINE_CALLS ? "start" : "time");
     gt_buffer_text(sql, "\n) ENGINE = ReplacingMergeTree");
     if (*tables[table].version)
         gt_buffer_printf(sql, "(%s)", tables[table].version);
-    gt_buffer_printf(sql, " PARTITION BY day ORDER BY (%s)", tables[table].order);
+    gt_buffer_printf(sql, " PARTITION BY %s ORDER BY (%s)", tables[table].is_kept ? "toYYYYMM(day)" : "day",
+                     tables[table].order);
     if (!gt_dialect_is_modern(dialect))
         return;
     if (!tables[table].is_kept)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/secret.h"
 #include "collect/cgroup/limits.h"
 #include "collect/host/capacity.h"
 #include "record/place.h"
@@ -42,15 +43,20 @@ static int copy_gpus(struct gt_recorder *recorder)
     return 0;
 }
 
-/* The command line of the process, arguments separated by blanks. */
-static void read_command(const struct gt_root *root, pid_t pid, char *text, size_t size)
+/* The command line that the caller names, or that of the process, arguments separated by blanks, without what looks like a secret. */
+static int read_command(const struct gt_recorder *recorder, struct gt_machine *machine)
 {
-    ssize_t length = gt_root_read_process(root, pid, "cmdline", text, size);
-    if (length <= 0)
-        *text = '\0';
-    for (ssize_t i = 0; i + 1 < length; i++)
-        if (!text[i])
-            text[i] = ' ';
+    const char *given = recorder->options.tracker->command;
+    struct gt_buffer shown = {0};
+    char text[sizeof machine->command];
+    ssize_t length = given ? snprintf(text, sizeof text, "%s", given)
+                           : gt_root_read_process(&recorder->sampler.root, machine->pid, "cmdline", text, sizeof text);
+    length = length < (ssize_t)sizeof text ? length : (ssize_t)sizeof text - 1;
+    int status = gt_secret_hide_line(&shown, text, length > 0 ? (size_t)length : 0);
+    if (!status)
+        snprintf(machine->command, sizeof machine->command, "%s", shown.data);
+    gt_buffer_release(&shown);
+    return status;
 }
 
 static void name_energy_sources(struct gt_recorder *recorder)
@@ -113,11 +119,7 @@ int gt_recorder_describe(struct gt_recorder *recorder, struct gt_error *error)
     if (status < 0)
         return status;
     name_host(recorder);
-    if (options->command)
-        snprintf(machine->command, sizeof machine->command, "%s", options->command);
-    else
-        read_command(&recorder->sampler.root, machine->pid, machine->command, sizeof machine->command);
-    if (copy_gpus(recorder) < 0)
+    if (read_command(recorder, machine) < 0 || copy_gpus(recorder) < 0)
         return gt_error_system(error, ENOMEM, "tracker");
     return 0;
 }

@@ -131,6 +131,17 @@ static double own_cpu(const struct gt_recorder *recorder)
     return recorder->is_dedicated ? (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 : recorder->own_cpu_spent;
 }
 
+/* As gt_energy_run_error: its counter is behind by its refresh, at up to twice the mean power, and that of RAPL may count whole joules. */
+static double platform_error(const struct gt_recorder *recorder, const struct gt_outcome *outcome)
+{
+    static const double STEP = 1;
+    const struct gt_sampler_source *source = gt_provenance_source(recorder, GT_PLATFORM_ENERGY);
+    double joules = outcome->value[GT_SCOPE_SYSTEM][GT_PLATFORM_ENERGY];
+    double refresh = source && source->state ? source->availability.refresh : NAN;
+    double error = 2 * refresh * joules / outcome->elapsed + STEP + recorder->sampler.platform_doubt;
+    return refresh > 0 && isfinite(error) ? error : NAN;
+}
+
 int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, struct gt_error *error)
 {
     int64_t now = gt_clock_monotonic(&recorder->sampler.clock);
@@ -146,6 +157,7 @@ int gt_recorder_outcome(struct gt_recorder *recorder, struct gt_outcome *ret, st
     ret->own_cpu_time = own_cpu(recorder);
     gt_kernel_watch_read(&recorder->kernel, &recorder->sampler.tree, &ret->events);
     final_counters(recorder, ret);
+    ret->platform_error = platform_error(recorder, ret);
     final_packages(recorder, ret);
     final_peaks(recorder, ret);
     final_peak_fields(recorder, ret);

@@ -90,7 +90,7 @@ static void begin(struct gt_recorder *recorder)
     recorder->patience_ns = quarter < LONGEST_PATIENCE_NS ? quarter : LONGEST_PATIENCE_NS;
     recorder->start_ns = gt_recorder_now(recorder);
     gt_roster_begin(recorder->sampler.roster, recorder->start_ns);
-    recorder->machine.start_real_ns = gt_clock_real(&recorder->sampler.clock);
+    recorder->machine.start_real_ns = recorder->start_ns + recorder->sampler.epoch_ns;
     gt_allocation_read(&recorder->machine, &recorder->sampler.root, recorder->kernel.groups);
     if (recorder->options.cgroup) {
         gt_place_take_group(&recorder->machine, gt_cgroup_place(recorder->options.cgroup), recorder->kernel.groups);

@@ -6,7 +6,7 @@
 #include "report/format.h"
 #include "report/human_text.h"
 #include "report/page/chart.h"
-#include "report/page/digest.h"
+#include "base/digest.h"
 #include "report/page/page.h"
 
 enum { MOST_CHARTS = 200 };

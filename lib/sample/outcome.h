@@ -114,6 +114,7 @@ struct gt_outcome {
     double value[GT_FIXED_ROWS][GT_METRIC_COUNT]; /* [scope][metric] */
     struct gt_peak_fields peak[GT_FIXED_ROWS];    /* [scope], of DESCENDANTS and COMBINED */
     struct gt_counter_fields counter[GT_ENERGY_DEVICES];
+    double platform_error;    /* joules by which GT_PLATFORM_ENERGY may be off; NaN: not known */
     double peak_untold;       /* processes whose high-water marks are unknown, so that there is no upper bound */
     double own_cpu_time;      /* the tracker's own cost, seconds */
     double slowest_sample;    /* seconds */

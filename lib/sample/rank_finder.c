@@ -83,9 +83,8 @@ static void join(struct gt_process *process, struct gt_rank_group *group)
 
 /* A program that executes another one, as env does, may have told nothing yet. */
 static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, const struct gt_tree *tree,
-                   struct gt_process *process)
+                   struct gt_process *process, struct text *text)
 {
-    struct text text;
     struct gt_rank_place place;
     const struct gt_process *parent = process->is_main ? NULL : gt_tree_find(tree, process->parent);
     memcpy(process->rank_name, process->name, sizeof process->rank_name);
@@ -93,12 +92,12 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
         join(process, parent->rank);
     if (process->is_forked && !process->is_main)
         return 0;
-    ssize_t length = read_environment(root, process->pid, &text);
+    ssize_t length = read_environment(root, process->pid, text);
     if (length == 0) /* its variables may come after its name */
         process->rank_name[0] = '\0';
     if (length <= 0)
         return 0;
-    gt_rank_place(&place, &(struct gt_rank_environment){.find = find_variable, .context = &text});
+    gt_rank_place(&place, &(struct gt_rank_environment){.find = find_variable, .context = text});
     if (!finder->has_base && process->is_main) {
         finder->has_base = true;
         finder->base = place;
@@ -108,13 +107,14 @@ static int look_at(struct gt_rank_finder *finder, const struct gt_root *root, co
         return 0;
     struct gt_rank_group *group = find_group(finder, &place);
     if (!group)
-        group = add_group(finder, &place, &text, process->pid);
+        group = add_group(finder, &place, text, process->pid);
     join(process, group);
     return group ? 0 : -ENOMEM;
 }
 
 int gt_rank_finder_look(struct gt_rank_finder *finder, const struct gt_root *root, const struct gt_tree *tree)
 {
+    struct text *text = NULL; /* too large for a stack */
     int status = 0;
     if (tree->tracker && !finder->has_own) /* the main process may not be read while its program is loaded */
         gt_rank_own_place(&finder->own);
@@ -126,9 +126,10 @@ int gt_rank_finder_look(struct gt_rank_finder *finder, const struct gt_root *roo
         if (process->is_zombie || process->is_gone)
             continue;
         if (is_new || has_executed || strncmp(process->rank_name, process->name, sizeof process->rank_name) != 0)
-            status = look_at(finder, root, tree, process);
+            status = text || (text = malloc(sizeof *text)) ? look_at(finder, root, tree, process, text) : -ENOMEM;
         process->rank_was_forked = process->is_forked;
     }
+    free(text);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/map.h"
+#include "base/secret.h"
 #include "collect/process/process.h"
 #include "sample/rank_finder.h"
 
@@ -252,16 +253,6 @@ static int64_t begin_of(const struct gt_roster *roster, const struct gt_process 
     return roster->launched && begin_ns < roster->origin_ns ? roster->origin_ns : begin_ns;
 }
 
-/* The words of the command with blanks between them, as they stand in /proc/PID/cmdline. */
-static void join_words(char *text, size_t length)
-{
-    while (length && !text[length - 1])
-        length--;
-    for (size_t i = 0; i < length; i++)
-        text[i] = text[i] ? text[i] : ' ';
-    text[length] = '\0';
-}
-
 static bool read_name(struct gt_life *life, const struct gt_process *process)
 {
     char text[4 * GT_LIFE_NAME];
@@ -272,15 +263,18 @@ static bool read_name(struct gt_life *life, const struct gt_process *process)
     return rename_to(life->name, sizeof life->name, text);
 }
 
-/* A zombie has none. */
+/* The words of the command with blanks between them. A zombie has none. */
 static bool read_words(struct gt_life *life, const struct gt_process *process)
 {
     char text[4 * GT_LIFE_COMMAND];
     ssize_t length = gt_process_read_text(process, "cmdline", text, sizeof text);
     if (length <= 0)
         return false;
-    join_words(text, (size_t)length);
-    return rename_to(life->command, sizeof life->command, text);
+    struct gt_buffer shown = {0};
+    bool is_new = gt_secret_hide_line(&shown, text, (size_t)length) == 0 &&
+                  rename_to(life->command, sizeof life->command, shown.data);
+    gt_buffer_release(&shown);
+    return is_new;
 }
 
 static bool has_executed(const struct entry *entry, const struct gt_process *process)

@@ -1,6 +1,7 @@
 #include "sample/sampler.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ int gt_sampler_probe(struct gt_sampler *sampler, const struct gt_sampler_options
 {
     *sampler = (struct gt_sampler){.root.fd = -1};
     sampler->clock = options->clock ? *options->clock : gt_clock_system;
+    sampler->epoch_ns = gt_clock_real(&sampler->clock) - gt_clock_monotonic(&sampler->clock);
     int status = gt_root_open(&sampler->root, options->machine_root, error);
     if (status >= 0)
         status = open_collectors(sampler, options, error);
@@ -342,7 +344,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
     if (frame->is_last && sampler->roster && gt_roster_past(sampler->roster, frame) < 0)
         return gt_error_system(error, ENOMEM, "processes that have ended");
     frame->monotonic_ns = gt_clock_monotonic(&sampler->clock);
-    frame->real_ns = gt_clock_real(&sampler->clock);
+    frame->real_ns = frame->monotonic_ns + sampler->epoch_ns;
     for (size_t i = 0; i < sampler->ready_count; i++) {
         struct gt_sampler_source *source = &sampler->source[sampler->ready[i]];
         struct gt_error trouble;
@@ -359,6 +361,7 @@ static int collect(struct gt_sampler *sampler, struct gt_error *error)
             sampler->trouble = trouble;
         note_time(frame, source->type, (begin_ns + gt_clock_monotonic(&sampler->clock)) / 2);
     }
+    sampler->platform_doubt += fabs(frame->doubt[GT_PLATFORM_ENERGY]);
     frame->read_seconds = (double)(gt_clock_monotonic(&sampler->clock) - frame->monotonic_ns) / 1e9;
     return 0;
 }

@@ -24,6 +24,8 @@ struct gt_sampler_source {
 struct gt_sampler {
     struct gt_root root;
     struct gt_clock clock;
+    double platform_doubt; /* joules that the platform's counter may have counted unseen, in all readings */
+    int64_t epoch_ns; /* the time of day minus the monotonic clock, as of the open: setting the clock moves no sample */
     struct gt_frame frame;
     struct gt_topology topology;
     struct gt_tree tree;

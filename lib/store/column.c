@@ -262,6 +262,20 @@ int gt_store_column_find(const struct gt_columns *columns, const char *name)
     return -ENOENT;
 }
 
+int gt_store_column_named(struct gt_column *ret, const char *name, const struct gt_machine *machine)
+{
+    struct gt_columns *columns = malloc(sizeof *columns);
+    int index = -ENOMEM;
+    if (columns) {
+        gt_store_columns(columns, machine);
+        index = gt_store_column_find(columns, name);
+    }
+    if (index >= 0)
+        *ret = columns->column[index];
+    free(columns);
+    return index < 0 ? index : 0;
+}
+
 static double round_decimals(double value)
 {
     if (fabs(value) >= 1e6)

@@ -28,8 +28,10 @@ struct gt_columns {
     struct gt_column column[24 + GT_FIXED_ROWS * GT_METRIC_COUNT];
 };
 
-/* The machine tells the units; NULL is enough for the names alone. */
+/* The machine tells the units; NULL is enough for the names alone. The list is too large for a stack. */
 void gt_store_columns(struct gt_columns *ret, const struct gt_machine *machine);
+/* Returns one of them by its name: 0, -ENOENT or -ENOMEM. */
+int gt_store_column_named(struct gt_column *ret, const char *name, const struct gt_machine *machine);
 /* Returns the index, or -ENOENT. The name may be one that the column had in earlier recordings. */
 int gt_store_column_find(const struct gt_columns *columns, const char *name);
 /* The first translates a column's name in earlier recordings to the present one, or returns `name`. The second returns the name

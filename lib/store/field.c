@@ -113,6 +113,7 @@ const struct gt_field gt_outcome_fields[] = {
     FIELD(gt_outcome, "processes_not_listed", processes_not_listed, INTEGER, UINT64),
     FIELD(gt_outcome, "has_detail", has_detail, INTEGER, BOOL),
     FIELD(gt_outcome, "ended_by_signal", ending, INTEGER, FROM_ONE),
+    FIELD(gt_outcome, "platform_energy_error", platform_error, NUMBER, DOUBLE),
 };
 const size_t gt_outcome_field_count = sizeof gt_outcome_fields / sizeof *gt_outcome_fields;
 
@@ -247,7 +248,7 @@ void gt_life_init(struct gt_life *life)
 void gt_outcome_init(struct gt_outcome *outcome)
 {
     *outcome = (struct gt_outcome){.elapsed = NAN, .exit_status = -1, .own_cpu_time = NAN, .slowest_sample = NAN};
-    outcome->peak_untold = NAN;
+    outcome->peak_untold = outcome->platform_error = NAN;
     outcome->events = (struct gt_kernel_events){NAN, NAN, NAN, NAN, 0, NAN, "", false, NAN};
     for (int scope = 0; scope < GT_FIXED_ROWS; scope++) {
         gt_values_clear(outcome->value[scope]);

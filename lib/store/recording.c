@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/root.h"
 #include "schema/unit.h"
 #include "store/store.h"
 #include "store/type.h"
@@ -83,6 +84,25 @@ const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recordi
 const struct gt_lives *gt_recording_lives(const struct gt_recording *recording)
 {
     return &recording->recorded.outcome.lives;
+}
+
+int64_t gt_recording_clock_set(const struct gt_machine *machine, int64_t epoch_ns)
+{
+    struct gt_root root;
+    char boot[sizeof machine->node] = "";
+    if (!*machine->node || !epoch_ns || gt_root_open(&root, NULL, NULL) < 0)
+        return 0;
+    gt_root_read(&root, "proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    gt_root_close(&root);
+    boot[strcspn(boot, "\n")] = '\0';
+    if (strcmp(boot, machine->node) != 0)
+        return 0;
+    return gt_clock_real(&gt_clock_system) - gt_clock_monotonic(&gt_clock_system) - epoch_ns;
+}
+
+const struct gt_columns *gt_recording_list(const struct gt_recording *recording)
+{
+    return &recording->columns;
 }
 
 bool gt_recording_has(const struct gt_recording *recording, const char *column)
@@ -194,12 +214,11 @@ void gt_recording_close(struct gt_recording *recording)
 /* Few columns of a wide file are read much faster. */
 static int want_columns(struct gt_recording *recording, struct gt_error *error)
 {
-    struct gt_columns columns;
+    const struct gt_columns *columns = gt_recording_list(recording);
     const char *name[GT_METRIC_COUNT];
     size_t count = 0;
-    gt_store_columns(&columns, gt_recording_machine(recording));
-    for (size_t i = 0; i < columns.count; i++) {
-        const struct gt_column *column = &columns.column[i];
+    for (size_t i = 0; i < columns->count; i++) {
+        const struct gt_column *column = &columns->column[i];
         bool is_row = column->scope == GT_SCOPE_SYSTEM || column->scope == GT_SCOPE_COMBINED;
         if (is_row && count < GT_METRIC_COUNT && gt_energy_reading_uses(column->metric) &&
             gt_recording_has(recording, column->name))

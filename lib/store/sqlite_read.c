@@ -104,14 +104,12 @@ static bool find_renamed(const char *scope_name, const char *metric_name, enum g
                          enum gt_metric_id *metric)
 {
     char name[128];
-    struct gt_columns columns;
+    struct gt_column column;
     snprintf(name, sizeof name, "%s_%s", scope_name, metric_name);
-    gt_store_columns(&columns, NULL);
-    int index = gt_store_column_find(&columns, name);
-    if (index < 0 || columns.column[index].scope < 0)
+    if (gt_store_column_named(&column, name, NULL) < 0 || column.scope < 0)
         return false;
-    *scope = columns.column[index].scope;
-    *metric = columns.column[index].metric;
+    *scope = column.scope;
+    *metric = column.metric;
     return true;
 }
 

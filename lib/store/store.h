@@ -54,6 +54,11 @@ const struct gt_machine *gt_recording_machine(const struct gt_recording *recordi
 const struct gt_outcome *gt_recording_outcome(const struct gt_recording *recording);
 /* Returns the processes that the job had, for a recording with detail, also an unfinished one. */
 const struct gt_lives *gt_recording_lives(const struct gt_recording *recording);
+/* Returns the nanoseconds by which the clock of this machine was set since it began a recording whose time of day is `epoch_ns` ahead of
+ * the monotonic clock: times of its samples do not follow. 0 for a recording of another machine or boot. */
+int64_t gt_recording_clock_set(const struct gt_machine *machine, int64_t epoch_ns);
+/* Returns all columns that a recording may have, in the units of this one. */
+const struct gt_columns *gt_recording_list(const struct gt_recording *recording);
 /* Returns true where the file has a column of this name. */
 bool gt_recording_has(const struct gt_recording *recording, const char *column);
 /* Read only these columns and the two clocks; the others are NaN. This is called before the first gt_recording_next, and makes

@@ -222,10 +222,10 @@ struct gt_view_reader {
     double *value;                /* [lines of the course] */
     struct gt_sample_copy sample; /* the last one up to the moment shown */
     struct gt_course_rate energy_cpu, energy_gpu, bytes;
-    double until;   /* the moment wanted the last time */
-    double reached; /* moment of `sample` */
-    double last;    /* of the last sample of the recording that was seen */
-    int64_t last_real_ns;
+    double until;                   /* the moment wanted the last time */
+    double reached;                 /* moment of `sample` */
+    double last;                    /* of the last sample of the recording that was seen */
+    int64_t last_real_ns, epoch_ns; /* the time of day minus the monotonic clock */
 };
 
 int gt_view_reader_open(struct gt_view_reader **ret, const char *path, bool wants_blocks, struct gt_error *error)
@@ -261,7 +261,8 @@ static void forget(struct gt_view_reader *reader)
                                       .earlier = reader->earlier,
                                       .file = reader->file,
                                       .last = reader->last,
-                                      .last_real_ns = reader->last_real_ns};
+                                      .last_real_ns = reader->last_real_ns,
+                                      .epoch_ns = reader->epoch_ns};
     memcpy(reader->alone_block, block, sizeof block);
 }
 
@@ -559,6 +560,7 @@ static int read_samples(struct gt_view_reader *reader, struct gt_recording *reco
         double at = (double)(sample->monotonic_ns - reader->begin_ns) / GT_SECOND;
         reader->last = fmax(reader->last, at);
         reader->last_real_ns = sample->real_ns;
+        reader->epoch_ns = sample->real_ns - sample->monotonic_ns;
         if (at > until && !is_nearest(reader, at, until))
             break;
         if (take(reader, sample, at) < 0 || gt_sample_copy_set(&reader->sample, sample, sample->row_count) < 0)
@@ -649,7 +651,7 @@ int gt_view_reader_update(struct gt_view_reader *reader, double until, int64_t n
     if (status >= 0) {
         const struct gt_outcome *outcome = gt_recording_outcome(recording);
         const struct gt_lives *lives = gt_recording_lives(recording);
-        take_state(reader, outcome, now_ns);
+        take_state(reader, outcome, now_ns - gt_recording_clock_set(gt_recording_machine(recording), reader->epoch_ns));
         take_end(reader, outcome, until);
         int taken = take_processes(reader, lives);
         reader->model.has_detail = reader->model.process_count;

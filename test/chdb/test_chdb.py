@@ -60,6 +60,7 @@ def test_the_printed_tables_are_made(front, run):
         front.ask(statement)
     run("schema", "--sql", "--create", front.url)
     assert "TTL" in run("schema", "--sql", front.url)
+    assert front.ask("SELECT DISTINCT type FROM system.columns WHERE name = 'moment'").strip() == b"DateTime64(9)"
 
 
 REPORTS = [["report"], ["report", "--heat", "ram"], ["profile", "utilization"], ["profile", "health"]]

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import sqlite3
 import ssl
@@ -306,6 +307,12 @@ def test_statements(server, gpu_tracker):
     assert "CODEC(Delta(8), ZSTD(1))" in todays and "TTL day + INTERVAL 30 DAY" in todays
     for statement in filter(str.strip, ours.split(";\n")):
         server.ask(statement)
+    tables = {re.search(r"EXISTS (\w+)", text)[1]: text for text in todays.split(";\n") if text.strip()}
+    for name, text in tables.items():
+        assert ("PARTITION BY toYYYYMM(day)" in text) == ("TTL" not in text) and "job String" in text, name
+    columns = re.findall(r"^  (\w+) (.*?),?$", tables["calls"], re.MULTILINE)
+    assert all("CODEC(" in of for _, of in columns[:-1]) and columns[-1][0] == "moment"
+    assert "moment DateTime64(9) ALIAS" in tables["samples"] and "moment DateTime ALIAS" in ours
 
 
 @pytest.fixture(scope="module")
@@ -341,6 +348,38 @@ def test_a_folder_and_a_server_give_the_same_report(server, job, gpu_tracker, wo
     of_folder = ask(str(job))
     assert of_folder[0] == 0 and len(of_folder[1]) > 300
     assert ask(f"{server.url}/77") == of_folder
+
+
+def test_a_clock_that_the_server_knows_to_be_wrong_is_corrected_and_told(server, job, gpu_tracker, tmp_path):
+    """That of the second node is 300 s ahead; the database is another, as its rows are of the same job."""
+    folder = shutil.copytree(job, tmp_path / "job")
+    with sqlite3.connect(folder / "2.sqlite") as database:
+        database.execute("UPDATE static_data SET start = start + 300")
+        for table in ("data", "process_data", "blocks"):
+            database.execute(f"UPDATE {table} SET timestamp = timestamp + 300")
+        database.execute("UPDATE minutes SET time = time + 300")
+    server.ask("CREATE DATABASE clocks")
+    url = server.url.replace("/default", "/clocks")
+    subprocess.run([gpu_tracker, "schema", "--sql", "--create", url], check=True, capture_output=True)
+    subprocess.run([gpu_tracker, "push", *map(str, sorted(folder.glob("*.sqlite"))), url], check=True, capture_output=True)
+
+    def ask(name, *words):
+        return json.loads(subprocess.run([gpu_tracker, *words, name, "-f", "json"], capture_output=True, text=True, timeout=100,
+                                         check=True).stdout)
+
+    assert ask(f"{url}/77", "report")["job"]["elapsed"] > 299
+    names = server.ask("SELECT name FROM system.columns WHERE database = 'clocks' AND table = 'trackers'").split()
+    known = {"clock_server": "if(host = 'n2', -300, 0.25)", "version": "version + 1"}
+    server.ask(f"INSERT INTO clocks.trackers SELECT {', '.join(known.get(name, name) for name in names)} FROM clocks.trackers")
+    right, corrected = ask(str(job), "report"), ask(f"{url}/77", "report")
+    assert corrected["job"]["elapsed"] == pytest.approx(right["job"]["elapsed"], abs=1e-6)
+    assert {node["node"]: node["clock_shift"] for node in corrected["nodes"] if node["clock_shift"]} == {"n2": -300}
+    for words, keys in ((["report", "--heat", "cpu_utilization"], ["heat"]), (["profile", "stragglers"], ["blocks", "slowest", "last"])):
+        ours, theirs = ask(f"{url}/77", *words), ask(str(job), *words)
+        assert [ours[key] for key in keys] == [theirs[key] for key in keys], words
+    assert [row["node"] for row in ask(f"{url}/77", "profile", "health")["findings"] if row["check"] == "clock_error"] == ["n2"]
+    text = subprocess.run([gpu_tracker, "report", "-f", "summary", f"{url}/77"], capture_output=True, text=True, check=True).stdout
+    assert "the clock of n2 is 5 min ahead of that of the server" in text and "its times are corrected" in text
 
 
 def test_ranks_below_trackers_are_those_of_the_folder(server, gpu_tracker, push, tmp_path):

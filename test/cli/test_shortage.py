@@ -202,6 +202,22 @@ def test_few_descriptors(cli, tmp_path, count):
     assert sqlite3.connect(tmp_path / "run.sqlite").execute("SELECT count(*) FROM data").fetchone()[0] > 1
 
 
+def test_a_small_stack(cli, tmp_path):
+    """Of 64 KiB, as with ulimit -s 64."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 16, 1 << 16))
+
+    job = ("sh", "-c", "sleep 0.3; exit 3")
+    for name in ("run.sqlite", "run.csv"):
+        done = cli("run", "--blocks", "--tf", name, "--st=0.05", "-o", name + ".json", "--", *job, preexec_fn=limit)
+        assert done.returncode == 3 and (tmp_path / (name + ".json")).exists(), done.stderr
+        for words in (("report", name), ("report", name, "-o", name + ".html"), ("plot", name, "-o", name + ".svg"),
+                      ("compare", name, name)):
+            done = cli(*words, preexec_fn=limit)
+            assert done.returncode == 0, (words, done.stderr)
+    assert cli("doctor", preexec_fn=limit).returncode >= 0
+
+
 @pytest.mark.parametrize("count", [9, 8])
 def test_a_job_that_cannot_be_measured_runs(cli, count):
     done = cli("run", "--", "sh", "-c", "echo done; exit 4", preexec_fn=limit_descriptors(count))

@@ -1,7 +1,9 @@
 """Jobs of Slurm, and other launchers whose work is not below them. With a Slurm of one node where one may be started."""
+import contextlib
 import json
 import os
 import pathlib
+import random
 import shlex
 import shutil
 import socket
@@ -92,9 +94,13 @@ wait
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those that the kernel gives to connections: none of these takes it before the daemon is there."""
+    lowest = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for port in random.sample(range(max(1024, lowest - 16384), lowest), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"no port below {lowest} is free")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Sampled stacks and calls of functions: as the tools' own files add up, as tables, flame graphs and lines."""
+import base64
 import collections
+import hashlib
 import json
 import pathlib
 import re
@@ -250,6 +252,14 @@ def test_profiles_without_stacks_are_no_flame_graph(export):
 
 def data_of(page):
     return json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL).group(1))
+
+
+def test_the_page_runs_its_own_script_alone(export):
+    page = export(".html", FIXTURE / "py-spy.collapsed").read_text()
+    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert "default-src 'none';" in policy and policy.endswith(f"script-src 'sha256-{digest}'")
 
 
 def test_the_page_holds_the_tree(export):

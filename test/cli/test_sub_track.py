@@ -425,3 +425,24 @@ def test_foreign_files_are_left_out_before_blocks_are_collected(cli, killed):
     assert done.returncode == 0 and "1.csv is no file that a process of the run left: left out" in done.stderr
     assert "2.csv is empty: left out" in done.stderr
     assert [block["name"] for block in json.loads(done.stdout)["code_block_results"]] == ["b"]
+
+
+@pytest.mark.parametrize("command", ["analyze", "report"])
+def test_memory_does_not_grow_with_samples(cli, track, gpu_tracker, files, command):
+    """Of 400,000 samples; each copy of one column would take 3.2 MB."""
+    static = (files / "tracking-A.csv").read_text().splitlines()[:2]
+    with open(files / "long.csv", "w") as recording:
+        recording.write(f"{static[0]},period,start,pid,cpu_energy_source,cpu_energy_refresh\n{static[1]},0.1,1700000000,111,RAPL,0.001\n"
+                        "combined_ram,timestamp,monotonic,main_cpu_time,descendants_cpu_time,combined_cpu_time,"
+                        "system_cpu_energy,combined_cpu_energy,combined_read_bytes,combined_written_bytes\n")
+        for i in range(1, 400001):
+            at = i / 10
+            recording.write(f"{100 + i % 7},{1700000000 + at},{50 + at},{at * .5},{at * .25},{at * .75},{i * 2},{i},{i * 512},{i * 4096}\n")
+    (files / "long.blocks.csv").write_text(HEADER.replace("\n", ",monotonic,cpu_time\n") + "111,all,0,1700000003.5,53.5,1\n"
+                                           "111,all,1,1700039000.25,39050.25,19001\n")
+    done, measured = track([gpu_tracker, command, "long.csv", "-o", "long.html"])
+    assert done.returncode == 0, done.stderr
+    assert measured["max_ram"]["main"]["total_rss"] < .04  # gigabytes
+    [block] = analyze(cli, "--tf=long.csv")["code_block_results"]
+    assert block["num_timepoints"] == 389968 and block["cpu_time"]["process"] == 19000
+    assert block["energy"]["cpu"]["energy"] == pytest.approx((19000 + .25 * 38996.75) / .75 * 10, rel=1e-9)

@@ -161,6 +161,10 @@ def test_a_recording_whose_tracker_is_gone(cli, tmp_path):
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("DELETE FROM outcome")
         database.execute("UPDATE data SET timestamp = timestamp - 54")
+    text = cli("report", "-f", "summary", "run.sqlite").stdout  # as if the clock had been set meanwhile
+    assert re.match(r"gpu-tracker  sleep 0.5 +\d+ ms so far\n", text), text
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("UPDATE data SET monotonic = monotonic - 54")
     text = cli("report", "-f", "summary", "run.sqlite").stdout
     assert re.match(r"gpu-tracker  sleep 0.5 +\d+ ms, no news for 0:5\d: the tracker is gone\n", text), text
 

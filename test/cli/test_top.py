@@ -491,3 +491,15 @@ def test_a_terminal_that_cannot_be_drawn_on(gpu_tracker, cli, tmp_path, name):
                           cwd=tmp_path, env={**os.environ, "TERM": name}, stdin=subprocess.DEVNULL, timeout=60)
     assert done.returncode == 125
     assert f"(TERM is '{name}'): TERM=xterm-256color gpu-tracker top, or gpu-tracker top --once" in done.stdout
+
+
+def test_a_folder_of_running_jobs_that_is_not_ours_is_reported(cli, runtime):
+    runtime.mkdir(0o700)
+    runtime.chmod(0o777)
+    told = "is not a folder of yours alone, so 'gpu-tracker top' does not find running jobs by itself"
+    done = cli("run", "--tf", "a.sqlite", "--", "true")
+    assert done.returncode == 0 and f"gpu-tracker: {runtime} {told}" in done.stderr
+    assert told not in cli("run", "--disable-logs", "--tf", "b.sqlite", "--", "true").stderr
+    assert told in cli("top").stderr
+    runtime.rmdir()
+    assert told not in cli("run", "--tf", "c.sqlite", "--", "true").stderr

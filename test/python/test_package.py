@@ -13,6 +13,7 @@ import zipfile
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+EPOCH = "1700000000"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def archives(tmp_path_factory):
     build(folder, "--sdist", ROOT)
     [source] = folder.glob("*.tar.gz")
     subprocess.run(["tar", "-xf", source, "-C", folder], check=True)
-    build(folder, "--wheel", folder / source.name.removesuffix(".tar.gz"), GPU_TRACKER_OBJECTS=str(objects))
+    build(folder, "--wheel", folder / source.name.removesuffix(".tar.gz"), GPU_TRACKER_OBJECTS=str(objects), SOURCE_DATE_EPOCH=EPOCH)
     [wheel] = folder.glob("*.whl")
     return wheel, source
 
@@ -68,6 +69,16 @@ def test_the_wheel_has_everything(archives):
                    "share/gpu-tracker/grafana-dashboard.json"):
         assert any(name.endswith(f".data/data/{placed}") for name in names), placed
     assert any(name.endswith("entry_points.txt") for name in names)
+
+
+def test_wheels_of_one_commit_are_equal(archives, tmp_path):
+    """In another folder, at another time, with another umask."""
+    wheel, source = archives
+    subprocess.run(["tar", "-xmf", source, "-C", tmp_path], check=True)
+    subprocess.run(["chmod", "-R", "go=", tmp_path], check=True)
+    build(tmp_path, "--wheel", tmp_path / source.name.removesuffix(".tar.gz"), GPU_TRACKER_OBJECTS=str(wheel.parent / "objects"),
+          SOURCE_DATE_EPOCH=EPOCH)
+    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 def test_the_methods_of_the_original_need_nothing_else(archives):

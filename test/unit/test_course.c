@@ -239,6 +239,26 @@ static void a_gpu_has_a_line_of_its_own(void **state)
     assert_true(isnan(value[0]) && value[1] == 0.25F && isnan(value[2]) && value[3] == 0.75F);
 }
 
+static void beyond_a_number_of_values_the_first_lines_are_left(void **state)
+{
+    (void)state;
+    enum { LINES = 64, TAKEN = 2 * (GT_COURSE_VALUES / LINES) };
+    double value[LINES];
+    struct gt_course *lines = gt_course_new(GT_SECOND / 100, GT_COURSE_FINE_SPANS, LINES, true);
+    for (int i = 0; i < TAKEN; i++) {
+        for (int k = 0; k < LINES; k++)
+            value[k] = k + i % 2;
+        assert_int_equal(gt_course_take(lines, i * (GT_SECOND / 10), value), 0);
+    }
+    for (int i = 0; i < LINES; i++) {
+        assert_int_equal(lines->line[i].values, i < LINES / 2 ? TAKEN : 0);
+        assert_int_equal(lines->line[i].is_dropped, i >= LINES / 2);
+        assert_int_equal(gt_course_between(lines, (size_t)i, 0, TAKEN).count, TAKEN);
+    }
+    assert_true(lines->is_whole && lines->line[1].value[TAKEN - 1] == 2.0F);
+    gt_course_release(lines);
+}
+
 static void beyond_a_number_of_samples_spans_are_what_is_left(void **state)
 {
     (void)state;
@@ -269,6 +289,7 @@ int main(void)
         cmocka_unit_test(each_sample_and_the_extremes_of_each_span_are_kept),
         cmocka_unit_test(counters_become_rates_from_one_reading_to_the_next),
         cmocka_unit_test(a_gpu_has_a_line_of_its_own),
+        cmocka_unit_test(beyond_a_number_of_values_the_first_lines_are_left),
         cmocka_unit_test(beyond_a_number_of_samples_spans_are_what_is_left),
     };
     return cmocka_run_group_tests_name("course", tests, NULL, end);

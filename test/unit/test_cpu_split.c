@@ -15,7 +15,7 @@ static const struct gt_time_stretch ALL = {-INFINITY, INFINITY};
 
 static void count(struct gt_cpu_split *split, const double (*sample)[2], size_t samples)
 {
-    gt_cpu_split_init(split);
+    gt_cpu_split_init(split, NULL);
     for (size_t i = 0; i < samples; i++)
         assert_int_equal(gt_cpu_split_count(split, sample[i][0], sample[i][1]), 0);
 }
@@ -111,7 +111,7 @@ static void parts_are_never_above_the_whole(void **state)
     for (int time = 0; time < TIMES; time++) {
         struct gt_cpu_split split;
         double whole = 0;
-        gt_cpu_split_init(&split);
+        gt_cpu_split_init(&split, NULL);
         for (int i = 0; i < SAMPLES; i++)
             assert_int_equal(gt_cpu_split_count(&split, i, whole += rand() % 3 ? random_up_to(2) : 0), 0);
         whole -= gt_curve_value(&split.counted, 0, 0);

@@ -45,6 +45,50 @@ static void a_curve_without_points_is_nowhere(void **state)
     gt_curve_release(&curve);
 }
 
+/* The times at which it is asked are known before: it is as exact there as one that keeps every point. */
+static void a_bounded_curve_is_exact_at_its_moments(void **state)
+{
+    (void)state;
+    enum { POINTS = 20 * GT_CURVE_POINTS };
+    double time[] = {-5, 17.25, 17.5, 3.1 * GT_CURVE_POINTS, 11 * GT_CURVE_POINTS, POINTS - 1.5, POINTS - 1};
+    const struct gt_curve_moments moments = {time, sizeof time / sizeof *time};
+    struct gt_curve bounded, whole;
+    gt_curve_init(&bounded, 1);
+    gt_curve_init(&whole, 1);
+    gt_curve_bound(&bounded, &moments, 2);
+    for (int i = 0; i < POINTS; i++) {
+        double value = sqrt(i) * (i % 7);
+        assert_int_equal(gt_curve_add(&bounded, i, &value), 0);
+        assert_int_equal(gt_curve_add(&whole, i, &value), 0);
+    }
+    gt_curve_finish(&bounded);
+    assert_true(bounded.count <= GT_CURVE_POINTS && bounded.capacity <= 2 * GT_CURVE_POINTS);
+    for (size_t i = 1; i < moments.count; i++) {
+        assert_close(gt_curve_at(&bounded, time[i], 0), gt_curve_at(&whole, time[i], 0), 0);
+        assert_close(gt_curve_at(&bounded, time[i] - 1.75, 0), gt_curve_at(&whole, time[i] - 1.75, 0), 0);
+    }
+    assert_true(isnan(gt_curve_at(&bounded, time[0], 0)));
+    gt_curve_release(&bounded);
+    gt_curve_release(&whole);
+}
+
+/* Every point is next to a moment. */
+static void a_bounded_curve_keeps_what_is_asked(void **state)
+{
+    (void)state;
+    enum { POINTS = 5 * GT_CURVE_POINTS };
+    static double time[POINTS];
+    struct gt_curve curve;
+    gt_curve_init(&curve, 1);
+    gt_curve_bound(&curve, &(struct gt_curve_moments){time, POINTS}, 0);
+    for (int i = 0; i < POINTS; i++)
+        time[i] = i + 0.5;
+    for (int i = 0; i < POINTS; i++)
+        assert_int_equal(gt_curve_add(&curve, i, &(double){i}), 0);
+    assert_int_equal(curve.count, POINTS);
+    gt_curve_release(&curve);
+}
+
 static double seconds(int64_t ns)
 {
     return (double)(ns / 1000000000) + (double)(ns % 1000000000) / 1e9;
@@ -101,6 +145,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(between_two_points_it_is_linear),
         cmocka_unit_test(a_curve_without_points_is_nowhere),
+        cmocka_unit_test(a_bounded_curve_is_exact_at_its_moments),
+        cmocka_unit_test(a_bounded_curve_keeps_what_is_asked),
         cmocka_unit_test(a_recording_is_asked_at_other_times),
         cmocka_unit_test(an_unknown_column_is_named),
     };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/page/digest.h"
+#include "base/digest.h"
 
 static void assert_digest(const char *bytes, size_t length, const char *wanted)
 {

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "analyse/past_runs.h"
-#include "store/secret.h"
+#include "base/secret.h"
 
 static void expect_hidden(char *const words[], const char *expected)
 {

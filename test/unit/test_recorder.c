@@ -19,7 +19,7 @@ enum { MAIN = 100, CHILD = 101 };
 
 struct bench {
     char folder[64], path[96], said[400];
-    int64_t now_ns;
+    int64_t now_ns, set_ns; /* by which the clock was set */
     struct gt_root root;
     struct gt_clock clock;
     struct gt_tracker_options options;
@@ -29,6 +29,12 @@ struct bench {
 static int64_t read_clock(void *context)
 {
     return ((const struct bench *)context)->now_ns;
+}
+
+static int64_t read_time_of_day(void *context)
+{
+    const struct bench *bench = context;
+    return bench->now_ns + bench->set_ns;
 }
 
 static void hear(void *context, const char *sentence)
@@ -56,7 +62,7 @@ static void begin(struct bench *bench)
     fake_proc_create(bench->folder, &bench->root);
     write_process(bench, MAIN, 1000, 0);
     snprintf(bench->path, sizeof bench->path, "%s/run.sqlite", bench->folder);
-    bench->clock = (struct gt_clock){.real = read_clock, .monotonic = read_clock, .context = bench};
+    bench->clock = (struct gt_clock){.real = read_time_of_day, .monotonic = read_clock, .context = bench};
     bench->options = GT_INIT(struct gt_tracker_options);
     bench->options.sleep_time = 1;
     bench->options.ram_unit = bench->options.gpu_ram_unit = "bytes";
@@ -125,6 +131,30 @@ static void test_samples_are_recorded_and_looks_are_not(void **state)
     assert_int_equal(recorded(&bench, &elapsed), 2);
     assert_close(elapsed, 1, 1e-9);
     assert_close(gt_recorder_value(recorder, GT_SCOPE_COMBINED, GT_RAM_PEAK), 4000 * page, 1);
+    end(&bench);
+}
+
+static void test_setting_the_clock_moves_no_sample(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct gt_recording *recording;
+    const struct gt_sample *sample;
+    int64_t before_ns = 0;
+    begin(&bench);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(gt_recorder_read(&bench.recorder, true, NULL), 1);
+        bench.set_ns += (i % 2 ? 500 : -300) * GT_SECOND;
+        pass(&bench, 1);
+    }
+    assert_int_equal(gt_recorder_finish(&bench.recorder, NULL), 0);
+    assert_int_equal(gt_recording_open(&recording, bench.path, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(gt_recording_next(recording, &sample, NULL), 1);
+        assert_int_equal(sample->real_ns, before_ns ? before_ns + GT_SECOND : 1000 * GT_SECOND);
+        before_ns = sample->real_ns;
+    }
+    gt_recording_close(recording);
     end(&bench);
 }
 
@@ -206,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples_are_recorded_and_looks_are_not),
+        cmocka_unit_test(test_setting_the_clock_moves_no_sample),
         cmocka_unit_test(test_the_job_and_its_end),
         cmocka_unit_test(test_frequent_samples_are_recorded_together),
         cmocka_unit_test(test_a_recording_that_cannot_be_made),

@@ -8,6 +8,7 @@
 
 #include "analyse/energy.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "sample/cost.h"
 #include "schema/human.h"
@@ -63,11 +64,11 @@ static int read_blocks(struct gt_block_analysis *analysis, bool optional, struct
  * peaks say nothing about a part of the run. */
 static int choose_columns(struct gt_block_analysis *analysis)
 {
-    struct gt_columns *columns = &analysis->columns;
-    gt_store_columns(columns, gt_recording_machine(analysis->recording));
+    const struct gt_columns *columns = analysis->columns = gt_recording_list(analysis->recording);
     analysis->gauge = calloc(columns->count, sizeof *analysis->gauge);
     analysis->counter = calloc(columns->count, sizeof *analysis->counter);
-    if (!analysis->gauge || !analysis->counter)
+    analysis->values = calloc(columns->count + 1, sizeof *analysis->values);
+    if (!analysis->gauge || !analysis->counter || !analysis->values)
         return -ENOMEM;
     for (size_t i = 0; i < columns->count; i++) {
         const struct gt_column *column = &columns->column[i];
@@ -147,37 +148,66 @@ static int begin_counters(struct gt_block_analysis *analysis, const struct gt_sa
     return count_cpu(analysis, analysis->origin, NULL);
 }
 
+/* The times at which the curves will be asked. */
+static int collect_moments(struct gt_block_analysis *analysis)
+{
+    double *time = calloc(2 * analysis->intervals.count + 1, sizeof *time);
+    size_t count = 0;
+    if (!time)
+        return -ENOMEM;
+    for (size_t i = 0; i < analysis->intervals.count; i++) {
+        struct gt_time_stretch stretch = gt_block_analysis_stretch(analysis, &analysis->intervals.interval[i]);
+        if (isfinite(stretch.start))
+            time[count++] = stretch.start;
+        if (isfinite(stretch.stop))
+            time[count++] = stretch.stop;
+    }
+    GT_SORT(time, count, gt_order_doubles);
+    analysis->moments = (struct gt_curve_moments){time, count};
+    return 0;
+}
+
 static int open_join(struct gt_block_analysis *analysis, const struct gt_sample *first)
 {
     const struct gt_block_join_shape shape = {analysis->events.names.count, analysis->gauges, analysis->counters};
     analysis->use_monotonic = first && is_one_clock(analysis, first);
     if (first)
         analysis->first = gt_seconds(analysis->use_monotonic ? first->monotonic_ns : first->real_ns);
-    analysis->course.is_fine = analysis->options->page;
+    if (collect_moments(analysis) < 0)
+        return -ENOMEM;
     gt_energy_curve_init(&analysis->curve, gt_recording_machine(analysis->recording));
+    gt_energy_curve_bound(&analysis->curve, &analysis->moments);
     int status = gt_block_join_open(&analysis->join, &shape, &analysis->intervals, analysis->use_monotonic);
     analysis->has_clocks = any_clock(&analysis->intervals);
-    gt_cpu_split_init(&analysis->main_cpu);
-    gt_cpu_split_init(&analysis->descendants_cpu);
+    gt_cpu_split_init(&analysis->main_cpu, &analysis->moments);
+    gt_cpu_split_init(&analysis->descendants_cpu, &analysis->moments);
     return status == 0 ? begin_counters(analysis, first) : status;
 }
 
-static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample *sample, double *values)
+static int add_sample(struct gt_block_analysis *analysis, const struct gt_sample *sample)
 {
-    double *counters = values + analysis->gauges;
+    double *values = analysis->values, *counters = values + analysis->gauges;
+    if (!analysis->join && open_join(analysis, sample) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < analysis->gauges; i++)
         values[i] = gt_store_column_value(analysis->gauge[i], sample);
     for (size_t i = 0; i < analysis->counters; i++)
         counters[i] = gt_store_column_value(analysis->counter[i], sample);
-    if (gt_sample_course_add(&analysis->course, sample) < 0)
-        return -ENOMEM;
     double time = gt_seconds(analysis->use_monotonic ? sample->monotonic_ns : sample->real_ns);
     if (gt_energy_curve_add(&analysis->curve, time, &sample->energy) < 0)
         return -ENOMEM;
     gt_energy_reading_update(&analysis->last, &sample->energy);
     if (count_cpu(analysis, time, counters) < 0)
         return -ENOMEM;
+    double now = gt_seconds(sample->real_ns);
+    analysis->epoch_ns = sample->real_ns - sample->monotonic_ns;
+    analysis->last_real = now <= analysis->last_real ? analysis->last_real : now;
     return gt_block_join_add(analysis->join, time, values, counters);
+}
+
+int gt_block_analysis_add(struct gt_block_analysis *analysis, const struct gt_sample *sample, struct gt_error *error)
+{
+    return add_sample(analysis, sample) < 0 ? out_of_memory(analysis, error) : 0;
 }
 
 /* 1 a sample, 0 the end. */
@@ -197,25 +227,18 @@ static int next_sample(struct gt_block_analysis *analysis, const struct gt_sampl
 
 enum { PROGRESS_EVERY = 65536 };
 
-static int read_samples(struct gt_block_analysis *analysis, double *values, double *ret_last, struct gt_error *error)
+static int read_samples(struct gt_block_analysis *analysis, struct gt_error *error)
 {
     const struct gt_sample *sample;
-    *ret_last = NAN;
-    for (uint64_t count = 0;; count++) {
-        int status = next_sample(analysis, &sample, error);
-        if (status < 0)
-            return status;
-        if (count == 0 && open_join(analysis, status ? sample : NULL) < 0)
+    int status;
+    analysis->course.is_fine = analysis->options->page;
+    for (uint64_t count = 0; (status = next_sample(analysis, &sample, error)) > 0; count++) {
+        if (gt_sample_course_add(&analysis->course, sample) < 0 || add_sample(analysis, sample) < 0)
             return out_of_memory(analysis, error);
-        if (status == 0)
-            return 0;
-        if (add_sample(analysis, sample, values) < 0)
-            return out_of_memory(analysis, error);
-        double now = gt_seconds(sample->real_ns);
-        *ret_last = now <= *ret_last ? *ret_last : now;
         if (analysis->options->progress && count % PROGRESS_EVERY == PROGRESS_EVERY - 1)
             analysis->options->progress(analysis->options->context, count + 1);
     }
+    return status;
 }
 
 /* ---- totals over the calls of each block, and of each block in each process ---- */
@@ -458,9 +481,10 @@ static int end_counters(struct gt_block_analysis *analysis, const struct gt_outc
     return count_cpu(analysis, end, counters);
 }
 
-/* Counters went on between the last sample, which is `last` on the wall clock, and the end. */
-static int add_outcome(struct gt_block_analysis *analysis, double last, double *counters)
+/* Counters went on between the last sample and the end. */
+static int add_outcome(struct gt_block_analysis *analysis)
 {
+    double last = analysis->last_real, *counters = analysis->values;
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
     if (!outcome || machine->start_real_ns <= 0)
@@ -480,32 +504,16 @@ static int add_outcome(struct gt_block_analysis *analysis, double last, double *
 }
 
 /* Calls that never ended last to the last thing that is known, where its time is told. */
-static int close_intervals(struct gt_block_analysis *analysis, double last)
+static int close_intervals(struct gt_block_analysis *analysis)
 {
     const struct gt_block_event_list *events = &analysis->events;
+    double last = analysis->last_real;
     double clock_last = analysis->use_monotonic ? gt_block_join_last(analysis->join) : NAN;
     if (events->rows)
         last = fmax(last, events->last);
     if (events->rows && analysis->intervals.has_monotonic)
         clock_last = fmax(clock_last, events->last_monotonic);
     return gt_intervals_close(&analysis->intervals, last, clock_last);
-}
-
-static int join_samples(struct gt_block_analysis *analysis, struct gt_error *error)
-{
-    double *values = calloc(analysis->gauges + analysis->counters + 1, sizeof *values), last;
-    if (!values)
-        return out_of_memory(analysis, error);
-    int status = read_samples(analysis, values, &last, error);
-    if (status == 0 && add_outcome(analysis, last, values) < 0)
-        status = out_of_memory(analysis, error);
-    free(values);
-    if (status < 0)
-        return status;
-    gt_block_join_finish(analysis->join);
-    if (close_intervals(analysis, last) < 0 || count_all_calls(analysis) < 0 || count_energy(analysis) < 0)
-        return out_of_memory(analysis, error);
-    return 0;
 }
 
 /* ---- the whole ---- */
@@ -606,37 +614,64 @@ void gt_block_analysis_close(struct gt_block_analysis *analysis)
     free(analysis->process);
     free(analysis->energy);
     free(analysis->cpu);
+    free(analysis->values);
     gt_cpu_split_release(&analysis->main_cpu);
     gt_cpu_split_release(&analysis->descendants_cpu);
     gt_sample_course_release(&analysis->course);
     gt_energy_curve_release(&analysis->curve);
     gt_block_join_close(analysis->join);
-    gt_recording_close(analysis->recording);
+    free((double *)analysis->moments.time);
+    if (!analysis->is_borrowed)
+        gt_recording_close(analysis->recording);
     free(analysis->gauge);
     free(analysis->counter);
     gt_intervals_release(&analysis->intervals);
     gt_block_event_list_release(&analysis->events);
 }
 
-int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
-                           struct gt_error *error)
+/* The recording is open. */
+static int prepare(struct gt_block_analysis *analysis, bool optional, struct gt_error *error)
 {
-    *analysis = (struct gt_block_analysis){.options = options};
     gt_energy_reading_clear(&analysis->last);
-    int status = gt_recording_open(&analysis->recording, options->tracking_file, error);
-    if (status >= 0)
-        status = read_machine(analysis, error);
+    analysis->last_real = NAN;
+    int status = read_machine(analysis, error);
     if (status >= 0)
         status = read_blocks(analysis, optional, error);
     if (status >= 0 && choose_columns(analysis) < 0)
         status = out_of_memory(analysis, error);
+    return status;
+}
+
+int gt_block_analysis_begin(struct gt_block_analysis *analysis, const struct gt_blocks_options *options,
+                            struct gt_recording *recording, bool optional, struct gt_error *error)
+{
+    *analysis = (struct gt_block_analysis){.options = options, .recording = recording, .is_borrowed = true};
+    return prepare(analysis, optional, error);
+}
+
+int gt_block_analysis_end(struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    if ((!analysis->join && open_join(analysis, NULL) < 0) || add_outcome(analysis) < 0)
+        return out_of_memory(analysis, error);
+    gt_block_join_finish(analysis->join);
+    if (close_intervals(analysis) < 0 || count_all_calls(analysis) < 0 || count_energy(analysis) < 0)
+        return out_of_memory(analysis, error);
+    warn_of_gaps(analysis);
+    return 0;
+}
+
+int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
+                           struct gt_error *error)
+{
+    *analysis = (struct gt_block_analysis){.options = options};
+    int status = gt_recording_open(&analysis->recording, options->tracking_file, error);
+    if (status >= 0)
+        status = prepare(analysis, optional, error);
     if (status >= 0)
         status = want_columns(analysis, error);
     if (status >= 0 && options->page)
         status = gt_recording_detail(analysis->recording, true);
     if (status >= 0)
-        status = join_samples(analysis, error);
-    if (status >= 0)
-        warn_of_gaps(analysis);
-    return status;
+        status = read_samples(analysis, error);
+    return status >= 0 ? gt_block_analysis_end(analysis, error) : status;
 }

@@ -58,12 +58,17 @@ struct gt_block_analysis {
     struct gt_block_event_list events;
     struct gt_intervals intervals;
     struct gt_recording *recording;
-    struct gt_machine machine; /* of the recording, with the carbon intensity and price of the options */
-    struct gt_columns columns;
+    bool is_borrowed;                 /* the recording, which the caller reads */
+    struct gt_machine machine;        /* of the recording, with the carbon intensity and price of the options */
+    const struct gt_columns *columns; /* of the recording */
     const struct gt_column **gauge, **counter;
     size_t gauges, counters;
-    struct gt_block_join *join;
-    struct gt_call_total *block; /* [events.names.count] */
+    struct gt_block_join *join;      /* NULL before the first sample */
+    double *values;                  /* of a sample: gauges, then counters */
+    int64_t epoch_ns;                /* the time of day minus the monotonic clock, of the latest sample */
+    double last_real;                /* seconds of the latest sample, on the wall clock; NaN: there was none */
+    struct gt_curve_moments moments; /* at which calls begin and end */
+    struct gt_call_total *block;     /* [events.names.count] */
     struct gt_process_total *process;
     size_t processes;
     bool use_monotonic;
@@ -72,7 +77,7 @@ struct gt_block_analysis {
     double origin;   /* seconds at which tracking began, on that clock; NaN: not told */
     /* CPU time of the main process and of its descendants; empty where no block has clocks, finished by gt_block_cpu_count. */
     struct gt_cpu_split main_cpu, descendants_cpu;
-    struct gt_sample_course course;
+    struct gt_sample_course course; /* of a recording that it reads itself */
     struct gt_energy_curve curve;
     struct gt_block_energy *energy; /* [events.names.count] */
     struct gt_block_cpu *cpu;       /* [events.names.count]; NULL until gt_block_cpu_count */
@@ -84,6 +89,12 @@ struct gt_block_analysis {
  * collected are used; `optional`: none at all is no error. Close the analysis in any case. */
 int gt_block_analysis_open(struct gt_block_analysis *analysis, const struct gt_blocks_options *options, bool optional,
                            struct gt_error *error);
+/* Do the same for a recording that the caller reads: begin it after the recording was opened, add each sample, end it after the last. The
+ * recording must outlive the analysis, and gives all columns. */
+int gt_block_analysis_begin(struct gt_block_analysis *analysis, const struct gt_blocks_options *options,
+                            struct gt_recording *recording, bool optional, struct gt_error *error);
+int gt_block_analysis_add(struct gt_block_analysis *analysis, const struct gt_sample *sample, struct gt_error *error);
+int gt_block_analysis_end(struct gt_block_analysis *analysis, struct gt_error *error);
 void gt_block_analysis_close(struct gt_block_analysis *analysis);
 /* Returns the time of a call that ended, on the clock of the samples. */
 struct gt_time_stretch gt_block_analysis_stretch(const struct gt_block_analysis *analysis,

@@ -60,7 +60,7 @@ static struct gt_table *begin_table(struct gt_node *parent, const char *key, con
 
 static void begin_row(struct gt_table *table, const struct gt_block_analysis *analysis, const char *name)
 {
-    struct gt_display_unit display = gt_display_unit_as(&analysis->columns, name, &analysis->machine);
+    struct gt_display_unit display = gt_display_unit_as(analysis->columns, name, &analysis->machine);
     GT_CELLS(table, name, display.label, display.factor, display.unit);
 }
 
@@ -111,11 +111,9 @@ static void add_counters(struct gt_node *parent, const char *key, const char *ti
 static void add_static_data(struct gt_node *root, const struct gt_machine *machine)
 {
     struct gt_node *data = gt_report_section(root, "static_data", "Static Data");
-    struct gt_columns columns;
     double ram = 1, gpu_ram = 1;
-    gt_store_columns(&columns, machine);
-    ram = columns.column[gt_store_column_find(&columns, "main_ram")].divide;
-    gpu_ram = columns.column[gt_store_column_find(&columns, "main_gpu_ram")].divide;
+    gt_unit_memory(machine->ram_unit, &ram, NULL);
+    gt_unit_memory(machine->gpu_ram_unit, &gpu_ram, NULL);
     bool no_gpu = !machine->gpu_count && isnan(machine->gpu_ram_capacity);
     gt_node_flags(data, GT_ROW);
     gt_report_text(data, "ram_unit", "ram_unit", machine->ram_unit);
@@ -305,7 +303,7 @@ static void add_peaks(struct gt_node *root, const struct gt_block_analysis *anal
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
     const struct gt_machine *machine = gt_recording_machine(analysis->recording);
-    const struct gt_columns *columns = &analysis->columns;
+    const struct gt_columns *columns = analysis->columns;
     struct gt_node *section = gt_report_section(root, "peaks", "Peaks");
     double unit = 1;
     size_t known = 0;
@@ -377,9 +375,10 @@ static const char *unit_of(const struct gt_machine *machine, const struct figure
 static bool is_live(const struct gt_block_analysis *analysis)
 {
     const struct gt_outcome *outcome = gt_recording_outcome(analysis->recording);
-    double now = (double)gt_clock_real(&gt_clock_system) / GT_SECOND;
-    double overdue = gt_machine_overdue(gt_recording_machine(analysis->recording)->period);
-    return !(outcome && outcome->complete) && now - gt_block_join_last(analysis->join) <= overdue;
+    const struct gt_machine *machine = gt_recording_machine(analysis->recording);
+    int64_t now_ns = gt_clock_real(&gt_clock_system) - gt_recording_clock_set(machine, analysis->epoch_ns);
+    double silence = gt_seconds(now_ns) - analysis->last_real;
+    return !(outcome && outcome->complete) && silence <= gt_machine_overdue(machine->period);
 }
 
 static bool is_any_unfinished(const struct gt_block_analysis *analysis)
@@ -512,6 +511,17 @@ static int build(struct gt_report **ret, struct gt_block_analysis *analysis, str
     return gt_display_end(ret, report, status, analysis->options->tracking_file, error);
 }
 
+int gt_blocks_page_add(struct gt_report *report, struct gt_block_analysis *analysis, struct gt_error *error)
+{
+    if (gt_block_cpu_count(analysis) < 0)
+        return gt_error_system(error, ENOMEM, "%s", analysis->options->tracking_file);
+    if (analysis->intervals.count) {
+        gt_lanes_add(gt_report_page(report), analysis);
+        add_summary(gt_report_root(report), analysis, "Code blocks");
+    }
+    return 0;
+}
+
 int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *options, struct gt_error *error)
 {
     struct gt_block_analysis analysis;
@@ -520,12 +530,8 @@ int gt_blocks_page(struct gt_report *report, const struct gt_blocks_options *opt
         return 0;
     struct gt_error bad = {0};
     int status = gt_block_analysis_open(&analysis, options, true, &bad);
-    if (status >= 0 && gt_block_cpu_count(&analysis) < 0)
-        status = gt_error_system(&bad, ENOMEM, "%s", options->tracking_file);
-    if (status >= 0 && analysis.intervals.count) {
-        gt_lanes_add(gt_report_page(report), &analysis);
-        add_summary(gt_report_root(report), &analysis, "Code blocks");
-    }
+    if (status >= 0)
+        status = gt_blocks_page_add(report, &analysis, &bad);
     gt_block_analysis_close(&analysis);
     if (status == -ENOENT) /* a job that runs has marked none yet */
         return 0;

@@ -28,10 +28,11 @@ struct bends {
     bool is_short_of_memory;
 };
 
-void gt_cpu_split_init(struct gt_cpu_split *split)
+void gt_cpu_split_init(struct gt_cpu_split *split, const struct gt_curve_moments *moments)
 {
     *split = (struct gt_cpu_split){0};
     gt_curve_init(&split->counted, 1);
+    gt_curve_bound(&split->counted, moments, 0);
     gt_curve_init(&split->all, 1);
     gt_curve_init(&split->rest, 1);
 }

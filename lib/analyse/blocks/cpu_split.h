@@ -26,7 +26,8 @@ struct gt_cpu_split {
     struct gt_curve all, rest; /* CPU seconds up to a moment; once finished */
 };
 
-void gt_cpu_split_init(struct gt_cpu_split *split);
+/* Stretches and pieces begin and end at `moments`, see gt_curve_bound. */
+void gt_cpu_split_init(struct gt_cpu_split *split, const struct gt_curve_moments *moments);
 /* Adds a sample. 0 or -ENOMEM. */
 int gt_cpu_split_count(struct gt_cpu_split *split, double time, double seconds);
 /* Adds a piece; one without CPU time is left out. 0 or -ENOMEM. */

@@ -88,25 +88,23 @@ static int check(const struct gt_json_value *tree, const char *path, struct gt_e
 
 /* ---- results of earlier versions as those of this one ---- */
 
-static bool is_in_bytes(const struct gt_columns *columns, const char *name)
+static bool is_in_bytes(const char *name)
 {
-    int index = gt_store_column_find(columns, name);
-    return index >= 0 && gt_metrics[columns->column[index].metric].unit == GT_BYTES;
+    struct gt_column column;
+    return gt_store_column_named(&column, name, NULL) == 0 && gt_metrics[column.metric].unit == GT_BYTES;
 }
 
 static int peaks_in_bytes(struct gt_json_value *tree)
 {
     const char *unit = gt_json_text_of(gt_json_member(gt_json_member(tree, "static_data"), "ram_unit"));
-    struct gt_columns columns;
     const char *name;
     double bytes;
     struct gt_json_value *peak, *peaks = gt_json_member(tree, "peaks");
     int status = 0;
     if (!unit || gt_unit_memory(unit, &bytes, NULL) < 0)
         return 0;
-    gt_store_columns(&columns, NULL);
     gt_json_foreach_member (peaks, name, peak) {
-        if (gt_json_is_number(peak) && is_in_bytes(&columns, name))
+        if (gt_json_is_number(peak) && is_in_bytes(name))
             status |= gt_json_set(peaks, name, gt_json_new_number(nearbyint(gt_json_number_of(peak) * bytes)));
     }
     return status;

@@ -106,12 +106,15 @@ static int add_column(struct gt_node *overall, struct gt_node *usage, const stru
 static int add_columns(struct gt_node *overall, struct gt_node *usage, const struct gt_comparison *comparison)
 {
     struct gt_machine machine = {0};
-    struct gt_columns columns;
+    struct gt_columns *columns = malloc(sizeof *columns);
     int status = 0;
+    if (!columns)
+        return -ENOMEM;
     read_units(&machine, comparison);
-    gt_store_columns(&columns, &machine);
+    gt_store_columns(columns, &machine);
     for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next)
-        status |= add_column(overall, usage, comparison, one->key, &columns, &machine);
+        status |= add_column(overall, usage, comparison, one->key, columns, &machine);
+    free(columns);
     return status;
 }
 
@@ -216,30 +219,33 @@ static int add_differences(struct gt_node *root, const struct gt_comparison *com
     struct gt_table *blocks = add_differences_table(root, "code_block_differences", "Code Block Differences", true,
                                                     GT_COLUMN_ONLY_DATA);
     struct gt_machine machine = {0};
-    struct gt_columns columns;
+    struct gt_columns *columns = malloc(sizeof *columns);
     int status = 0;
+    if (!columns)
+        return -ENOMEM;
     read_units(&machine, comparison);
-    gt_store_columns(&columns, &machine);
+    gt_store_columns(columns, &machine);
     const char *const kinds[][2] = {{"overall", comparison->statistic}, {"peaks", NULL}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (const struct gt_node *one = gt_compare_measurements(comparison, kinds[i][0]); one; one = one->next) {
             struct gt_figure figure = {.keys = {kinds[i][0], one->key, kinds[i][1]}};
-            status |= add_column_difference(overall, comparison, figure, one->key, &columns, &machine);
+            status |= add_column_difference(overall, comparison, figure, one->key, columns, &machine);
         }
     struct gt_figure duration = {.keys = {"duration"}};
-    status |= add_column_difference(overall, comparison, duration, "duration", &columns, &machine);
+    status |= add_column_difference(overall, comparison, duration, "duration", columns, &machine);
     for (size_t i = 0; i < comparison->slots; i++) {
         const struct gt_slot *slot = &comparison->slot[i];
         struct gt_figure time = {.slot = slot, .keys = {"compute_time", comparison->statistic}};
-        status |= add_column_difference(blocks, comparison, time, "compute_time", &columns, &machine);
+        status |= add_column_difference(blocks, comparison, time, "compute_time", columns, &machine);
         for (const struct gt_node *one = gt_compare_measurements(comparison, "overall"); one; one = one->next) {
             const char *column = one->key;
             struct gt_figure figure = {.slot = slot, .keys = {"resource_usage", column, comparison->statistic}};
-            status |= add_column_difference(blocks, comparison, figure, column, &columns, &machine);
+            status |= add_column_difference(blocks, comparison, figure, column, columns, &machine);
         }
     }
     gt_table_flags(overall, gt_table_rows(overall) ? GT_BRIEF : GT_ONLY_DATA);
     gt_table_flags(blocks, gt_table_rows(blocks) ? GT_BRIEF | GT_NOT_IN_TEXT : GT_ONLY_DATA);
+    free(columns);
     return status;
 }
 

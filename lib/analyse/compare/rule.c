@@ -207,18 +207,15 @@ static const char *memory_unit(const struct gt_comparison *comparison, enum gt_m
 static bool unit_of_column(struct rule *rule, const struct gt_comparison *comparison, enum gt_unit *ret,
                            double *ret_factor)
 {
-    struct gt_columns columns;
-    gt_store_columns(&columns, NULL);
-    int index = rule->figure.keys[1] ? gt_store_column_find(&columns, rule->figure.keys[1]) : -1;
-    if (index < 0)
+    struct gt_column column;
+    if (!rule->figure.keys[1] || gt_store_column_named(&column, rule->figure.keys[1], NULL) < 0)
         return false;
-    const struct gt_column *column = &columns.column[index];
     bool is_peak = strcmp(rule->figure.keys[0], "peaks") == 0;
-    *ret = gt_metrics[column->metric].unit;
-    rule->unit = *ret == GT_RATIO && column->is_original ? "percent" : *ret == GT_COUNT ? NULL : gt_unit_name(*ret);
-    if (*ret != GT_BYTES || !(column->is_original || is_peak))
+    *ret = gt_metrics[column.metric].unit;
+    rule->unit = *ret == GT_RATIO && column.is_original ? "percent" : *ret == GT_COUNT ? NULL : gt_unit_name(*ret);
+    if (*ret != GT_BYTES || !(column.is_original || is_peak))
         return true;
-    rule->unit = memory_unit(comparison, column->metric, ret_factor);
+    rule->unit = memory_unit(comparison, column.metric, ret_factor);
     if (rule->unit && is_peak)
         rule->figure.factor = 1 / *ret_factor;
     return rule->unit;

@@ -100,11 +100,9 @@ static double unit_factor(const struct gt_comparison *comparison, const struct g
     double first = bytes_of_unit(comparison, key, 0), own = bytes_of_unit(comparison, key, run);
     if (own == first)
         return 1;
-    struct gt_columns columns;
-    gt_store_columns(&columns, NULL);
-    int index = gt_store_column_find(&columns, column);
-    bool has_unit = index >= 0 && columns.column[index].is_original &&
-                    gt_metrics[columns.column[index].metric].unit == GT_BYTES;
+    struct gt_column found;
+    bool has_unit = gt_store_column_named(&found, column, NULL) == 0 && found.is_original &&
+                    gt_metrics[found.metric].unit == GT_BYTES;
     return has_unit ? own / first : 1;
 }
 

@@ -141,6 +141,7 @@ struct gt_job_rank {
     int exit_status;
     enum gt_ending ending;
     double begin, end;               /* seconds since the epoch */
+    double clock_shift;              /* seconds that were added to its times, because its clock is known to be wrong */
     double samples, missed;          /* taken; ticks of the schedule that were missed */
     double dropped;                  /* samples that were taken and not recorded */
     double own[GT_METRIC_COUNT];     /* final values of the rank's tree */

@@ -197,18 +197,17 @@ struct answer {
 static int choose_columns(struct gt_recording *recording, const struct gt_job_question *question,
                           struct gt_error *error)
 {
-    struct gt_columns columns;
+    const struct gt_columns *columns = gt_recording_list(recording);
     const char *name[4 * GT_JOB_SUBJECTS];
     size_t count = 0;
     if (gt_job_is_divided(question))
         gt_recording_detail(recording, true);
-    gt_store_columns(&columns, gt_recording_machine(recording));
-    for (size_t i = 0; i < columns.count; i++)
+    for (size_t i = 0; i < columns->count; i++)
         for (size_t k = 0; k < question->subjects && count < sizeof name / sizeof *name; k++)
-            if (columns.column[i].scope == (int)question->subject[k].scope &&
-                columns.column[i].metric == question->subject[k].metric &&
-                gt_recording_has(recording, columns.column[i].name))
-                name[count++] = columns.column[i].name;
+            if (columns->column[i].scope == (int)question->subject[k].scope &&
+                columns->column[i].metric == question->subject[k].metric &&
+                gt_recording_has(recording, columns->column[i].name))
+                name[count++] = columns->column[i].name;
     return gt_recording_columns(recording, name, count, error);
 }
 

@@ -161,14 +161,14 @@ static double value_of(const struct health *health, const struct gt_job_series *
     return NAN;
 }
 
-/* Of all trackers of the node the worst. A clock that nobody sets is off by any time. */
+/* Of all trackers of the node the worst. The offset that the server found counts like the error that the kernel reports. */
 static double figure_of_tracker(const struct health *health, const struct place *place, const struct check *check)
 {
     const struct gt_job_node *node = &health->job->node[place->node];
     double worst = NAN;
     for (size_t i = node->first; i < node->first + node->count; i++) {
         const struct gt_job_rank *rank = &health->job->rank[i];
-        double ticks = rank->samples + rank->missed, error = rank->machine.clock_error;
+        double ticks = rank->samples + rank->missed, error = fmax(rank->machine.clock_error, fabs(rank->clock_shift));
         if (!strcmp(check->key, "missed"))
             worst = ticks >= LEAST_TICKS ? fmax(worst, rank->missed / ticks) : worst;
         else

@@ -206,6 +206,7 @@ static void add_node_columns(struct gt_table *table, const void *context)
     gt_table_column(table, "gpus", "GPUs", GT_CELL_INTEGER, NULL);
     gt_table_column(table, "energy", "Energy of the job", GT_CELL_NUMBER, "joules");
     gt_table_column(table, "clock_error", "Error of the clock", GT_CELL_NUMBER, "seconds");
+    gt_table_column(table, "clock_shift", "Times corrected by", GT_CELL_NUMBER, "seconds");
 }
 
 static void add_node(struct gt_table *table, const void *context, size_t number)
@@ -226,6 +227,8 @@ static void add_node(struct gt_table *table, const void *context, size_t number)
     gt_table_integer(table, (int64_t)node->gpus);
     gt_table_number(table, energy);
     gt_table_number(table, machine->clock_error > 0 ? machine->clock_error : NAN);
+    double shift = job->rank[node->first].clock_shift;
+    gt_table_number(table, shift < 0 || shift > 0 ? shift : NAN);
 }
 
 static int add_nodes(struct gt_node *root, const struct gt_job *job, bool are_all)

@@ -18,13 +18,13 @@
 /* ---- One call --------------------------------------------------------------------------------------------------- */
 
 /* Only what the sums need: lengths, and not the moments of the clock that never steps. */
-static int take_call(struct gt_calls_of_rank *calls, char **field)
+static int take_call(struct gt_calls_of_rank *calls, char **field, double clock_shift)
 {
     int64_t name = gt_strings_add(&calls->names, field[0], strlen(field[0]));
     struct gt_interval *call = name < 0 ? NULL : GT_GROW(calls, interval);
     if (!call)
         return -ENOMEM;
-    double start = gt_job_server_number(field[2]) / 1e9, length = gt_job_server_number(field[3]) / 1e9,
+    double start = gt_job_server_number(field[2]) / 1e9 + clock_shift, length = gt_job_server_number(field[3]) / 1e9,
            cpu = gt_job_server_number(field[5]);
     *call = (struct gt_interval){.name = (uint32_t)name,
                                  .unfinished = isnan(length),
@@ -112,7 +112,7 @@ static int take_calls(struct batch *batch, size_t first, struct gt_buffer *text)
     while (gt_answer_next(&answer, field, 8)) {
         const struct gt_job_tracker *tracker = gt_job_server_tracker(batch->state, field[0], field[1]);
         if (tracker && field[2] && tracker->rank >= first && tracker->rank < batch->end &&
-            take_call(&batch->calls[tracker->rank], field + 2) < 0)
+            take_call(&batch->calls[tracker->rank], field + 2, tracker->clock_shift) < 0)
             return -ENOMEM;
     }
     return 0;
@@ -305,15 +305,16 @@ static int read_trackers(struct gt_job_server *state, struct gt_error *error)
 {
     struct gt_buffer text = {0};
     struct gt_answer answer;
-    char *field[3];
-    int status = ask(state, "SELECT job, source, argMax(facts, version) FROM trackers",
+    char *field[4];
+    int status = ask(state, "SELECT job, source, argMax(facts, version), argMax(clock_server, version) FROM trackers",
                      "GROUP BY job, source ORDER BY job, source", &text, error);
     gt_answer_begin(&answer, &text);
-    while (status >= 0 && gt_answer_next(&answer, field, 3)) {
+    while (status >= 0 && gt_answer_next(&answer, field, 4)) {
         struct gt_job_tracker *tracker = field[2] ? GT_GROW_LIST(state, tracker) : NULL;
         if (tracker)
             *tracker = (struct gt_job_tracker){.job = strdup(field[0]),
-                                               .source = (uint32_t)strtoul(field[1], NULL, 10)};
+                                               .source = (uint32_t)strtoul(field[1], NULL, 10),
+                                               .clock_offset = gt_job_server_number(field[3])};
         status = tracker && tracker->job ? take_facts(state, tracker, field[2], error)
                                          : gt_error_system(error, ENOMEM, "%s", state->name);
     }
@@ -344,6 +345,28 @@ double gt_job_server_number(const char *field)
 {
     double value;
     return field && gt_number_double(field, &value) == 0 ? value : NAN;
+}
+
+/* Trackers of one boot have one clock. Between machines, what is off by less than a second is left as it is: the offset itself is measured
+ * over a network. */
+static void correct_clocks(struct gt_job_server *state)
+{
+    static const double LEAST_OFFSET = 1;
+    bool has_others = false;
+    for (size_t i = 1; i < state->count && !has_others; i++)
+        has_others = strcmp(state->tracker[i].recorded.machine.node, state->tracker[0].recorded.machine.node) != 0;
+    for (size_t i = 0; i < state->count && has_others; i++) {
+        struct gt_job_tracker *tracker = &state->tracker[i];
+        const struct gt_job_tracker *first = state->tracker; /* of its machine, that knows */
+        while (first < tracker && (isnan(first->clock_offset) ||
+                                   strcmp(first->recorded.machine.node, tracker->recorded.machine.node) != 0))
+            first++;
+        if (!(fabs(first->clock_offset) >= LEAST_OFFSET))
+            continue;
+        tracker->clock_shift = first->clock_offset;
+        tracker->recorded.machine.start_real_ns += (int64_t)(tracker->clock_shift * 1e9);
+        tracker->start = tracker->recorded.machine.start_real_ns;
+    }
 }
 
 static int find_scope(const char *name)
@@ -418,10 +441,22 @@ static void part_strangers(struct gt_job_server *state)
     }
 }
 
+static int add_rank(struct gt_job *job, const struct gt_job_tracker *tracker)
+{
+    const struct gt_recorded *recorded = &tracker->recorded;
+    int status = gt_job_add_rank(job, tracker->recording, &recorded->machine, &recorded->outcome);
+    if (status >= 0)
+        job->rank[job->count - 1].clock_shift = tracker->clock_shift;
+    return status;
+}
+
 static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
 {
     struct gt_job_server *state = context;
-    int status = state->count ? 0 : read_trackers(state, error);
+    bool is_read = state->count;
+    int status = is_read ? 0 : read_trackers(state, error);
+    if (!is_read)
+        correct_clocks(state);
     part_strangers(state);
     if (status >= 0)
         status = read_finals(state, error);
@@ -433,7 +468,7 @@ static int read_ranks(void *context, struct gt_job *job, struct gt_error *error)
         if (*tracker->trouble.text)
             status = gt_job_leave_out(job, tracker->recording, tracker->trouble.text);
         else if (outcome->samples || outcome->complete) /* a command may end before the first */
-            status = gt_job_add_rank(job, tracker->recording, &tracker->recorded.machine, outcome);
+            status = add_rank(job, tracker);
         else
             status = gt_job_leave_out(job, tracker->recording, "its tracker has sent no figures yet");
         if (status < 0)

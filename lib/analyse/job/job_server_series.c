@@ -14,6 +14,7 @@ struct answer {
     const struct gt_job_question *question;
     size_t first, count;
     const struct gt_job_tracker *const *tracker; /* [count] */
+    double clock_shift;                          /* of the ranks that are asked for */
     size_t *place;                               /* [count + 1]: the first stretch of each rank */
     bool *is_asked;                              /* [count] */
     struct gt_job_bucket *bucket;                /* [stretches][subjects][buckets] */
@@ -66,10 +67,11 @@ static void add_sources(struct gt_buffer *sql, const struct answer *answer)
 }
 
 /* The place of a row among the stretches is worked out by the same steps here and in C. */
-static void add_bucket(struct gt_buffer *sql, const struct gt_job_question *question, const char *time)
+static void add_bucket(struct gt_buffer *sql, const struct answer *answer, const char *time)
 {
-    gt_buffer_printf(sql, "toUInt32(greatest(least((%s - %.17g) / %.17g, %.1f), 0.0)) AS bucket", time, question->begin,
-                     question->width, (double)question->buckets - 1);
+    const struct gt_job_question *question = answer->question;
+    gt_buffer_printf(sql, "toUInt32(greatest(least((%s - %.17g) / %.17g, %.1f), 0.0)) AS bucket", time,
+                     question->begin - answer->clock_shift, question->width, (double)question->buckets - 1);
 }
 
 static void add_rows(struct gt_buffer *sql, const struct gt_job_server *state, const struct answer *answer,
@@ -106,7 +108,7 @@ static void add_question_of_minutes(struct gt_buffer *sql, const struct gt_job_s
     for (size_t i = 0; i < answer->question->subjects; i++)
         add_figures_of_minutes(sql, &answer->question->subject[i], i);
     gt_buffer_text(sql, " FROM (SELECT job, source, number, statistic, weight, ");
-    add_bucket(sql, answer->question, "toFloat64(intDiv(time, 1000000000))");
+    add_bucket(sql, answer, "toFloat64(intDiv(time, 1000000000))");
     add_rows(sql, state, answer, "minutes");
     gt_buffer_text(sql, ") GROUP BY job, source, bucket");
 }
@@ -131,7 +133,7 @@ static void add_question(struct gt_buffer *sql, const struct gt_job_server *stat
     gt_buffer_printf(sql, "SELECT job, source%s%s, bucket", comma, part);
     add_figures(sql, question);
     gt_buffer_printf(sql, " FROM (SELECT job, source%s%s, number, ", comma, part);
-    add_bucket(sql, question, time_of_sample);
+    add_bucket(sql, answer, time_of_sample);
     add_rows(sql, state, answer, gt_engine_table_name(table_of(question)));
     gt_buffer_printf(sql, ") GROUP BY job, source%s%s, bucket", comma, part);
 }
@@ -150,7 +152,7 @@ static void add_question_of_processes(struct gt_buffer *sql, const struct gt_job
     for (size_t i = 0; i < question->subjects; i++)
         gt_buffer_printf(sql, ", sum(x%zu) AS sum%zu", i, i);
     gt_buffer_text(sql, " FROM (SELECT job, source, rank, number, time, clock, ");
-    add_bucket(sql, question, time_of_sample);
+    add_bucket(sql, answer, time_of_sample);
     add_rows(sql, state, answer, gt_engine_table_name(table_of(question)));
     gt_buffer_text(sql, " AND isNotNull(rank)) GROUP BY job, source, rank, bucket, time, clock)) GROUP BY job, source, "
                         "rank, bucket");
@@ -239,28 +241,51 @@ static int ask_rows(struct gt_job_server *state, struct answer *answer,
     return status;
 }
 
+static bool is_same_clock(const struct answer *answer, size_t one, size_t other)
+{
+    return fabs(answer->tracker[one]->clock_shift - answer->tracker[other]->clock_shift) <= 0;
+}
+
+/* Ask for the ranks that are marked, those whose clocks are off by the same together. */
+static int ask_marked(struct gt_job_server *state, struct answer *answer, const bool *is_marked,
+                      void (*add)(struct gt_buffer *sql, const struct gt_job_server *state,
+                                  const struct answer *answer),
+                      struct gt_error *error)
+{
+    int status = 0;
+    for (size_t first = 0; first < answer->count && status >= 0; first++) {
+        bool is_met = !is_marked[first];
+        for (size_t i = 0; i < first && !is_met; i++)
+            is_met = is_marked[i] && is_same_clock(answer, i, first);
+        if (is_met)
+            continue;
+        answer->clock_shift = answer->tracker[first]->clock_shift;
+        for (size_t i = 0; i < answer->count; i++)
+            answer->is_asked[i] = is_marked[i] && is_same_clock(answer, i, first);
+        status = ask_rows(state, answer, add, error);
+    }
+    return status;
+}
+
 /* Minutes of those that have them, which stay when samples are gone; samples of the others. */
 static int ask_some(struct gt_job_server *state, struct answer *answer, struct gt_error *error)
 {
-    bool is_any = false;
-    int status = 0;
-    for (size_t i = 0; i < answer->count; i++) {
-        const struct gt_job_rank *rank = &answer->job->rank[answer->first + i];
-        answer->is_asked[i] = answer->tracker[i] && gt_job_minutes_answer(answer->question, rank);
-        is_any |= answer->is_asked[i];
-    }
-    if (is_any)
-        status = ask_rows(state, answer, add_question_of_minutes, error);
-    is_any = false;
-    for (size_t i = 0; i < answer->count; i++) {
-        answer->is_asked[i] = answer->tracker[i] && answer->place[i] < answer->place[i + 1] &&
-                              !(answer->is_asked[i] && answer->is_there[answer->place[i]]);
-        is_any |= answer->is_asked[i];
-    }
     bool is_of_processes = answer->question->subject[0].scope == GT_SCOPE_PROCESS;
-    return status >= 0 && is_any
-               ? ask_rows(state, answer, is_of_processes ? add_question_of_processes : add_question, error)
-               : status;
+    bool *is_marked = calloc(answer->count + 1, sizeof *is_marked);
+    if (!is_marked)
+        return gt_error_system(error, ENOMEM, "%s", state->name);
+    for (size_t i = 0; i < answer->count; i++)
+        is_marked[i] = answer->tracker[i] &&
+                       gt_job_minutes_answer(answer->question, &answer->job->rank[answer->first + i]);
+    int status = ask_marked(state, answer, is_marked, add_question_of_minutes, error);
+    for (size_t i = 0; i < answer->count; i++)
+        is_marked[i] = answer->tracker[i] && answer->place[i] < answer->place[i + 1] &&
+                       !(is_marked[i] && answer->is_there[answer->place[i]]);
+    if (status >= 0)
+        status = ask_marked(state, answer, is_marked, is_of_processes ? add_question_of_processes : add_question,
+                            error);
+    free(is_marked);
+    return status;
 }
 
 static int hand_on(const struct answer *answer, int (*take)(void *context, const struct gt_job_series *series),

@@ -16,6 +16,8 @@ struct gt_job_tracker {
     uint32_t source;
     pid_t pid;
     int64_t start;
+    double clock_offset; /* seconds by which the server's clock was ahead; NaN: not known */
+    double clock_shift;  /* that are added to all times of it */
     struct gt_recorded recorded;
     char *recording;
     struct gt_error trouble; /* why it is no rank of the job; "": it is one */

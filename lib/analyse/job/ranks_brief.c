@@ -139,6 +139,30 @@ static void warn_of_dropped(struct gt_node *brief, const struct gt_job *job)
     gt_brief_warning(brief, sentence, "what is told by time lacks them");
 }
 
+/* Names the node whose clock is off the most. */
+static void warn_of_clocks(struct gt_node *brief, const struct gt_job *job)
+{
+    char sentence[TEXT], amount[GT_HUMAN_SIZE];
+    const struct gt_job_node *worst = NULL;
+    double shift = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < job->nodes; i++) {
+        double own = job->rank[job->node[i].first].clock_shift;
+        count += own < 0 || own > 0;
+        if (fabs(own) > fabs(shift)) {
+            worst = &job->node[i];
+            shift = own;
+        }
+    }
+    if (!worst)
+        return;
+    int length = snprintf(sentence, sizeof sentence, "the clock of %.128s is %s %s that of the server", worst->name,
+                          gt_human_seconds(amount, fabs(shift)), shift > 0 ? "behind" : "ahead of");
+    if (count > 1)
+        snprintf(sentence + length, sizeof sentence - (size_t)length, ", and %zu more are off", count - 1);
+    gt_brief_warning(brief, sentence, "its times are corrected by that here");
+}
+
 /* Of several ranks below one tracker it is not known which made it end so. */
 static void warn_of_trackers(struct gt_node *brief, const struct gt_job *job)
 {
@@ -266,6 +290,7 @@ void gt_job_brief(struct gt_node *root, const struct gt_job *job, const struct g
     add_energy(brief, job);
     warn_of_missing(brief, job);
     warn_of_dropped(brief, job);
+    warn_of_clocks(brief, job);
     warn_of_trackers(brief, job);
     warn_of_ranks(brief, job, outliers);
     warn_of_energy(brief, job);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "report/brief.h"
 #include "schema/human.h"
+#include "store/store.h"
 
 enum { TEXT = 400, LEAST_SPANS = 4, GPUS_ALONE = 4, NAMED = 2 };
 
@@ -28,7 +29,9 @@ static const double LITTLE_ABOVE = 1.2;
 /* Returns for how many seconds there has been no sample. */
 static double silence_of(const struct gt_usage *usage)
 {
-    return (double)(gt_clock_real(&gt_clock_system) - usage->summary->last_real_ns) / GT_SECOND;
+    int64_t last_ns = usage->summary->last_real_ns, epoch_ns = last_ns - usage->summary->course.last_ns;
+    int64_t now_ns = gt_clock_real(&gt_clock_system) - gt_recording_clock_set(usage->machine, epoch_ns);
+    return (double)(now_ns - last_ns) / GT_SECOND;
 }
 
 static void describe_outcome(const struct gt_usage *usage, char *text, size_t size)

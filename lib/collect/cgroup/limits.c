@@ -142,7 +142,7 @@ double gt_group_oom_kills(const struct gt_root *root, const struct gt_control_gr
 
 static void read_memory(struct gt_control_group group, const struct gt_root *root, struct gt_group_events *ret)
 {
-    char text[32768];
+    char *text = gt_root_text(root, "proc/vmstat");
     do {
         double kills = gt_group_oom_kills(root, &group);
         if (isnan(ret->oom_kills))
@@ -150,8 +150,9 @@ static void read_memory(struct gt_control_group group, const struct gt_root *roo
         else
             ret->oom_kills_above = add_known(ret->oom_kills_above, kills);
     } while (gt_control_group_up(&group));
-    if (gt_root_read(root, "proc/vmstat", text, sizeof text) > 0)
+    if (text)
         ret->oom_kills_above = add_known(ret->oom_kills_above, number_in(text, "oom_kill"));
+    free(text);
 }
 
 /* Tells of the group whose quota held the job back the longest. */

@@ -431,6 +431,7 @@ static const enum gt_metric_id metrics[] = {GT_WALL_POWER, GT_WALL_ENERGY};
 
 struct state {
     struct gt_meter *meter;
+    const struct gt_clock *clock;
     int64_t begin_ns; /* real time; 0: no sample yet */
     double joules;
 };
@@ -459,6 +460,7 @@ static int meter_open(void **ret, const struct gt_collect_options *options, stru
         meter_close(state);
         return status;
     }
+    state->clock = options->clock;
     state->begin_ns = gt_clock_real(options->clock);
     availability->refresh = gt_meter_period(state->meter);
     snprintf(availability->source, sizeof availability->source, "external power meter, %.100s", options->power_meter);
@@ -470,8 +472,9 @@ static int meter_collect(void *opaque, struct gt_frame *frame, struct gt_error *
 {
     struct state *state = opaque;
     int status = gt_meter_read(state->meter, error);
-    double joules = gt_meter_joules(state->meter, state->begin_ns, frame->real_ns);
-    frame->system[GT_WALL_POWER] = gt_meter_watts(state->meter, frame->real_ns);
+    int64_t now_ns = gt_clock_real(state->clock); /* as in the lines of the meter */
+    double joules = gt_meter_joules(state->meter, state->begin_ns, now_ns);
+    frame->system[GT_WALL_POWER] = gt_meter_watts(state->meter, now_ns);
     if (!isnan(joules))
         frame->system[GT_WALL_ENERGY] = state->joules = fmax(state->joules, joules);
     return status;

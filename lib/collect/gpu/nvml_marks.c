@@ -103,9 +103,9 @@ static bool was_told(const struct nvml_marks *marks, pid_t pid, unsigned long lo
 }
 
 /* Did the process live at that moment? The driver's clock and the kernel's may differ by a little. */
-static bool has_lived(const struct gt_frame *frame, const struct gt_past_process *past, unsigned long long us)
+static bool has_lived(const struct gt_clock *clock, const struct gt_past_process *past, unsigned long long us)
 {
-    int64_t moment_ns = (int64_t)us * 1000 - frame->real_ns + frame->monotonic_ns;
+    int64_t moment_ns = (int64_t)us * 1000 - gt_clock_real(clock) + gt_clock_monotonic(clock);
     return moment_ns >= past->begin_ns - GT_SECOND / 50 && moment_ns <= past->end_ns + GT_SECOND / 50;
 }
 
@@ -114,7 +114,7 @@ static int publish_past(const struct nvml *nvml, const struct nvml_gpu *gpu, con
 {
     struct nvml_accounting account = {0};
     if (nvml->call.accounting(gpu->handle, (unsigned)past->pid, &account) != NVML_SUCCESS || !account.most_bytes ||
-        account.most_bytes == NVML_NOT_AVAILABLE || !has_lived(frame, past, account.start_us) ||
+        account.most_bytes == NVML_NOT_AVAILABLE || !has_lived(nvml->clock, past, account.start_us) ||
         was_told(&gpu->marks, past->pid, account.start_us))
         return 0;
     struct gt_gpu_mark *mark = GT_GROW(frame, mark);

@@ -29,10 +29,10 @@ int gt_capacity_cores(const struct gt_root *root)
     if (gt_root_read(root, "sys/devices/system/cpu/online", text, sizeof text) > 0)
         return gt_capacity_list_length(text);
     static char const line[] = "\ncpu";
-    char stat[65536];
+    char *stat = gt_root_text(root, "proc/stat");
     int count = 0;
-    if (gt_root_read(root, "proc/stat", stat, sizeof stat) > 0)
-        for (const char *at = strstr(stat, line); at; at = strstr(at + 1, line))
-            count += at[sizeof line - 1] >= '0' && at[sizeof line - 1] <= '9';
+    for (const char *at = stat ? strstr(stat, line) : NULL; at; at = strstr(at + 1, line))
+        count += at[sizeof line - 1] >= '0' && at[sizeof line - 1] <= '9';
+    free(stat);
     return count;
 }

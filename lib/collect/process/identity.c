@@ -98,12 +98,14 @@ static void clean(char *text)
 static void find_job_number(const struct gt_root *root, pid_t pid, struct gt_identity *ret)
 {
     static const char variable[] = "SLURM_JOB_ID=";
-    char text[65536];
-    ssize_t length = gt_root_read_process(root, pid, "environ", text, sizeof text);
+    enum { SIZE = 65536 };
+    char *text = malloc(SIZE);
+    ssize_t length = text ? gt_root_read_process(root, pid, "environ", text, SIZE) : -ENOMEM;
     for (const char *at = text; length > 0 && at < text + length; at += strlen(at) + 1)
         if (!strncmp(at, variable, sizeof variable - 1) && isdigit((unsigned char)at[sizeof variable - 1]))
             snprintf(ret->job, sizeof ret->job, "%.*s", (int)strspn(at + sizeof variable - 1, "0123456789"),
                      at + sizeof variable - 1);
+    free(text);
 }
 
 int gt_identity_read(const struct gt_root *root, pid_t pid, struct gt_identity *ret)

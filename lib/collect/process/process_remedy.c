@@ -45,12 +45,13 @@ static const char *find_hidepid(const char *text, const char **group)
 /* The kernel answers for a process that /proc does not show. */
 int gt_process_missing(const struct gt_root *root, pid_t pid, struct gt_error *error)
 {
-    char text[65536];
     const char *group;
     bool is_there = root->is_machine && (kill(pid, 0) == 0 || errno == EPERM);
     if (!is_there)
         return gt_error_set(error, ESRCH, "process %d does not exist", (int)pid);
-    bool is_known = gt_root_read(root, "proc/mounts", text, sizeof text) > 0 && find_hidepid(text, &group);
+    char *mounts = gt_root_text(root, "proc/mounts");
+    bool is_known = mounts && find_hidepid(mounts, &group);
+    free(mounts);
     return gt_error_set(error, EACCES, "process %d is there, but /proc does not show it to this user%s", (int)pid,
                         is_known ? ": it is mounted with hidepid" : "");
 }
@@ -58,18 +59,15 @@ int gt_process_missing(const struct gt_root *root, pid_t pid, struct gt_error *e
 /* proc(5): who is in the group of the mount sees all processes, but with hidepid=ptraceable. */
 static bool is_proc_hidden(struct gt_rights *access, bool *has_group)
 {
-    char text[65536];
     const char *group;
     *has_group = false;
-    if (gt_access_has(access, GT_CAPABILITY_SYS_PTRACE) ||
-        gt_root_read(access->root, "proc/mounts", text, sizeof text) <= 0)
-        return false;
-    const char *hidden = find_hidepid(text, &group);
-    if (!hidden)
-        return false;
-    bool by_ptrace = hidden[0] == '4' || !strncmp(hidden, "ptraceable", 10);
-    *has_group = group && !by_ptrace;
-    return !*has_group || !is_member((gid_t)strtoul(group + 5, NULL, 10));
+    char *mounts = gt_access_has(access, GT_CAPABILITY_SYS_PTRACE) ? NULL : gt_root_text(access->root, "proc/mounts");
+    const char *hidden = mounts ? find_hidepid(mounts, &group) : NULL;
+    bool by_ptrace = hidden && (hidden[0] == '4' || !strncmp(hidden, "ptraceable", 10));
+    *has_group = hidden && group && !by_ptrace;
+    bool is_hidden = hidden && (!*has_group || !is_member((gid_t)strtoul(group + 5, NULL, 10)));
+    free(mounts);
+    return is_hidden;
 }
 
 static bool is_proc_hidden_from_all(struct gt_rights *access)

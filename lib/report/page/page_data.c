@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "report/page/digest.h"
+#include "base/digest.h"
 #include "report/page/page.h"
 
 enum { MISSING = 4095, GREATEST = 4094, COURSES = 64 };
@@ -140,9 +140,9 @@ static void pack_samples(struct gt_buffer *text, const struct gt_course *course,
     free(word);
 }
 
-static bool has_few(const struct gt_course *course)
+static bool has_few(const struct gt_course *course, const struct gt_course_line *line)
 {
-    return course->is_whole && course->samples <= GT_COURSE_FINE_SPANS;
+    return course->is_whole && !line->is_dropped && course->samples <= GT_COURSE_FINE_SPANS;
 }
 
 static void put_few_samples(struct data *data, const struct gt_course *course, const struct gt_course_line *line)
@@ -158,10 +158,11 @@ static void put_samples(struct data *data, const struct gt_node *series, size_t 
 {
     const struct gt_series_line *of = &series->series.line[number];
     const struct gt_course *course = of->course;
+    const struct gt_course_line *line = course ? &course->line[of->course_line] : NULL;
     struct gt_buffer text = {0};
-    if (!course || !course->is_whole || has_few(course) || data->json.out->length > data->size)
+    if (!line || !line->value || has_few(course, line) || data->json.out->length > data->size)
         return;
-    pack_samples(&text, course, &course->line[of->course_line], data->size - data->json.out->length);
+    pack_samples(&text, course, line, data->size - data->json.out->length);
     if (text.length) {
         gt_json_array_begin(&data->json);
         gt_json_integer(&data->json, (int64_t)chart);
@@ -218,7 +219,7 @@ static void put_line(struct data *data, const struct gt_node *series, size_t num
         gt_json_key(&data->json, "course");
         gt_json_integer(&data->json, (int64_t)course_number);
         put_scale(data, &scale, of->course_unit);
-        if (has_few(course))
+        if (has_few(course, line))
             put_few_samples(data, course, line);
         else
             put_spans(data, course, line, &scale);

@@ -1,7 +1,9 @@
-#include "store/secret.h"
+#include "base/secret.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -245,4 +247,19 @@ int gt_secret_hide(struct gt_buffer *out, char *const words[])
         put_word(out, &state, words[i], i ? words[i - 1] : NULL);
     }
     return out->failed;
+}
+
+int gt_secret_hide_line(struct gt_buffer *out, char *text, size_t length)
+{
+    size_t count = 0;
+    while (length && !text[length - 1])
+        length--; /* a program that gave itself a title */
+    char **word = calloc(length + 2, sizeof *word);
+    if (!word)
+        return out->failed = -ENOMEM;
+    for (char *at = text; length && at < text + length; at += strlen(at) + 1)
+        word[count++] = at;
+    int status = gt_secret_hide(out, word);
+    free(word);
+    return status;
 }

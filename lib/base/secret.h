@@ -1,6 +1,6 @@
 /* Words of a command that look like secrets are not kept. */
-#ifndef GT_STORE_SECRET_H
-#define GT_STORE_SECRET_H
+#ifndef GT_BASE_SECRET_H
+#define GT_BASE_SECRET_H
 
 #include "base/buffer.h"
 
@@ -12,5 +12,7 @@
  * words that begin as keys of well-known services do ("ghp_...", "hf_..."), and long words of letters and digits in disorder. 0 or
  * -ENOMEM. */
 int gt_secret_hide(struct gt_buffer *out, char *const words[]);
+/* Do the same with words that each end in NUL, as in /proc/PID/cmdline; `text` has `length` bytes and a NUL behind them. */
+int gt_secret_hide_line(struct gt_buffer *out, char *text, size_t length);
 
 #endif

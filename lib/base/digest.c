@@ -1,4 +1,4 @@
-#include "report/page/digest.h"
+#include "base/digest.h"
 
 #include <math.h>
 #include <stdint.h>

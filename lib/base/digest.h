@@ -1,6 +1,6 @@
 /* What pages need of bytes: their SHA-256, and their base64. */
-#ifndef GT_REPORT_PAGE_DIGEST_H
-#define GT_REPORT_PAGE_DIGEST_H
+#ifndef GT_BASE_DIGEST_H
+#define GT_BASE_DIGEST_H
 
 #include <stddef.h>
 #include <stdint.h>
