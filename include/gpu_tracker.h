@@ -74,18 +74,18 @@ struct gt_experiment_options;
 
 struct gt_tracker_options {
     size_t size;
-    double sleep_time;            /* seconds between samples, from 0.001; 0: 1.0 */
-    const char *ram_unit;         /* "bytes" .. "terabytes", "kibibytes" .. "tebibytes"; NULL: "gigabytes" */
-    const char *gpu_ram_unit;     /* the same */
-    const char *time_unit;        /* "seconds" .. "days"; NULL: "hours" */
-    int expected_cores;           /* what hardware percentages are divided by; 0: all cores */
-    const char *gpu_uuids;        /* GPUs whose utilisation counts: "UUID,UUID", indices, or MIG names; NULL: all */
-    const char *gpu_brand;        /* "nvidia", "amd", "intel"; NULL: any */
-    const char *tracking_file;    /* NULL: no recording */
-    int overwrite;                /* replace an existing tracking file */
-    int detail;                   /* record and report every process by name, and every GPU, too */
-    const char *memory;           /* how shared memory is counted: "auto", "pss", "rss" (docs/memory.md); NULL: "auto" */
-    const char *machine_root;     /* a stored machine to read instead of this one; NULL: this one */
+    double sleep_time;         /* seconds between samples, from 0.001; 0: 1.0 */
+    const char *ram_unit;      /* "bytes" .. "terabytes", "kibibytes" .. "tebibytes"; NULL: "gigabytes" */
+    const char *gpu_ram_unit;  /* the same */
+    const char *time_unit;     /* "seconds" .. "days"; NULL: "hours" */
+    int expected_cores;        /* what hardware percentages are divided by; 0: all cores */
+    const char *gpu_uuids;     /* GPUs whose utilisation counts: "UUID,UUID", indices, or MIG names; NULL: all */
+    const char *gpu_brand;     /* "nvidia", "amd", "intel"; NULL: any */
+    const char *tracking_file; /* NULL: no recording */
+    int overwrite;             /* replace an existing tracking file */
+    int detail;                /* record and report every process by name, and every GPU, too */
+    const char *memory;        /* how shared memory is counted: "auto", "pss", "rss" (docs/memory.md); NULL: "auto" */
+    const char *machine_root;  /* a stored machine to read instead of this one; NULL: this one */
     const char *const *libraries; /* "nvml=PATH", ... NULL-terminated; NULL: the installed drivers */
     /* The caller has just forked the process, is a subreaper (PR_SET_CHILD_SUBREAPER) without other children, and leaves waiting for
      * them to gt_tracker_run. */

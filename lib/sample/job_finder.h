@@ -48,7 +48,7 @@ struct gt_process *gt_job_finder_origin(const struct gt_job_finder *finder, cons
                                         const struct gt_process *process);
 /* The process is no part of the job. */
 void gt_job_finder_leave_out(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_process *process);
-/* Returns true where the kernel's records tell what each process of the job used until its end, whether or not another one waited for it. */
+/* Returns true where exit records have what each process of the job used until its end, whether or not another one waited for it. */
 bool gt_job_finder_hears_all(const struct gt_job_finder *finder);
 /* After the last wait4: events may still be on their way. Waits 10 ms at most. */
 void gt_job_finder_last(struct gt_job_finder *finder, struct gt_tree *tree, struct gt_account *account);

@@ -526,8 +526,8 @@ static double private_bytes(const struct record *record)
     return fmax(0, record->own - record->held) + fmin(record->private_files, record->files);
 }
 
-/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a process shares with its
- * parent is the parent's; where that has ended or is not in the scope, it counts once for all that share it. */
+/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a process shares with
+ * its parent is the parent's; where that has ended or is not in the scope, it counts once for all that share it. */
 static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_private)
 {
     double sum = 0;

@@ -37,8 +37,8 @@ void gt_lives_sort(struct gt_lives *lives);
 void gt_lives_end(struct gt_lives *lives, double elapsed);
 /* Returns the CPU seconds of all of them, as far as they are known. */
 double gt_lives_cpu(const struct gt_lives *lives);
-/* Share out CPU seconds that the ends of all but the main process have taken. Ending takes longer the more memory a process has. Does nothing
- * where the CPU time of an ended process is not known, because these seconds may be its own. */
+/* Share out CPU seconds that the ends of all but the main process have taken. Ending takes longer the more memory a process has. Does
+ * nothing where the CPU time of an ended process is not known, because these seconds may be its own. */
 void gt_lives_share_ends(struct gt_lives *lives, pid_t main, double seconds);
 void gt_lives_release(struct gt_lives *lives);
 

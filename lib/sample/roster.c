@@ -346,8 +346,8 @@ static bool is_of(const struct entry *entry, const struct gt_process *process, i
     return !entry->life.start && (entry->end_ns == NEVER || is_same_begin(entry, begin_ns));
 }
 
-/* The entry of a process of the tree, an old one's or a new one. NULL also for a process that has gone and whose number was heard to be used
- * again. */
+/* The entry of a process of the tree, an old one's or a new one. NULL also for a process that has gone and whose number was heard to
+ * be used again. */
 static struct entry *entry_of(struct gt_roster *roster, const struct gt_process *process, int64_t now_ns, int *status)
 {
     struct entry *entry = find(roster, process->pid);

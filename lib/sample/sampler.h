@@ -64,8 +64,8 @@ struct gt_sampler_options {
 /* Follow a process and open the collectors. -ESRCH: there is no such process; -EACCES, -EPERM: it may not be read; -ENOTSUP: it is
  * of another PID namespace; -ENOMEM; -EINVAL names an option. Collectors that fail are no error: source[].availability tells. */
 int gt_sampler_open(struct gt_sampler *sampler, const struct gt_sampler_options *options, struct gt_error *error);
-/* Read everything into sampler->frame, waiting at most `patience_ns` for the kernel's sums over the processes' memory. Vanished processes are settled and
- * dropped. Returns 0, -ENOMEM, or the error with which the processes cannot be listed; what a collector cannot read goes to
+/* Read everything into sampler->frame, waiting at most `patience_ns` for the kernel's sums over the processes' memory. Vanished processes
+ * are settled and dropped. Returns 0, -ENOMEM, or the error with which the processes cannot be listed; what a collector cannot read goes to
  * sampler->trouble. */
 int gt_sampler_read(struct gt_sampler *sampler, int64_t patience_ns, struct gt_error *error);
 /* Read only which processes live and their memory, for peaks. Results as of gt_sampler_read. */

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from .live import Current
     from ._views import Picture
 
-    MemoryUnit = Literal["bytes", "kilobytes", "megabytes", "gigabytes", "terabytes", "kibibytes", "mebibytes", "gibibytes", "tebibytes",
+    _MemoryUnit = Literal["bytes", "kilobytes", "megabytes", "gigabytes", "terabytes", "kibibytes", "mebibytes", "gibibytes", "tebibytes",
                          "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"]
-    TimeUnit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "ms", "s", "min", "h", "d"]
-    AtLimit = Literal["warn", "raise", "kill"]
+    _TimeUnit = Literal["milliseconds", "seconds", "minutes", "hours", "days", "ms", "s", "min", "h", "d"]
+    _AtLimit = Literal["warn", "raise", "kill"]
     _Parameters = ParamSpec("_Parameters")
     _Result = TypeVar("_Result", covariant=True)
 
@@ -214,13 +214,13 @@ class Tracker:
 
     _has_warned = False  # of GPUs that are not there
 
-    def __init__(self, sleep_time: float = 1.0, ram_unit: MemoryUnit = "gigabytes", gpu_ram_unit: MemoryUnit = "gigabytes",
-                 time_unit: TimeUnit = "hours", n_expected_cores: int | None = None, gpu_uuids: Iterable[str] | None = None,
+    def __init__(self, sleep_time: float = 1.0, ram_unit: _MemoryUnit = "gigabytes", gpu_ram_unit: _MemoryUnit = "gigabytes",
+                 time_unit: _TimeUnit = "hours", n_expected_cores: int | None = None, gpu_uuids: Iterable[str] | None = None,
                  disable_logs: bool = False, process_id: int | None = None,
                  resource_usage_file: str | os.PathLike[str] | None = None, n_join_attempts: int = 5, join_timeout: float = 10.0,
                  gpu_brand: str | None = None, tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False, *,
                  detail: bool = False, memory: str | None = None, libraries: Iterable[str] = (), keep_high_water_mark: bool = False,
-                 max_ram: float | str | None = None, max_gpu_ram: float | str | None = None, at_limit: AtLimit = "warn",
+                 max_ram: float | str | None = None, max_gpu_ram: float | str | None = None, at_limit: _AtLimit = "warn",
                  on_sample: Callable[[Current], object] | None = None,
                  idle: str | None = None, carbon_intensity: float | str | None = None,
                  carbon_file: str | os.PathLike[str] | None = None, price: float | str | None = None,

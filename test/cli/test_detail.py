@@ -356,7 +356,8 @@ def test_figures_of_processes_are_current_without_an_end(gpu_tracker, cli, tmp_p
 def test_recordings_keep_no_secrets(cli, tmp_path, suffix):
     """Those of the command and of each process that it starts."""
     script = "import subprocess, sys; subprocess.run(['sleep', '0.4']); subprocess.run(['sh', '-c', 'sleep 0.4', 'x', '-p', 'geheim'])"
-    done = cli("run", "--detail", "--st=0.05", f"--tf=run.{suffix}", "--", "python3", "-c", script, "--token", "geheim-1", "API_KEY=geheim-2")
+    secrets = "--token", "geheim-1", "API_KEY=geheim-2"
+    done = cli("run", "--detail", "--st=0.05", f"--tf=run.{suffix}", "--", "python3", "-c", script, *secrets)
     assert done.returncode == 0, done.stderr
     files = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
     assert b"-p ***" in files and b"--token *** API_KEY=***" in files and b"geheim-" not in files and b" geheim" not in files

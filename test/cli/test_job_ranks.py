@@ -37,7 +37,7 @@ def test_a_pause_behind_a_synchronization_is_not_its_own(report, tmp_path, categ
 
 
 @pytest.mark.parametrize("gaps,remedy", [(1, "do that less often"), (20, "fewer synchronizations (.item(), .cpu()), larger batches")])
-def test_a_range_of_many_launches_is_no_pause(report, tmp_path, gaps, remedy):
+def test_a_range_of_many_launches_is_no_pause(report, tmp_path, gaps, remedy):  # noqa: F811
     """A range in each step in which the GPU waits 400 us: once, or before each of 20 kernels."""
     own = Rank(0, steps=range(1))
     own.events.clear()

@@ -20,7 +20,7 @@ struct gt_smaps {
     double faults;               /* minor page faults of the process before the reading */
 };
 
-/* Returns -EACCES or -EPERM for another user's process; -ESRCH where it has ended, has no memory, or `start` (0: any) is not its start time;
+/* Returns -EACCES or -EPERM for another user's process; -ESRCH where it has ended, has no memory, or did not start at `start` (0: any);
  * -ENOENT where this kernel has neither file. */
 int gt_smaps_read(const struct gt_root *root, pid_t pid, uint64_t start, struct gt_smaps *ret);
 
