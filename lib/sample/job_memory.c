@@ -392,6 +392,53 @@ static void follow(struct gt_job_memory *memory, const struct gt_frame *frame)
     drop_ended(memory);
 }
 
+/* ---- Sums --------------------------------------------------------------------------------------------------------- */
+
+static bool is_in(const struct record *record, enum gt_scope scope)
+{
+    return record->lives && (scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN));
+}
+
+/* A process in the address space of its parent (vfork), or with a copy of its parent's memory that the program that it is about to execute
+ * will replace: it has no memory of its own in a scope without its parent. */
+static bool is_guest(const struct gt_job_memory *memory, const struct record *record, enum gt_scope scope)
+{
+    const struct record *parent = find(memory, record->parent);
+    return record->shares_space || (parent && parent->lives && !is_in(parent, scope) && !record->is_settled);
+}
+
+/* What a process has alone: of files as at the last reading, as far as they are still resident. */
+static double private_bytes(const struct record *record)
+{
+    return fmax(0, record->own - record->held) + fmin(record->private_files, record->files);
+}
+
+/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a process shares with
+ * its parent is the parent's; where that has ended or is not in the scope, it counts once for all that share it. */
+static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_private)
+{
+    double sum = 0;
+    *ret_private = 0;
+    for (size_t i = 0; i < memory->record_count; i++)
+        memory->record[i].held = 0;
+    for (size_t i = memory->record_count; i-- > 0;) {
+        struct record *record = &memory->record[i], *parent = find(memory, record->parent);
+        double shared;
+        if (is_in(record, scope)) {
+            sum += record->own + fmin(record->kept, record->held);
+            *ret_private += private_bytes(record);
+            shared = is_guest(memory, record, scope) ? 0 : record->anonymous - record->own;
+        } else {
+            double counted = parent ? fmin(record->own, record->held) : record->held;
+            sum += counted;
+            shared = record->held - counted;
+        }
+        if (parent)
+            parent->held = fmax(parent->held, shared);
+    }
+    return sum;
+}
+
 /* ---- A reading ---------------------------------------------------------------------------------------------------- */
 
 /* Returns the confirmed part of what faults made expect; as before where that is little. */
@@ -429,19 +476,18 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     estimate_own(memory, record);
 }
 
-/* All that was read together, each page once, is more than what the processes own by what children keep of pages that their parents wrote
- * to. */
+/* All that was read together, each page once, is more than the rest by what children keep of pages that their parents wrote to. */
 static void learn_kept(struct gt_job_memory *memory, double total)
 {
-    double owned = 0, expected = 0, kept;
+    double alone, expected = 0, kept = total - sum_anonymous(memory, GT_SCOPE_COMBINED, &alone);
     for (size_t i = 0; i < memory->record_count; i++) {
         const struct record *record = &memory->record[i];
         if (record->lives && (record->is_denied || !record->was_read) && !record->shares_space)
             return;
-        owned += record->lives ? record->own : 0;
+        kept += record->lives ? fmin(record->kept, record->held) : 0; /* which is in the sum */
         expected += record->kept;
     }
-    kept = fmax(0, total - owned);
+    kept = fmax(0, kept);
     for (size_t i = 0; i < memory->record_count; i++) {
         struct record *record = &memory->record[i], *parent = find(memory, record->parent);
         if (record->has_children && record->lives) {
@@ -505,52 +551,7 @@ static bool is_due(const struct gt_job_memory *memory, int64_t now_ns)
            (is_new || is_changed || is_time);
 }
 
-/* ---- Sums --------------------------------------------------------------------------------------------------------- */
-
-static bool is_in(const struct record *record, enum gt_scope scope)
-{
-    return record->lives && (scope == GT_SCOPE_COMBINED || record->is_main == (scope == GT_SCOPE_MAIN));
-}
-
-/* A process in the address space of its parent (vfork), or with a copy of its parent's memory that the program that it is about to execute
- * will replace: it has no memory of its own in a scope without its parent. */
-static bool is_guest(const struct gt_job_memory *memory, const struct record *record, enum gt_scope scope)
-{
-    const struct record *parent = find(memory, record->parent);
-    return record->shares_space || (parent && parent->lives && !is_in(parent, scope) && !record->is_settled);
-}
-
-/* What a process has alone: of files as at the last reading, as far as they are still resident. */
-static double private_bytes(const struct record *record)
-{
-    return fmax(0, record->own - record->held) + fmin(record->private_files, record->files);
-}
-
-/* Returns the anonymous pages of the scope, each once, and *ret_private all those that one process has alone. What a process shares with
- * its parent is the parent's; where that has ended or is not in the scope, it counts once for all that share it. */
-static double sum_anonymous(const struct gt_job_memory *memory, enum gt_scope scope, double *ret_private)
-{
-    double sum = 0;
-    *ret_private = 0;
-    for (size_t i = 0; i < memory->record_count; i++)
-        memory->record[i].held = 0;
-    for (size_t i = memory->record_count; i-- > 0;) {
-        struct record *record = &memory->record[i], *parent = find(memory, record->parent);
-        double shared;
-        if (is_in(record, scope)) {
-            sum += record->own + fmin(record->kept, record->held);
-            *ret_private += private_bytes(record);
-            shared = is_guest(memory, record, scope) ? 0 : record->anonymous - record->own;
-        } else {
-            double counted = parent ? fmin(record->own, record->held) : record->held;
-            sum += counted;
-            shared = record->held - counted;
-        }
-        if (parent)
-            parent->held = fmax(parent->held, shared);
-    }
-    return sum;
-}
+/* ---- Scopes ----------------------------------------------------------------------------------------------------- */
 
 /* The resident set of a fork that is about to execute a program is its parent's. */
 static bool has_memory(const struct record *record)
