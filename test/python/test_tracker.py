@@ -569,12 +569,12 @@ def test_the_sampler_is_nobodys_child():
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing_without_a_main_guard(python, method):
     python(f"""
-        import multiprocessing, sys
+        import multiprocessing, time
         from gpu_tracker import Tracker
         with Tracker(disable_logs=True, sleep_time=0.01) as tracker:
             if multiprocessing.current_process().name == "MainProcess":
                 context = multiprocessing.get_context("{method}")
-                process = context.Process(target=print, args=("from the child",))
+                process = context.Process(target=time.sleep, args=(0.2,))  # a fork that ends at once may be about to execute
                 process.start()
                 process.join()
                 assert process.exitcode == 0

@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     if (gt_tracker_open(&tracker, MAIN, &options, &error) < 0)
         fail(error.text);
     tracker->recorder.sampler.clock = clock_that_runs;
-    tracker->recorder.patience_ns = 0; /* no walk is waited for: that would be in real time */
+    tracker->recorder.patience_ns = 0; /* no reading of smaps_rollup is waited for: that would be in real time */
     printf("hour,samples,heap,resident\n");
     for (long second = 1; second <= (long)hours * HOUR; second++) {
         now_ns += GT_SECOND;
