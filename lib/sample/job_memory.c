@@ -21,6 +21,8 @@ enum {
 static const int64_t SOONEST_NS = GT_SECOND / 20, PERIOD_NS = GT_SECOND - GT_SECOND / 20;
 static const double CHANGE = 0.01;                  /* of a job's memory: files have changed by so much */
 static const double MUCH = 16 << 20, MUCH_OF = 0.1; /* bytes of faults, and part of the memory, that give a weight */
+static const double REUSED =
+    0.1; /* a process that gave back so much of what its faults made uses memory again and again */
 
 /* A process; or one that has ended, while a process forked from it lives. */
 struct record {
@@ -33,18 +35,18 @@ struct record {
     bool is_denied;    /* its smaps_rollup may not be read */
     bool was_read, is_seen, is_needed;
     double anonymous, files, faults;
-    double risen; /* all that `anonymous` has grown, without what it fell in between */
+    double risen, fallen; /* all that `anonymous` has grown and fallen */
     /* When it was forked, or at the last reading: what was its own, and its counters then. */
-    double own_before, anonymous_before, risen_before, faults_before, files_before;
-    double lowest;                      /* `anonymous` since */
-    double parent_risen, parent_faults; /* of its parent, then */
-    double weight;                      /* the part of its other faults that copied a page */
-    double kept_before, kept_weight;    /* of its children, by pages that it wrote to: as above */
-    double read_files, pss_files, private_files, read_faults, read_risen; /* at the last reading */
-    double own;        /* anonymous bytes that it does not share with its parent */
-    double kept;       /* written to or freed since its children were forked */
-    double held;       /* scratch: the most that one of its children shares with it */
-    bool has_children; /* scratch */
+    double own_before, anonymous_before, risen_before, fallen_before, faults_before, files_before;
+    double lowest;                                     /* `anonymous` since */
+    double parent_risen, parent_fallen, parent_faults; /* of its parent, then */
+    double weight; /* the part of its other faults that copied a page; NaN: no reading confirmed any */
+    double kept_before, kept_weight; /* of its children, by pages that it wrote to: as above */
+    double read_files, pss_files, private_files, read_faults, read_risen, read_fallen; /* at the last reading */
+    double own;           /* anonymous bytes that it does not share with its parent */
+    double kept, written; /* written to or freed since its children were forked */
+    double held;          /* scratch: the most that one of its children shares with it */
+    bool has_children;    /* scratch */
 };
 
 /* What the thread reads. It owns this while `is_asked`, which is under the lock. */
@@ -246,6 +248,7 @@ static void take(struct record *record, const struct gt_process *process)
     double before = record->anonymous;
     record->anonymous = fmax(0, known(process->value[GT_RSS]) - known(process->file_bytes));
     record->risen += fmax(0, record->anonymous - before);
+    record->fallen += fmax(0, before - record->anonymous);
     record->lowest = fmin(record->lowest, record->anonymous);
     record->files = known(process->file_bytes);
     record->faults = known(process->value[GT_MINOR_FAULTS]);
@@ -282,11 +285,12 @@ int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process,
                             .start = process->start,
                             .lives = true,
                             .is_main = process->is_main,
-                            .weight = 1,
-                            .kept_weight = 1};
+                            .weight = NAN,
+                            .kept_weight = NAN};
     if (above) {
         record.parent = above->id;
         record.parent_risen = above->risen;
+        record.parent_fallen = above->fallen;
         record.parent_faults = above->faults;
     }
     take(&record, process);
@@ -309,15 +313,23 @@ static double copied_bytes(const struct gt_job_memory *memory, const struct reco
     return fmax(0, faults - of_files - (record->risen - record->risen_before));
 }
 
+/* Returns the part of `bytes` of faults that copied pages. Until a reading confirms it, that is all; but nothing of a process that has also
+ * given memory back, whose faults are those of memory used again. */
+static double copied_part(double bytes, double weight, double fallen)
+{
+    return isnan(weight) ? (fallen > REUSED * bytes ? 0 : bytes) : weight * bytes;
+}
+
 /* New memory is its own, and is given back first. */
 static void estimate_own(const struct gt_job_memory *memory, struct record *record)
 {
     double left = fmax(0, record->own_before - (record->anonymous_before - record->lowest));
-    double own = left + record->anonymous - record->lowest + record->weight * copied_bytes(memory, record);
+    double own = left + record->anonymous - record->lowest +
+                 copied_part(copied_bytes(memory, record), record->weight, record->fallen - record->fallen_before);
     record->own = !record->parent ? record->anonymous : record->shares_space ? 0 : between(own, 0, record->anonymous);
 }
 
-/* Returns what a parent has written to since the fork of a child, or since the last reading. */
+/* Returns bytes that a parent may have written to since the fork of a child, or since the last reading. */
 static double written_since(const struct gt_job_memory *memory, const struct record *parent, const struct record *child)
 {
     return fmax(0, (parent->faults - child->parent_faults) * memory->page - (parent->risen - child->parent_risen));
@@ -329,7 +341,7 @@ static void estimate(struct gt_job_memory *memory)
         struct record *record = &memory->record[i];
         if (record->lives)
             estimate_own(memory, record);
-        record->kept = 0;
+        record->kept = record->written = 0;
         record->has_children = false;
     }
     for (size_t i = 0; i < memory->record_count; i++) {
@@ -338,14 +350,15 @@ static void estimate(struct gt_job_memory *memory)
             continue;
         double written = parent->lives ? written_since(memory, parent, record) : 0;
         double left = parent->lives ? parent->anonymous : INFINITY; /* it can share no more than that */
+        double copied = copied_part(written, parent->kept_weight, parent->fallen - record->parent_fallen);
         parent->has_children = true;
-        parent->kept = fmax(parent->kept, fmax(record->anonymous - record->own - left,
-                                               parent->kept_before + parent->kept_weight * written));
+        parent->written = fmax(parent->written, written);
+        parent->kept = fmax(parent->kept, fmax(record->anonymous - record->own - left, parent->kept_before + copied));
     }
     for (size_t i = 0; i < memory->record_count; i++)
         if (!memory->record[i].has_children) {
             memory->record[i].kept_before = 0;
-            memory->record[i].kept_weight = 1;
+            memory->record[i].kept_weight = NAN;
         }
 }
 
@@ -452,6 +465,7 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     record->was_read = true;
     record->read_files = smaps->file_bytes;
     record->read_risen = record->risen - fmax(0, record->anonymous - smaps->anonymous);
+    record->read_fallen = record->fallen - fmax(0, smaps->anonymous - record->anonymous);
     record->read_faults = isnan(smaps->faults) ? record->faults : smaps->faults;
     record->private_files = fmax(0, smaps->private_bytes - smaps->private_anonymous);
     record->pss_files = smaps->pss_files + smaps->pss_shmem;
@@ -471,6 +485,7 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     record->own_before = smaps->private_anonymous;
     record->anonymous_before = record->lowest = smaps->anonymous;
     record->risen_before = record->read_risen;
+    record->fallen_before = record->read_fallen;
     record->faults_before = smaps->faults;
     record->files_before = smaps->file_bytes;
     estimate_own(memory, record);
@@ -492,12 +507,13 @@ static void learn_kept(struct gt_job_memory *memory, double total)
         struct record *record = &memory->record[i], *parent = find(memory, record->parent);
         if (record->has_children && record->lives) {
             double part = expected > 0 ? kept * record->kept / expected : 0;
-            record->kept_weight = weigh(part - record->kept_before, record->kept - record->kept_before,
-                                        record->anonymous, record->kept_weight);
+            record->kept_weight = weigh(part - record->kept_before, record->written, record->anonymous,
+                                        record->kept_weight);
             record->kept_before = part;
         }
         if (parent && parent->lives) {
             record->parent_risen = parent->read_risen;
+            record->parent_fallen = parent->read_fallen;
             record->parent_faults = parent->read_faults;
         }
     }
