@@ -341,7 +341,7 @@ static void estimate(struct gt_job_memory *memory)
         struct record *record = &memory->record[i];
         if (record->lives)
             estimate_own(memory, record);
-        record->kept = record->written = 0;
+        record->kept = 0;
         record->has_children = false;
     }
     for (size_t i = 0; i < memory->record_count; i++) {
@@ -352,7 +352,6 @@ static void estimate(struct gt_job_memory *memory)
         double left = parent->lives ? parent->anonymous : INFINITY; /* it can share no more than that */
         double copied = copied_part(written, parent->kept_weight, parent->fallen - record->parent_fallen);
         parent->has_children = true;
-        parent->written = fmax(parent->written, written);
         parent->kept = fmax(parent->kept, fmax(record->anonymous - record->own - left, parent->kept_before + copied));
     }
     for (size_t i = 0; i < memory->record_count; i++)
@@ -500,13 +499,24 @@ static void learn_kept(struct gt_job_memory *memory, double total)
         if (record->lives && (record->is_denied || !record->was_read) && !record->shares_space)
             return;
         kept += record->lives ? fmin(record->kept, record->held) : 0; /* which is in the sum */
-        expected += record->kept;
     }
     kept = fmax(0, kept);
     for (size_t i = 0; i < memory->record_count; i++) {
         struct record *record = &memory->record[i], *parent = find(memory, record->parent);
+        struct record then = parent ? *parent : (struct record){0}; /* as it was read */
+        then.faults = then.read_faults;
+        then.risen = then.read_risen;
+        record->written = 0;
+        if (parent && record->lives)
+            parent->written = fmax(parent->written, written_since(memory, &then, record));
+    }
+    for (size_t i = 0; i < memory->record_count; i++)
+        if (memory->record[i].has_children && memory->record[i].lives)
+            expected += memory->record[i].kept_before + memory->record[i].written;
+    for (size_t i = 0; i < memory->record_count; i++) {
+        struct record *record = &memory->record[i], *parent = find(memory, record->parent);
         if (record->has_children && record->lives) {
-            double part = expected > 0 ? kept * record->kept / expected : 0;
+            double part = expected > 0 ? kept * (record->kept_before + record->written) / expected : 0;
             record->kept_weight = weigh(part - record->kept_before, record->written, record->anonymous,
                                         record->kept_weight);
             record->kept_before = part;

@@ -22,13 +22,11 @@ struct gt_group_memory {
     const struct gt_root *root;
     struct gt_control_group group;
     bool is_open;
-    bool is_own;           /* the group was made for the job */
-    int stat, usage, peak; /* descriptors; negative: there is no such file */
+    bool is_own; /* the group was made for the job */
 };
 
 /* Take the group of `pid`. `own_path` is the group that was made for the job, or empty. */
 void gt_group_memory_open(struct gt_group_memory *memory, const struct gt_root *root, pid_t pid, const char *own_path);
 struct gt_group_reading gt_group_memory_read(const struct gt_group_memory *memory);
-void gt_group_memory_close(struct gt_group_memory *memory);
 
 #endif
