@@ -261,7 +261,7 @@ def test_types_of_paths(function):
         if name.split("_")[-1] in ("file", "files", "meter", "model", "map"):
             assert "PathLike" in parameter.annotation, name
     unit = inspect.signature(Tracker).parameters["ram_unit"].annotation
-    assert unit == "MemoryUnit" and "sleep_time: Seconds" in Tracker.__init__.__doc__
+    assert unit == "_MemoryUnit" and "sleep_time: Seconds" in Tracker.__init__.__doc__
 
 
 def test_paths_and_iterators(fake, one_gpu, tmp_path):
