@@ -41,7 +41,7 @@ struct gt_recorder {
 
     int64_t start_ns;    /* CLOCK_MONOTONIC */
     int64_t end_ns;      /* when the main process was seen to have ended; 0: it lives */
-    int64_t patience_ns; /* a reading waits so long for a walk over the memory */
+    int64_t patience_ns; /* longest wait of a reading for the kernel's sums over the memory */
     uint64_t missed;     /* samples whose time passed untaken; the schedule's to say */
 
     bool is_dedicated; /* this process does nothing but track: all its CPU time is the cost of tracking */

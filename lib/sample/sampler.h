@@ -1,4 +1,4 @@
-/* A sampler takes one reading of everything: the tree, its counters, the collectors, the walks over shared memory. */
+/* A sampler takes one reading of everything: the tree, its counters, the collectors, the memory of the job. */
 #ifndef GT_SAMPLE_SAMPLER_H
 #define GT_SAMPLE_SAMPLER_H
 
