@@ -2,8 +2,8 @@
  * share/gpu-tracker/python/sitecustomize.py into any CPython from 3.8 on, and never raises into the program: what goes wrong turns it off.
  *
  * From 3.12 on sys.monitoring asks once for each function whether it is a block, and never again about one that is not. Before, the
- * function that evaluates frames is replaced (PEP 523), and each frame's code is looked up. Open calls are found by their frames, which generators
- * keep. */
+ * function that evaluates frames is replaced (PEP 523), and each frame's code is looked up. Open calls are found by their frames,
+ * which generators keep. */
 #define Py_LIMITED_API 0x03080000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

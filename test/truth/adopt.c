@@ -1,6 +1,6 @@
 /* adopt subreaper|namespace N MS_EACH PAUSE_MS: N processes use MS_EACH of CPU time and read 1 MB each, then sleep for twice PAUSE_MS.
- * Their parent ends after PAUSE_MS, so a process above adopts them: a subreaper, or the first process of a PID namespace (root only). A process
- * between the two outlives them. */
+ * Their parent ends after PAUSE_MS, so a process above adopts them: a subreaper, or the first process of a PID namespace (root
+ * only). A process between the two outlives them. */
 #include "truth.h"
 
 #include <fcntl.h>
