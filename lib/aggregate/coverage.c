@@ -5,6 +5,7 @@
 
 /* A counter may stand still for so many refreshes, and for so long at least. */
 static const double PATIENT_REFRESHES = 20, LEAST_PATIENCE = 0.5;
+static const double SAME_MOMENT = 0.1; /* a reading is that of a sample so soon after it */
 /* Shorter times tell more about clocks than about power. */
 static const double LEAST_SECONDS = 0.01;
 
@@ -101,7 +102,7 @@ void gt_coverage_add(struct gt_coverage *coverage, int64_t now_ns, double joules
 /* A slow driver is asked less often than there are samples. */
 static bool is_unread(const struct gt_coverage *coverage, int64_t now_ns)
 {
-    return coverage->failures || seconds_between(coverage->read_ns, now_ns) > LEAST_PATIENCE;
+    return coverage->failures || seconds_between(coverage->read_ns, now_ns) > SAME_MOMENT;
 }
 
 bool gt_coverage_is_away(const struct gt_coverage *coverage, int64_t now_ns)

@@ -10,7 +10,7 @@
 /* A name holds one of these without regard to case, '-' and '_'. */
 static const char *const telling[] = {"password", "passwd",     "passphrase", "token",      "secret",
                                       "apikey",   "accesskey",  "credential", "privatekey", "authorization",
-                                      "bearer",   "sessionkey", "cookie"};
+                                      "bearer",   "sessionkey", "cookie",     "wandbkey",   "openaikey"};
 /* Keys of services begin so. */
 static const char *const beginnings[] = {"ghp_",  "gho_",  "ghs_", "ghu_", "github_pat_", "glpat-", "hf_",   "sk-",
                                          "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza",        "npm_",   "pypi-", "eyJ"};
@@ -210,7 +210,7 @@ static bool find_json_secret(const char *text, const char **from, const char **t
 /* "--user name:password", as curl has it. */
 static bool is_user_option(const char *word)
 {
-    return !strcmp(word, "-u") || !strcmp(word, "--user");
+    return !strcmp(word, "-u") || !strcmp(word, "--user") || !strcmp(word, "--auth");
 }
 
 static void put_word(struct gt_buffer *out, struct state *state, const char *word, const char *before)

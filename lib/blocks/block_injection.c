@@ -187,16 +187,18 @@ void gt_block_injection_fit(struct gt_block_injection *injection, const char *pr
 static void explain_end(const struct gt_block_injection *injection, int status,
                         void (*warn)(void *context, const char *sentence), void *context)
 {
-    if (gt_clock_ns(CLOCK_MONOTONIC) - injection->set_ns > GT_SECOND)
+    if (gt_clock_ns(CLOCK_MONOTONIC) - injection->set_ns > GT_SECOND / 5)
         return;
     if (status == 127)
-        gt_warn(warn, context,
-                "the command ended at once with status 127, as programs linked with musl do with a preloaded library: "
-                "try it without roctx and mpi in --blocks-from");
+        gt_warn(
+            warn, context,
+            "the command ended at once with status 127: if it is linked with musl, which cannot load a preloaded library, "
+            "try it without roctx and mpi in --blocks-from");
     if (status == 1)
-        gt_warn(warn, context,
-                "the command ended at once with status 1, as programs built with AddressSanitizer do with a preloaded "
-                "library: try ASAN_OPTIONS=verify_asan_link_order=0");
+        gt_warn(
+            warn, context,
+            "the command ended at once with status 1: if it was built with AddressSanitizer, which refuses a preloaded "
+            "library, try ASAN_OPTIONS=verify_asan_link_order=0");
 }
 
 /* ---- sources ---- */

@@ -179,14 +179,14 @@ static void judge_ends(struct gt_adviser *adviser, const struct rank_end *end, s
         double others = gt_advice_median_of_others(&last, end[i].last);
         double of = gt_advice_median_of_others(&steps, (double)end[i].steps);
         const char *node = gt_analysis_text(adviser->input, end[i].node);
+        bool is_cut = is_cut_off(adviser->input, end[i].node);
         if (!(end[i].last < others && (double)end[i].steps < of))
             continue;
         gt_advise(adviser, GT_NO_GAIN, "steps",
                   "%s: its trace %s after step %" PRIu32
-                  ", those of the other ranks after step %.0f: it has %zu of %.0f steps; "
-                  "the rank stopped early, or was recorded for a shorter time",
-                  node, is_cut_off(adviser->input, end[i].node) ? "is cut off" : "ends", end[i].last, others,
-                  end[i].steps, of);
+                  ", those of the other ranks after step %.0f: it has %zu of %.0f steps; %s",
+                  node, is_cut ? "is cut off" : "ends", end[i].last, others, end[i].steps, of,
+                  is_cut ? "the file is incomplete" : "the rank stopped early, or was recorded for a shorter time");
     }
     gt_numbers_release(&last);
     gt_numbers_release(&steps);
