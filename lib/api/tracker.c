@@ -353,10 +353,10 @@ static int report(struct gt_tracker *tracker, struct gt_outcome *outcome, bool i
                                        .outcome = outcome,
                                        .recording = gt_recorder_has_recording(recorder) ? recorder->path : NULL,
                                        .address = *address ? address : NULL};
-    if (is_summary)
-        return gt_usage_summary(ret, &sources, error);
     int status = gt_recorder_explain(recorder, outcome, error);
-    return status < 0 ? status : gt_usage_report(ret, &sources, error);
+    if (status < 0)
+        return status;
+    return is_summary ? gt_usage_summary(ret, &sources, error) : gt_usage_report(ret, &sources, error);
 }
 
 static int report_now(struct gt_tracker *tracker, bool is_summary, struct gt_report **ret, struct gt_error *error)

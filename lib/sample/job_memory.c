@@ -74,6 +74,7 @@ struct gt_job_memory {
     size_t record_count, record_capacity;
     uint64_t last_id;
     struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1];
+    double shmem;        /* of the job's own group, bytes; NaN: not known */
     double files;        /* of the whole job, at the last update */
     double largest;      /* resident set of one process */
     double uncharged;    /* see gt_job_memory_uncharged */
@@ -459,7 +460,9 @@ static double weigh(double confirmed, double expected, double memory, double bef
     return expected > fmax(MUCH, MUCH_OF * memory) ? between(confirmed / expected, 0, 1) : before;
 }
 
-static void learn_one(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps)
+/* `part` of its proportional shared memory counts. */
+static void learn_one(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps,
+                      double part)
 {
     record->was_read = true;
     record->read_files = smaps->file_bytes;
@@ -467,7 +470,7 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     record->read_fallen = record->fallen - fmax(0, smaps->anonymous - record->anonymous);
     record->read_faults = isnan(smaps->faults) ? record->faults : smaps->faults;
     record->private_files = fmax(0, smaps->private_bytes - smaps->private_anonymous);
-    record->pss_files = smaps->pss_files + smaps->pss_shmem;
+    record->pss_files = smaps->pss_files + part * smaps->pss_shmem;
     if (!(record->pss_files > 0)) /* before Linux 5.4 */
         record->pss_files = fmin(smaps->pss, smaps->file_bytes);
     if (!record->parent || record->has_children || isnan(smaps->faults))
@@ -530,11 +533,24 @@ static void learn_kept(struct gt_job_memory *memory, double total)
     estimate(memory);
 }
 
+/* Bytes of shared memory and tmpfs of the whole machine; infinity: not known. */
+static double machine_shmem(const struct gt_root *root)
+{
+    char text[4096];
+    const char *line = gt_root_read(root, "proc/meminfo", text, sizeof text) > 0 ? strstr(text, "\nShmem:") : NULL;
+    return line ? 1024 * strtod(line + strlen("\nShmem:"), NULL) : INFINITY;
+}
+
 static void learn(struct gt_job_memory *memory, int64_t now_ns)
 {
     struct task *task = &memory->task;
-    double total = 0;
+    double total = 0, shmem = 0;
     memory->is_reading = false;
+    for (size_t i = 0; i < task->count; i++)
+        shmem += task->reading[i].status >= 0 ? task->reading[i].smaps.pss_shmem : 0;
+    /* Processes are read in turn. Pages that more and more of them map meanwhile come to more than there are. */
+    double most = isnan(memory->shmem) ? machine_shmem(memory->root) : memory->shmem;
+    double part = shmem > most ? most / shmem : 1;
     for (size_t i = 0; i < task->count; i++) {
         const struct reading *one = &task->reading[i];
         struct record *record = find(memory, one->id);
@@ -542,7 +558,7 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
             continue;
         record->is_denied = one->status == -EACCES || one->status == -EPERM;
         if (one->status >= 0) {
-            learn_one(memory, record, &one->smaps);
+            learn_one(memory, record, &one->smaps, part);
             total += one->smaps.pss - one->smaps.pss_files - one->smaps.pss_shmem;
         }
     }
@@ -631,7 +647,7 @@ static void count_by_group(struct gt_job_memory *memory, const struct gt_group_r
     double files = fmax(memory->files, known(group->mapped));
     memory->scope[GT_SCOPE_COMBINED].anonymous = group->anonymous;
     memory->scope[GT_SCOPE_COMBINED].ram = fmax(group->anonymous + files, memory->largest);
-    memory->uncharged = fmax(memory->uncharged, files - known(group->mapped));
+    memory->uncharged = fmax(memory->uncharged, files - fmax(known(group->mapped), known(group->shmem)));
     /* A high-water mark that rose above both readings was between them. What is charged beside the memory of processes was as now. */
     double used = group->anonymous + known(group->mapped), beside = group->usage - used;
     bool has_risen = group->peak > memory->peak && group->peak > group->usage;
@@ -712,6 +728,7 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *fr
     int64_t now_ns = gt_clock_monotonic(memory->clock);
     follow(memory, frame);
     estimate(memory);
+    memory->shmem = is_own && group ? group->shmem : NAN;
     if (memory->is_reading && await(memory, 0))
         learn(memory, now_ns);
     if (!memory->is_reading && is_due(memory, now_ns)) {

@@ -409,12 +409,15 @@ static bool may_be_elsewhere(const struct gt_sampler *sampler, const struct gt_p
 static void look_at_group(struct gt_sampler *sampler)
 {
     sampler->is_elsewhere = false;
-    for (size_t i = 0; i < sampler->tree.count; i++)
-        sampler->is_elsewhere |= may_be_elsewhere(sampler, sampler->tree.process[i]);
+    for (size_t i = 0; i < sampler->tree.count; i++) {
+        const struct gt_process *process = sampler->tree.process[i];
+        bool is_elsewhere = may_be_elsewhere(sampler, process);
+        sampler->is_elsewhere |= is_elsewhere;
+        sampler->has_left_group |= is_elsewhere && process->made.was_asked;
+    }
     if (!sampler->group_memory.is_open)
         open_group_memory(sampler);
     sampler->group_memory.is_own &= !sampler->tree.has_left_out;
-    sampler->has_left_group |= sampler->is_elsewhere;
 }
 
 static struct gt_group_reading read_group(const struct gt_sampler *sampler)

@@ -46,11 +46,13 @@ static double seconds_for(double elapsed)
     return round_up(elapsed * SPARE + SPARE_SECONDS, ROUND_SECONDS);
 }
 
-/* The peak, with what the kernel cannot give up beside it: swapped pages, and tmpfs that no process maps. */
+/* The peak, with what the kernel cannot give up beside it: swapped pages, and tmpfs that no process maps. That may have been mapped later,
+ * and is part of the peak then: all of it together is no more than the group was charged with. */
 static double memory_of(const struct gt_usage *usage)
 {
     double swap = usage->summary->of[GT_SCOPE_COMBINED][GT_SWAP].max;
-    return memory_for(gt_usage_peak(usage) + gt_usage_unmapped(usage) + (swap > 0 ? swap : 0));
+    double peak = gt_usage_peak(usage), all = peak + gt_usage_unmapped(usage), charged = gt_usage_group_peak(usage);
+    return memory_for(fmin(all, isnan(charged) ? all : fmax(peak, charged)) + (swap > 0 ? swap : 0));
 }
 
 static double killed_at(const struct gt_usage *usage)
