@@ -377,7 +377,7 @@ def test_an_orphan_does_not_double_the_bound(track):
 def test_tmpfs_that_no_process_maps_counts_for_the_next_request(track):
     path = f"/dev/shm/gpu-tracker-test-{os.getpid()}"
     try:
-        report = track(["/bin/sh", "-c", f"head -c 1000000000 /dev/zero > {path}; sleep 0.3"], *BYTES, "--sleep-time", "0.1")[1]
+        report = track(["/bin/sh", "-c", f"head -c 1000000000 /dev/zero > {path}; sleep 1"], *BYTES, "--sleep-time", "0.1")[1]
     finally:
         os.unlink(path)
     assert report["max_ram"]["combined"]["total_rss"] < 10e6
