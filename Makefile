@@ -169,8 +169,9 @@ python: build-dependencies
 	$(Q)GPU_TRACKER_OBJECTS=$(BUILD) $(PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps .
 	@touch $@
 
-docs/python-api.md: python
-	@$(PYTHON) tools/write-python-api >$@.new && mv $@.new $@
+# The reference of the Python package, from its docstrings.
+python-api: python
+	@$(PYTHON) tools/write-python-api >$(BUILD)/python-api.md.new && mv $(BUILD)/python-api.md.new $(BUILD)/python-api.md
 
 # All tests; the last line is "N passed, N failed, N skipped". The sanitized programs are built while others wait.
 test: ready-for-tests
@@ -381,5 +382,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies lint-dependencies \
+.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies python-api lint-dependencies \
         run python ready-for-tests test soak python-sanitize original test-original test-gpu truth-random test-frameworks test-kokkos test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean

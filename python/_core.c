@@ -337,17 +337,17 @@ static PyObject *rule(PyObject *Py_UNUSED(module), PyObject *text)
 }
 
 static PyMethodDef methods[] = {
-    {"version", version, METH_NOARGS, "version()\n--\n\nThe version of the library."},
+    {"version", version, METH_NOARGS, "version()\n--\n\nReturn the version of the library."},
     {"metric_units", metric_units, METH_NOARGS,
-     "metric_units()\n--\n\nThe base unit of each metric; \"\" of ratios and counts."},
+     "metric_units()\n--\n\nReturn the base unit of each metric; \"\" for ratios and counts."},
     {"rule", rule, METH_O,
-     "rule(text, /)\n--\n\n(figure, whether a value above the limit breaks it, limit in base units) of a rule of --fail-if."},
+     "rule(text, /)\n--\n\nParse a rule of --fail-if: (value, whether larger values violate it, limit in base units)."},
     {"check", check, METH_O,
-     "check(options, /)\n--\n\nRaise what is wrong with the options of a tracker, the tracking file's place included."},
+     "check(options, /)\n--\n\nCheck the options of a tracker, including the folder of the tracking file."},
     {"tracker_options", tracker_options, METH_NOARGS,
-     "tracker_options()\n--\n\nThe options of a tracker and their defaults; None without one."},
+     "tracker_options()\n--\n\nReturn the options of a tracker and their defaults; None without a default."},
     {"command_line", command_line, METH_O,
-     "command_line(options, /)\n--\n\nThe options of a tracker as words for the command line."},
+     "command_line(options, /)\n--\n\nReturn the options of a tracker as arguments of the command line."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -36,7 +36,7 @@ static PyObject *default_name(PyObject *attribute)
 {
     PyFrameObject *frame = PyEval_GetFrame();
     if (!frame) {
-        PyErr_SetString(PyExc_RuntimeError, "SubTracker: no Python code is being executed, so a name is needed");
+        PyErr_SetString(PyExc_RuntimeError, "SubTracker needs code_block_name: no Python code is running");
         return NULL;
     }
     PyCodeObject *code = PyFrame_GetCode(frame);
@@ -151,7 +151,7 @@ static int set_total(struct sub_tracker *self, PyObject *total)
     Py_XDECREF(number);
     if (count < 1)
         PyErr_Format(number ? PyExc_ValueError : PyExc_TypeError,
-                     "total is how many calls there will be, an integer from 1, not %R", total);
+                     "total must be the number of calls, an integer of at least 1, not %R", total);
     self->total = count < 1 ? 0 : (uint64_t)count;
     return count < 1 ? -1 : 0;
 }
@@ -166,7 +166,7 @@ static int sub_tracker_init(PyObject *object, PyObject *arguments, PyObject *key
                                      &overwrite, &total))
         return -1;
     if (self->open.count) {
-        PyErr_SetString(PyExc_RuntimeError, "the block is being tracked");
+        PyErr_SetString(PyExc_RuntimeError, "the block is running");
         return -1;
     }
     Py_CLEAR(self->name);
@@ -197,7 +197,7 @@ static PyObject *sub_tracker_name(PyObject *object, void *Py_UNUSED(unused))
 static int sub_tracker_set_name(PyObject *object, PyObject *name, void *Py_UNUSED(unused))
 {
     if (!name) {
-        PyErr_SetString(PyExc_AttributeError, "a block cannot be without a name");
+        PyErr_SetString(PyExc_AttributeError, "cannot delete the name of a block");
         return -1;
     }
     return take_name(sub_tracker_of(object), Py_NewRef(name));
@@ -291,7 +291,7 @@ static int restore(PyObject *object, PyObject *state)
     const char *file;
     unsigned long long total = 0;
     if (!parts || self->name) {
-        PyErr_SetString(PyExc_TypeError, parts ? "the SubTracker is one already" : "this is no state of a SubTracker");
+        PyErr_SetString(PyExc_TypeError, parts ? "the SubTracker is already initialized" : "the state is not from a SubTracker");
         return -1;
     }
     if (!PyArg_ParseTuple(parts, "OlOz|K", &name, &self->process, &path, &file, &total))
@@ -303,7 +303,7 @@ static int restore(PyObject *object, PyObject *state)
 static PyObject *sub_tracker_setstate(PyObject *object, PyObject *state)
 {
     if (!PyDict_Check(state))
-        return PyErr_Format(PyExc_TypeError, "the state of a SubTracker is a dict, not %R", state);
+        return PyErr_Format(PyExc_TypeError, "the state of a SubTracker must be a dict, not %R", state);
     if (restore(object, state) < 0)
         return NULL;
     PyObject *own = PyObject_GetAttrString(object, "__dict__");
@@ -410,50 +410,55 @@ static void sub_tracker_free(PyObject *object)
 }
 
 static PyMethodDef methods[] = {
-    {"__enter__", sub_tracker_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nMark the block's beginning."},
+    {"__enter__", sub_tracker_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nStart a call of the block."},
     {"__exit__", sub_tracker_exit, METH_VARARGS,
-     "__exit__($self, kind, exception, traceback, /)\n--\n\nMark the block's end."},
-    {"__getstate__", sub_tracker_getstate, METH_NOARGS, "__getstate__($self, /)\n--\n\nFor copies and pickles."},
-    {"__setstate__", sub_tracker_setstate, METH_O, "__setstate__($self, state, /)\n--\n\nFor copies and pickles."},
-    {"__reduce__", sub_tracker_reduce, METH_NOARGS, "__reduce__($self, /)\n--\n\nFor copies and pickles."},
+     "__exit__($self, kind, exception, traceback, /)\n--\n\nStop the call of the block."},
+    {"__getstate__", sub_tracker_getstate, METH_NOARGS, "__getstate__($self, /)\n--\n\nReturn the state for copies and pickles."},
+    {"__setstate__", sub_tracker_setstate, METH_O, "__setstate__($self, state, /)\n--\n\nSet the state of a copy or pickle."},
+    {"__reduce__", sub_tracker_reduce, METH_NOARGS, "__reduce__($self, /)\n--\n\nReturn the parts for copies and pickles."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef attributes[] = {
-    {"code_block_name", sub_tracker_name, sub_tracker_set_name, "The name of the block.", NULL},
-    {"process_id", sub_tracker_process, NULL, "The process that made the object.", NULL},
-    {"sub_tracking_file", sub_tracker_file, NULL, "The file in which the block is marked.", NULL},
+    {"code_block_name", sub_tracker_name, sub_tracker_set_name, "Name of the block.", NULL},
+    {"process_id", sub_tracker_process, NULL, "ID of the process that created the object.", NULL},
+    {"sub_tracking_file", sub_tracker_file, NULL, "File that records the block.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static const char documentation[] =
     "SubTracker(code_block_name=None, code_block_attribute=None, sub_tracking_file=None, overwrite=False, *, total=None)\n--\n\n"
-    "Mark a block of code: when it begins and when it ends, each time it runs.\n"
+    "Mark a block of code. Each use as a context manager is one call of the block.\n"
     "\n"
-    "A context manager. `SubTrackingAnalyzer` joins the marks with the tracking file of a `Tracker`. One object may be\n"
-    "entered again before it is left: by recursion, threads and asyncio tasks. Copies mark in the same file; what was\n"
-    "pickled marks in NAME-<pid> beside it where another process has the file.\n"
+    "`SubTrackingAnalyzer` joins the calls with the tracking file of a `Tracker`. An object can be entered again before it is\n"
+    "left, by recursion, threads and asyncio tasks. Copies record to the same file. If another process uses the file, an unpickled\n"
+    "object records to NAME-<pid> beside it.\n"
+    "\n"
+    "Example:\n"
+    "\n"
+    "    with gpu_tracker.SubTracker(\"train\", sub_tracking_file=\"blocks.csv\"):\n"
+    "        train()\n"
     "\n"
     "Args:\n"
-    "    code_block_name: The name of the block, a text; of anything else str() is written. When None, \"FILE:ATTRIBUTE\" with the file that makes the object,\n"
-    "        relative to the current folder.\n"
-    "    code_block_attribute: What follows the colon in that name; the line number when None.\n"
-    "    sub_tracking_file: Where the marks go: a .csv or .sqlite file, shared by the processes of a run of the program:\n"
-    "        forked ones, and those of multiprocessing. When None, <pid>.csv in the folder that the environment variable\n"
-    "        GPU_TRACKER_BLOCKS names, or in the current folder; a file of that name is kept, and <pid>-2.csv written.\n"
-    "    overwrite: Replace the file when an earlier run left it. A file that this run has made is never replaced.\n"
-    "    total: How many blocks of that name there will be, so that `gpu-tracker top` and `run --status` show how far the program\n"
-    "        is and how long it will still take. None when that is not known.\n"
+    "    code_block_name: Name of the block. Values of other types are converted by str(). Default: \"FILE:ATTRIBUTE\" with the file that\n"
+    "        creates the object, relative to the current folder.\n"
+    "    code_block_attribute: Part after the colon of the default name. Default: the line number.\n"
+    "    sub_tracking_file: A .csv or .sqlite file. All processes of a run share it, including forked processes and those of\n"
+    "        multiprocessing. Default: <pid>.csv in the folder of the environment variable GPU_TRACKER_BLOCKS, or in the current\n"
+    "        folder. If this file exists, <pid>-2.csv is used.\n"
+    "    overwrite: Replace a file of an earlier run. A file of this run is never replaced.\n"
+    "    total: Number of calls of this block. `gpu-tracker top` and `run --status` then show progress and remaining time. None if\n"
+    "        unknown.\n"
     "\n"
     "Raises:\n"
-    "    ValueError: The file is neither .csv nor .sqlite, or `total` is less than 1.\n"
-    "    FileExistsError: The file exists, and `overwrite` is not set.\n"
-    "    FileNotFoundError: When a block begins or ends: the file was removed.\n"
+    "    ValueError: The name of the file does not end in .csv or .sqlite, or `total` is less than 1.\n"
+    "    FileExistsError: The file exists and `overwrite` is False.\n"
+    "    FileNotFoundError: The file was removed (at the start or stop of a call).\n"
     "\n"
     "Attributes:\n"
-    "    code_block_name: The name of the block; a new one is for the blocks that begin from then on.\n"
-    "    process_id: The process that made the object.\n"
-    "    sub_tracking_file: The file in which the block is marked.\n";
+    "    code_block_name: Name of the block. A new name applies to later calls.\n"
+    "    process_id: ID of the process that created the object.\n"
+    "    sub_tracking_file: File that records the block.\n";
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)documentation},

@@ -34,7 +34,7 @@ static PyObject *since(PyObject *self, PyObject *earlier)
     struct gt_error error = {0};
     struct gt_energy_sample *difference;
     if (Py_TYPE(earlier) != Py_TYPE(self))
-        return PyErr_Format(PyExc_TypeError, "only samples have a difference");
+        return PyErr_Format(PyExc_TypeError, "the argument must be a sample");
     int status = gt_energy_sample_between(&difference, sample_of(earlier), sample_of(self), &error);
     return status < 0 ? core_raise(status, &error) : wrapped(Py_TYPE(self), difference);
 }
@@ -100,19 +100,19 @@ static void sample_free(PyObject *self)
 }
 
 static PyMethodDef sample_methods[] = {
-    {"since", since, METH_O, "since($self, earlier, /)\n--\n\nWhat was counted since an earlier sample."},
+    {"since", since, METH_O, "since($self, earlier, /)\n--\n\nReturn the difference to an earlier sample."},
     {"zones", zones, METH_NOARGS, "zones($self, /)\n--\n\nNames: package-0, package-0/dram, psys."},
-    {"energy", energy, METH_VARARGS, "energy($self, zone, unit, /)\n--\n\nOf a zone; NaN when it could not be read."},
+    {"energy", energy, METH_VARARGS, "energy($self, zone, unit, /)\n--\n\nReturn the energy of a zone; NaN if it is unreadable."},
     {"average_power", average_power, METH_VARARGS,
-     "average_power($self, zone, unit, /)\n--\n\nThe same for each second of a difference."},
-    {"watts", watts, METH_O, "watts($self, name, /)\n--\n\nOf intel_power, psys_power, ..., in a difference."},
+     "average_power($self, zone, unit, /)\n--\n\nReturn the energy per second of a difference."},
+    {"watts", watts, METH_O, "watts($self, name, /)\n--\n\nReturn the watts of intel_power, psys_power, ... in a difference."},
     {"times", get_times, METH_NOARGS,
-     "times($self, /)\n--\n\n(seconds since the epoch, seconds between two samples or NaN)"},
+     "times($self, /)\n--\n\nReturn (seconds since the epoch, seconds between two samples or NaN)"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot sample_slots[] = {
-    {Py_tp_doc, (void *)"EnergySample(machine_root, /)\n--\n\nThe processors' energy counters as they are now."},
+    {Py_tp_doc, (void *)"EnergySample(machine_root, /)\n--\n\nA sample of the processors' energy counters."},
     {Py_tp_new, (void *)sample_new},
     {Py_tp_dealloc, (void *)sample_free},
     {Py_tp_methods, sample_methods},

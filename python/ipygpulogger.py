@@ -1,4 +1,4 @@
-"""The notebook logger under the name of the tool that it replaces: see `gpu_tracker.notebook`."""
+"""The notebook logger under the name of ipygpulogger; see `gpu_tracker.notebook`."""
 from gpu_tracker import __version__
 from gpu_tracker.notebook import Data, IPyGPULogger
 

@@ -32,11 +32,11 @@ static PyObject *own_peak_end(PyObject *Py_UNUSED(module), PyObject *window)
 
 PyMethodDef core_memory_methods[] = {
     {"own_memory", own_memory, METH_NOARGS,
-     "own_memory()\n--\n\n(resident memory, its high-water mark) of this process in bytes."},
+     "own_memory()\n--\n\nReturn (resident memory, its high-water mark) of this process in bytes."},
     {"own_peak_begin", own_peak_begin, METH_NOARGS,
-     "own_peak_begin()\n--\n\nBegin a window of time, and set the kernel's high-water mark of this process back. Its number; 0 where "
+     "own_peak_begin()\n--\n\nStart a window and reset the kernel's high-water mark of this process. Return its number; 0 if "
      "the kernel refuses."},
     {"own_peak_end", own_peak_end, METH_O,
-     "own_peak_end(window, /)\n--\n\nEnd a window: the largest resident memory in it, bytes; NaN where it is not known."},
+     "own_peak_end(window, /)\n--\n\nEnd a window. Return its peak resident memory in bytes; NaN if unknown."},
     {NULL, NULL, 0, NULL},
 };

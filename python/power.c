@@ -105,7 +105,7 @@ static int put_curve(struct gt_experiment *experiment, PyObject *item)
     PyObject *segments;
     int status = 0;
     if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a curve is (group, name, device, segments)");
+        PyErr_SetString(PyExc_TypeError, "a curve must be (group, name, device, segments)");
         return -1;
     }
     if (!PyArg_ParseTuple(item, "sszO:curve", &curve.group, &curve.name, &curve.device, &segments))
@@ -164,7 +164,7 @@ static Py_ssize_t curve_of(PyObject *self, Py_ssize_t index, struct gt_experimen
 {
     if (index >= 0 && gt_experiment_curve(experiment_of(self), (size_t)index, ret) == 0)
         return index;
-    PyErr_Format(PyExc_IndexError, "there is no curve %zd", index);
+    PyErr_Format(PyExc_IndexError, "curve %zd does not exist", index);
     return -1;
 }
 
@@ -295,17 +295,17 @@ static void recording_free(PyObject *self)
 }
 
 static PyMethodDef recording_methods[] = {
-    {"curves", curves, METH_NOARGS, "curves($self, /)\n--\n\n(group, name, device or None) of each curve."},
-    {"points", points, METH_VARARGS, "points($self, curve, /)\n--\n\nIts segments, lists of dates and values."},
+    {"curves", curves, METH_NOARGS, "curves($self, /)\n--\n\nReturn (group, name, device or None) of each curve."},
+    {"points", points, METH_VARARGS, "points($self, curve, /)\n--\n\nReturn the segments of a curve: lists of dates and values."},
     {"figures", figures, METH_VARARGS,
-     "figures($self, curve, start, end, /)\n--\n\n(duration, start, end, total, average, maximum)"},
-    {"span", span, METH_VARARGS, "span($self, start, end, /)\n--\n\nThe same of the whole; the first three alone."},
+     "figures($self, curve, start, end, /)\n--\n\nReturn (duration, start, end, total, average, maximum) of a curve."},
+    {"span", span, METH_VARARGS, "span($self, start, end, /)\n--\n\nReturn `figures` of the recording; only the first three are used."},
     {"interpolate", interpolate, METH_VARARGS,
-     "interpolate($self, curve, times, cumulative, /)\n--\n\nValues, or totals, at times."},
+     "interpolate($self, curve, times, cumulative, /)\n--\n\nReturn values, or totals, at given times."},
     {"total_power", total_power, METH_VARARGS,
-     "total_power($self, start, end, /)\n--\n\nJoules of processors and GPUs."},
-    {"listing", listing, METH_NOARGS, "listing($self, /)\n--\n\nThe names of the curves by group."},
-    {"set_model", set_model, METH_VARARGS, "set_model($self, json, /)\n--\n\nThe model's part of the summary."},
+     "total_power($self, start, end, /)\n--\n\nReturn the joules of processors and GPUs."},
+    {"listing", listing, METH_NOARGS, "listing($self, /)\n--\n\nReturn the names of the curves by group."},
+    {"set_model", set_model, METH_VARARGS, "set_model($self, json, /)\n--\n\nSet the part of the summary about the model."},
     {"summary", summary, METH_VARARGS, "summary($self, start, end, /)\n--\n\n(JSON, text)"},
     {NULL, NULL, 0, NULL},
 };
@@ -386,7 +386,7 @@ static PyObject *measure_power(PyObject *Py_UNUSED(module), PyObject *arguments)
         return NULL;
     int count = pids_of(list, pids);
     if (count <= 0)
-        return count < 0 ? NULL : PyErr_Format(PyExc_ValueError, "no process was given");
+        return count < 0 ? NULL : PyErr_Format(PyExc_ValueError, "pids is empty: give at least one process");
     options.memory = "rss"; /* shared pages are asked for only when a record is made */
     options.keep_high_water_mark = 1;
     /* One record, when the tracker finishes. */
@@ -423,8 +423,9 @@ static PyObject *power_source(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 PyMethodDef core_power_methods[] = {
     {"measure_power", measure_power, METH_VARARGS,
-     "measure_power(pids, seconds, machine_root, all_gpu_users, /)\n--\n\nThe metrics of a record over so many seconds from now, as JSON."},
+     "measure_power(pids, seconds, machine_root, all_gpu_users, /)\n--\n\n"
+     "Measure for `seconds` and return the metrics of a record as JSON."},
     {"power_source", power_source, METH_VARARGS,
-     "power_source(device, machine_root, /)\n--\n\nWhether power of the \"cpu\" or the \"gpu\" can be measured, and a sentence."},
+     "power_source(device, machine_root, /)\n--\n\nReturn whether power of the \"cpu\" or the \"gpu\" can be measured, and a description."},
     {NULL, NULL, 0, NULL},
 };

@@ -196,7 +196,7 @@ static PyObject *translate(struct sampler *sampler, uint32_t kind, const char *d
     case AGENT_RECORD: return text_of("record", data, length);
     case AGENT_JSON: return text_of("json", data, length);
     case AGENT_TEXT: return text_of("text", data, length);
-    default: return PyErr_Format(PyExc_RuntimeError, "the sampler sent a message of the unknown kind %u", kind);
+    default: return PyErr_Format(PyExc_RuntimeError, "the sampler sent a message of unknown kind %u", kind);
     }
 }
 
@@ -340,23 +340,23 @@ static void sampler_free(PyObject *self)
 
 static PyMethodDef methods[] = {
     {"receive", sampler_receive, METH_VARARGS,
-     "receive($self, timeout, /)\n--\n\nThe next message as (kind, value), None when none came within `timeout` seconds. "
-     "Raises what the sampler reports as its failure, and EOFError when it has gone."},
-    {"stop", sampler_stop, METH_NOARGS, "stop($self, /)\n--\n\nAsk for the final report."},
+     "receive($self, timeout, /)\n--\n\nReturn the next message as (kind, value), None after `timeout` seconds. "
+     "Raise the error that the sampler reports, and EOFError if it has ended."},
+    {"stop", sampler_stop, METH_NOARGS, "stop($self, /)\n--\n\nRequest the final report."},
     {"begin", sampler_begin, METH_NOARGS,
-     "begin($self, /)\n--\n\nBegin anew after a report, of a sampler that was started with the word again."},
+     "begin($self, /)\n--\n\nStart again after a report. The sampler must have been started with `again`."},
     {"own_peak", sampler_own_peak, METH_O,
-     "own_peak($self, bytes, /)\n--\n\nTell the largest resident memory of this process while it was tracked."},
+     "own_peak($self, bytes, /)\n--\n\nSend the peak resident memory of this process during tracking."},
     {"next_window", sampler_next_window, METH_NOARGS,
-     "next_window($self, /)\n--\n\nAsk for the figures since the last call."},
-    {"now", sampler_now, METH_NOARGS, "now($self, /)\n--\n\nAsk for what is used at this moment."},
-    {"kill", sampler_kill, METH_NOARGS, "kill($self, /)\n--\n\nEnd the process by force."},
-    {"close", sampler_close, METH_NOARGS, "close($self, /)\n--\n\nLet go of the sampler, which then ends."},
+     "next_window($self, /)\n--\n\nRequest the values since the last call."},
+    {"now", sampler_now, METH_NOARGS, "now($self, /)\n--\n\nRequest the present values."},
+    {"kill", sampler_kill, METH_NOARGS, "kill($self, /)\n--\n\nKill the process."},
+    {"close", sampler_close, METH_NOARGS, "close($self, /)\n--\n\nClose the connection. The sampler then ends."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, (void *)"Sampler(program, arguments, /)\n--\n\nA sampler in a process of its own."},
+    {Py_tp_doc, (void *)"Sampler(program, arguments, /)\n--\n\nA sampler in another process."},
     {Py_tp_new, (void *)sampler_new},
     {Py_tp_dealloc, (void *)sampler_free},
     {Py_tp_methods, methods},

@@ -62,7 +62,7 @@ static int open_buffer(PyObject *values, const char *types, Py_ssize_t size, Py_
         strchr(types, buffer->format[0]))
         return 0;
     PyBuffer_Release(buffer);
-    PyErr_SetString(PyExc_TypeError, "an array of a table holds int64, float64 or, for choices, int32");
+    PyErr_SetString(PyExc_TypeError, "an array of a table must contain int64, float64 or, for choices, int32");
     return -1;
 }
 
@@ -98,7 +98,7 @@ static int fill_dictionary(struct gt_table *table, size_t column, PyObject *text
         PyObject *value = PyList_GetItem(texts, i);
         Py_ssize_t length = 0;
         if (!PyUnicode_Check(value)) {
-            PyErr_SetString(PyExc_TypeError, "choices of a table are texts");
+            PyErr_SetString(PyExc_TypeError, "choices of a table must be texts");
             return -1;
         }
         const char *text = PyUnicode_AsUTF8AndSize(value, &length);
@@ -120,7 +120,7 @@ static int fill_from_pair(struct gt_table *table, size_t column, PyObject *pair)
     for (Py_ssize_t row = 0; status == 0 && row < buffer.len / buffer.itemsize; row++) {
         int32_t number = ((const int32_t *)buffer.buf)[row];
         if (number >= texts) {
-            PyErr_SetString(PyExc_ValueError, "a number of a table's column chooses none of the texts");
+            PyErr_SetString(PyExc_ValueError, "a number of a table's column is outside the list of texts");
             status = -1;
         }
         gt_table_seek(table, column);
@@ -178,7 +178,7 @@ static int add_columns(struct gt_table *table, PyObject *columns)
         Py_ssize_t found = PyUnicode_Check(name) ? rows_of(values) : -1;
         if (found < 0 || (rows >= 0 && found != rows)) {
             PyErr_SetString(PyExc_TypeError,
-                            "a table is made of a dict of lists, all of one length, with texts as keys");
+                            "a table needs a dict of lists of equal length, with texts as keys");
             return -1;
         }
         rows = found;
@@ -281,7 +281,7 @@ struct gt_table *core_table_of(PyObject *module, PyObject *object)
     int is_table = type ? PyObject_IsInstance(object, type) : -1;
     Py_XDECREF(type);
     if (is_table == 0)
-        PyErr_SetString(PyExc_TypeError, "a gpu_tracker.Table is wanted");
+        PyErr_SetString(PyExc_TypeError, "the argument must be a gpu_tracker.Table");
     return is_table == 1 ? table_of(object) : NULL;
 }
 
@@ -337,7 +337,7 @@ static PyObject *time_text(int64_t nanoseconds)
     struct tm parts;
     char text[80];
     if (!gmtime_r(&seconds, &parts))
-        return PyErr_Format(PyExc_OverflowError, "a time beyond the calendar");
+        return PyErr_Format(PyExc_OverflowError, "a time is outside the calendar");
     size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
     snprintf(text + length, sizeof text - length, ":%06d", (int)fraction);
     return PyUnicode_FromString(text);
@@ -372,7 +372,7 @@ static PyObject *cell(const struct gt_table *table, size_t row, size_t column)
 static const struct gt_table_column *find_column(const struct gt_table *table, PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
-        PyErr_SetString(PyExc_TypeError, "a Table is asked for a column by its name, which is a str: see column_names");
+        PyErr_SetString(PyExc_TypeError, "the name of a column must be a str: see column_names");
         return NULL;
     }
     PyObject *bytes = PyUnicode_AsUTF8String(name);
@@ -523,19 +523,19 @@ static PyObject *table_schema(PyObject *self, PyObject *Py_UNUSED(unused))
 
 static PyMethodDef methods[] = {
     {"_bytes", table_bytes, METH_O,
-     "_bytes($self, name, /)\n--\n\nThe type (\"f8\", \"i8\", \"i4\" for choices) and bytes of a column; None for texts."},
+     "_bytes($self, name, /)\n--\n\nReturn the type (\"f8\", \"i8\", \"i4\" for choices) and bytes of a column; None for texts."},
     {"_choices", table_choices, METH_O,
-     "_choices($self, name, /)\n--\n\nThe texts that the numbers of a column choose from."},
+     "_choices($self, name, /)\n--\n\nReturn the texts to which the numbers of a column refer."},
     {"_missing", table_missing, METH_O,
-     "_missing($self, name, /)\n--\n\nA byte for each cell of a column, 1 where it is missing; None where none is."},
-    {"_rows", table_rows, METH_VARARGS, "_rows($self, start, stop, /)\n--\n\nSome rows as tuples."},
-    {"_repr_html_", table_html, METH_NOARGS, "_repr_html_($self, /)\n--\n\nIts first and last rows, for notebooks."},
-    {"to_pandas", table_to_pandas, METH_NOARGS, "to_pandas($self, /)\n--\n\nThe table as a pandas.DataFrame."},
-    {"to_polars", table_to_polars, METH_NOARGS, "to_polars($self, /)\n--\n\nThe table as a polars.DataFrame."},
-    {"to_arrow", table_to_arrow, METH_NOARGS, "to_arrow($self, /)\n--\n\nThe table as a pyarrow.Table."},
+     "_missing($self, name, /)\n--\n\nReturn a byte for each cell of a column, 1 if it is missing; None if no cell is missing."},
+    {"_rows", table_rows, METH_VARARGS, "_rows($self, start, stop, /)\n--\n\nReturn rows as tuples."},
+    {"_repr_html_", table_html, METH_NOARGS, "_repr_html_($self, /)\n--\n\nReturn the first and last rows for notebooks."},
+    {"to_pandas", table_to_pandas, METH_NOARGS, "to_pandas($self, /)\n--\n\nReturn the table as a pandas.DataFrame."},
+    {"to_polars", table_to_polars, METH_NOARGS, "to_polars($self, /)\n--\n\nReturn the table as a polars.DataFrame."},
+    {"to_arrow", table_to_arrow, METH_NOARGS, "to_arrow($self, /)\n--\n\nReturn the table as a pyarrow.Table."},
     {"__arrow_c_stream__", (PyCFunction)(void (*)(void))table_stream, METH_VARARGS | METH_KEYWORDS,
-     "__arrow_c_stream__($self, requested_schema=None)\n--\n\nThe table for Arrow libraries, which take it uncopied."},
-    {"__arrow_c_schema__", table_schema, METH_NOARGS, "__arrow_c_schema__($self, /)\n--\n\nIts Arrow schema."},
+     "__arrow_c_stream__($self, requested_schema=None)\n--\n\nReturn the table for Arrow libraries, without a copy."},
+    {"__arrow_c_schema__", table_schema, METH_NOARGS, "__arrow_c_schema__($self, /)\n--\n\nReturn the Arrow schema."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -546,14 +546,14 @@ static PyGetSetDef attributes[] = {
 
 static const char documentation[] =
     "Table(columns, /)\n--\n\n"
-    "Columns of one length: numbers, integers, texts or times, where None is missing.\n"
+    "A table with columns of equal length: numbers, integers, texts or times. Missing values are None.\n"
     "\n"
-    "`table[name]` is a column as a list, `len(table)` the number of rows. pyarrow.table(table),\n"
-    "polars.DataFrame(table) and duckdb take it without copying (the Arrow PyCapsule interface).\n"
-    "`to_pandas`, `to_polars` and `to_arrow` convert it; it prints its first and last rows.\n"
+    "`table[name]` returns a column as a list, `len(table)` the number of rows. pyarrow.table(table),\n"
+    "polars.DataFrame(table) and duckdb read it without a copy (Arrow PyCapsule interface).\n"
+    "`to_pandas`, `to_polars` and `to_arrow` convert it. print shows its first and last rows.\n"
     "\n"
     "Args:\n"
-    "    columns: Lists by name.\n";
+    "    columns: Dict of names and lists.\n";
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)documentation},

@@ -46,7 +46,7 @@ static const struct option *find(const struct option *option, size_t count, PyOb
     for (size_t i = 0; i < count; i++)
         if (PyUnicode_CompareWithASCIIString(name, option[i].name) == 0)
             return &option[i];
-    PyErr_Format(PyExc_TypeError, "there is no option '%S'", name);
+    PyErr_Format(PyExc_TypeError, "unknown option '%S'", name);
     return NULL;
 }
 
@@ -65,7 +65,7 @@ static int fill(const struct option *option, size_t count, PyObject *keywords, v
     PyObject *name, *value;
     Py_ssize_t position = 0;
     if (!PyDict_Check(keywords)) {
-        PyErr_Format(PyExc_TypeError, "options are a dict, not %R", keywords);
+        PyErr_Format(PyExc_TypeError, "options must be a dict, not %R", keywords);
         return 0;
     }
     while (PyDict_Next(keywords, &position, &name, &value)) {
@@ -189,13 +189,13 @@ static PyObject *report_tables(PyObject *self, PyObject *Py_UNUSED(unused))
 }
 
 static PyMethodDef report_methods[] = {
-    {"render", report_render, METH_O, "render($self, format, /)\n--\n\nThe report in one of the program's formats."},
-    {"tables", report_tables, METH_NOARGS, "tables($self, /)\n--\n\nIts tables by name."},
+    {"render", report_render, METH_O, "render($self, format, /)\n--\n\nReturn the report in a format of the program."},
+    {"tables", report_tables, METH_NOARGS, "tables($self, /)\n--\n\nReturn the tables by name."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot report_slots[] = {
-    {Py_tp_doc, "What an analysis found."},
+    {Py_tp_doc, "Result of an analysis."},
     {Py_tp_dealloc, (void *)report_free},
     {Py_tp_methods, report_methods},
     {0, NULL},
@@ -326,19 +326,19 @@ static PyObject *events_table(PyObject *module, PyObject *arguments)
 
 PyMethodDef core_trace_methods[] = {
     {"events_table", events_table, METH_VARARGS,
-     "events_table(paths, request, /)\n--\n\nEvents with the columns of `gpu-tracker timeline export`."},
+     "events_table(paths, request, /)\n--\n\nReturn events with the columns of `gpu-tracker timeline export`."},
     {"raw_events", raw_events, METH_VARARGS,
-     "raw_events(paths, request, /)\n--\n\nEvents as their files have them, with all arguments as JSON."},
-    {"analyses", analyses, METH_NOARGS, "analyses()\n--\n\nName and help of every analysis of traces."},
+     "raw_events(paths, request, /)\n--\n\nReturn events as in their files, with all arguments as JSON."},
+    {"analyses", analyses, METH_NOARGS, "analyses()\n--\n\nReturn name and help of every analysis of traces."},
     {"profile_report", profile_report, METH_VARARGS,
      "profile_report(analysis, paths, request, options, /)\n--\n\nRead files and analyse them."},
-    {"timeline_info", timeline_info, METH_VARARGS, "timeline_info(paths, request, /)\n--\n\nWhat files hold."},
+    {"timeline_info", timeline_info, METH_VARARGS, "timeline_info(paths, request, /)\n--\n\nDescribe the contents of files."},
     {"timeline_export", timeline_export, METH_VARARGS,
      "timeline_export(paths, request, what, /)\n--\n\nWrite files as tables or as a flame graph."},
     {"timeline_merge", timeline_merge, METH_VARARGS,
      "timeline_merge(paths, request, merge, /)\n--\n\nMerge files into one Chrome trace."},
     {"time_text", core_time_text, METH_O,
-     "time_text(nanoseconds, /)\n--\n\nA moment since the epoch as SMDebug writes it, in UTC."},
+     "time_text(nanoseconds, /)\n--\n\nConvert a moment since the epoch to SMDebug's form, in UTC."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -620,26 +620,26 @@ static PyObject *origin(PyObject *self, void *Py_UNUSED(unused))
 
 static PyMethodDef methods[] = {
     {"of_tables", of_tables, METH_VARARGS | METH_CLASS,
-     "of_tables($type, samples, events, /)\n--\n\nA trace made of tables of system metrics and of events."},
-    {"samples", samples, METH_O, "samples($self, queries, /)\n--\n\nSystem metrics that meet any of the queries."},
-    {"events", events, METH_O, "events($self, queries, /)\n--\n\nEvents that meet any of the queries."},
+     "of_tables($type, samples, events, /)\n--\n\nCreate a trace from tables of system metrics and events."},
+    {"samples", samples, METH_O, "samples($self, queries, /)\n--\n\nReturn system metrics that match any query."},
+    {"events", events, METH_O, "events($self, queries, /)\n--\n\nReturn events that match any query."},
     {"loader_events", loader_events, METH_O,
-     "loader_events($self, queries, /)\n--\n\nEvents, with what a data loader says of them."},
+     "loader_events($self, queries, /)\n--\n\nReturn events with values of the data loader."},
     {"loader_outliers", loader_outliers, METH_O,
-     "loader_outliers($self, part, /)\n--\n\nWhat takes a data loader at least twice the median."},
+     "loader_outliers($self, part, /)\n--\n\nReturn events of the data loader that take at least twice the median."},
     {"overlaps", overlaps, METH_VARARGS,
-     "overlaps($self, spans, names, /)\n--\n\nHow long what ran in spans of nanoseconds since the epoch."},
-    {"dumps", dumps, METH_NOARGS, "dumps($self, /)\n--\n\nDumps of Python profilers."},
-    {"functions", functions, METH_O, "functions($self, stats_paths, /)\n--\n\nFunctions of dumps, added up."},
-    {"callers", callers, METH_O, "callers($self, stats_paths, /)\n--\n\nWho called the functions, by number."},
-    {"analyse", analyse, METH_VARARGS, "analyse($self, analysis, options, /)\n--\n\nThe report of an analysis."},
+     "overlaps($self, spans, names, /)\n--\n\nReturn the duration of events in intervals of nanoseconds since the epoch."},
+    {"dumps", dumps, METH_NOARGS, "dumps($self, /)\n--\n\nReturn dumps of Python profilers."},
+    {"functions", functions, METH_O, "functions($self, stats_paths, /)\n--\n\nReturn the sum of functions of dumps."},
+    {"callers", callers, METH_O, "callers($self, stats_paths, /)\n--\n\nReturn the callers of functions, by number."},
+    {"analyse", analyse, METH_VARARGS, "analyse($self, analysis, options, /)\n--\n\nReturn the report of an analysis."},
     {"window", window, METH_VARARGS,
-     "window($self, start, end, events, dimensions, /)\n--\n\nA stretch of time to be drawn."},
+     "window($self, start, end, events, dimensions, /)\n--\n\nReturn an interval for a chart."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef attributes[] = {
-    {"origin", origin, NULL, "Nanoseconds since the epoch from which columns in microseconds count.", NULL},
+    {"origin", origin, NULL, "Base time of columns in microseconds, in nanoseconds since the epoch.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -1,12 +1,12 @@
-"""What a job cost: memory, CPU, GPU, time, energy.
+"""Measure memory, CPU, GPU, time and energy of a job.
 
-`Tracker` measures this process and all below it; `SubTracker` and `sub_track` mark stretches of code, and
-`SubTrackingAnalyzer` tells what each of them used.
+`Tracker` measures a process and its descendants. `SubTracker` and `sub_track` mark blocks of code.
+`SubTrackingAnalyzer` reports what each block used.
 """
 from ._core import SubTracker, Table
 from ._core import version as _version
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from . import sub_tracker as sub_tracker, tracker as tracker
     from .sub_tracker import (
@@ -24,26 +24,26 @@ __version__ = _version()
 
 
 def _warn_of_the_original() -> None:
-    """Of a distribution whose files overwrite ours, or go with ours when one of the two is uninstalled."""
+    """Warn if another distribution with the same import name is installed: each overwrites files of the other."""
     import os
 
     try:
         beside = os.listdir(os.path.dirname(os.path.dirname(__file__)))
     except OSError:
         return
-    # importlib.metadata would take longer to import than all of this.
+    # The import of importlib.metadata takes longer than the rest.
     other = next((name for name in beside if name.startswith("gpu_tracker-") and name.endswith(".dist-info")), None)
     if other:
         import warnings
 
         version = other.removeprefix("gpu_tracker-").removesuffix(".dist-info")
-        warnings.warn(f"gpu-tracker {version}, another project, is in the same environment as libgputracker, and each overwrites files "
-                      "of the other: pip uninstall both, then install libgputracker alone", stacklevel=3)
+        warnings.warn(f"gpu-tracker {version}, another project, and libgputracker overwrite each other's files in this environment: "
+                      "pip uninstall both, then install libgputracker alone", stacklevel=3)
 
 
 _warn_of_the_original()
 
-# What needs dataclasses, whose import takes most of the time, is imported when it is used.
+# Modules that need dataclasses are imported at their first use, because this import takes most of the time.
 _MODULES = {"tracker": ["Tracker"], "live": ["Current", "LimitExceeded"],
             "sub_tracker": ["CodeBlockResults", "ComparisonResults", "SubTrackingAnalyzer", "SubTrackingResults",
                             "TrackingComparison", "sub_track"]}
@@ -65,14 +65,14 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: object) -> None:
-    """What ``%load_ext gpu_tracker`` does: see `gpu_tracker.notebook`."""
+    """Implement ``%load_ext gpu_tracker``; see `gpu_tracker.notebook`."""
     from . import notebook
 
     notebook.load_ipython_extension(shell)
 
 
 def unload_ipython_extension(shell: object) -> None:
-    """What ``%unload_ext gpu_tracker`` does: see `gpu_tracker.notebook`."""
+    """Implement ``%unload_ext gpu_tracker``; see `gpu_tracker.notebook`."""
     from . import notebook
 
     notebook.unload_ipython_extension(shell)

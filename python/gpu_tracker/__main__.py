@@ -7,9 +7,9 @@ from . import _program
 
 
 def main() -> None:
-    """Become the program, with this process's arguments and streams.
+    """Replace this process by the program, with the same arguments and streams.
 
-    Signals that Python ignores would stay ignored in it, and in the command that it tracks.
+    Signals that Python ignores are reset first; otherwise the program and its command would ignore them too.
     """
     try:
         program = _program.find()

@@ -1,16 +1,16 @@
-"""Arguments of functions: what is wrong with one names it."""
+"""Conversion of arguments. Error messages contain the name of the argument."""
 from __future__ import annotations
 
 import operator
 import os
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from typing import Any
 
 
 def number(name: str, value: Any) -> float:
-    """A number, or a text that is one."""
+    """Return a number or a numeric text as a float."""
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -18,7 +18,7 @@ def number(name: str, value: Any) -> float:
 
 
 def integer(name: str, value: Any) -> int:
-    """An integer of any library."""
+    """Return an integer of any library as an int."""
     try:
         return operator.index(value)
     except TypeError:
@@ -26,7 +26,7 @@ def integer(name: str, value: Any) -> int:
 
 
 def path(name: str, value: Any) -> str:
-    """A path as a text."""
+    """Return a path as text."""
     try:
         return os.fsdecode(value)
     except TypeError:
@@ -34,7 +34,7 @@ def path(name: str, value: Any) -> str:
 
 
 def texts(name: str, values: Any) -> list[str]:
-    """Texts or paths. A single one is refused, because its characters would be taken for the texts."""
+    """Return texts or paths as a list. A single text is refused because it would be split into characters."""
     try:
         if not isinstance(values, (str, bytes)):
             return [path(name, value) for value in iter(values)]

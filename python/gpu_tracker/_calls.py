@@ -1,4 +1,4 @@
-"""Calls of functions that a `Tracker` decorates."""
+"""Calls of functions decorated with a `Tracker`."""
 from __future__ import annotations
 
 import atexit
@@ -10,7 +10,7 @@ import threading
 from ._core import SubTracker
 from ._names import is_worker
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
@@ -22,7 +22,7 @@ _TROUBLE = (OSError, RuntimeError, ValueError)
 
 
 class Call(contextlib.ExitStack):
-    """Contexts around one call. Their errors are logged and never raised into the function."""
+    """Contexts around one call. Their errors are logged and not raised into the function."""
 
     def __init__(self, warn: Callable[[str], object], *enter: Callable[[], Any]) -> None:
         super().__init__()
@@ -45,9 +45,9 @@ class Call(contextlib.ExitStack):
 
 
 class Recording:
-    """One tracking file for all calls, from the first call to the end of the program. Each call is a block, marked beside it.
+    """One tracking file for all calls, from the first call to the end of the program, with a file of blocks beside it.
 
-    Processes that multiprocessing starts mark their calls beside the recording of their parent.
+    Processes that multiprocessing starts write their calls to the parent's file of blocks.
     """
 
     def __init__(self, make: Callable[[], Tracker], path: str | os.PathLike[str], overwrite: bool) -> None:
@@ -60,7 +60,7 @@ class Recording:
             raise FileExistsError(errno.EEXIST, "already exists; set overwrite to True to replace it", self.marks)
 
     def begin(self) -> AbstractContextManager[Any]:
-        """Begin to record with the first call."""
+        """Start recording at the first call."""
         with self._lock:
             if not self._is_tried:
                 self._is_tried = self._has_failed = True
@@ -79,7 +79,7 @@ class Recording:
             atexit.register(tracker._end)
 
     def block(self, name: str) -> Callable[[], AbstractContextManager[Any]]:
-        """What enters a call of the function of that name."""
+        """Return the function that enters a call of the function with this name."""
         block: SubTracker | None = None
 
         def enter() -> AbstractContextManager[Any]:

@@ -85,7 +85,7 @@ class SubTracker:
         self, kind: type[BaseException] | None, exception: BaseException | None, traceback: TracebackType | None, /
     ) -> None: ...
 
-# Values, an array of int64 or float64, or an array of int32 and the texts that it chooses from.
+# Values, an array of int64 or float64, or an array of int32 with a list of texts.
 _Column = list[Any] | Buffer | tuple[Buffer, list[str]]
 
 @final
@@ -138,7 +138,7 @@ class Report:
     def render(self, format: str, /) -> str: ...
     def tables(self) -> dict[str, Table]: ...
 
-# Start and end (nanoseconds since the epoch, or steps), whether they are steps, names, whether those are patterns.
+# Start and end (nanoseconds since the epoch, or steps), whether they are steps, names, whether the names are patterns.
 _Query = tuple[int, int, bool, list[str] | None, bool]
 
 @final

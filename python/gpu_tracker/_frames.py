@@ -1,9 +1,9 @@
-"""Tables as pandas objects, and back. pandas is imported here, when somebody asks for one."""
+"""Conversion between tables and pandas objects. pandas is imported only when a conversion needs it."""
 from __future__ import annotations
 
 from . import _core
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 def pandas() -> Any:
-    """The module pandas, or one sentence about how to get it."""
+    """Return the module pandas, or raise ImportError with the command that installs it."""
     try:
         import pandas as module
     except ImportError:
-        raise ImportError("this needs pandas: pip install pandas; the methods that return a Table do without") from None
+        raise ImportError("this method needs pandas: pip install pandas, or use the methods that return a Table") from None
     return module
 
 
 def has_pandas() -> bool:
-    """Can the methods that return pandas objects be used?"""
+    """Return whether pandas is installed."""
     try:
         pandas()
     except ImportError:
@@ -30,16 +30,16 @@ def has_pandas() -> bool:
 
 
 def _column(table: Table, name: str) -> Any:
-    """One column as a Series, so that what it is made of is gone before the next. Texts that repeat are one object each."""
+    """Return one column as a Series, to free its raw data before the next column. Equal texts share one object."""
     module = pandas()
     found = table._bytes(name)
     if found is None:
         return module.Series(table[name], dtype=None if len(table) else object)
-    import numpy  # pandas needs it anyway
+    import numpy  # pandas needs numpy as well
 
     values = numpy.frombuffer(found[1], found[0])
     missing = table._missing(name) if found[0] == "i8" else None
-    if missing is not None:  # pandas' own integers have no room for what is missing
+    if missing is not None:  # plain integer columns cannot contain missing values
         return module.Series(module.arrays.IntegerArray(values.copy(), numpy.frombuffer(missing, dtype=bool).copy()))
     if found[0] != "i4":
         return module.Series(values.copy(), copy=False)
@@ -47,7 +47,7 @@ def _column(table: Table, name: str) -> Any:
 
 
 def portable(value: Any) -> Any:
-    """A pandas object, or a dict of them, as every installation of pandas unpickles it: labels not kept by pyarrow."""
+    """Convert labels of a pandas object, or of a dict of them, to type object, so that pandas without pyarrow unpickles it."""
     if isinstance(value, dict):
         return {key: portable(part) for key, part in value.items()}
     if hasattr(value, "columns"):
@@ -56,13 +56,13 @@ def portable(value: Any) -> Any:
 
 
 def frame(table: Table) -> Any:
-    """A `Table` as a DataFrame. Times are texts, as SMDebug has them."""
+    """Return a `Table` as a DataFrame. Times are text, as in SMDebug."""
     columns = {name: _column(table, name) for name in table.column_names}
     return pandas().DataFrame(columns, columns=table.column_names, copy=False)
 
 
 def _array(values: Any) -> Any:
-    """A column of a DataFrame as `Table` takes it."""
+    """Return a column of a DataFrame in a form that `Table` accepts."""
     import numpy
 
     if values.dtype.kind in "biu":
@@ -74,24 +74,24 @@ def _array(values: Any) -> Any:
 
 
 def table(frame: Any, names: Sequence[str]) -> Table:
-    """Some columns of a DataFrame, or of what is a `Table` already, as a `Table`; columns it lacks are left out."""
+    """Return the named columns of a DataFrame as a `Table`, without missing columns. A `Table` is returned unchanged."""
     if isinstance(frame, _core.Table):
         return frame
     return _core.Table({name: _array(frame[name]) for name in names if name in frame.columns})
 
 
 def series(values: dict[str, Any]) -> Any:
-    """A dict as a Series."""
+    """Return a dict as a Series."""
     return pandas().Series(values)
 
 
 def statistics(tree: dict[str, Any]) -> Any:
-    """{measurement: {statistic: value}} as a DataFrame with a row for each measurement."""
+    """Return {measurement: {statistic: value}} as a DataFrame with a row for each measurement."""
     return pandas().DataFrame.from_dict(tree, orient="index")
 
 
 def statistics_table(tree: dict[str, Any], key: str = "measurement") -> Table:
-    """The same as a `Table`, the measurements as its first column."""
+    """Return `statistics` as a `Table`, with the measurements in the first column."""
     names = list(next(iter(tree.values()), {}))
     columns: dict[str, list[Any]] = {key: list(tree)}
     for name in names:

@@ -1,4 +1,4 @@
-"""How a notebook shows what its cells used: text in a terminal, HTML in Jupyter."""
+"""Display of cells in a notebook: text in a terminal, HTML in Jupyter."""
 import html
 import math
 import time
@@ -19,7 +19,7 @@ def _where(cell: Any) -> str:
 
 
 def _bar(parts: list[tuple[float, str]], whole: float) -> str:
-    """Coloured parts of a bar that is 200 pixels long for the whole."""
+    """Return a bar of 200 pixels with coloured parts."""
     spans = "".join(f'<span style="display:inline-block;height:10px;width:{max(0, part) / whole * 200:.0f}px;'
                     f'background:{colour}"></span>' for part, colour in parts if whole)
     return f'<span style="display:inline-block;width:200px;text-align:left;white-space:nowrap">{spans}</span>'
@@ -37,21 +37,21 @@ def _joules(value: float, error: float = math.nan) -> str:
 
 
 def _energy(cell: Any) -> str:
-    """What was drawn and how sure that is."""
+    """Return energy and its error as text."""
     if cell.shares is None:
         return ""
     return _joules(cell.energy, cell.shares.error) + (" (estimated)" if cell.shares.estimated else "")
 
 
 def _shares(cell: Any) -> str:
-    """Whose joules these were."""
+    """Return the shares of the energy as text."""
     shares = cell.shares
     return (f" = {_joules(shares.job, shares.job_error)} this tree + {_joules(shares.other)} other processes + "
             f"{_joules(shares.idle)} idle + {_joules(shares.unattributed)} unattributed")
 
 
 class CellReport:
-    """One cell."""
+    """Display of one cell."""
 
     def __init__(self, cell: Any, compact: bool) -> None:
         self._cell = cell
@@ -85,7 +85,7 @@ class CellReport:
 
 
 class CellTable:
-    """All cells."""
+    """Display of all cells as a table."""
 
     _COLUMNS = ("cell", "seconds", "RAM consumed", "RAM peaked", "RAM used", "GPU consumed", "GPU peaked", "GPU used",
                 "joules", "joules error", "job joules", "job joules error", "estimated")
@@ -102,12 +102,12 @@ class CellTable:
         return [*(None if math.isnan(value) else value for value in figures), int(shares.estimated)]
 
     def to_table(self) -> _core.Table:
-        """As a `gpu_tracker.Table`; memory in MB (10**6 bytes)."""
+        """Return a `gpu_tracker.Table` with memory in MB (10**6 bytes)."""
         names = [name.replace(" ", "_").lower() for name in self._COLUMNS]
         return _core.Table({name: [row[i] for row in self._rows] for i, name in enumerate(names)})
 
     def _shown(self) -> list[int]:
-        """The columns that some cell has."""
+        """Return the indexes of columns with at least one value."""
         return [i for i in range(len(self._COLUMNS)) if i < 2 or any(row[i] is not None for row in self._rows)]
 
     def _titles(self) -> list[str]:
@@ -137,7 +137,7 @@ class CellTable:
 
 
 class RunPlot:
-    """Memory over time as SVG, the cells as bands."""
+    """Display of memory over time as SVG, with the cells as bands."""
 
     _WIDTH, _HEIGHT, _MARGIN = 720, 200, 60
 

@@ -1,10 +1,10 @@
-"""Where the gpu-tracker program of this installation is."""
+"""Location of the gpu-tracker program of this installation."""
 from __future__ import annotations
 
 import os
 import sys
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ def _candidates() -> Iterator[str]:
     package = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(package, "..", "..", "..", "..", "bin")  # PREFIX/lib/python3.x/site-packages/gpu_tracker
     yield os.path.join(package, "..", "bin")  # pip install --target
-    yield os.path.join(package, "..", "libgputracker.scripts")  # auditwheel repair, of a program that shared libraries are grafted to
+    yield os.path.join(package, "..", "libgputracker.scripts")  # after auditwheel repair adds shared libraries
     yield os.path.dirname(sys.executable)
     import sysconfig
 
@@ -22,16 +22,16 @@ def _candidates() -> Iterator[str]:
 
 
 def find() -> str:
-    """Path of the program that was installed with the package."""
+    """Return the path of the program that was installed with the package."""
     for folder in _candidates():
         program = os.path.join(folder, "gpu-tracker")
         if _is_ours(program):
             return os.path.normpath(program)
-    raise RuntimeError("the gpu-tracker program is not installed beside the gpu_tracker package: reinstall the package")
+    raise RuntimeError("the gpu-tracker program of the gpu_tracker package is missing: reinstall the package")
 
 
 def _is_ours(program: str) -> bool:
-    """A script of that name may be another package's."""
+    """Return whether the file is our program. Another package may install a script of this name."""
     try:
         with open(program, "rb") as file:
             return file.read(4) == b"\x7fELF" and os.access(program, os.X_OK)

@@ -1,4 +1,4 @@
-"""Results of analyses. Figures and texts come from the library; pandas objects are made when they are asked for."""
+"""Results of analyses. Values and texts come from the library; pandas objects are created on demand."""
 from __future__ import annotations
 
 import copyreg
@@ -8,7 +8,7 @@ import math
 from . import _core, _frames, _tree, _views
 from ._core import Table
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _FromTree:
-    """What results of the library have in common: fields that are computed from its tree at first use."""
+    """Base class of results: each field is computed from the library's tree at its first use."""
 
     _kind: ClassVar[str]
 
@@ -36,17 +36,17 @@ class _FromTree:
         raise NotImplementedError(name)
 
     def _to_tree(self) -> dict[str, Any]:
-        """The fields' values without pandas, for objects that did not come from the library."""
+        """Return the fields without pandas, for objects that do not come from the library."""
         return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}  # type: ignore
 
     def to_json(self) -> dict[str, Any]:
-        """The results as `json` takes them. Numbers that are missing are None."""
+        """Return the results for `json`. Missing values are None."""
         tree = self.__dict__.get("_report")
         tree = self._to_tree() if tree is None else tree
         return {key: _tree.with_null(value) for key, value in tree.items()}
 
     def __str__(self) -> str:
-        """The results for people."""
+        """Return the results as text."""
         text = self.__dict__.get("_text")
         if not text:
             import json
@@ -55,7 +55,7 @@ class _FromTree:
         return str(text).rstrip("\n")
 
     def to_html(self) -> str:
-        """The results as a page."""
+        """Return the results as an HTML page."""
         import json
 
         return _core.results_text(self._kind, json.dumps(self.to_json()), "html")
@@ -69,7 +69,7 @@ class _FromTree:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """With pandas as an object that the original understands, too; without, what this package needs."""
+        """Pickle with pandas objects, so that the original can load it; without pandas, pickle the tree for this package."""
         tree = self.__dict__.get("_report")
         if tree is not None and not _frames.has_pandas():
             return from_tree, (self._kind, tree, self.__dict__.get("_text", ""))
@@ -79,7 +79,7 @@ class _FromTree:
 
 
 def _plain(value: Any) -> Any:
-    """A pandas object, or a list or dict of them, as dicts."""
+    """Convert a pandas object, or a list or dict of them, to dicts."""
     if isinstance(value, _FromTree):
         return value.to_json()
     if isinstance(value, list):
@@ -94,7 +94,7 @@ def _plain(value: Any) -> Any:
 
 
 def _nan(tree: Any) -> Any:
-    """Missing numbers as pandas has them."""
+    """Replace None by NaN, as pandas expects."""
     if isinstance(tree, dict):
         return {key: _nan(value) for key, value in tree.items()}
     return math.nan if tree is None else tree
@@ -102,15 +102,15 @@ def _nan(tree: Any) -> Any:
 
 @dataclasses.dataclass(eq=False)
 class CodeBlockResults(_FromTree):
-    """What one block of code used.
+    """Resource use of one block.
 
     Attributes:
-        name: The name of the block.
-        num_timepoints: Samples inside any of its calls.
-        num_calls: How often it was called.
-        num_non_empty_calls: Calls with a sample inside.
-        compute_time: Length of the calls in seconds: min, max, mean, std, total, and further statistics.
-        resource_usage: A row for each measurement, with min, max, mean, std, and further statistics.
+        name: Name of the block.
+        num_timepoints: Number of samples in its calls.
+        num_calls: Number of calls.
+        num_non_empty_calls: Number of calls with a sample.
+        compute_time: Duration of the calls in seconds: min, max, mean, std, total and other statistics.
+        resource_usage: A row for each measurement, with min, max, mean, std and other statistics.
     """
 
     name: str
@@ -129,18 +129,18 @@ class CodeBlockResults(_FromTree):
         return _frames.statistics(_nan(value)) if name == "resource_usage" else value
 
     def resource_usage_table(self) -> Table:
-        """`resource_usage` as a `Table`, which needs no pandas; the first column is "measurement"."""
+        """Return `resource_usage` as a `Table`, without pandas. The first column is "measurement"."""
         return _frames.statistics_table(self.to_json()["resource_usage"])
 
 
 @dataclasses.dataclass(eq=False)
 class SubTrackingResults(_FromTree):
-    """What a run used, as a whole and in each block of code.
+    """Resource use of a run and of each block.
 
     Attributes:
-        overall: A row for each measurement over all samples, with min, max, mean, std, and further statistics.
+        overall: A row for each measurement over all samples, with min, max, mean, std and other statistics.
         static_data: Units, capacities and counts of the tracking file.
-        code_block_results: One for each block.
+        code_block_results: Results of each block.
     """
 
     overall: DataFrame
@@ -156,11 +156,11 @@ class SubTrackingResults(_FromTree):
         return _frames.statistics(_nan(value)) if name == "overall" else _frames.series(_nan(value))
 
     def overall_table(self) -> Table:
-        """`overall` as a `Table`, which needs no pandas; the first column is "measurement"."""
+        """Return `overall` as a `Table`, without pandas. The first column is "measurement"."""
         return _frames.statistics_table(self.to_json()["overall"])
 
     def code_block_table(self) -> Table:
-        """A row for each block: its calls and their length in seconds."""
+        """Return a row for each block: number of calls and duration in seconds."""
         blocks = self.to_json()["code_block_results"]
         columns = {key: [block[key] for block in blocks]
                    for key in ("name", "num_timepoints", "num_calls", "num_non_empty_calls")}
@@ -171,12 +171,12 @@ class SubTrackingResults(_FromTree):
 
 @dataclasses.dataclass(eq=False)
 class ComparisonResults(_FromTree):
-    """Several sessions side by side; sessions come in ascending order of the value.
+    """Comparison of sessions. Sessions are sorted by ascending value.
 
     Attributes:
-        overall_resource_usage: For each measurement, its value in each session.
-        code_block_resource_usage: For each measurement and block, its value in each session.
-        code_block_compute_time: For each block, the length of its calls in each session.
+        overall_resource_usage: Value in each session, for each measurement.
+        code_block_resource_usage: Value in each session, for each measurement and block.
+        code_block_compute_time: Duration of the calls in each session, for each block.
     """
 
     overall_resource_usage: dict[str, Series]
@@ -192,11 +192,11 @@ class ComparisonResults(_FromTree):
         return {key: _frames.series(_nan(sessions)) for key, sessions in value.items()}
 
     def overall_resource_usage_table(self) -> Table:
-        """`overall_resource_usage` as a `Table`, which needs no pandas; the first column is "measurement"."""
+        """Return `overall_resource_usage` as a `Table`, without pandas. The first column is "measurement"."""
         return _frames.statistics_table(self.to_json()["overall_resource_usage"])
 
     def code_block_compute_time_table(self) -> Table:
-        """`code_block_compute_time` as a `Table`, which needs no pandas; the first column is "name"."""
+        """Return `code_block_compute_time` as a `Table`, without pandas. The first column is "name"."""
         return _frames.statistics_table(self.to_json()["code_block_compute_time"], "name")
 
 
@@ -205,10 +205,10 @@ _CLASSES: dict[str, type[_FromTree]] = {
 
 
 def from_tree(kind: str, tree: dict[str, Any], text: str = "") -> Any:
-    """Results of the library, as pickles have them: an object where there is a class for it, else the tree itself."""
+    """Return results of the library as an object of their class, or the tree if the kind has no class."""
     cls = _CLASSES.get(kind)
     return tree if cls is None else cls.__new__(cls)._set_tree(tree, text)
 
 
 for _class in _CLASSES.values():
-    _class.__module__ = "gpu_tracker.sub_tracker"  # where the original has them, and pickles look for them
+    _class.__module__ = "gpu_tracker.sub_tracker"  # the module name in pickles of the original

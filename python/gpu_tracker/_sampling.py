@@ -1,4 +1,4 @@
-"""Conversations with the sampler, which runs in a process of its own."""
+"""Communication with the sampler, which runs in another process."""
 from __future__ import annotations
 
 import functools
@@ -7,7 +7,7 @@ import time
 
 from . import _core, _program
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -18,7 +18,7 @@ _program_path = functools.cache(_program.find)
 
 
 class Sampling:
-    """One sampler: started by the constructor, ended by `finish` or `close`, or by the end of this process."""
+    """One sampler. The constructor starts it; `finish`, `close` or the end of this process stops it."""
 
     START_TIMEOUT = 60.0
 
@@ -40,12 +40,12 @@ class Sampling:
             raise RuntimeError("the sampler ended before it was ready") from None
 
     def begin(self) -> None:
-        """Begin anew after `finish`, of a sampler that was made with `again`."""
+        """Start again after `finish`. The sampler must have been created with `again`."""
         self._sampler.begin()
         self._await_ready()
 
     def _await(self, wanted: str, timeout: float) -> Any:
-        """The value of the next message of that kind; TimeoutError when it does not come in time."""
+        """Return the value of the next message of this kind. Raise TimeoutError after the timeout."""
         deadline = time.monotonic() + timeout
         while (message := self._sampler.receive(deadline - time.monotonic())) is not None:
             kind, value = message
@@ -56,37 +56,38 @@ class Sampling:
         raise TimeoutError(f"the sampler did not answer within {timeout} s")
 
     def window(self, timeout: float = 5.0) -> _Window:
-        """(GPU memory now, its peak since the last call, what the descendants need now, joules since the last call).
+        """Return (GPU memory, its peak since the last call, memory of the descendants, energy since the last call).
 
-        In bytes, of the process and all below it; joules as `gpu_tracker.notebook.Energy` has them. NaN: not known.
+        Memory is in bytes, GPU memory that of the process and its descendants. The energy is a tuple like
+        `gpu_tracker.notebook.Energy`. Missing values are NaN.
         """
         self._sampler.next_window()
         self._windows_asked += 1
-        while True:  # past the answers that an interrupted call did not wait for
+        while True:  # skip the answers to interrupted calls
             window: _Window = self._await("window", timeout)
             self._windows_asked -= 1
             if self._windows_asked == 0:
                 return window
 
     def now(self, timeout: float = 5.0) -> tuple[float, float, float, float, float]:
-        """(memory, cores busy, GPU memory, utilisation of GPUs, processes) of the job at this moment, in base units."""
+        """Return the present (memory, busy cores, GPU memory, GPU utilization, processes) of the job in base units."""
         self._sampler.now()
         state: tuple[float, float, float, float, float] = self._await("state", timeout)
         return state
 
     def own_peak(self, size: float) -> None:
-        """Tell the largest resident memory of this process while it was tracked, in bytes."""
+        """Send the peak resident memory of this process during tracking, in bytes."""
         try:
             self._sampler.own_peak(size)
         except EOFError:
-            pass  # `finish` finds out
+            pass  # `finish` reports the error
 
     def finish(self, attempts: int, timeout: float) -> tuple[str, str]:
-        """The final report as (JSON text, text for people)."""
+        """Return the final report as (JSON, text)."""
         try:
             self._sampler.stop()
         except EOFError:
-            pass  # a signal ended it: its report was sent before
+            pass  # a signal ended the sampler after it sent its report
         for attempt in range(1, attempts + 1):
             try:
                 return self._await("json", timeout), self._await("text", timeout)
@@ -96,5 +97,5 @@ class Sampling:
         raise EOFError
 
     def close(self) -> None:
-        """Let it end by itself."""
+        """Close the connection. The sampler then ends by itself."""
         self._sampler.close()

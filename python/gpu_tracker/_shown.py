@@ -1,4 +1,4 @@
-"""Tables as people see them: the first and last rows, and as many columns as there is room for."""
+"""Display of tables: the first and last rows, and the columns that fit."""
 from __future__ import annotations
 
 import html
@@ -6,11 +6,11 @@ import shutil
 
 from . import _core
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from typing import Any
 
-_ENDS = 5  # rows at the begin and at the end
+_ENDS = 5  # rows at the start and at the end
 _WIDEST = 32
 
 
@@ -23,7 +23,7 @@ def _cell(value: Any) -> str:
 
 
 def _shown(table: _core.Table) -> list[tuple[Any, ...] | None]:
-    """None stands for what is left out."""
+    """Return the displayed rows, with None for the omitted rows."""
     count = len(table)
     if count <= 2 * _ENDS:
         return list(table._rows(0, count))
@@ -31,7 +31,7 @@ def _shown(table: _core.Table) -> list[tuple[Any, ...] | None]:
 
 
 def _fitting(columns: list[list[str]], room: int) -> list[int]:
-    """Which columns are shown: those that differ most from row to row go first."""
+    """Return the columns that fit. Columns with more different values have priority."""
     kept: list[int] = []
     different = [len(set(column[1:])) for column in columns]
     for number in sorted(range(len(columns)), key=lambda number: -different[number]):
@@ -43,7 +43,7 @@ def _fitting(columns: list[list[str]], room: int) -> list[int]:
 
 
 def text(table: _core.Table) -> str:
-    """The table for a terminal, with its size as the last line."""
+    """Return the table as text. The last line is its size."""
     rows = _shown(table)
     lines = [[_cell(value) for value in row] if row else ["..."] * len(table.column_names) for row in rows]
     room = shutil.get_terminal_size((100, 24)).columns
@@ -61,7 +61,7 @@ def text(table: _core.Table) -> str:
 
 
 def page(table: _core.Table) -> str:
-    """The table for a notebook."""
+    """Return the table as HTML."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
     body = []
     for row in _shown(table):

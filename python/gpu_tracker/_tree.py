@@ -1,11 +1,11 @@
-"""From the C reports' trees (JSON) to dataclasses and back."""
+"""Conversion between trees (JSON) of the library and dataclasses."""
 from __future__ import annotations
 
 import dataclasses
 import math
 import sys
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def instance(cls: type[_Class], tree: dict[str, Any]) -> _Class:
-    """A dataclass from the section `tree`, which has more keys than the class has fields; missing numbers are NaN."""
+    """Return a dataclass from a section. Other keys of the section are ignored; missing values become NaN."""
     values: dict[str, Any] = {}
     classes = vars(sys.modules[cls.__module__])
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
@@ -25,7 +25,7 @@ def instance(cls: type[_Class], tree: dict[str, Any]) -> _Class:
 
 
 def with_null(value: Any) -> Any:
-    """NaN as JSON knows it."""
+    """Replace NaN by None, for JSON."""
     if isinstance(value, dict):
         return {key: with_null(part) for key, part in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Results as pages, pictures and plain figures. What they look like comes from the library."""
+"""Results as pages, pictures and flat dictionaries. The library draws pages and pictures."""
 from __future__ import annotations
 
 import html
@@ -10,23 +10,23 @@ from . import _core
 
 
 def frame(page: str, height: int = 600) -> str:
-    """A page inside a notebook, where its styles and scripts stay by themselves."""
+    """Return a page in an iframe, so that its styles and scripts do not affect the notebook."""
     return f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{height}" style="border:0"></iframe>'
 
 
 class Picture:
-    """Charts of a recording. A notebook shows it; `save` writes it."""
+    """Charts of a recording. Notebooks display it; `save` writes it."""
 
     def __init__(self, tracking_file: str, charts: str | None) -> None:
         if charts is not None and not isinstance(charts, str):
-            raise TypeError(f"charts are named by a str, not {type(charts).__name__}; a file is written by plot().save(path)")
+            raise TypeError(f"charts must be a str, not {type(charts).__name__}; use plot().save(path) to write a file")
         if charts and charts.endswith((".svg", ".png", ".pdf")):
-            raise ValueError(f'there is no chart "{charts}"; a file is written by plot().save("{charts}")')
+            raise ValueError(f'unknown chart "{charts}"; use plot().save("{charts}") to write a file')
         self._file, self._charts = tracking_file, charts
         self.svg = _core.recording_picture(tracking_file, charts, "svg").decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it; the name ends in .svg, .png or .pdf. PNG and PDF need librsvg."""
+        """Write the picture to a .svg, .png or .pdf file. PNG and PDF need librsvg."""
         name = os.fspath(path)
         data = _core.recording_picture(self._file, self._charts, os.path.splitext(name)[1].lstrip("."))
         with open(name, "wb") as file:
@@ -36,14 +36,14 @@ class Picture:
         return self.svg
 
 
-# The base unit of the figures of a section, by the name of its own unit, and of the sections that have none.
+# Base unit and factor by the unit of a section.
 _FACTORS = {
     "bytes": ("bytes", 1.0), "kilobytes": ("bytes", 1e3), "megabytes": ("bytes", 1e6), "gigabytes": ("bytes", 1e9),
     "terabytes": ("bytes", 1e12), "kibibytes": ("bytes", 2.0**10), "mebibytes": ("bytes", 2.0**20),
     "gibibytes": ("bytes", 2.0**30), "tebibytes": ("bytes", 2.0**40), "milliseconds": ("seconds", 1e-3), "seconds": ("seconds", 1.0),
     "minutes": ("seconds", 60.0), "hours": ("seconds", 3600.0), "days": ("seconds", 86400.0)}
 _SCOPES = ("system_", "main_", "descendants_", "combined_")
-# Of what is no metric.
+# Units of values that are not metrics.
 _UNITS = {"energy": "joules"}
 _UNITS_OF = {"memory": "bytes", "memory_limit": "bytes",
              "time": "seconds", "killed_at": "bytes", "refresh": "seconds", "covered": "percent",
@@ -56,7 +56,7 @@ def _is_missing(name: str, missing: Mapping[str, Any]) -> bool:
 
 
 def _unit_of_metric(metric: str, units: Mapping[str, str]) -> str | None:
-    """Of "system_pressure_memory": the one of "pressure_memory"."""
+    """Return the unit of a metric: for "system_pressure_memory" the unit of "pressure_memory"."""
     for scope in _SCOPES:
         if metric.startswith(scope) and metric[len(scope):] in units:
             return units[metric[len(scope):]]
@@ -64,7 +64,7 @@ def _unit_of_metric(metric: str, units: Mapping[str, str]) -> str | None:
 
 
 def measured(tree: Mapping[str, Any]) -> dict[str, float]:
-    """What was measured of the sections of a result, by names that end in the base unit of their values."""
+    """Return the measured values of a result. Names end in the base unit of the value."""
     missing, behind = tree.get("missing") or {}, tree.get("provenance") or {}
     has_gpu = bool((tree.get("gpu_utilization") or {}).get("system_gpu_count"))
     units = _core.metric_units()
@@ -87,7 +87,7 @@ def measured(tree: Mapping[str, Any]) -> dict[str, float]:
 
 
 def flat(tree: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """The numbers of a tree that were measured, by their path."""
+    """Return the numbers of a tree by their path, without missing values."""
     found: dict[str, float] = {}
     for key, value in tree.items():
         path = f"{prefix}/{key}" if prefix else str(key)

@@ -1,10 +1,10 @@
-"""Functions of any kind inside a context manager that is made anew for each call."""
+"""Wrappers that run each call of a function in a new context manager."""
 from __future__ import annotations
 
 import functools
 import inspect
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from contextlib import AbstractContextManager
@@ -66,7 +66,7 @@ def _plain(function: Callable[..., Any], enter: _Enter) -> Callable[..., Any]:
 
 
 def wrap(function: _Function, enter: _Enter) -> _Function:
-    """`function` with `with enter():` around each call; around a generator's life from its first step to its end."""
+    """Return `function` with `with enter():` around each call, for a generator from its first step to its end."""
     kinds = ((inspect.isasyncgenfunction, _asynchronous_generator), (inspect.iscoroutinefunction, _coroutine),
              (inspect.isgeneratorfunction, _generator))
     make = next((make for is_kind, make in kinds if is_kind(function)), _plain)

@@ -1,13 +1,12 @@
-"""Epochs and steps of training frameworks as blocks of code.
+"""Callbacks that mark epochs and steps of training frameworks as blocks.
 
     Trainer(callbacks=[gpu_tracker.callbacks.lightning()])            # Lightning
     model.fit(..., callbacks=[gpu_tracker.callbacks.keras()])          # Keras
     Trainer(..., callbacks=[gpu_tracker.callbacks.hugging_face()])     # Hugging Face transformers
 
-Each function imports its framework when it is called, and returns a callback that marks blocks as `SubTracker` does:
-"epoch" and "step"; with Lightning and Keras also "validation" and "predict", with Lightning "test" and "sanity check".
-(Transformers tells its callbacks when an evaluation has ended, but not when one begins.) Epochs tell how many there will be, so that
-`gpu-tracker top` shows how far the training is.
+Each function imports its framework when called, and returns a callback. The callback marks the blocks "epoch" and "step",
+with Lightning and Keras also "validation" and "predict", with Lightning also "test" and "sanity check". Transformers does not
+report the start of an evaluation. Epochs have a total count, so that `gpu-tracker top` shows the progress of the training.
 """
 import math
 import os
@@ -20,11 +19,11 @@ __all__ = ["Blocks", "hugging_face", "keras", "lightning"]
 
 
 class Blocks:
-    """Blocks that begin and end in different functions. Ending what has not begun does nothing.
+    """Blocks that begin and end in different functions. Ending a block that has not begun has no effect.
 
     Args:
-        sub_tracking_file: As for `SubTracker`.
-        overwrite: As for `SubTracker`.
+        sub_tracking_file: See `SubTracker`.
+        overwrite: See `SubTracker`.
     """
 
     def __init__(self, sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> None:
@@ -33,11 +32,11 @@ class Blocks:
         self._begun: dict[str, int] = {}
 
     def begin(self, name: str, remaining: int | None = None) -> None:
-        """A block begins. One of that name that is open was interrupted: it and what began inside never end.
+        """Begin a block. An open block of the same name was interrupted: it and its inner blocks remain without an end.
 
         Args:
-            name: The name of the block.
-            remaining: How many of that name will begin from now on, this one included; None when that is not known.
+            name: Name of the block.
+            remaining: Number of blocks of this name that are still to begin, including this one. None if unknown.
         """
         for depth, (opened, _) in enumerate(self._open):
             if opened == name:
@@ -49,12 +48,12 @@ class Blocks:
         self._open.append((name, SubTracker(name, *self._arguments, total=total).__enter__()))
 
     def end(self, name: str) -> None:
-        """A block ends, and with it what began inside."""
+        """End a block and its inner blocks."""
         while any(opened == name for opened, _ in self._open):
             self._open.pop()[1].__exit__(None, None, None)
 
     def end_all(self) -> None:
-        """Everything ends: training is over, or was interrupted."""
+        """End all blocks after the end or interruption of the training."""
         if self._open:
             self.end(self._open[0][0])
 
@@ -104,7 +103,7 @@ def _counted(begin: Callable[..., None], name: str, remaining: Callable[..., int
     def hook(self: Any, *given: Any, **named: Any) -> None:
         try:
             count = remaining(self, *given, **named)
-        except (AttributeError, TypeError):  # a version of the framework that tells otherwise
+        except (AttributeError, TypeError):  # another version of the framework
             count = None
         begin(name, count)
 
@@ -113,9 +112,9 @@ def _counted(begin: Callable[..., None], name: str, remaining: Callable[..., int
 
 def _callback(base: type, table: dict[str, tuple[str, str]], end_all: tuple[str, ...], remake: Callable[..., Any],
               arguments: tuple[str | os.PathLike[str] | None, bool], **counted: Callable[..., int | None]) -> Any:
-    """An object of a class made for the blocks of a table; copies and pickles of it mark blocks of their own.
+    """Return a callback for the blocks of a table. Copies and pickles of it mark separate blocks.
 
-    `counted` tells of blocks how many will begin from now on.
+    `counted` maps names of blocks to functions that return the number of remaining blocks.
     """
     blocks = Blocks(*arguments)
     methods: dict[str, Callable[..., Any]] = {hook: _hook(blocks.end_all) for hook in end_all}
@@ -128,11 +127,11 @@ def _callback(base: type, table: dict[str, tuple[str, str]], end_all: tuple[str,
 
 
 def lightning(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Any:
-    """A callback for Lightning's Trainer.
+    """Return a callback for Lightning's Trainer.
 
     Args:
-        sub_tracking_file: As for `SubTracker`.
-        overwrite: As for `SubTracker`.
+        sub_tracking_file: See `SubTracker`.
+        overwrite: See `SubTracker`.
     """
     try:
         from lightning.pytorch import Callback
@@ -144,7 +143,7 @@ def lightning(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite
     begin_validation = type(callback).on_validation_start
 
     def on_validation_start(self: Any, trainer: Any, module: Any) -> None:
-        if not trainer.sanity_checking:  # that is a block of its own
+        if not trainer.sanity_checking:  # the sanity check is a separate block
             begin_validation(self)
 
     type(callback).on_validation_start = on_validation_start
@@ -152,11 +151,11 @@ def lightning(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite
 
 
 def keras(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Any:
-    """A callback for Keras's fit, evaluate and predict.
+    """Return a callback for Keras's fit, evaluate and predict.
 
     Args:
-        sub_tracking_file: As for `SubTracker`.
-        overwrite: As for `SubTracker`.
+        sub_tracking_file: See `SubTracker`.
+        overwrite: See `SubTracker`.
     """
     from keras.callbacks import Callback
 
@@ -165,11 +164,11 @@ def keras(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bo
 
 
 def hugging_face(sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Any:
-    """A callback for the Trainer of Hugging Face's transformers.
+    """Return a callback for the Trainer of Hugging Face's transformers.
 
     Args:
-        sub_tracking_file: As for `SubTracker`.
-        overwrite: As for `SubTracker`.
+        sub_tracking_file: See `SubTracker`.
+        overwrite: See `SubTracker`.
     """
     from transformers import TrainerCallback
 

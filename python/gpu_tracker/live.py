@@ -1,4 +1,4 @@
-"""What a tracker tells while it runs: figures of this moment, a callback with each of them, limits that act."""
+"""Values of a running tracker: present values, a callback, limits."""
 from __future__ import annotations
 
 import ctypes
@@ -20,7 +20,7 @@ _PATIENCE = 5.0
 
 
 class LimitExceeded(MemoryError):
-    """The job used more than a limit of its tracker allows."""
+    """The job exceeded a limit of its tracker."""
 
     _sentence = ""
 
@@ -30,15 +30,15 @@ class LimitExceeded(MemoryError):
 
 @dataclasses.dataclass(frozen=True)
 class Current:
-    """What the job uses at one moment. NaN: not measured.
+    """Present values of the job. Missing values are NaN.
 
     Attributes:
-        seconds: Since the tracking began.
+        seconds: Seconds since the start of tracking.
         ram: Memory in bytes.
-        cpu: Cores that are busy.
+        cpu: Number of busy cores.
         gpu_ram: GPU memory in bytes.
-        gpu_utilization: Of the GPUs, added up: 1 is one GPU that is busy all the time.
-        processes: How many there are.
+        gpu_utilization: Sum over the GPUs; 1 is one busy GPU.
+        processes: Number of processes.
     """
 
     seconds: float
@@ -49,23 +49,23 @@ class Current:
     processes: float
 
     def metrics(self, prefix: str = "gpu_tracker") -> dict[str, float]:
-        """The figures that are known, by names that loggers of metrics take: "gpu_tracker/ram", in the units of the attributes."""
+        """Return the measured values for loggers, by name: "gpu_tracker/ram". Units are the same as for the attributes."""
         values = dataclasses.asdict(self)
         return {f"{prefix}/{name}" if prefix else name: value for name, value in values.items() if not math.isnan(value)}
 
 
 def size_of(argument: str, value: float | str) -> float:
-    """Bytes of a number of bytes, or of "1.5 GB", "512 MiB".
+    """Convert a number of bytes, or a text like "1.5 GB" or "512 MiB", to bytes.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The value is not a size.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         size: float = value
     else:
         match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?i?b)\s*", str(value), re.IGNORECASE)
         if not match or match[1].count(".") > 1 or match[2].lower() not in _SIZES:
-            raise ValueError(f"{argument}={value!r} is not a size: give a number of bytes, or a text like '1.5 GB' or '512 MiB'")
+            raise ValueError(f"{argument}={value!r} is not a size: give a number of bytes or a text like '1.5 GB' or '512 MiB'")
         size = float(match[1]) * _SIZES[match[2].lower()]
     if not 0 < size < math.inf:
         raise ValueError(f"{argument}={value!r} is not a limit: it must be above 0")
@@ -73,13 +73,13 @@ def size_of(argument: str, value: float | str) -> float:
 
 
 def _raise_in(thread: int, sentence: str) -> None:
-    """Raise `LimitExceeded` there, with its next step of Python."""
+    """Raise `LimitExceeded` in the thread, at its next Python instruction."""
     exceeded = type("LimitExceeded", (LimitExceeded,), {"_sentence": sentence})
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(exceeded))
 
 
 class _Process:
-    """One that gets signals, and no later one of its number: by a descriptor, or by when it began (before Linux 5.3)."""
+    """A process that receives signals. A descriptor, or the start time before Linux 5.3, excludes a later process with its ID."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -92,7 +92,7 @@ class _Process:
         self._began = self._state()[1]
 
     def _state(self) -> tuple[str, str]:
-        """(state, start time): fields 3 and 22 of man 5 proc_pid_stat; blank where it is gone."""
+        """Return (state, start time): fields 3 and 22 of man 5 proc_pid_stat, empty if the process has ended."""
         try:
             with open(f"/proc/{self._number}/stat") as file:
                 fields = file.read().rpartition(")")[2].split()
@@ -122,7 +122,7 @@ class _Process:
 
 
 class Watch(threading.Thread):
-    """Looks at the figures until `end` is called."""
+    """Thread that polls the values until `end` is called."""
 
     def __init__(self, look: Callable[[], Current], period: float, limits: dict[str, float], action: str,
                  callback: Callable[[Current], object] | None, warn: Callable[[str], object], process_id: int) -> None:
@@ -145,7 +145,7 @@ class Watch(threading.Thread):
             try:
                 current = self._look()
             except (EOFError, TimeoutError, OSError):
-                return  # `stop` says what became of the sampler
+                return  # `stop` reports the end of the sampler
             self._call(current)
             self._judge(current)
 
@@ -155,7 +155,7 @@ class Watch(threading.Thread):
         try:
             self._callback(current)
         except Exception as error:
-            self._tell(f"the callback of the tracker failed and is not called again: {type(error).__name__}: {error}")
+            self._tell(f"on_sample failed and is not called again: {type(error).__name__}: {error}")
             self._callback = None
 
     def _judge(self, current: Current) -> None:
@@ -167,14 +167,14 @@ class Watch(threading.Thread):
                 self._act(f"{what} {value / 1e9:.3f} GB is above the limit of {limit / 1e9:.3f} GB")
 
     def _act(self, sentence: str) -> None:
-        self._tell(sentence if self._action != "kill" else f"{sentence}: process {self._process_id} is ended")
+        self._tell(sentence if self._action != "kill" else f"{sentence}: ending process {self._process_id}")
         if self._action == "raise":
             _raise_in(self._caller, sentence)
         elif self._action == "kill":
             self._kill()
 
     def _kill(self) -> None:
-        """By its own handlers if it has any, after some seconds by force."""
+        """Send SIGTERM, and SIGKILL if the process lives on."""
         assert self._process
         for number in (signal.SIGTERM, signal.SIGKILL):
             if not self._process.signal(number):
@@ -186,13 +186,13 @@ class Watch(threading.Thread):
 
 
 def check(action: str, limits: dict[str, Any], process_id: int | None) -> dict[str, float]:
-    """The limits in bytes.
+    """Return the limits in bytes.
 
     Raises:
-        ValueError: One of them, or what is to be done, is wrong.
+        ValueError: A limit or the action is invalid.
     """
     if action not in ACTIONS:
         raise ValueError(f"at_limit={action!r}: choose 'warn', 'raise' or 'kill'")
     if action == "kill" and process_id in (None, os.getpid()):
-        raise ValueError("at_limit='kill' ends the process that is tracked: give the process_id of another one")
+        raise ValueError("at_limit='kill' ends the tracked process: set process_id to another process")
     return {name: size_of(f"max_{name}", value) for name, value in limits.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What each cell of a notebook used: memory, GPU memory, time, energy.
+"""Logger of memory, GPU memory, time and energy of each cell of a notebook.
 
     from gpu_tracker.notebook import IPyGPULogger
     IPyGPULogger().start()
@@ -6,10 +6,10 @@
 or ``%load_ext gpu_tracker``, then ``%gpu_tracker start``, ``%gpu_tracker report``, ``%gpu_tracker stop``, and
 ``%%track`` for a single cell.
 
-Processes that a cell starts count with it, memory that they share once. Peaks of memory are the kernel's high-water mark
-of this process, which is set back before each cell (that changes the VmHWM that others read of this process, and
-nothing else), and what a `Tracker` finds of the processes below it. GPU memory is read every 5 ms by a sampler in another
-process. PyTorch is used for its own counters and its cache only when the notebook has imported it.
+Values include processes that the cell starts. Shared memory counts once. The memory peak comes from the kernel's high-water mark
+of this process, and from a sampler for its descendants. The logger resets the high-water mark (VmHWM) before each cell. A
+sampler in another process reads GPU memory every 5 ms. If the notebook has imported PyTorch, the logger also reads PyTorch's
+counters and empties its cache.
 """
 import gc
 import json
@@ -29,12 +29,12 @@ from ._sampling import Sampling
 __all__ = ["Data", "IPyGPULogger", "load_ipython_extension", "unload_ipython_extension"]
 
 _GPU_PERIOD, _HISTORY_PERIOD, _CELL_PERIOD = 0.005, 0.5, 0.1
-_NO_GPUS = [f"{library}=/dev/null" for library in ("nvml", "amdsmi", "rocm_smi")]  # of a sampler that need not ask them
+_NO_GPUS = [f"{library}=/dev/null" for library in ("nvml", "amdsmi", "rocm_smi")]  # for a sampler without GPU values
 _MEGABYTE = 10**6
 
 
 class Memory(NamedTuple):
-    """Of one kind of memory, in MB (10**6 bytes); None: not measured."""
+    """Values of one kind of memory in MB (10**6 bytes). Missing values are None."""
 
     used_delta: int | None
     peaked_delta: int | None
@@ -42,17 +42,16 @@ class Memory(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What a cell used, this process and all below it together. Memory is in MB (10**6 bytes), None where it is not
-    measured; time in seconds.
+    """Resource use of a cell by this process and its descendants. Memory is in MB (10**6 bytes). Missing values are None.
 
     Attributes:
-        gen_mem_used_delta: RAM in use after the cell less that before it.
-        gen_mem_peaked: RAM that the cell needed for a while on top of what is in use after it.
+        gen_mem_used_delta: RAM in use after the cell minus RAM in use before it.
+        gen_mem_peaked: Peak RAM minus RAM in use after the cell.
         gen_mem_used: RAM in use after the cell.
-        gpu_mem_used_delta: The same of GPU memory.
-        gpu_mem_peaked: The same of GPU memory.
-        gpu_mem_used: The same of GPU memory.
-        time_delta: How long the cell ran.
+        gpu_mem_used_delta: GPU memory in use after the cell minus GPU memory in use before it.
+        gpu_mem_peaked: Peak GPU memory minus GPU memory in use after the cell.
+        gpu_mem_used: GPU memory in use after the cell.
+        time_delta: Duration of the cell in seconds.
     """
 
     gen_mem_used_delta: int | None
@@ -65,27 +64,27 @@ class Data(NamedTuple):
 
     @property
     def gen(self) -> Memory:
-        """The three figures of RAM."""
+        """Return the three values of RAM."""
         return Memory(*self[:3])
 
     @property
     def gpu(self) -> Memory:
-        """The three figures of GPU memory."""
+        """Return the three values of GPU memory."""
         return Memory(*self[3:6])
 
 
 class Energy(NamedTuple):
-    """Joules, and whose they were: `total` is the sum of the next four.
+    """Energy in joules and its shares. `total` is the sum of the next four values.
 
     Attributes:
-        total: Of the whole machine: its processors, memory and GPUs, those that tell.
-        job: The share of this process and its children.
-        other: That of other processes.
-        idle: What nobody is charged with, because nothing ran.
-        unattributed: What was drawn while it was not known who used the device.
-        error: How far `total` may be off (+-), NaN where nobody knows. See docs/energy.md.
-        job_error: How far `job` may be off.
-        estimated: Does any of it rest on a model instead of a counter?
+        total: Energy of all measured devices of the machine: processors, memory and GPUs.
+        job: Share of this process and its descendants.
+        other: Share of other processes.
+        idle: Idle energy that is not assigned to processes.
+        unattributed: Energy of times without values of device use.
+        error: Error of `total` (+-), NaN if unknown. See docs/energy.md.
+        job_error: Error of `job` (+-), NaN if unknown.
+        estimated: True if a part comes from a model instead of a counter.
     """
 
     total: float
@@ -99,15 +98,14 @@ class Energy(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One cell that ran.
+    """One executed cell.
 
     Attributes:
-        number: Of the input, as in "In [4]"; None outside.
-        start: When it began, in seconds since the epoch.
-        data: What it used.
-        energy: Joules of the whole machine meanwhile: its processors, memory and GPUs, those that tell; None where none
-            does.
-        shares: Whose joules these were, an `Energy`.
+        number: Number of the input, as in "In [4]". None if the cell is not in the history.
+        start: Start in seconds since the epoch.
+        data: Resource use, a `Data`.
+        energy: Joules of all measured devices of the machine during the cell. None without a source.
+        shares: Shares of the energy, an `Energy`.
     """
 
     number: int | None
@@ -118,7 +116,7 @@ class Cell(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """What a sampler tells: GPU memory now, its peak since the last time, what processes below this one need, joules."""
+    """Values of a sampler: GPU memory, its peak since the last window, memory of the descendants, energy."""
 
     gpu: float
     gpu_peak: float
@@ -127,40 +125,40 @@ class _Window(NamedTuple):
 
 
 class _Moment(NamedTuple):
-    """Figures at one end of a cell, in bytes, seconds and joules; NaN: not measured."""
+    """Values at the start or end of a cell in bytes, seconds and joules. Missing values are NaN."""
 
     ram: float
     ram_peak: float
     gpu: float
     gpu_peak: float
-    energy: Energy  # drawn since the moment before
+    energy: Energy  # since the previous moment
     clock: float
     start: float
 
 
 def _torch() -> Any:
-    """PyTorch, when the notebook has imported it and it uses a GPU."""
+    """Return PyTorch if the notebook has imported it and uses a GPU."""
     torch = sys.modules.get("torch")
     try:
         return torch if torch is not None and torch.cuda.is_initialized() else None
     except AttributeError:
-        return None  # half imported, or something else of that name
+        return None  # partly imported, or another module of this name
 
 
 def _torch_memory(torch: Any) -> tuple[float, float]:
-    """(bytes that PyTorch has from its GPUs now, its own peak of that), cache included."""
+    """Return (bytes reserved by PyTorch on all GPUs, their peak), including its cache."""
     devices = range(torch.cuda.device_count())
     return (sum(torch.cuda.memory_reserved(device) for device in devices),
             sum(torch.cuda.max_memory_reserved(device) for device in devices))
 
 
 def _remove_folder(folder: str, owner: int) -> None:
-    if os.getpid() == owner:  # not in a child that was forked
+    if os.getpid() == owner:  # a forked child must keep the folder
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Meter:
-    """Reads both ends of a cell."""
+    """Reader of values at the start and end of a cell."""
 
     def __init__(self, gc_collect: bool) -> None:
         self._gc_collect = gc_collect
@@ -169,8 +167,8 @@ class _Meter:
         self._remove = weakref.finalize(self, _remove_folder, folder, os.getpid())
         self.recording = os.path.join(folder, "notebook.sqlite")
         self._history: Sampling | None = self._sampling(_HISTORY_PERIOD, tracking_file=self.recording)
-        self._fast: Sampling | None = self._history  # or one with a short period where there is GPU memory to watch
-        self._cell: Sampling | None = None  # begins anew with each cell
+        self._fast: Sampling | None = self._history  # or a sampler with a short period if GPU memory is measured
+        self._cell: Sampling | None = None  # starts again at each cell
         self._is_watching = False
         if not math.isnan(self._window(self._history).gpu):
             self._fast = self._sampling(_GPU_PERIOD, memory="rss")
@@ -180,7 +178,7 @@ class _Meter:
         return Sampling(os.getpid(), {"sleep_time": period, **options}, lambda sentence: None, again=again)
 
     def _window(self, sampling: Sampling | None) -> _Window:
-        """NaN when the sampler is gone: the notebook goes on."""
+        """Return the values of a sampler, NaN if it has ended."""
         try:
             if sampling is not None and sampling.owner == os.getpid():
                 gpu, peak, below, energy = sampling.window()
@@ -190,9 +188,9 @@ class _Meter:
         return _Window(math.nan, math.nan, math.nan, Energy(math.nan, math.nan, math.nan, math.nan, math.nan))
 
     def _watch_cell(self) -> None:
-        """Find out what processes below this one need at most until `_cell_peak`."""
+        """Track the peak memory of the descendants until `_cell_peak`."""
         if self._is_watching:
-            self._cell_peak()  # of a cell whose end nobody told
+            self._cell_peak()  # of a cell without an end event
         try:
             if self._cell is not None and self._cell.owner == os.getpid():
                 self._cell.begin()
@@ -225,7 +223,7 @@ class _Meter:
                 torch.cuda.empty_cache()
 
     def _read(self) -> _Window:
-        """What PyTorch knows counts as well, and alone where the driver does not tell."""
+        """Read a window. PyTorch's counters raise GPU values, and replace missing values of the driver."""
         gpu, peak, below, energy = self._window(self._fast)
         if self._fast is not self._history:
             below = self._window(self._history).below
@@ -236,7 +234,7 @@ class _Meter:
         return _Window(gpu, peak, 0.0 if math.isnan(below) else max(0.0, below), energy)
 
     def begin(self) -> _Moment:
-        """Set the peaks back."""
+        """Reset the peaks and read the start of a cell."""
         self._clean()
         if (torch := _torch()) is not None:
             for device in range(torch.cuda.device_count()):
@@ -248,7 +246,7 @@ class _Meter:
         return _Moment(ram, ram, gpu, gpu, energy, time.perf_counter(), time.time())
 
     def end(self) -> _Moment:
-        """Clocks first and peaks before the cleaning, which is not the cell's."""
+        """Read the end of a cell: the clocks first, and the peaks before the cleanup, which is not part of the cell."""
         clock, now = time.perf_counter(), time.time()
         own_peak = _core.own_peak_end(self._window_number)
         if self._cell is not None and own_peak > 0:
@@ -261,7 +259,7 @@ class _Meter:
         return _Moment(_core.own_memory()[0] + below, ram_peak, gpu, gpu_peak, energy, clock, now)
 
     def close(self) -> None:
-        """End the samplers."""
+        """Stop the samplers."""
         for sampling in (self._fast, self._history, self._cell):
             if sampling is not None:
                 sampling.close()
@@ -288,17 +286,17 @@ def _data(before: _Moment, after: _Moment) -> Data:
 
 
 class IPyGPULogger:
-    """Print after each cell what it used.
+    """Print the resource use of each cell.
 
     Args:
-        compact: Print one line.
-        gc_collect: Collect garbage, and empty PyTorch's cache when the notebook uses PyTorch on a GPU, before each
-            reading, so that only what is in use counts. Leave it out when you look for leaks.
-        backend: 'torch' imports PyTorch and uses the GPU once when logging starts, so that what that costs is not in
-            the first cell's figures. None imports nothing.
+        compact: Print one line for each cell.
+        gc_collect: Before each reading, collect garbage and empty PyTorch's cache, so that only memory in use counts. Use False to
+            look for leaks.
+        backend: 'torch' imports PyTorch and uses the GPU once at the start, so that the first cell does not include this
+            cost. None imports nothing.
 
     Attributes:
-        data: What the last cell used, a `Data`; None before the first.
+        data: Resource use of the last cell, a `Data`; None before the first cell.
         cells: All cells, a list of `Cell`.
     """
 
@@ -317,14 +315,14 @@ class IPyGPULogger:
 
     @property
     def running(self) -> bool:
-        """Are cells being logged?"""
+        """True while cells are logged."""
         return self._meter is not None
 
     def __repr__(self) -> str:
         return f"<IPyGPULogger: {'logs cells' if self.running else 'logs nothing'}, {len(self.cells)} so far>"
 
     def start(self) -> "IPyGPULogger":
-        """Log from the next cell on. Starting twice is starting once. `%gpu_tracker` is about the logger that was started last."""
+        """Log from the next cell on. A second call has no effect. `%gpu_tracker` uses the last started logger."""
         global _logger
         _logger = self
         if self._meter is not None:
@@ -333,7 +331,7 @@ class IPyGPULogger:
 
         shell = get_ipython()
         if shell is None:
-            raise RuntimeError("there is no IPython here: start the logger in a notebook or in ipython")
+            raise RuntimeError("IPython is not running: start the logger in a notebook or in ipython")
         self._preload()
         self._meter = _Meter(self.gc_collect)
         self._shell = shell
@@ -342,7 +340,7 @@ class IPyGPULogger:
         return self
 
     def stop(self) -> None:
-        """Log no more. The figures stay; `start` begins again. Stopping twice is stopping once."""
+        """Stop logging. The values remain; `start` continues. A second call has no effect."""
         if self._meter is None:
             return
         self._shell.events.unregister("pre_run_cell", self._begin)
@@ -388,11 +386,11 @@ class IPyGPULogger:
     # ---- all cells ----
 
     def table(self) -> CellTable:
-        """All cells, for display; `table().to_table()` is a `gpu_tracker.Table`."""
+        """Return all cells for display. `table().to_table()` is a `gpu_tracker.Table`."""
         return CellTable(list(self.cells))
 
     def plot(self) -> RunPlot:
-        """RAM and GPU memory of this process and all below it over the run, with the cells as bands, for display."""
+        """Return a plot of RAM and GPU memory of this process and its descendants, with the cells as bands."""
         return RunPlot(self._read_history() or self._history, list(self.cells))
 
     def _read_history(self) -> tuple[Any, ...]:
@@ -400,15 +398,15 @@ class IPyGPULogger:
             return ()
         table = _core.timepoints(self._meter.recording, None)
         gpu = table["combined_gpu_ram"]
-        if _core.static_data(self._meter.recording)["system_gpu_count"] == [0]:  # recordings have 0.0 there
+        if _core.static_data(self._meter.recording)["system_gpu_count"] == [0]:  # recordings contain 0.0 without a GPU
             gpu = [None] * len(gpu)
         return table["timestamp"], table["combined_ram"], gpu
 
 
 # ---- %load_ext gpu_tracker ----
 
-_logger = IPyGPULogger()  # that of %gpu_tracker: the last one that was started
-_has_number = True  # the cell that runs; those that are not kept in the history have none
+_logger = IPyGPULogger()  # the last started logger, for %gpu_tracker
+_has_number = True  # whether the running cell is in the history and has a number
 
 
 def _note_history(info: Any) -> None:
@@ -417,14 +415,14 @@ def _note_history(info: Any) -> None:
 
 
 def _line_magic(line: str) -> Any:
-    """%gpu_tracker start [compact] | stop | report | plot, of the logger that was started last."""
+    """Run %gpu_tracker start [compact] | stop | report | plot on the last started logger."""
     words = line.split()
     if words[:1] == ["start"] and words[1:] in ([], ["compact"]):
         _logger.compact = words[1:] == ["compact"]
         _logger.start()
         return None
     if words in (["stop"], ["report"]) and not (_logger.running or (_logger.cells and words == ["report"])):
-        print("no cells are logged: begin with %gpu_tracker start")
+        print("cells are not logged: use %gpu_tracker start")
         return None
     if words == ["stop"]:
         return _logger.stop()
@@ -432,18 +430,18 @@ def _line_magic(line: str) -> Any:
         return _logger.table()
     if words == ["plot"]:
         return _logger.plot()
-    raise ValueError("%gpu_tracker takes start, start compact, stop, report or plot")
+    raise ValueError("%gpu_tracker accepts start, start compact, stop, report or plot")
 
 
 def _cell_magic(line: str, cell: str) -> Any:
-    """%%track: run the cell and print what it used, unless that is done after each cell anyway."""
+    """Run %%track: execute the cell and print its resource use, unless each cell is logged anyway."""
     from IPython import get_ipython
 
     logger = IPyGPULogger(compact=line.strip() == "compact")
     if line.strip() not in ("", "compact"):
-        raise ValueError("%%track takes nothing, or compact")
+        raise ValueError("%%track accepts no argument or compact")
     shell = get_ipython()
-    number = len(shell.history_manager.input_hist_parsed) - 1  # shell.execution_count may be the next cell's already
+    number = len(shell.history_manager.input_hist_parsed) - 1  # shell.execution_count can already be that of the next cell
     if _logger._before is not None:
         return _execute(shell, cell, number)
     meter = _Meter(logger.gc_collect)
@@ -456,11 +454,11 @@ def _cell_magic(line: str, cell: str) -> Any:
 
 
 def _execute(shell: Any, cell: str, number: int) -> Any:
-    """The value of the last expression, as a cell without the magic has it."""
+    """Execute the cell and return the value of its last expression."""
     import ast
 
     source = shell.transform_cell(cell)
-    name = shell.compile.cache(source, number)  # where tracebacks find the lines
+    name = shell.compile.cache(source, number)  # the name under which tracebacks find the lines
     tree = shell.compile.ast_parse(source, filename=name)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(shell.compile(tree, name, "exec"), shell.user_ns)
@@ -468,7 +466,7 @@ def _execute(shell: Any, cell: str, number: int) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register %gpu_tracker and %%track."""
+    """Register the magics %gpu_tracker and %%track."""
     shell.register_magic_function(_line_magic, "line", "gpu_tracker")
     shell.register_magic_function(_cell_magic, "cell", "track")
     shell.events.register("pre_run_cell", _note_history)

@@ -1,14 +1,18 @@
-"""Limits on what tests use, and a table of what they used.
+"""pytest plugin: limits on the resource use of tests, and a table of their use.
 
     @pytest.mark.gpu_tracker(max_ram="500 MB", max_gpu_ram="2 GB", max_time=10)
     def test_something(): ...
 
-fails a test that goes over. Limits of memory are numbers of bytes, or texts with a unit (B, kB, MB, GB, TB: powers of
-1000; KiB, MiB, GiB, TiB: of 1024). ``max_ram`` holds for what pytest's process and all below it need on top of what the
-process has when the test function begins; ``max_gpu_ram`` for the whole of what they have. ``max_time`` is in seconds.
-``fail_if`` is a rule of ``gpu-tracker run --fail-if``, or a list of them: ``fail_if="gpu<50%"``. Its ``memory`` is that of ``max_ram``.
-Fixtures do not count. ``pytest --gpu-tracker`` prints a table of all tests at the end, with pytest-xdist of those of all
-workers.
+The test fails if it exceeds a limit. Fixtures do not count.
+
+``max_ram`` limits the memory of pytest and its descendants, minus pytest's memory at the start of the test function.
+``max_gpu_ram`` limits their total GPU memory. ``max_time`` is in seconds. A size is a number of bytes, or a text with a unit:
+B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024).
+
+``fail_if`` is a rule of ``gpu-tracker run --fail-if``, or a list of rules: ``fail_if="gpu<50%"``. ``memory`` in a rule is the
+value that ``max_ram`` limits.
+
+``pytest --gpu-tracker`` prints a table of all tests at the end, with pytest-xdist for all workers.
 """
 import math
 import re
@@ -27,37 +31,37 @@ _FIGURES: pytest.StashKey[dict[str, float]] = pytest.StashKey()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """--gpu-tracker"""
     parser.getgroup("gpu_tracker").addoption(
-        "--gpu-tracker", action="store_true", help="Print what each test used: RAM, GPU RAM, time.")
+        "--gpu-tracker", action="store_true", help="Print RAM, GPU RAM and time of each test.")
 
 
 def _overwritten() -> str:
-    """A sentence where another project's files have come over the package's, which leaves only this one."""
+    """Return an error if another project's files have replaced all other files of the package."""
     import gpu_tracker
 
     return "" if hasattr(gpu_tracker, "_warn_of_the_original") else (
-        "gpu_tracker is another project's here, gpu-tracker, whose files are over those of libgputracker: pip uninstall both, then "
-        "install libgputracker alone")
+        "files of another project, gpu-tracker, have replaced files of libgputracker: pip uninstall both, then install "
+        "libgputracker alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker."""
+    """Register the marker and the table."""
     if config.getoption("gpu_tracker"):
         if sentence := _overwritten():
             raise pytest.UsageError(sentence)
         config.pluginmanager.register(_Table())
-    config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None, fail_if=None): fail the test when "
-                            "it uses more ('500 MB', bytes; seconds), or by rules ('gpu<50%')")
+    config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None, fail_if=None): fail the test "
+                            "above a limit ('500 MB', bytes; seconds) or by rules ('gpu<50%')")
 
 
 def _limit(name: str, value: object) -> float:
     if name not in _MEASURES:
-        raise pytest.UsageError(f"the marker gpu_tracker takes {', '.join(_MEASURES)} and fail_if, not {name}")
+        raise pytest.UsageError(f"the marker gpu_tracker accepts {', '.join(_MEASURES)} and fail_if, not {name}")
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
         return float(value)
     match = re.fullmatch(r"([0-9.]+) ?(\w+)", value) if isinstance(value, str) and name != "max_time" else None
     if match and match[2] in _UNITS:
         return float(match[1]) * _UNITS[match[2]]
-    raise pytest.UsageError(f"{name}={value!r} is no limit: give a positive number, or for memory a text like '500 MB'")
+    raise pytest.UsageError(f"{name}={value!r} is not a limit: give a positive number, or for memory a text like '500 MB'")
 
 
 def _rules(value: object) -> list[str]:
@@ -65,7 +69,7 @@ def _rules(value: object) -> list[str]:
 
     rules = [value] if isinstance(value, str) else value
     if not isinstance(rules, list | tuple) or not all(isinstance(rule, str) for rule in rules):
-        raise pytest.UsageError(f"fail_if={value!r} is not a rule: give a text like 'gpu<50%', or a list of them")
+        raise pytest.UsageError(f"fail_if={value!r} is not a rule: give a text like 'gpu<50%' or a list of rules")
     for rule in rules:
         try:
             _core.rule(rule)
@@ -75,7 +79,7 @@ def _rules(value: object) -> list[str]:
 
 
 def _measured(tracker: Any, figures: dict[str, float]) -> dict[str, float]:
-    """The values of rules, in base units; NaN for those that were not measured."""
+    """Return the values for rules in base units. Missing values are NaN."""
     tree = tracker.to_json()
     energy, gpu = tree.get("energy", {}), tracker.gpu_utilization
     covered = energy.get("covered")
@@ -94,7 +98,7 @@ def _broken(rules: list[str], measured: dict[str, float]) -> Generator[str, None
         name, above, limit = _core.rule(rule)
         value = measured[name]
         if value is None or math.isnan(value):
-            yield f"{name} was not measured, so '{rule}' is not known to be kept"
+            yield f"'{rule}': {name} was not measured"
         elif value > limit if above else value < limit:
             yield f"'{rule}': {name} is {_amount(name, value)}"
 
@@ -107,11 +111,11 @@ def _amount(name: str, value: float) -> str:
 
 
 def _limits(item: pytest.Item) -> dict[str, Any]:
-    """Those of the nearest marker that names each measure."""
+    """Return the limits. For each measure, the nearest marker applies."""
     found: dict[str, Any] = {}
     for marker in item.iter_markers("gpu_tracker"):
         if marker.args:
-            raise pytest.UsageError("the marker gpu_tracker takes its limits by name: max_ram='500 MB'")
+            raise pytest.UsageError("the marker gpu_tracker accepts keywords only: max_ram='500 MB'")
         for name, value in marker.kwargs.items():
             found.setdefault(name, _rules(value) if name == "fail_if" else _limit(name, value))
     return found
@@ -119,7 +123,7 @@ def _limits(item: pytest.Item) -> dict[str, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Measure the test function; its own failure matters more than a limit."""
+    """Measure the test function. Its own failure has priority over a limit."""
     limits, wrong = {}, ""
     try:
         limits = _limits(item)
@@ -148,12 +152,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
                        "max_time": tracker.compute_time.time}
             item.stash[_FIGURES] = figures
             measured = _measured(tracker, figures) if rules else {}
-    broken = [f"{_MEASURES[name]}: {_text(name, figures[name])} of {_text(name, limit)} allowed"
+    broken = [f"{_MEASURES[name]}: {_text(name, figures[name])} exceeds {_text(name, limit)}"
               for name, limit in limits.items() if figures[name] > limit] + list(_broken(rules, measured))
     if "max_gpu_ram" in limits and math.isnan(figures["max_gpu_ram"]):
         item.warn(pytest.PytestWarning(f"{_MEASURES['max_gpu_ram']} was not checked: no GPU was found"))
     if broken:
-        pytest.fail("used more than the test may: " + "; ".join(broken), pytrace=False)
+        pytest.fail("the test exceeded its limits: " + "; ".join(broken), pytrace=False)
     return result
 
 
@@ -165,7 +169,7 @@ def _text(name: str, value: float) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """The report of the test function takes the figures with it: from a worker of pytest-xdist to the process that prints."""
+    """Add the values to the report, which carries them from a worker of pytest-xdist to the printing process."""
     report = yield
     if call.when == "call":
         report.gpu_tracker = item.stash.get(_FIGURES, None)
@@ -173,7 +177,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 class _Table:
-    """What each test used, in the order in which they ended."""
+    """Table of the tests in order of their end."""
 
     def __init__(self) -> None:
         self._results: list[tuple[str, dict[str, float]]] = []

@@ -1,4 +1,4 @@
-"""Blocks of code: marking them, and what each of them used."""
+"""Code blocks: classes that mark and analyse them."""
 from __future__ import annotations
 
 import os
@@ -7,7 +7,7 @@ from . import _arguments, _core
 from ._core import SubTracker, Table
 from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeVar
@@ -22,17 +22,22 @@ __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAn
 
 def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,
               sub_tracking_file: str | os.PathLike[str] | None = None, overwrite: bool = False) -> Callable[[_Function], _Function]:
-    """Decorate a function so that each of its calls is a block, as with `SubTracker`.
+    """Decorate a function so that each call is a block, like `SubTracker`.
 
-    Also for coroutine functions, generator functions and asynchronous generator functions; the block of a generator
-    begins at its first step and ends with it.
+    Coroutine functions, generator functions and asynchronous generator functions are supported. The block of a generator
+    starts at its first step and stops at its end.
+
+    Example:
+
+        @gpu_tracker.sub_track("prepare", sub_tracking_file="blocks.csv")
+        def prepare():
+            return list(range(100_000))
 
     Args:
-        code_block_name: The name of the block. When None, "FILE:ATTRIBUTE" with the path of the file that defines the
-            function.
-        code_block_attribute: What follows the colon in that name; the name of the function when None.
-        sub_tracking_file: As for `SubTracker`.
-        overwrite: As for `SubTracker`.
+        code_block_name: Name of the block. Default: "FILE:ATTRIBUTE" with the path of the file that defines the function.
+        code_block_attribute: Part after the colon of the default name. Default: the name of the function.
+        sub_tracking_file: See `SubTracker`.
+        overwrite: See `SubTracker`.
     """
 
     if callable(code_block_name):
@@ -46,7 +51,7 @@ def sub_track(code_block_name: str | None = None, code_block_attribute: str | No
         name = code_block_name
         if name is None:
             if not hasattr(function, "__code__"):
-                raise TypeError(f"{function!r} is not defined in Python: give code_block_name")
+                raise TypeError(f"{function!r} is not a Python function: set code_block_name")
             path = os.path.abspath(function.__code__.co_filename)
             name = f"{path}:{code_block_attribute or function.__name__}"
         tracker = None
@@ -71,17 +76,23 @@ def _warn(sentences: list[str]) -> None:
 
 
 class SubTrackingAnalyzer:
-    """Tell what blocks of code used, from the tracking file of a `Tracker` and the marks of `SubTracker`.
+    """Analyse code blocks: join the tracking file of a `Tracker` and the sub-tracking file of `SubTracker`.
 
-    The methods that return pandas objects need pandas, which is installed with the package unless it is left out; those that
-    return a `Table` do not. Files of the original gpu_tracker are read too.
+    Methods that return pandas objects need pandas; methods that return a `Table` do not. The class also reads files of the
+    original gpu_tracker.
+
+    Example:
+
+        analyzer = gpu_tracker.SubTrackingAnalyzer("tracking.csv", "blocks.csv")
+        for block in analyzer.sub_tracking_results().code_block_results:
+            print(block.name, block.num_calls, block.compute_time["mean"])
 
     Args:
-        tracking_file: The tracking file; None when only the sub-tracking file is of interest.
-        sub_tracking_file: The sub-tracking file.
+        tracking_file: Tracking file. None if only the sub-tracking file is needed.
+        sub_tracking_file: Sub-tracking file.
 
     Raises:
-        ValueError: A file is neither .csv nor .sqlite.
+        ValueError: The name of a file does not end in .csv or .sqlite.
     """
 
     def __init__(self, tracking_file: str | os.PathLike[str] | None, sub_tracking_file: str | os.PathLike[str]) -> None:
@@ -89,75 +100,75 @@ class SubTrackingAnalyzer:
         self._sub_tracking_file = _arguments.path("sub_tracking_file", sub_tracking_file)
         for file in (self._tracking_file, self._sub_tracking_file):
             if file is not None and not file.endswith((".csv", ".sqlite")):
-                raise ValueError(f"{file}: the name of a tracking file ends in .csv or .sqlite")
+                raise ValueError(f"{file}: the name of a tracking file must end in .csv or .sqlite")
 
     def _recording(self) -> str:
         if self._tracking_file is None:
-            raise ValueError("the analyzer was made without a tracking file")
+            raise ValueError("the analyzer has no tracking file")
         return self._tracking_file
 
     def read_static_data(self) -> Series:
-        """Units, capacities and counts of the tracking file."""
+        """Return units, capacities and counts of the tracking file."""
         from . import _frames
 
         table = self.static_data_table()
         return _frames.series({name: table[name][0] for name in table.column_names})
 
     def static_data_table(self) -> Table:
-        """`read_static_data` as a `Table` of one row."""
+        """Return `read_static_data` as a `Table` of one row."""
         return _core.static_data(self._recording())
 
     def load_code_block_names(self) -> list[str]:
-        """The names of the blocks, sorted."""
+        """Return the sorted names of the blocks."""
         return sorted(set(self.calls_table()["code_block_name"]))
 
     def combine_sub_tracking_files(self, files: Iterable[str | os.PathLike[str]]) -> None:
-        """Make the analyzer's sub-tracking file of those that several processes have written.
+        """Combine sub-tracking files of several processes into the analyzer's sub-tracking file.
 
         Args:
-            files: .csv and .sqlite files, and folders of them.
+            files: .csv and .sqlite files, and folders that contain them.
 
         Raises:
-            ValueError: The analyzer's file exists, or one of the files is given twice.
+            ValueError: The analyzer's file exists, or a file is given twice.
         """
         try:
             _core.combine(self._sub_tracking_file, _arguments.texts("files", files))
         except FileExistsError as error:
-            raise ValueError(f"{error.filename} already exists: remove it, or choose another sub-tracking file") from None
+            raise ValueError(f"{error.filename} already exists: remove it or choose another sub-tracking file") from None
 
     def load_timestamp_pairs(self, code_block_name: str) -> list[tuple[float, float]]:
-        """When the calls of a block began and ended, in seconds since the epoch, one process after the other.
+        """Return start and stop of the calls of a block in seconds since the epoch, process by process.
 
-        As in the results of the block, calls that never ended are left out.
+        Calls without an end are left out, as in the results of the block.
 
         Args:
-            code_block_name: The name of the block.
+            code_block_name: Name of the block.
 
         Raises:
-            ValueError: A call stops before its start, or has none.
+            ValueError: A call stops before its start, or has no start.
         """
         table = _core.pairs([self._sub_tracking_file], str(code_block_name))
         return list(zip(table["start"], table["stop"]))
 
     def calls_table(self) -> Table:
-        """Every call of every block by its start: name, process, thread, call number, start, stop, elapsed, self.
+        """Return all calls in order of their start: name, process, thread, call number, start, stop, elapsed, self.
 
-        Times are in seconds; self is the elapsed time without the blocks called inside.
+        Times are in seconds. `self` is the elapsed time minus the time of inner blocks.
         """
         return _core.calls([self._sub_tracking_file])
 
     def load_timepoints(self, timestamp_pairs: list[tuple[float, float]]) -> DataFrame:
-        """The samples inside any of some spans of time, their ends included.
+        """Return the samples inside any of the given intervals, ends included.
 
         Args:
-            timestamp_pairs: The spans, in seconds since the epoch.
+            timestamp_pairs: Starts and stops in seconds since the epoch.
         """
         from . import _frames
 
         return _frames.frame(self.timepoints_table(timestamp_pairs))
 
     def timepoints_table(self, timestamp_pairs: Sequence[tuple[float, float]] | None = None) -> Table:
-        """`load_timepoints` as a `Table`; all samples when None."""
+        """Return `load_timepoints` as a `Table`. With None, return all samples."""
         try:
             pairs = None if timestamp_pairs is None else [(float(start), float(stop)) for start, stop in timestamp_pairs]
         except (TypeError, ValueError) as error:
@@ -165,12 +176,12 @@ class SubTrackingAnalyzer:
         return _core.timepoints(self._recording(), pairs)
 
     def overall_timepoint_results(self) -> DataFrame:
-        """Statistics over all samples: a row for each measurement, with min, max, mean, std, and further ones."""
+        """Return statistics of all samples: a row for each measurement, with min, max, mean, std and others."""
         overall: DataFrame = self._analyze([], True).overall
         return overall
 
     def sub_tracking_results(self) -> SubTrackingResults:
-        """Statistics over all samples and over those inside each block."""
+        """Return statistics of all samples and of the samples in each block."""
         return self._analyze([self._sub_tracking_file], False)
 
     def _analyze(self, files: list[str], blocks_optional: bool) -> SubTrackingResults:
@@ -185,24 +196,24 @@ class SubTrackingAnalyzer:
 
 
 class TrackingComparison:
-    """Put the results of several sessions side by side.
+    """Compare the results of several sessions.
 
-    Blocks match by name; those of one file whose names differ only in the line number match in order.
+    Blocks match by name. Blocks of one file whose names differ only in the line number match in order.
 
     Args:
-        file_path_map: For each session's name the file of its `SubTrackingResults`: a pickle, or the JSON or pickle
-            that ``gpu-tracker sub-track analyze`` writes, here or in the original.
+        file_path_map: Maps each session's name to a file with its `SubTrackingResults`: a pickle, or JSON or a pickle from
+            ``gpu-tracker sub-track analyze`` or from the original.
 
     Raises:
-        ValueError: The sessions have different blocks, or there are none.
+        ValueError: The sessions have different blocks, or the map is empty.
 
     Attributes:
-        results_map: For each session's name its `SubTrackingResults`.
+        results_map: Maps each session's name to its `SubTrackingResults`.
     """
 
     def __init__(self, file_path_map: Mapping[str, str | os.PathLike[str]]) -> None:
         if not file_path_map:
-            raise ValueError("there is no session to compare")
+            raise ValueError("file_path_map is empty: give at least one session")
         if not hasattr(file_path_map, "items"):
             raise TypeError(f"file_path_map={file_path_map!r} is not a dict of names and files")
         if any("=" in name for name in file_path_map):
@@ -212,15 +223,14 @@ class TrackingComparison:
         _warn(warnings)
 
     def compare(self, statistic: str = "mean", *, allow_partial: bool = False) -> ComparisonResults:
-        """The sessions' values of a statistic, overall and for each block.
+        """Compare a statistic of the sessions, overall and for each block.
 
         Args:
-            statistic: 'min', 'max', 'mean' or 'std'; also 'p50', 'p95' and 'p99' when all results have them.
-            allow_partial: Compare energy that was measured for a part of the time, and judge runs that failed, as they are; else they count
-                as not measured.
+            statistic: 'min', 'max', 'mean' or 'std'; also 'p50', 'p95' and 'p99' if all results have them.
+            allow_partial: Use energy that was measured for a part of the time, and failed runs. By default they count as missing.
 
         Raises:
-            ValueError: There is no such statistic.
+            ValueError: The statistic does not exist.
         """
         import json
 
@@ -245,12 +255,12 @@ class TrackingComparison:
 
 
 def _load(path: str) -> SubTrackingResults:
-    """Results from JSON or from a pickle, of which nothing is executed."""
+    """Read results from JSON or from a pickle, without executing the pickle."""
     import json
 
     from . import _results
 
     results = _results.from_tree("sub_tracking_results", json.loads(_core.results_read(path)))
     if not isinstance(results, SubTrackingResults):
-        raise ValueError(f"{path} holds no sub-tracking results")
+        raise ValueError(f"{path} does not contain sub-tracking results")
     return results

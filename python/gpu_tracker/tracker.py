@@ -9,7 +9,7 @@ import time
 
 from . import _arguments, _core, _names, _tree
 
-TYPE_CHECKING = False  # importing typing would take longer than all of this
+TYPE_CHECKING = False  # avoids the import of typing, which takes longer than the rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result", covariant=True)
 
     class _Tracked(Protocol[_Parameters, _Result]):
-        """A function whose calls are tracked, or a method, which its object gives."""
+        """A decorated function or method."""
 
         tracker: Tracker
 
@@ -43,12 +43,12 @@ __all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxR
 
 @dataclasses.dataclass
 class RSSValues:
-    """Resident memory of one or more processes; pages that several of them map count once.
+    """Resident memory of one or more processes. Shared pages count once.
 
     Attributes:
-        total_rss: The whole of it.
-        private_rss: What one process alone has.
-        shared_rss: What at least two processes have in common.
+        total_rss: All resident memory.
+        private_rss: Memory that only one process maps.
+        shared_rss: Memory that at least two processes map.
     """
 
     total_rss: float = 0.0
@@ -58,15 +58,15 @@ class RSSValues:
 
 @dataclasses.dataclass
 class MaxRAM:
-    """The most memory that was in use.
+    """Peak memory use.
 
     Attributes:
-        unit: Unit of all figures here.
-        system_capacity: What the machine, or the control group that limits it, has.
-        system: In use on the whole machine.
-        main: Of the tracked process alone.
-        descendants: Of its children, their children and so on, together.
-        combined: Of all of them together.
+        unit: Unit of all values.
+        system_capacity: Memory of the machine, or the limit of its control group.
+        system: Memory in use on the machine.
+        main: Memory of the tracked process.
+        descendants: Memory of its descendants together.
+        combined: Memory of all tracked processes together.
     """
 
     unit: str
@@ -79,15 +79,15 @@ class MaxRAM:
 
 @dataclasses.dataclass
 class MaxGPURAM:
-    """The most GPU memory that was in use. NaN: not measured; 0.0 on a machine without a GPU, as the original has it.
+    """Peak GPU memory use. A missing value is NaN; without a GPU all values are 0.0.
 
     Attributes:
-        unit: Unit of all figures here.
-        system_capacity: What all GPUs of the machine have.
-        system: In use on all GPUs of the machine.
-        main: Of the tracked process alone.
-        descendants: Of its children, their children and so on, together.
-        combined: Of all of them together.
+        unit: Unit of all values.
+        system_capacity: Memory of all GPUs.
+        system: Memory in use on all GPUs.
+        main: GPU memory of the tracked process.
+        descendants: GPU memory of its descendants together.
+        combined: GPU memory of all tracked processes together.
     """
 
     unit: str
@@ -100,13 +100,13 @@ class MaxGPURAM:
 
 @dataclasses.dataclass
 class ProcessingUnitPercentages:
-    """How busy cores or GPUs were; 100 is one of them, wholly busy.
+    """Utilization of cores or GPUs. One busy unit is 100.
 
     Attributes:
-        max_sum_percent: Highest sum over the units in an interval between two samples.
-        max_hardware_percent: The same, divided by the number of units; at most 100.
-        mean_sum_percent: Mean of the sum over the whole time.
-        mean_hardware_percent: The same, divided by the number of units; at most 100.
+        max_sum_percent: Maximum sum over all units between two samples.
+        max_hardware_percent: Maximum sum divided by the number of units, up to 100.
+        mean_sum_percent: Mean sum over the whole time.
+        mean_hardware_percent: Mean sum divided by the number of units, up to 100.
     """
 
     max_sum_percent: float = 0.0
@@ -117,18 +117,18 @@ class ProcessingUnitPercentages:
 
 @dataclasses.dataclass
 class CPUUtilization:
-    """How busy the CPU was.
+    """CPU utilization.
 
     Attributes:
-        system_core_count: Cores of the machine.
-        n_expected_cores: What hardware percentages of the processes are divided by.
-        system: Of the whole machine.
-        main: Of the tracked process alone.
-        descendants: Of its children, their children and so on, together.
-        combined: Of all of them together.
-        main_n_threads: Most threads of the tracked process.
-        descendants_n_threads: Most threads of its descendants.
-        combined_n_threads: Most threads of all of them.
+        system_core_count: Number of cores of the machine.
+        n_expected_cores: Divisor of the hardware percentages of processes.
+        system: Utilization by the whole machine.
+        main: Utilization by the tracked process.
+        descendants: Utilization by its descendants together.
+        combined: Utilization by all tracked processes together.
+        main_n_threads: Maximum number of threads of the tracked process.
+        descendants_n_threads: Maximum number of threads of its descendants.
+        combined_n_threads: Maximum number of threads of all tracked processes.
     """
 
     system_core_count: int
@@ -144,12 +144,12 @@ class CPUUtilization:
 
 @dataclasses.dataclass
 class GPUUtilization:
-    """How busy the GPUs were.
+    """GPU utilization.
 
     Attributes:
-        system_gpu_count: GPUs of the machine.
-        n_expected_gpus: What hardware percentages are divided by: the GPUs that count.
-        gpu_percentages: Of these GPUs. NaN: not measured; 0.0 on a machine without a GPU.
+        system_gpu_count: Number of GPUs of the machine.
+        n_expected_gpus: Number of selected GPUs, the divisor of hardware percentages.
+        gpu_percentages: Utilization of the selected GPUs. A missing value is NaN; without a GPU all values are 0.0.
     """
 
     system_gpu_count: int
@@ -159,11 +159,11 @@ class GPUUtilization:
 
 @dataclasses.dataclass
 class ComputeTime:
-    """How long it took, by the clock on the wall.
+    """Elapsed time.
 
     Attributes:
         unit: Unit of the time.
-        time: From the start of tracking to its end.
+        time: Time from the start to the end of tracking.
     """
 
     unit: str
@@ -175,11 +175,11 @@ class ResourceUsage:
     """The results of a `Tracker`.
 
     Attributes:
-        max_ram: Memory.
-        max_gpu_ram: GPU memory.
-        cpu_utilization: How busy the CPU was, and threads.
-        gpu_utilization: How busy the GPUs were.
-        compute_time: How long it took.
+        max_ram: Peak memory.
+        max_gpu_ram: Peak GPU memory.
+        cpu_utilization: CPU utilization and threads.
+        gpu_utilization: GPU utilization.
+        compute_time: Elapsed time.
     """
 
     max_ram: MaxRAM
@@ -190,29 +190,35 @@ class ResourceUsage:
 
 
 class Tracker:
-    """Measure what this process, or another one, and all processes below it use from `start` to `stop`.
+    """Measure a process and all its descendants from `start` to `stop`. A sampler in another process reads the values.
 
-    A sampler in a process of its own does the measuring. Use it as a context manager (also with ``async with``), as a
-    decorator, which tracks each call with a tracker of its own (the latest is the function's attribute ``tracker``) and
-    records all calls in one tracking file, or with `start` and `stop`. Results are there once it has stopped. A tracker tracks once.
+    Use a tracker with `start` and `stop`, as a context manager (also with ``async with``), or as a decorator. A tracker
+    can be used once; results are available after `stop`. After ``os.fork``, the copy in the child does nothing.
 
-    After ``os.fork`` the child's copy does nothing: the tracking is its parent's.
+    As a decorator, it tracks each call separately. The attribute ``tracker`` of the function is the tracker of the latest
+    call. With a tracking file, one recording contains all calls.
+
+    Example:
+
+        with gpu_tracker.Tracker(ram_unit="megabytes", tracking_file="run.sqlite") as tracker:
+            train()
+        print(tracker.max_ram.combined.total_rss, tracker.compute_time.time)
 
     Attributes:
         resource_usage: The results, a `ResourceUsage`; None before `stop`.
         state: A `Tracker.State`.
-        n_join_attempts: As given.
-        join_timeout: As given.
+        n_join_attempts: The argument.
+        join_timeout: The argument.
     """
 
     class State(enum.Enum):
-        """What a tracker is doing."""
+        """State of a tracker."""
 
         NEW = 0
         STARTED = 1
         STOPPED = 2
 
-    _has_warned = False  # of GPUs that are not there
+    _has_warned = False  # about missing GPUs
 
     def __init__(self, sleep_time: float = 1.0, ram_unit: _MemoryUnit = "gigabytes", gpu_ram_unit: _MemoryUnit = "gigabytes",
                  time_unit: _TimeUnit = "hours", n_expected_cores: int | None = None, gpu_uuids: Iterable[str] | None = None,
@@ -226,65 +232,65 @@ class Tracker:
                  carbon_file: str | os.PathLike[str] | None = None, price: float | str | None = None,
                  power_meter: str | os.PathLike[str] | None = None, power_model: str | os.PathLike[str] | None = None,
                  cpu_tdp: float | None = None) -> None:
-        """A tracker that has not started.
+        """Check the arguments. Tracking starts with `start`.
 
         Args (basics):
-            sleep_time: Seconds between two samples, from 0.001.
-            ram_unit: 'bytes', 'kilobytes', 'megabytes', 'gigabytes' or 'terabytes', powers of 1000, or a symbol: 'GB', 'MiB', ...
-            gpu_ram_unit: The same for GPU memory.
-            time_unit: 'seconds', 'minutes', 'hours' or 'days', or a symbol: 'ms', 's', 'min', 'h'.
-            n_expected_cores: What hardware percentages of the CPU are divided by; all cores when None.
-            gpu_uuids: GPUs whose utilisation counts: UUIDs, or what CUDA_VISIBLE_DEVICES accepts; all when None.
-            disable_logs: Log no warnings. Otherwise they go to the logger "gpu_tracker".
-            process_id: The process to track; this one when None.
-            resource_usage_file: Where the results so far are kept as a pickle of `ResourceUsage`, once a second, in case
-                the tracking is interrupted; `stop` removes it. When None, .gpu-tracker_<random UUID>.pkl in the current
-                folder.
-            n_join_attempts: How often to wait for the sampler's results before it is ended by force.
-            join_timeout: How long to wait each time, in seconds.
-            gpu_brand: 'nvidia', 'amd' or 'intel'; all brands when None.
-            tracking_file: Where to record every sample: a .csv or .sqlite file.
-            overwrite: Replace the tracking file when there is one.
-            detail: Record every process and every GPU, too.
-            memory: How memory that processes share is counted: 'auto', 'pss' or 'rss'.
+            sleep_time: Seconds between two samples, at least 0.001.
+            ram_unit: Unit of memory: 'bytes', 'kilobytes', 'megabytes', 'gigabytes', 'terabytes' (powers of 1000), or a symbol:
+                'GB', 'MiB'.
+            gpu_ram_unit: Unit of GPU memory.
+            time_unit: Unit of time: 'seconds', 'minutes', 'hours', 'days', or a symbol: 'ms', 's', 'min', 'h'.
+            n_expected_cores: Divisor of hardware percentages of the CPU. Default: all cores.
+            gpu_uuids: GPUs to measure: UUIDs, or values that CUDA_VISIBLE_DEVICES accepts. Default: all.
+            disable_logs: Do not log warnings to the logger "gpu_tracker".
+            process_id: ID of the process to track. Default: this process.
+            resource_usage_file: Pickle of a `ResourceUsage`, written once a second, for the case that tracking is interrupted. `stop`
+                removes it. Default: .gpu-tracker_<random UUID>.pkl in the current folder.
+            n_join_attempts: Number of waits for the sampler's results before the sampler is killed.
+            join_timeout: Seconds of each wait.
+            gpu_brand: 'nvidia', 'amd' or 'intel'. Default: all.
+            tracking_file: Record every sample in this .csv or .sqlite file.
+            overwrite: Replace an existing tracking file.
+            detail: Also record every process and every GPU.
+            memory: Method of counting shared memory: 'auto', 'pss' or 'rss'.
             libraries: Driver libraries to use instead of the installed ones: ["nvml=/path/to/libnvidia-ml.so.1"].
-            keep_high_water_mark: Leave the kernel's high-water mark of this process alone. Otherwise it is set back at the start of each
-                tracker that tracks this process, so that the peak is exactly that of the time in between, also of trackers inside
-                each other; ``resource.getrusage(...).ru_maxrss`` begins anew with it.
+            keep_high_water_mark: Do not reset the kernel's high-water mark of this process. By default, each tracker of this process
+                resets it at its start, so that the peak is exact, also for nested trackers. ``resource.getrusage(...).ru_maxrss``
+                is reset with it.
 
         Args (limits):
-            max_ram: A limit of memory: a number of bytes, or '2 GB', '512 MiB'. It is looked at every `sleep_time`, and acts once.
-            max_gpu_ram: The same for GPU memory.
-            at_limit: Action above a limit: 'warn' logs, 'raise' raises `LimitExceeded` in the thread that called `start`, at its
-                next step of Python, 'kill' ends the process `process_id`, which must be another one.
-            on_sample: Called with a `Current` every `sleep_time`, from a thread of its own.
+            max_ram: Limit of memory: a number of bytes, or '2 GB', '512 MiB'. It is checked every `sleep_time` and acts once.
+            max_gpu_ram: Limit of GPU memory.
+            at_limit: Action above a limit: 'warn' logs a warning; 'raise' raises `LimitExceeded` in the thread that called `start`, at
+                its next Python instruction; 'kill' ends the process `process_id`, which must be another process.
+            on_sample: Function that a separate thread calls with a `Current` every `sleep_time`.
 
         Args (energy):
-            idle: What becomes of energy that devices draw while idle: 'share', 'exclude' or 'all'; 'share' when None.
-            carbon_intensity: Grams of CO2 equivalent for each kWh, or a region of the file of regions: 'FR', 'US'.
-            carbon_file: The file of regions; the installed one when None.
-            price: Of a kWh, with or without a currency: 0.3, '0.30 EUR'.
-            power_meter: A CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
-            power_model: A file that says what the processors draw by their use, where nothing counts their energy.
-            cpu_tdp: Instead of such a file: the thermal design power of the processors in watts.
+            idle: Assignment of idle energy: 'share', 'exclude' or 'all'. Default: 'share'.
+            carbon_intensity: Grams of CO2 equivalent per kWh, or a region of the file of regions: 'FR', 'US'.
+            carbon_file: File of regions. Default: the installed file.
+            price: Price of a kWh, with or without a currency: 0.3, '0.30 EUR'.
+            power_meter: CSV file that an external power meter writes, or 'FILE:COLUMN,...'.
+            power_model: File with the power of the processors by utilization, for machines without an energy counter.
+            cpu_tdp: Thermal design power of the processors in watts, instead of `power_model`.
 
         Raises:
-            ValueError: An argument is wrong, or a GPU is not there.
+            ValueError: An argument is invalid, or a GPU does not exist.
             TypeError: An argument has a wrong type.
-            FileExistsError: The tracking file exists, and `overwrite` is not set.
+            FileExistsError: The tracking file exists and `overwrite` is False.
             FileNotFoundError: The folder of the tracking file does not exist.
         """
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         uuids = None if gpu_uuids is None else sorted(_arguments.texts("gpu_uuids", gpu_uuids))
         if uuids == []:
-            raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
+            raise ValueError("gpu_uuids is empty: name at least one GPU, or omit gpu_uuids to measure all")
         if _arguments.integer("n_join_attempts", n_join_attempts) < 1 or not _arguments.number("join_timeout", join_timeout) > 0:
             raise ValueError("n_join_attempts and join_timeout must be positive")
         if on_sample is not None and not callable(on_sample):
             raise TypeError(f"on_sample must be callable, not {type(on_sample).__name__}")
         self._options = {name: self._arguments.get(name) for name in _core.tracker_options()}
         self._options["sleep_time"] = _arguments.number("sleep_time", sleep_time)
-        self._arguments["gpu_uuids"] = uuids  # an iterator has them once
+        self._arguments["gpu_uuids"] = uuids  # an iterator can be read only once
         self._options["gpu_uuids"] = None if uuids is None else ",".join(uuids)
         self._options["tracking_file"] = _file_option(tracking_file)
         self._options["library"] = self._arguments["libraries"] = _arguments.texts("libraries", libraries)
@@ -294,7 +300,7 @@ class Tracker:
             _check(self._options)
         except FileExistsError:
             if not _names.is_worker():
-                raise  # else a worker that imports what its parent has decorated: `start` refuses
+                raise  # a worker imports the decorated functions of its parent: `start` raises the error
         self.resource_usage: ResourceUsage | None = None
         self.state = Tracker.State.NEW
         self.n_join_attempts = n_join_attempts
@@ -321,7 +327,7 @@ class Tracker:
             self._check_gpus()
 
     def _check_gpus(self) -> None:
-        """A sampler that ends at once tells whether the GPUs are there."""
+        """Start and stop a sampler, which fails if a GPU does not exist."""
         from ._sampling import Sampling
 
         Sampling(os.getpid(), {**self._options, "tracking_file": None}, lambda sentence: None).close()
@@ -329,14 +335,14 @@ class Tracker:
     # ---- tracking ----
 
     def start(self) -> None:
-        """Begin to track; the same as entering the context manager.
+        """Start tracking, as at the start of a ``with`` block.
 
         Raises:
-            RuntimeError: It has started before.
+            RuntimeError: The tracker has already started.
             ProcessLookupError: The process to track does not exist.
         """
         if self.state is not Tracker.State.NEW:
-            raise RuntimeError(f"cannot start: the tracker has {self.state.name.lower()} already")
+            raise RuntimeError(f"cannot start: the tracker has already {self.state.name.lower()}")
         from ._sampling import Sampling
 
         process_id = os.getpid() if self._process_id is None else self._process_id
@@ -359,14 +365,14 @@ class Tracker:
             self._watch.start()
 
     def stop(self) -> None:
-        """End the tracking and fetch the results; the same as leaving the context manager.
+        """Stop tracking and fetch the results, as at the end of a ``with`` block.
 
         Raises:
-            RuntimeError: It has not started, has stopped before, or its sampler was killed and left no results.
+            RuntimeError: The tracker is not running, or its sampler was killed and left no results.
         """
         if self.state is not Tracker.State.STARTED:
             never = self.state is Tracker.State.NEW
-            raise RuntimeError(f"cannot stop: the tracker has {'not started' if never else 'stopped already'}")
+            raise RuntimeError(f"cannot stop: the tracker has {'not started' if never else 'already stopped'}")
         if self._watch is not None and self._sampling.owner == os.getpid():
             self._watch.end()
         self._watch = None
@@ -390,7 +396,7 @@ class Tracker:
             self.resource_usage = _tree.instance(ResourceUsage, json.loads(self._json))
             self._warn_without_gpu()
         except EOFError:
-            self._warn("the sampler was killed: the results end up to a second before that")
+            self._warn("the sampler was killed: the last second of the results may be missing")
             self._load_backup()
         if os.path.exists(self._resource_usage_file or ""):
             os.unlink(self._resource_usage_file or "")
@@ -405,11 +411,11 @@ class Tracker:
             raise RuntimeError("the sampler was killed and left no results") from error
 
     def _warn_without_gpu(self) -> None:
-        """Once in a process. If a GPU was asked for, the sampler has said so."""
+        """Warn once in each process. If the user selected a GPU, the sampler has already failed."""
         asked = self._options["gpu_brand"] or self._options["gpu_uuids"]
         if not asked and not Tracker._has_warned and not self.gpu_utilization.system_gpu_count and not self._disable_logs:
             Tracker._has_warned = True
-            self._warn("No GPU was found: GPU figures are not measured")
+            self._warn("No GPU was found: GPU values are not measured")
 
     def _warn(self, sentence: str) -> None:
         if not self._disable_logs:
@@ -428,7 +434,7 @@ class Tracker:
         except (OSError, RuntimeError) as error:
             if exception is None:
                 raise
-            self._warn(str(error))  # the block's own exception matters more
+            self._warn(str(error))  # the exception of the block has priority
 
     async def __aenter__(self) -> Tracker:
         return self.__enter__()
@@ -438,15 +444,15 @@ class Tracker:
         self.__exit__(kind, exception, traceback)
 
     def __call__(self, function: Callable[_Parameters, _Result]) -> _Tracked[_Parameters, _Result]:
-        """Decorate a function, also a coroutine function or a generator function: each call is tracked.
+        """Track each call of a function, a coroutine function or a generator function.
 
-        With a tracking file, one recording has all calls: it begins with the first call and ends with the program. Each call is a
-        block of it, named after the function and marked in NAME.blocks.csv or NAME.blocks.sqlite beside the tracking file.
+        With a tracking file, one recording contains all calls. It starts with the first call and ends with the program. Each
+        call is a block with the name of the function, in NAME.blocks.csv or NAME.blocks.sqlite beside the tracking file.
 
-        Trouble in a call is logged and never raised into the function.
+        If tracking fails in a call, a warning is logged and the function runs.
 
         Raises:
-            FileExistsError: The file of the marks exists, and `overwrite` is not set.
+            FileExistsError: The file of blocks exists and `overwrite` is False.
         """
         from ._calls import Call
         from ._wrap import wrap
@@ -459,7 +465,7 @@ class Tracker:
 
         def enter_tracker() -> Tracker:
             tracker = Tracker(**arguments)
-            tracker._tracking_file = self._tracking_file  # its charts are those of the recording
+            tracker._tracking_file = self._tracking_file  # for charts of the recording
             wrapper.tracker = tracker  # type: ignore[attr-defined]
             return tracker
 
@@ -468,14 +474,14 @@ class Tracker:
         return wrapper  # type: ignore[return-value]
 
     def _record(self, function: Callable[..., Any]) -> Any:
-        """The recording of all calls of the functions that this tracker decorates."""
+        """Return the recording of all calls of the decorated functions."""
         from ._calls import Recording
 
         overwrite = bool(self._arguments["overwrite"])
 
         def make() -> Tracker:
             own: dict[str, Any] = {"resource_usage_file": None, "max_ram": None, "max_gpu_ram": None, "at_limit": "warn", "on_sample": None}
-            own["overwrite"] = overwrite and not _names.is_worker()  # a worker leaves the recording of its parent alone
+            own["overwrite"] = overwrite and not _names.is_worker()  # a worker must keep the recording of its parent
             return Tracker(**{**self._arguments, **own})
 
         if self._calls is None:
@@ -488,22 +494,22 @@ class Tracker:
         return self._calls
 
     def _end(self) -> None:
-        """End the recording of all calls with the program."""
+        """Stop the recording of all calls at the end of the program."""
         try:
             self.stop()
         except (OSError, RuntimeError) as error:
             self._warn(str(error))
 
     def current(self) -> Current:
-        """What the job uses now.
+        """Return the present values of the job.
 
         Raises:
-            RuntimeError: The tracker does not run.
-            EOFError: Its sampler was killed.
+            RuntimeError: The tracker is not running.
+            EOFError: The sampler was killed.
         """
         lock, sampling = self._lock, self._sampling
         if self.state is not Tracker.State.STARTED or sampling is None or sampling.owner != os.getpid():
-            raise RuntimeError("there are no current figures: the tracker does not run")
+            raise RuntimeError("cannot read current values: the tracker is not running")
         from .live import Current
 
         with lock:
@@ -513,41 +519,41 @@ class Tracker:
 
     @property
     def max_ram(self) -> MaxRAM:
-        """`ResourceUsage.max_ram` of the results."""
+        """Return `ResourceUsage.max_ram` of the results."""
         return self._results().max_ram
 
     @property
     def max_gpu_ram(self) -> MaxGPURAM:
-        """`ResourceUsage.max_gpu_ram` of the results."""
+        """Return `ResourceUsage.max_gpu_ram` of the results."""
         return self._results().max_gpu_ram
 
     @property
     def cpu_utilization(self) -> CPUUtilization:
-        """`ResourceUsage.cpu_utilization` of the results."""
+        """Return `ResourceUsage.cpu_utilization` of the results."""
         return self._results().cpu_utilization
 
     @property
     def gpu_utilization(self) -> GPUUtilization:
-        """`ResourceUsage.gpu_utilization` of the results."""
+        """Return `ResourceUsage.gpu_utilization` of the results."""
         return self._results().gpu_utilization
 
     @property
     def compute_time(self) -> ComputeTime:
-        """`ResourceUsage.compute_time` of the results."""
+        """Return `ResourceUsage.compute_time` of the results."""
         return self._results().compute_time
 
     def _results(self) -> ResourceUsage:
         if self.resource_usage is None:
-            raise RuntimeError("there are no results: they come when the tracking has stopped")
+            raise RuntimeError("results are not available: stop the tracker first")
         return self.resource_usage
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        """The results as `json` takes them: the sections of `ResourceUsage`, then what else was measured.
+        """Return the results for `json`: the sections of `ResourceUsage`, then all other values.
 
-        Numbers that were not measured are None. The section "provenance" tells where each figure comes from.
+        Missing values are None. The section "provenance" contains the source of each value.
 
         Raises:
-            RuntimeError: There are no results yet.
+            RuntimeError: The tracker has not stopped.
         """
         tree: dict[str, dict[str, Any]] = _tree.with_null(dataclasses.asdict(self._results()))
         if self._json:
@@ -557,16 +563,20 @@ class Tracker:
         return tree
 
     def metrics(self, prefix: str = "gpu_tracker") -> dict[str, float]:
-        """The figures that were measured, flat, as loggers of metrics take them: "gpu_tracker/max_ram/combined/total_rss_bytes".
+        """Return the measured values as a flat dictionary for loggers: "gpu_tracker/max_ram/combined/total_rss_bytes".
 
-        Values are in base units, whatever the units of the results, and names end in them: bytes, seconds, joules, watts, percent; those
-        of counts have none. What was not measured is left out, and all of GPUs where there is none.
+        Values are in base units, independent of the units of the results. Names end in the unit: bytes, seconds, joules, watts or
+        percent; counts have no unit. Missing values are left out, and without a GPU all GPU values.
 
-        ``mlflow.log_metrics(tracker.metrics())``, ``wandb.log(tracker.metrics())``, and for TensorBoard
-        ``for name, value in tracker.metrics().items(): writer.add_scalar(name, value)``.
+        Example:
+
+            mlflow.log_metrics(tracker.metrics())
+            wandb.log(tracker.metrics())
+            for name, value in tracker.metrics().items():
+                tensorboard_writer.add_scalar(name, value)
 
         Raises:
-            RuntimeError: There are no results yet.
+            RuntimeError: The tracker has not stopped.
         """
         from ._views import measured
 
@@ -576,43 +586,43 @@ class Tracker:
 
     def _recorded(self) -> str:
         if self._tracking_file is None:
-            raise RuntimeError("nothing was recorded: give the tracker a tracking_file")
+            raise RuntimeError("the tracker has no recording: set tracking_file")
         return os.fspath(self._tracking_file)
 
     def timepoints(self) -> DataFrame:
-        """Every sample of the tracking file, also while the tracker runs.
+        """Return every sample of the tracking file, also during the run.
 
         Raises:
-            RuntimeError: There is no tracking file.
+            RuntimeError: The tracker has no tracking file.
         """
         from . import _frames
 
         return _frames.frame(self.timepoints_table())
 
     def timepoints_table(self) -> Table:
-        """`timepoints` as a `Table`.
+        """Return `timepoints` as a `Table`.
 
         Raises:
-            RuntimeError: There is no tracking file.
+            RuntimeError: The tracker has no tracking file.
         """
         return _core.timepoints(self._recorded(), None)
 
     def plot(self, charts: str | None = None) -> Picture:
-        """Charts of the tracking file, which notebooks show: "memory,cpu,gpu"; all there are for None.
+        """Draw charts of the tracking file: "memory,cpu,gpu". Notebooks display them. Default: all charts.
 
         Raises:
-            RuntimeError: There is no tracking file.
-            ValueError: There is no such chart; it says which there are.
+            RuntimeError: The tracker has no tracking file.
+            ValueError: A chart does not exist. The message lists all charts.
         """
         from ._views import Picture
 
         return Picture(self._recorded(), charts)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The page of the tracking file, with charts that zoom; written to `path` if that is given.
+        """Return the page of the tracking file, with charts that zoom. With `path`, also write it to this file.
 
         Raises:
-            RuntimeError: There is no tracking file.
+            RuntimeError: The tracker has no tracking file.
         """
         page = _core.recording_page(self._recorded())
         if path is not None:
@@ -621,7 +631,7 @@ class Tracker:
         return page
 
     def _repr_html_(self) -> str:
-        """The page where there is a recording, else the figures as text."""
+        """Return the page of the recording, or the results as text without a recording."""
         import html
 
         from ._views import frame
@@ -634,10 +644,10 @@ class Tracker:
         return f"<pre>{html.escape(text)}</pre>"
 
     def __str__(self) -> str:
-        """The results for people; while it tracks, its state.
+        """Return the results as text, or the state during the run.
 
         Raises:
-            RuntimeError: It has not begun.
+            RuntimeError: The tracker has not started.
         """
         if self.state is Tracker.State.STARTED:
             return repr(self)
@@ -647,9 +657,9 @@ class Tracker:
         return f"State: {self.state.name}"
 
     def __getstate__(self) -> Mapping[str, Any]:
-        """Trackers with a running sampler cannot be copied."""
+        """Refuse to copy a tracker with a running sampler."""
         if self.state is Tracker.State.STARTED:
-            raise TypeError("a tracker that has started cannot be pickled")
+            raise TypeError("cannot pickle a running tracker")
         return self.__dict__
 
 
@@ -658,7 +668,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _check(options: dict[str, Any]) -> None:
-    """Raise what is wrong with the options, under the name of the one that is wrong by itself."""
+    """Raise the error of invalid options. The message names the option if it is invalid on its own."""
     try:
         _core.check(options)
     except (TypeError, ValueError, OverflowError):
@@ -676,19 +686,19 @@ def _process_option(process_id: int | None) -> int | None:
         return None
     number = _arguments.integer("process_id", process_id)
     if not 0 < number < 2**31:
-        raise ValueError(f"process_id={number} is the ID of no process: they begin at 1; leave it out for this process")
+        raise ValueError(f"process_id={number} is not a process ID: IDs begin at 1; omit process_id to track this process")
     return number
 
 
 def _file_option(path: str | os.PathLike[str] | None) -> str | None:
-    """The command line's way to say a name as it is, without a suffix that is added and without placeholders."""
+    """Return the name for the command line, with percent signs doubled because they begin placeholders."""
     if path is None:
         return None
     name = _arguments.path("tracking_file", path)
     if name.startswith(("clickhouse://", "clickhouses://")):
-        raise ValueError(f"{name}: a Tracker records into a file, which `gpu-tracker push FILE ADDRESS` sends to a server")
+        raise ValueError(f"{name}: a Tracker records to a file; use `gpu-tracker push FILE ADDRESS` to send it to a server")
     if not name.endswith((".csv", ".sqlite")):
-        raise ValueError(f"{name!r}: the name of a tracking file ends in .csv or .sqlite")
+        raise ValueError(f"{name!r}: the name of a tracking file must end in .csv or .sqlite")
     folder = os.path.dirname(name)
     if folder and not os.path.exists(folder):
         import errno

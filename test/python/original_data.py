@@ -16,26 +16,26 @@ import gpu_tracker
 IS_ORIGINAL = not hasattr(gpu_tracker, "Table")
 STATISTICS = ["min", "max", "mean", "std"]
 
-# Where the two differ on purpose, in the words of a table of docs/coming-from-gpu_tracker.md; test_docs.py looks there.
+# Intended differences, in the words of a table of docs/coming-from.md; test_docs.py compares them.
 DIFFERENCES = {
     "pickled tracking": "`-f pickle` of a tracking ends with RuntimeError",
-    "pickle on the screen": "`-f pickle` without `-o` prints the text of a bytes object",
-    "exit status": "whatever goes wrong: exit status 1",
-    "early checks": "a wrong `--format` or `--output` is found when the job has run",
+    "pickle on the screen": "`-f pickle` without `-o` prints text",
+    "exit status": "exit status 1 for every error",
+    "early checks": "wrong `--format` or `--output`: error after the job",
     "version": "`--version` prints the number",
     "more figures": "`to_json()` has five sections",
     "more columns": "`load_timepoints` returns 22 columns",
-    "more statistics": "statistics: min, max, mean, std",
-    "any suffix": "`combine_sub_tracking_files` wants one suffix",
-    "default file": "`SubTracker` makes `<pid>.csv` and fails at the first mark when there is one",
+    "more statistics": "statistics min, max, mean, std",
+    "any suffix": "`combine_sub_tracking_files` needs one suffix",
+    "default file": "`SubTracker` fails at the first call if `PID.csv` exists",
     "short sleep": "`sleep_time` from 0.1 s",
-    "unmeasured": "an unmeasured figure is 0.0",
-    "invisible GPUs": "wrong GPU UUIDs raise ValueError, but are ignored where there is no GPU",
-    "empty block": "a block without a sample: NaN with CSV, KeyError with SQLite",
-    "quotes in names": "block names with quotes break SQLite",
-    "numbers as names": "blocks named by numbers become numbers, which `json` refuses",
+    "unmeasured": "a missing value is 0.0",
+    "invisible GPUs": "unknown GPU UUIDs: ignored without a GPU",
+    "empty block": "a block without samples: NaN in CSV, KeyError in SQLite",
+    "quotes in names": "quotes in block names break SQLite",
+    "numbers as names": "numeric block names become numbers",
     "shell words": "`-e` splits at blanks",
-    "status of the command": "the exit status is 0 whatever the command's was",
+    "status of the command": "exit status 0 if the command failed",
 }
 
 

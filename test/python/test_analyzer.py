@@ -198,7 +198,7 @@ def test_combining(tmp_path):
 def test_wrong_files():
     with pytest.raises(ValueError, match="x.txt"):
         SubTrackingAnalyzer("x.txt", "y.csv")
-    with pytest.raises(ValueError, match="without a tracking file"):
+    with pytest.raises(ValueError, match="has no tracking file"):
         SubTrackingAnalyzer(None, "y.csv").read_static_data()
     for call in ("load_code_block_names", "sub_tracking_results", "read_static_data"):
         with pytest.raises(FileNotFoundError):
@@ -235,7 +235,7 @@ def test_comparing(sessions):
 def test_what_cannot_be_compared(sessions, tmp_path):
     with pytest.raises(ValueError, match="median"):
         TrackingComparison(sessions).compare("median")
-    with pytest.raises(ValueError, match="no session"):
+    with pytest.raises(ValueError, match="file_path_map is empty"):
         TrackingComparison({})
     tree = json.loads((tmp_path / "ours.json").read_text())
     tree["code_block_results"].pop()
@@ -282,7 +282,7 @@ def test_without_pandas(python):
                 print(error)
     """)
     assert done.stdout.splitlines()[:2] == ["1.0 [1, 1, 2] 4", "1.0 Overall:"]
-    assert done.stdout.splitlines()[2:] == ["this needs pandas: pip install pandas; the methods that return a Table do without"] * 9
+    assert done.stdout.splitlines()[2:] == ["this method needs pandas: pip install pandas, or use the methods that return a Table"] * 9
 
 
 def test_texts_of_sqlalchemy_in_a_pickle_of_the_original():

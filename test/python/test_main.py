@@ -38,7 +38,7 @@ def test_a_package_without_its_program(monkeypatch, tmp_path):
     from gpu_tracker import __main__
 
     monkeypatch.setattr(gpu_tracker._program, "_candidates", lambda: [str(tmp_path)])
-    with pytest.raises(SystemExit, match="^gpu-tracker: the gpu-tracker program is not installed"):
+    with pytest.raises(SystemExit, match="^gpu-tracker: the gpu-tracker program of the gpu_tracker package is missing"):
         __main__.main()
 
 

@@ -163,7 +163,7 @@ def test_magics_of_a_logger_that_was_started_by_hand(notebook):
     started, _, idle, nothing, _, tracked, report, _, stopped = notebook(
         "from gpu_tracker.notebook import IPyGPULogger", "%load_ext gpu_tracker", "%gpu_tracker stop", "%gpu_tracker report",
         "IPyGPULogger().start()", "%%track\n6 * 7", "%gpu_tracker report", "%gpu_tracker stop", "pass")
-    assert idle == nothing == {"stdout": "no cells are logged: begin with %gpu_tracker start\n"}
+    assert idle == nothing == {"stdout": "cells are not logged: use %gpu_tracker start\n"}
     assert tracked["text/plain"].count("Gen:") == 1 and "42" in tracked["text/plain"]
     assert report["text/plain"].splitlines()[1].split()[0] == "6"
     assert stopped == {}
@@ -309,7 +309,7 @@ def test_the_name_of_the_tool_that_it_replaces(notebook):
 
 
 def test_outside_ipython():
-    with pytest.raises(RuntimeError, match="no IPython"):
+    with pytest.raises(RuntimeError, match="IPython is not running"):
         IPyGPULogger().start()
     with pytest.raises(ValueError, match="tensorflow"):
         IPyGPULogger(backend="tensorflow")

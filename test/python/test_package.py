@@ -150,8 +150,8 @@ def test_the_original_in_the_same_environment_is_told(site):
 
     assert not said()
     (site / "gpu_tracker-5.0.1.dist-info").mkdir()
-    assert ("<string>:1: UserWarning: gpu-tracker 5.0.1, another project, is in the same environment as libgputracker, and each overwrites "
-            "files of the other: pip uninstall both, then install libgputracker alone\n") in said()
+    assert ("<string>:1: UserWarning: gpu-tracker 5.0.1, another project, and libgputracker overwrite each other's files in this "
+            "environment: pip uninstall both, then install libgputracker alone\n") in said()
 
 
 @pytest.mark.parametrize("found,said", [

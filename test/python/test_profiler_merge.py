@@ -152,8 +152,8 @@ def test_slow_batches_but_not_the_pause_between_epochs(slow, capsys):
 def test_a_median_of_nothing_makes_no_outliers(tmp_path, capsys):
     write_timeline(tmp_path, {"DataLoaderWorker": [("DataLoaderWorker", i, 0, {}) for i in range(3)]})
     analysis = PT_dataloader_analysis(PandasFrame(tmp_path))
-    assert analysis.analyze_dataloaderWorkers() is None and "No workers stand out" in capsys.readouterr().out
-    assert analysis.analyze_dataloader_getnext() is None and "no events of GetNext" in capsys.readouterr().out
+    assert analysis.analyze_dataloaderWorkers() is None and "No outliers among workers" in capsys.readouterr().out
+    assert analysis.analyze_dataloader_getnext() is None and "No events of GetNext" in capsys.readouterr().out
 
 
 # ---- the chart ----

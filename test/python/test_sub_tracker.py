@@ -158,7 +158,7 @@ def test_wrong_arguments(arguments, error):
 @pytest.mark.parametrize("call, named", [
     (lambda: SubTracker("x", sub_tracking_file=5), "sub_tracking_file"), (lambda: SubTracker("x", total="x"), "total"),
     (lambda: SubTracker("x", total=2**70), "total"), (lambda: sub_track(lambda: 1), "needs parentheses: @sub_track()"),
-    (lambda: sub_track("x")(5), "sub_track decorates functions"), (lambda: sub_track()(int), "give code_block_name"),
+    (lambda: sub_track("x")(5), "sub_track decorates functions"), (lambda: sub_track()(int), "set code_block_name"),
     (lambda: SubTrackingAnalyzer(5, "x.csv"), "tracking_file"), (lambda: SubTrackingAnalyzer(None, None), "sub_tracking_file"),
     (lambda: SubTrackingAnalyzer(None, "x.csv").combine_sub_tracking_files("y.csv"), "files"),
     (lambda: SubTrackingAnalyzer("x.csv", "x.csv").timepoints_table([1]), "timestamp_pairs"),

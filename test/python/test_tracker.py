@@ -228,17 +228,17 @@ def test_states():
     with pytest.raises(RuntimeError, match="not started"):
         tracker.stop()
     for result in (str, Tracker.to_json, lambda unfinished: unfinished.max_ram):
-        with pytest.raises(RuntimeError, match="no results"):
+        with pytest.raises(RuntimeError, match="results are not available"):
             result(tracker)
     tracker.start()
     assert tracker.state is Tracker.State.STARTED and "STARTED" in repr(tracker) and "STARTED" in str(tracker)
-    with pytest.raises(RuntimeError, match="started already"):
+    with pytest.raises(RuntimeError, match="already started"):
         tracker.start()
     tracker.stop()
     assert tracker.state is Tracker.State.STOPPED
     assert isinstance(tracker.resource_usage, ResourceUsage)
     for again in tracker.start, tracker.stop:
-        with pytest.raises(RuntimeError, match="stopped already"):
+        with pytest.raises(RuntimeError, match="already stopped"):
             again()
 
 
@@ -290,7 +290,7 @@ def test_units_may_be_symbols():
     ({"tracking_file": "clickhouse://host/jobs/7.sqlite"}, "push FILE"),
     ({"sleep_time": "fast"}, "fast"), ({"join_timeout": -1}, "join_timeout"),
     ({"n_join_attempts": 0}, "n_join_attempts"), ({"memory": "?"}, "memory"),
-    ({"process_id": 0}, "process_id=0 is the ID of no process"), ({"process_id": -1}, "process_id=-1"),
+    ({"process_id": 0}, "process_id=0 is not a process ID"), ({"process_id": -1}, "process_id=-1"),
     ({"process_id": 2**31}, "process_id=2147483648")])
 def test_wrong_arguments(argument, said):
     with pytest.raises(ValueError, match=said):

@@ -30,9 +30,9 @@ def test_a_plot_is_a_picture_for_notebooks_and_files(recorded, tmp_path):
     assert (tmp_path / "a.svg").read_text() == picture.svg
     with pytest.raises(ValueError, match="no chart \"wattage\""):
         recorded.plot("wattage")
-    with pytest.raises(ValueError, match=r'a file is written by plot\(\).save\("x.png"\)'):
+    with pytest.raises(ValueError, match=r'use plot\(\).save\("x.png"\)'):
         recorded.plot("x.png")
-    with pytest.raises(TypeError, match=r"a file is written by plot\(\).save"):
+    with pytest.raises(TypeError, match=r"use plot\(\).save"):
         recorded.plot(tmp_path / "x.png")
     with pytest.raises(ValueError, match="no kind of picture"):
         picture.save(tmp_path / "a.gif")

@@ -1,4 +1,4 @@
-"""The programming interface of AIPowerMeter, over gpu-tracker's measurements.
+"""AIPowerMeter's programming interface, with measurements of gpu-tracker.
 
-Programs written for ``deep_learning_power_measure.power_measure`` import from here instead.
+It replaces ``deep_learning_power_measure.power_measure`` in imports.
 """

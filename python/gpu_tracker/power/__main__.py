@@ -8,15 +8,15 @@ from . import experiment, parsers
 
 
 def main() -> int:
-    """Returns the exit status: the command's, 128 + the number of the signal that ended it."""
-    parser = argparse.ArgumentParser(prog="python -m gpu_tracker.power", description="Measure what a command draws.")
-    parser.add_argument("--cmd", required=True, help="the command, for the shell")
-    parser.add_argument("--output_folder", default="power_measure", help="where the recording goes")
+    """Return the exit status of the command, or 128 + the number of the signal that ended it."""
+    parser = argparse.ArgumentParser(prog="python -m gpu_tracker.power", description="Measure the power of a command.")
+    parser.add_argument("--cmd", required=True, help="shell command to measure")
+    parser.add_argument("--output_folder", default="power_measure", help="folder of the recording")
     parser.add_argument("--period", type=float, default=0.1, help="seconds between readings")
     parser.add_argument("--measurement_period", type=float, default=2.0, help="seconds between records")
-    parser.add_argument("--cont", action="store_true", help="add to the folder's recordings instead of replacing them")
+    parser.add_argument("--cont", action="store_true", help="keep recordings in the folder and add to them")
     words = parser.parse_args()
-    # The command waits, stopped, until it is measured.
+    # The command stops itself until the measurement has started.
     with subprocess.Popen(["/bin/sh", "-c", 'kill -STOP $$; exec /bin/sh -c "$0"', words.cmd]) as command:
         os.waitid(os.P_PID, command.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         try:
@@ -33,7 +33,7 @@ def main() -> int:
     try:
         experiment.ExpResults(driver).print()
         sys.stdout.flush()
-    except BrokenPipeError:  # as of "| head"; Python flushes once more at its end
+    except BrokenPipeError:  # as with "| head"; Python flushes again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status if status >= 0 else 128 - status
 

@@ -1,4 +1,4 @@
-"""Curves between the library and the forms in which AIPowerMeter's drivers have them."""
+"""Conversion of curves between the library and AIPowerMeter's drivers."""
 import datetime
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Segments = list[list[dict[str, float]]]
 
 
 class Cards(dict[Any, Any]):
-    """Figures by the number of the card. ``cards["0"]`` is ``cards[0]``, as in programs that read JSON."""
+    """Values by the number of the GPU. ``cards["0"]`` is ``cards[0]``, because programs that read JSON use text."""
 
     def __missing__(self, key: Any) -> Any:
         if isinstance(key, str) and key.isdigit() and int(key) in self:
@@ -22,22 +22,22 @@ class Cards(dict[Any, Any]):
 
 
 def card(device: str | None) -> Any:
-    """The number of a card; other names as they are."""
+    """Return the number of a GPU; other names are unchanged."""
     return int(device) if device is not None and device.isdigit() else device
 
 
 def keyed(text: str) -> Any:
-    """JSON whose keys that are numbers, of processes and cards, are made numbers."""
+    """Parse JSON and convert numeric keys (processes, GPUs) to numbers."""
     return json.loads(text, object_hook=lambda found: Cards((card(key), value) for key, value in found.items()))
 
 
 def text_of(value: Any) -> str:
-    """JSON of whatever a program has for figures: arrays of one number as numbers, no number as null."""
+    """Return JSON of a program's values: arrays of one number become numbers, NaN becomes null."""
     return json.dumps(_plain(value))
 
 
 def record_of(metrics: dict[str, Any]) -> str:
-    """A line of a folder: metrics as of now."""
+    """Return a line of a folder: metrics with the present date."""
     date = datetime.datetime.now().astimezone().isoformat(" ", "microseconds")
     return json.dumps({"date": date, "metrics": _plain(metrics)}) + "\n"
 
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def as_metrics(recording: _core.Experiment, wanted: str) -> dict[str, Any] | None:
-    """The curves of a group as ``{name: {"dates": [...], "values": [...]}}``, by card for figures of cards; None without any."""
+    """Return the curves of a group as ``{name: {"dates": [...], "values": [...]}}``, GPU curves by GPU; None if empty."""
     metrics: dict[str, Any] = {}
     for index, (group, name, device) in enumerate(recording.curves()):
         if group != wanted:
@@ -72,19 +72,19 @@ def as_metrics(recording: _core.Experiment, wanted: str) -> dict[str, Any] | Non
 
 
 def segment_ends(recording: _core.Experiment) -> list[datetime.datetime]:
-    """The last dates of all segments but the last."""
+    """Return the last dates of all segments except the last segment."""
     curves = (recording.points(index) for index, (group, _, _) in enumerate(recording.curves()) if group in GROUPS[:2])
     longest: Segments = max(curves, key=len, default=[])
     return [datetime.datetime.fromtimestamp(points[-1]["date"]) for points in longest[:-1]]
 
 
 def seconds_of(date: Any) -> float:
-    """Seconds since the epoch of a datetime, or of a number that is that already."""
+    """Convert a datetime to seconds since the epoch. A number is returned as it is."""
     return float(date.timestamp() if hasattr(date, "timestamp") else date)
 
 
 def of_driver(driver: Any) -> _core.Experiment:
-    """What a driver of the user's own loads, as a recording."""
+    """Return the curves of a user's driver as a recording."""
     ends = [seconds_of(date) for date in driver.get_segments()] if hasattr(driver, "get_segments") else []
     curves: list[tuple[str, str, str | None, Segments]] = []
 

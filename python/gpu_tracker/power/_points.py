@@ -1,4 +1,4 @@
-"""Arithmetic of curves that programs hold: lists of ``{"date": seconds, "value": number or None}``, straight between points."""
+"""Arithmetic of curves: lists of ``{"date": seconds, "value": number or None}``, linear between points."""
 import bisect
 import math
 from typing import Any
@@ -9,7 +9,7 @@ _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 
 
 def _pairs(points: Points) -> list[tuple[float, float]]:
-    """Dates and values; NaN for None."""
+    """Return dates and values, with NaN for None."""
     return [(float(point["date"]), math.nan if (value := point["value"]) is None else float(value)) for point in points]
 
 
@@ -18,7 +18,7 @@ def known(value: float) -> float | None:
 
 
 def integrate(points: Points, start: float | None, end: float | None) -> list[float | None]:
-    """The integral from the first point between the bounds to each of them; None beside a value that is None, which adds nothing."""
+    """Return the integral from the first point in the bounds to each point. Next to a missing value it is None and adds 0."""
     kept = [(date, value) for date, value in _pairs(points)
             if (start is None or date >= start) and (end is None or date <= end)]
     sums: list[float | None] = [0.0] if kept else []
@@ -39,10 +39,10 @@ def _at(pairs: list[tuple[float, float]], dates: list[float], moment: float) -> 
 
 
 def align(first: Points, second: Points) -> tuple[Points, Points]:
-    """Both at the dates of both."""
+    """Return both curves at the dates of both curves."""
     curves = [sorted(_pairs(points)) for points in (first, second)]
     if not all(curves):
-        raise ValueError("a curve without points has no values at other times")
+        raise ValueError("cannot interpolate a curve without points")
     moments = sorted({date for pairs in curves for date, _ in pairs})
     aligned = []
     for pairs in curves:
@@ -52,7 +52,7 @@ def align(first: Points, second: Points) -> tuple[Points, Points]:
 
 
 def running_sums(points: Points) -> list[Any]:
-    """Sums of the values up to each point."""
+    """Return the sum of the values up to each point."""
     total = 0.0
     sums = []
     for _, value in _pairs(points):
@@ -62,7 +62,7 @@ def running_sums(points: Points) -> list[Any]:
 
 
 def split(dates: list[float], values: list[Any], ends: list[float]) -> list[Points]:
-    """Segments: a date after ``ends[i]`` lies in segment i + 1 or a later one. Values that are None are left out."""
+    """Split a curve into segments: a date after ``ends[i]`` is in segment i + 1 or later. Values of None are left out."""
     segments: dict[int, Points] = {}
     number = 0
     for date, value in zip(dates, values):
@@ -74,7 +74,7 @@ def split(dates: list[float], values: list[Any], ends: list[float]) -> list[Poin
 
 
 def bytes_text(number: float, suffix: str) -> str:
-    """ "4.6GiB"."""
+    """Return bytes as text: "4.6GiB"."""
     unit = 0
     while abs(number) >= 1024 and unit + 1 < len(_UNITS):
         number /= 1024
@@ -83,7 +83,7 @@ def bytes_text(number: float, suffix: str) -> str:
 
 
 def scaled(values: Any, factor: float, divisor: float) -> Any:
-    """A number, several, or the values of a dict, times factor / divisor."""
+    """Multiply a number, a sequence or the values of a dict by factor / divisor."""
     if isinstance(values, dict):
         return {key: float(value) * factor / divisor for key, value in values.items()}
     try:

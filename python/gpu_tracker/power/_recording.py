@@ -1,4 +1,4 @@
-"""The processes that record or serve, which a program holds by what AIPowerMeter calls a process and a queue."""
+"""Processes that record or serve, with the interface of AIPowerMeter's process and queue."""
 import os
 import subprocess
 import tempfile
@@ -17,10 +17,10 @@ _READY_SECONDS = 60.0
 
 
 class Recording:
-    """The process that records, and its queue: ``put(STOP_MESSAGE)`` ends it and returns when all is written."""
+    """The recording process and its queue. ``put(STOP_MESSAGE)`` stops it and returns after the last write."""
 
     def __init__(self, words: list[str], warn: Callable[[str], None], driver: Any = None) -> None:
-        """``driver``: takes the records, which the recorder does not write itself then."""
+        """Start the process. With ``driver``, records go to the driver instead of a file."""
         self._owner = os.getpid()
         self._warn = warn
         self._driver = driver
@@ -35,7 +35,7 @@ class Recording:
         self._thread.start()
 
     def _receive(self, seconds: float) -> Any:
-        """The next message that is no warning; None when there is none in time."""
+        """Return the next message that is not a warning; None after the timeout."""
         end = time.monotonic() + seconds
         while (message := self._sampler.receive(max(0.0, end - time.monotonic()))):
             if message[0] != "warning":
@@ -44,18 +44,18 @@ class Recording:
         return None
 
     def keep(self, meter: Any) -> None:
-        """Let the process that reads a power meter end with the recording."""
+        """Terminate the process of a power meter at the end of the recording."""
         self._meter = meter
 
     def _listen(self) -> None:
-        """Hand records over to the driver until the last message has come."""
+        """Send records to the driver until the last message."""
         try:
             while (message := self._receive(1e9)) is None or message[0] != "text":
                 if message and self._driver is not None and message[0] == "record":
                     self._driver.save_power_metrics(_curves.keyed(message[1]))
             if hasattr(self._driver, "close_driver"):
                 self._driver.close_driver()
-        except Exception as error:  # what a driver raises is told to who ends the recording
+        except Exception as error:  # `join` raises errors of a driver
             self._trouble = error
         finally:
             self._sampler.close()
@@ -64,34 +64,34 @@ class Recording:
                 self._meter.wait()
 
     def put(self, message: object) -> None:
-        """End the recording when told so."""
+        """Stop the recording if the message is STOP_MESSAGE."""
         if message != STOP_MESSAGE or os.getpid() != self._owner:
             return
         try:
             self._sampler.stop()
         except EOFError:
-            pass  # all processes had ended: it has said how that went
+            pass  # all processes have ended, and the recorder has sent its result
         self.join()
 
     def get(self, block: bool = True, timeout: float | None = None) -> tuple[None, None]:
-        """Wait until it has ended, as programs do that end one recording before the next."""
+        """Wait for the end of the recording."""
         self.join(timeout if block else 0.0)
         return None, None
 
     def join(self, timeout: float | None = 60.0) -> None:
-        """Wait until it has ended. Raises what a driver of your own raised."""
+        """Wait for the end of the recording. Raise the error of a user's driver, if any."""
         self._thread.join(timeout)
         trouble, self._trouble = self._trouble, None
         if trouble is not None:
             raise trouble
 
     def is_alive(self) -> bool:
-        """Whether it still records."""
+        """Return whether the process is still recording."""
         return self._thread.is_alive()
 
 
 class Server:
-    """``gpu-tracker serve`` in the place of a recorder."""
+    """``gpu-tracker serve`` instead of a recorder."""
 
     def __init__(self, address: str, pids: list[int], root: str | None) -> None:
         words = [_program.find(), "serve", "--compat=aipowermeter", f"--listen={address}", *(f"--pid={pid}" for pid in pids)]
@@ -100,7 +100,7 @@ class Server:
         with tempfile.TemporaryFile("w+") as complaints:
             self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=complaints, text=True)
             assert self._process.stdout
-            self.address = self._process.stdout.readline().strip()  # it tells where it answers when it does
+            self.address = self._process.stdout.readline().strip()  # the server prints its address when it is ready
             self._process.stdout.close()
             if not self.address:
                 self._process.wait()
@@ -110,20 +110,20 @@ class Server:
         weakref.finalize(self, self._process.terminate)
 
     def put(self, message: object) -> None:
-        """End it when told so."""
+        """Stop the server if the message is STOP_MESSAGE."""
         if message == STOP_MESSAGE:
             self._process.terminate()
             self.join()
 
     def get(self, block: bool = True, timeout: float | None = None) -> tuple[None, None]:
-        """Wait until it has ended."""
+        """Wait for the end of the server."""
         self.join(timeout if block else 0.0)
         return None, None
 
     def join(self, timeout: float | None = 60.0) -> None:
-        """Wait until it has ended."""
+        """Wait for the end of the server."""
         self._process.wait(timeout)
 
     def is_alive(self) -> bool:
-        """Whether it still answers."""
+        """Return whether the server is running."""
         return self._process.poll() is None

@@ -1,4 +1,4 @@
-"""Everything that an experiment can be recorded to."""
+"""All drivers that store an experiment."""
 from .parsers import JsonParser, TrackingFile
 from .prometheus_client import PrometheusClient
 

@@ -1,4 +1,4 @@
-"""Recording an experiment, and reading what was recorded."""
+"""Classes that record and read experiments."""
 import datetime
 import logging
 import os
@@ -21,26 +21,26 @@ Points = list[dict[str, float]]
 
 
 def integrate(metric: Points, start: float | None = None, end: float | None = None, allow_None: bool = False) -> Any:
-    """The integral over time up to each point of a segment, joules of watts; the last is that of the whole.
+    """Integrate a segment over time up to each point: joules from watts. The last value is the total.
 
     Args:
-        metric: Points ``{"date": seconds, "value": v}``, straight between them.
-        start: Points before it are left out.
-        end: Points after it are left out.
-        allow_None: Tell None where a value is None, and go on, instead of returning None for the whole.
+        metric: Points ``{"date": seconds, "value": v}``, linear between them.
+        start: Ignore points before this date.
+        end: Ignore points after this date.
+        allow_None: Return None at missing values only. By default, any missing value makes the whole result None.
 
     Raises:
-        ValueError: No point lies between the bounds.
+        ValueError: The bounds contain no point.
     """
     sums = _points.integrate(metric, start, end)
     if not sums and metric:
-        raise ValueError(f"no point lies between {start} and {end}: "
-                         f"they go from {metric[0]['date']} to {metric[-1]['date']}")
+        raise ValueError(f"no points between {start} and {end}: "
+                         f"the curve is from {metric[0]['date']} to {metric[-1]['date']}")
     return None if None in sums and not allow_None else sums or [0.0]
 
 
 def total(metric: Any, start: float | None = None, end: float | None = None) -> Any:
-    """The integral over time of segments, or by card of such, as `ExpResults.get_curve` returns them; None when there is nothing."""
+    """Integrate segments over time, for GPU curves by GPU, as `ExpResults.get_curve` returns them; None if empty."""
     if isinstance(metric, dict):
         return _curves.Cards((device, total(segments, start, end)) for device, segments in metric.items())
     if not metric or not any(metric):
@@ -49,35 +49,35 @@ def total(metric: Any, start: float | None = None, end: float | None = None) -> 
 
 
 def interpolate(metric1: Points, metric2: Points) -> tuple[Points, Points]:
-    """Both curves at the dates of both. Outside its own dates a curve stays as it was first or last.
+    """Interpolate both curves at the dates of both. Outside its dates, a curve keeps its first or last value.
 
-    `ExpResults.interpolate` has the values of a recorded curve, or its totals, at any moments.
+    `ExpResults.interpolate` returns values or totals of a recorded curve at given moments.
     """
     return _points.align(metric1, metric2)
 
 
 def cumsum(metric: Points) -> list[float]:
-    """Sums of the values up to each point."""
+    """Return the sum of the values up to each point."""
     return _points.running_sums(metric)
 
 
 def humanize_bytes(num: float, suffix: str = "B") -> str:
-    """Bytes for people, "4.6GiB"."""
+    """Return bytes as text: "4.6GiB"."""
     return _points.bytes_text(num, suffix)
 
 
 def joules_to_wh(n: Any) -> Any:
-    """Watt-hours of joules, or of each of several."""
+    """Convert joules, or a sequence of joules, to watt-hours."""
     return _points.scaled(n, 1, 3600)
 
 
 def joules_to_kwh(n: Any) -> Any:
-    """Kilowatt-hours of joules, or of each of several."""
+    """Convert joules, or a sequence of joules, to kilowatt-hours."""
     return _points.scaled(n, 1, 3.6e6)
 
 
 def time_to_sec(t: datetime.datetime) -> float:
-    """Seconds since the epoch."""
+    """Convert a datetime to seconds since the epoch."""
     return _curves.seconds_of(t)
 
 
@@ -91,25 +91,34 @@ def _has_meter(driver: Any) -> bool:
 
 
 class Experiment:
-    """Record what processes draw. A process of gpu-tracker's own does the measuring.
+    """Record power and resource use of processes. A separate gpu-tracker process measures.
+
+    Example:
+
+        driver = parsers.JsonParser("results")
+        exp = experiment.Experiment(driver)
+        process, queue = exp.measure_yourself(period=0.1)
+        train()
+        queue.put(experiment.STOP_MESSAGE)
+        experiment.ExpResults(driver).print()
 
     Args:
-        driver: Where to: a `parsers.JsonParser`, a `parsers.TrackingFile`, a `prometheus_client.PrometheusClient`, or anything with a
-            method ``save_power_metrics(metrics)``, which gets each record. It may have ``erase()``, called first; ``close_driver()``,
-            called last; and what `ExpResults` reads.
-        model: A PyTorch model whose summary is kept, by torchinfo.
-        input_size: What goes into the model, the batch included.
-        cont: Add to the recordings there are; they are removed otherwise. A tracking file holds one recording.
-        root: A folder that holds ``proc`` and ``sys``, in the place of /: where a container sees its host's.
+        driver: A `parsers.JsonParser`, `parsers.TrackingFile`, `prometheus_client.PrometheusClient`, or an object with a method
+            ``save_power_metrics(metrics)``, which receives each record. Optional methods are ``erase()``, called first,
+            ``close_driver()``, called last, and those that `ExpResults` reads.
+        model: PyTorch model. torchinfo makes its summary.
+        input_size: Shape of the input of the model, including the batch.
+        cont: Keep existing recordings and add to them. A tracking file contains only one recording.
+        root: Folder that contains ``proc`` and ``sys``, instead of /. Use it in a container with the host's files.
     """
 
     def __init__(self, driver: Any, model: Any = None, input_size: Any = None, cont: bool = False,
                  root: str | os.PathLike[str] | None = None) -> None:
         if not isinstance(driver, (parsers.TrackingFile, prometheus_client.PrometheusClient)) and not callable(
                 getattr(driver, "save_power_metrics", None)):
-            raise TypeError(f"nothing is recorded to a {type(driver).__name__}: it has no method save_power_metrics(metrics)")
+            raise TypeError(f"cannot record to a {type(driver).__name__}: it has no method save_power_metrics(metrics)")
         if model is not None and input_size is None:
-            raise ValueError("a model was given, and no input_size, without which there is no summary of it")
+            raise ValueError("a model needs input_size for its summary")
         self.db_driver = driver
         self._root = None if root is None else os.fspath(root)
         if not cont and hasattr(driver, "erase"):
@@ -127,7 +136,7 @@ class Experiment:
                 _logger.warning("power of the %s will not be measured: %s", device, sentence)
 
     def save_model_card(self, model: Any, input_size: Any, device: Any = None) -> None:
-        """Keep the summary of a PyTorch model with the recording, where its driver keeps such."""
+        """Save the summary of a PyTorch model, if the driver supports it."""
         if model is None or input_size is None:
             raise ValueError("the summary of a model needs the model and its input_size")
         if hasattr(self.db_driver, "save_model_card"):
@@ -145,7 +154,7 @@ class Experiment:
         else:
             takes_records = True
         if seconds:
-            options["memory"] = "rss"  # shared pages are asked for only when a record is made
+            options["memory"] = "rss"  # only records need shared pages
         root = [] if self._root is None else [f"--root={self._root}"]
         words = ["experiment", repr(seconds), *_core.command_line(options), *root, *map(str, pids)]
         return Recording(words, _logger.warning, driver if takes_records else None)
@@ -161,21 +170,21 @@ class Experiment:
         return recording, recording
 
     def measure_yourself(self, period: float = 1, measurement_period: float = 2) -> tuple[Any, Any]:
-        """Record this process and all below it: the process that does it, and the queue that ends it.
+        """Record this process and its descendants. Return the recording process and the queue that stops it.
 
         Args:
-            period: Seconds between readings. A tracking file has them all.
-            measurement_period: Seconds between records, which tell of the readings since the last one.
+            period: Seconds between readings. A tracking file contains all readings.
+            measurement_period: Seconds between records. A record summarizes the readings since the last record.
         """
         return self._record([os.getpid()], period, measurement_period)
 
     def measure_from_pid_list(self, pid_list: Iterable[int], period: float = 1,
                               measurement_period: float = 2) -> tuple[Any, Any]:
-        """The same for these processes and all below them."""
+        """Record these processes and their descendants, like `measure_yourself`."""
         return self._record(pid_list, period, measurement_period)
 
     def monitor_machine(self, pid_args: Iterable[int] | None = None, parent_pid: int = 1, period: float = 1) -> None:
-        """Record until interrupted, or until they end: these processes, or all below ``parent_pid``."""
+        """Record these processes, or ``parent_pid`` and its descendants, until Ctrl-C or their end."""
         process, queue = self._record([parent_pid] if pid_args is None else pid_args, period, period)
         try:
             while process.is_alive():
@@ -187,14 +196,14 @@ class Experiment:
 
 
 class ExpResults:
-    """What was recorded.
+    """Read a recording.
 
     Args:
-        db_driver: A `parsers.JsonParser` or `parsers.TrackingFile`, or anything with a method ``load_metrics()`` that returns what theirs
-            does; it may have ``get_segments()`` and ``get_model_card()``.
+        db_driver: A `parsers.JsonParser` or `parsers.TrackingFile`, or an object with the same method ``load_metrics()``. Optional
+            methods are ``get_segments()`` and ``get_model_card()``.
 
     Raises:
-        ValueError: There is no recording.
+        ValueError: The recording is missing.
     """
 
     def __init__(self, db_driver: Any) -> None:
@@ -209,26 +218,26 @@ class ExpResults:
 
     @property
     def cpu_metrics(self) -> dict[str, Any] | None:
-        """The curves of the processors, as drivers load them; None without any."""
+        """Return the curves of the processors, as drivers load them; None if empty."""
         return _curves.as_metrics(self._experiment, "CPU")
 
     @property
     def gpu_metrics(self) -> dict[str, Any] | None:
-        """The same of the GPUs."""
+        """Return the curves of the GPUs."""
         return _curves.as_metrics(self._experiment, "GPU")
 
     @property
     def exp_metrics(self) -> dict[str, Any] | None:
-        """The same of what the program wrote down itself."""
+        """Return the curves that the program saved."""
         return _curves.as_metrics(self._experiment, "Experiment")
 
     @property
     def wattmeter_metrics(self) -> dict[str, Any] | None:
-        """The same of an external power meter."""
+        """Return the curves of an external power meter."""
         return _curves.as_metrics(self._experiment, "wattmeter")
 
     def _by_device(self, name: str, figure: Any) -> Any:
-        """figure(curve), or {device: figure(curve)}; None for a curve there is not."""
+        """Return figure(curve), or {device: figure(curve)}; None if the curve is missing."""
         found = _curves.Cards((_curves.card(device), figure(i)) for i, (_, curve, device) in enumerate(self._curves)
                               if curve == name)
         if not found:
@@ -239,7 +248,7 @@ class ExpResults:
         return self._by_device(name, lambda curve: _points.known(self._experiment.figures(curve, start, end)[number]))
 
     def list_metrics(self) -> dict[str, list[str]]:
-        """The names of the curves by group: CPU, GPU, Experiment, wattmeter."""
+        """Return the names of the curves by group: CPU, GPU, Experiment, wattmeter."""
         groups: dict[str, list[str]] = {"CPU": [], "GPU": [], "Experiment": [], "wattmeter": []}
         for group, name, _ in self._curves:
             if name not in groups[group]:
@@ -251,48 +260,48 @@ class ExpResults:
         print(self._experiment.listing(), end="")
 
     def get_curve(self, name: str) -> Any:
-        """Segments, each a list of ``{"date": s, "value": v}``; by card for figures of GPUs; None for what was not recorded."""
+        """Return segments, each a list of ``{"date": s, "value": v}``, for GPU curves by GPU; None if the curve is missing."""
         return self._by_device(name, self._experiment.points)
 
     def total_(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
-        """Integral over time: joules of a power. Between two moments in seconds since the epoch, where given."""
+        """Return the integral over time: joules of a power. Bounds are in seconds since the epoch."""
         return self._figure(metric_name, 3, start, end)
 
     def average_(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
-        """Mean over time."""
+        """Return the mean over time."""
         return self._figure(metric_name, 4, start, end)
 
     def max_(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
-        """The largest value."""
+        """Return the largest value."""
         return self._figure(metric_name, 5, start, end)
 
     def total_power_draw(self, start: float | None = None, end: float | None = None) -> float | None:
-        """Joules of the processors and the GPUs of the machine, those that were measured; None without any."""
+        """Return the joules of all measured processors and GPUs of the machine; None if missing."""
         return _points.known(self._experiment.total_power(start, end))
 
     def get_duration_metric(self, metric_name: str, start: float | None = None, end: float | None = None) -> Any:
-        """(seconds, start, end) of a curve; by card for figures of GPUs."""
+        """Return (seconds, start, end) of a curve, for GPU curves by GPU."""
         return self._by_device(metric_name, lambda curve: self._experiment.figures(curve, start, end)[:3])
 
     def get_exp_duration(self, start: float | None = None, end: float | None = None) -> tuple[float, float, float]:
-        """(seconds, start, end) of the recording; pauses between segments are left out of the seconds."""
+        """Return (seconds, start, end) of the recording. The seconds exclude pauses between segments."""
         return self._experiment.span(start, end)[:3]
 
     @property
     def segments(self) -> list[tuple[float, float]]:
-        """First and last date of each stretch of recording."""
+        """Return the first and last date of each segment."""
         longest = max((self._experiment.points(i) for i in range(len(self._curves))), key=len)
         return [(points[0]["date"], points[-1]["date"]) for points in longest]
 
     def interpolate(self, metric_name: str, times: list[float] | str, cumulative: bool = False) -> Any:
-        """The values at other moments, or with ``cumulative`` the totals up to them: joules up to the end of each epoch.
+        """Return values at given moments, or with ``cumulative`` totals up to them, such as joules up to each epoch's end.
 
-        NaN before the first and after the last moment of the recording.
+        Values before the start and after the end of the recording are NaN.
 
         Args:
-            metric_name: A curve.
-            times: Seconds since the epoch; or the name of a curve, "accuracy", whose dates they are.
-            cumulative: Totals instead of values.
+            metric_name: Name of a curve.
+            times: Seconds since the epoch, or the name of a curve such as "accuracy" to use its dates.
+            cumulative: Return totals instead of values.
         """
         if isinstance(times, str):
             curve = self.get_curve(times)
@@ -303,12 +312,12 @@ class ExpResults:
         return self._by_device(metric_name, lambda curve: self._experiment.interpolate(curve, moments, cumulative))
 
     def get_summary(self, start: float | None = None, end: float | None = None) -> dict[str, Any]:
-        """Totals, averages and maxima under AIPowerMeter's names; None for what was not measured. Start and end are dates as text."""
+        """Return totals, averages and maxima under AIPowerMeter's names. Missing values are None. Start and end are dates as text."""
         summary: dict[str, Any] = _curves.keyed(self._experiment.summary(start, end)[0])["experiment"]
         return summary
 
     def __str__(self) -> str:
-        return f"Available metrics:\n{self._experiment.listing()}\nprint() tells what was consumed."
+        return f"Available metrics:\n{self._experiment.listing()}\nprint() prints the consumption."
 
     def print(self) -> None:
         """Print the summary."""
@@ -326,7 +335,7 @@ class ExpResults:
                 label = None  # one entry in the legend
 
     def display_curves(self, metric_names: list[str], saveto: str | None = None) -> None:
-        """Draw curves with matplotlib, on the screen or into a file."""
+        """Draw curves with matplotlib on the screen or to a file."""
         plot = _matplotlib()
         figure, axes = plot.subplots()
         for name in metric_names:
@@ -335,7 +344,7 @@ class ExpResults:
         _show(plot, figure, saveto)
 
     def display_2_curves(self, metric_name1: str, metric_name2: str, saveto: str | None = None) -> None:
-        """Draw two curves over one time, each with an axis of its own."""
+        """Draw two curves over time, each with its own axis."""
         plot = _matplotlib()
         figure, axes = plot.subplots()
         for name, own, color in ((metric_name1, axes, "tab:blue"), (metric_name2, axes.twinx(), "tab:red")):

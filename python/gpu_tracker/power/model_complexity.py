@@ -1,4 +1,4 @@
-"""Summaries of models, by torchinfo."""
+"""Summaries of models by torchinfo."""
 from typing import Any
 
 from . import _points
@@ -7,18 +7,18 @@ __all__ = ["get_summary", "to_bytes"]
 
 
 def to_bytes(num: int) -> float:
-    """Megabytes of so many parameters of 4 bytes."""
+    """Return the megabytes of a number of parameters of 4 bytes."""
     megabytes: float = _points.scaled(num, 4, 1e6)
     return megabytes
 
 
 def get_summary(model: Any, input_size: Any, device: Any = None) -> dict[str, Any]:
-    """Numbers of parameters, and of multiplications and additions in a forward pass, of a PyTorch model.
+    """Count parameters of a PyTorch model, and multiplications and additions of a forward pass.
 
     Args:
-        model: The model.
-        input_size: What goes into it, the batch included.
-        device: Where it is computed; torchinfo chooses when None.
+        model: PyTorch model.
+        input_size: Shape of the input, including the batch.
+        device: Device of the computation. Default: torchinfo chooses.
     """
     try:
         import torchinfo

@@ -1,4 +1,4 @@
-"""Where experiments are recorded, and read from."""
+"""Drivers that store and read experiments."""
 import datetime
 import json
 import os
@@ -19,12 +19,12 @@ Metrics = dict[str, Any] | None
 
 
 class _Recorded:
-    """What is read of a recording, in the forms of AIPowerMeter's drivers. None stands for what was not recorded."""
+    """Methods that read a recording in the form of AIPowerMeter's drivers. Missing parts are None."""
 
     folder: str
 
     def load(self) -> _core.Experiment:
-        """The recording as curves."""
+        """Return the recording as curves."""
         return _core.Experiment(self.folder)
 
     def _exists(self) -> bool:
@@ -34,23 +34,23 @@ class _Recorded:
         return _curves.as_metrics(self.load(), group) if self._exists() else None
 
     def load_cpu_metrics(self) -> Metrics:
-        """Figures of the processors: ``{name: {"dates": [...], "values": [...]}}``, summed over processes."""
+        """Return curves of the processors: ``{name: {"dates": [...], "values": [...]}}``, summed over processes."""
         return self._load("CPU")
 
     def load_gpu_metrics(self) -> Metrics:
-        """Figures of the GPUs, by card where they are of one: ``{name: {0: {"dates": [...], "values": [...]}}}``."""
+        """Return curves of the GPUs, by GPU: ``{name: {0: {"dates": [...], "values": [...]}}}``."""
         return self._load("GPU")
 
     def load_exp_metrics(self) -> Metrics:
-        """Figures that the program wrote down itself: accuracy, loss."""
+        """Return curves that the program saved, such as accuracy and loss."""
         return self._load("Experiment")
 
     def load_wattmeter_metrics(self) -> Metrics:
-        """Channels of an external power meter; their dates are seconds since the epoch."""
+        """Return channels of an external power meter. Dates are seconds since the epoch."""
         return self._load("wattmeter")
 
     def load_metrics(self) -> tuple[Metrics, Metrics, Metrics, Metrics]:
-        """Those of the processors, the GPUs, the program and the power meter."""
+        """Return the curves of the processors, the GPUs, the program and the power meter."""
         if not self._exists():
             return None, None, None, None
         cpu, gpu, results, meter = (_curves.as_metrics(recording, group)
@@ -58,22 +58,22 @@ class _Recorded:
         return cpu, gpu, results, meter
 
     def get_segments(self) -> list[datetime.datetime]:
-        """When recordings ended that were gone on with later."""
+        """Return the ends of recordings that were continued later."""
         return _curves.segment_ends(self.load()) if self._exists() else []
 
 
 class JsonParser(_Recorded):
-    """A folder laid out as AIPowerMeter's, whose recordings load.
+    """A folder with AIPowerMeter's layout. It also reads AIPowerMeter's recordings.
 
     Args:
-        location: The folder; an experiment makes it when it is not there.
-        meta_data: What the experiment is, kept in metadata.json.
+        location: Folder. An experiment creates it if it is missing.
+        meta_data: Description of the experiment for metadata.json.
     """
 
     def __init__(self, location: str, meta_data: Any = None) -> None:
         self.folder = os.fspath(location)
         self.meta_data = meta_data
-        #: A program that prints what an OmegaWatt meter measures; where it exists, it runs while an experiment records.
+        #: Program that prints values of an OmegaWatt meter. If it exists, it runs during an experiment.
         self.wattemeter_exec: str | None = None
         self.power_metric_filename = os.path.join(self.folder, "power_metrics.json")
         self.exp_metric_filename = os.path.join(self.folder, "results_exp.json")
@@ -84,7 +84,7 @@ class JsonParser(_Recorded):
         return any(map(os.path.exists, (self.power_metric_filename, self.exp_metric_filename, self.wattmeter_logfile)))
 
     def erase(self) -> None:
-        """Remove the recording. Other files in the folder stay."""
+        """Remove the recording. Other files in the folder remain."""
         for name in _FILES:
             if os.path.exists(path := os.path.join(self.folder, name)):
                 os.unlink(path)
@@ -96,7 +96,7 @@ class JsonParser(_Recorded):
             opened.write(text)
 
     def _save_metadata(self) -> None:
-        """Write ``meta_data`` and the date into metadata.json, unless it is there."""
+        """Write ``meta_data`` and the date to metadata.json, unless it exists."""
         description = self.meta_data or ""
         if not isinstance(description, str):
             description = json.dumps(description)
@@ -108,7 +108,7 @@ class JsonParser(_Recorded):
             pass
 
     def save_power_metrics(self, metrics: dict[str, Any]) -> None:
-        """Append a record of now: ``{"cpu": {...}, "gpu": {...}}``. `experiment.Experiment` does without being told."""
+        """Append a record with the present date: ``{"cpu": {...}, "gpu": {...}}``. `experiment.Experiment` calls this method."""
         self._write(self.power_metric_filename, _curves.record_of(metrics))
 
     def close_driver(self) -> None:
@@ -116,17 +116,17 @@ class JsonParser(_Recorded):
         self._write(self.power_metric_filename, json.dumps(SEGMENT_END) + "\n")
 
     def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
-        """Append figures of the program's own, such as ``{"accuracy": 0.9}``, as of now; they become curves."""
+        """Append values of the program with the present date, such as ``{"accuracy": 0.9}``. They become curves."""
         self._write(self.exp_metric_filename, _curves.record_of(metrics))
 
     def save_model_card(self, model_card: dict[str, Any]) -> None:
-        """Keep a model's summary."""
+        """Save the summary of a model."""
         beside = f"{self.model_card_file}.{os.getpid()}"
         self._write(beside, _curves.text_of(model_card) + "\n", os.O_EXCL)
         os.replace(beside, self.model_card_file)
 
     def get_model_card(self) -> dict[str, Any] | None:
-        """A model's summary as it was kept; None without."""
+        """Return the saved summary of a model; None if missing."""
         try:
             with open(self.model_card_file, encoding="utf-8") as file:
                 card: dict[str, Any] = json.load(file)
@@ -135,9 +135,9 @@ class JsonParser(_Recorded):
         return card
 
     def save_wattmeter_metrics(self) -> subprocess.Popen[bytes]:
-        """Start ``wattemeter_exec``, which writes omegawatt.csv until it is terminated."""
+        """Start ``wattemeter_exec``. It writes omegawatt.csv until it is terminated."""
         if self.wattemeter_exec is None:
-            raise ValueError("wattemeter_exec names no program")
+            raise ValueError("wattemeter_exec is not set")
         os.makedirs(self.folder, exist_ok=True)
         with open(self.wattmeter_logfile, "wb") as file:
             return subprocess.Popen([self.wattemeter_exec, "--tty=/dev/ttyUSB0", "--nb=6"], stdout=file,
@@ -145,10 +145,10 @@ class JsonParser(_Recorded):
 
 
 class TrackingFile(_Recorded):
-    """A tracking file, as ``gpu-tracker run --tracking-file`` and `gpu_tracker.Tracker` write it: one recording.
+    """A tracking file, like those of ``gpu-tracker run --tracking-file`` and `gpu_tracker.Tracker`. It contains one recording.
 
     Args:
-        location: The file, in the form that its name ends in: .csv or .sqlite.
+        location: File. Its name ends in .csv or .sqlite.
     """
 
     def __init__(self, location: str) -> None:
@@ -160,5 +160,5 @@ class TrackingFile(_Recorded):
             os.unlink(self.folder)
 
     def get_model_card(self) -> None:
-        """Tracking files have none."""
+        """Return None: tracking files do not contain model summaries."""
         return None

@@ -1,4 +1,4 @@
-"""The five gauges of AIPowerMeter for Prometheus, served by ``gpu-tracker serve``."""
+"""AIPowerMeter's five Prometheus gauges, served by ``gpu-tracker serve``."""
 
 __all__ = ["PrometheusClient"]
 
@@ -7,7 +7,7 @@ class PrometheusClient:
     """Serve ``power_draw_cpu``, ``intel_power``, ``mem_used_cpu``, ``mem_used_gpu`` and ``power_draw_gpu`` at /metrics.
 
     Args:
-        port: Where to answer on this machine; or an address as text, "0.0.0.0:5001".
+        port: Port on this machine, or an address as text: "0.0.0.0:5001". Default: 5001.
     """
 
     def __init__(self, port: int | str | None = None) -> None:
@@ -15,4 +15,4 @@ class PrometheusClient:
         self.address = port if isinstance(port, str) and ":" in port else f"127.0.0.1:{port}"
 
     def erase(self) -> None:
-        """Nothing is kept that could be removed."""
+        """Do nothing: this driver does not store recordings."""

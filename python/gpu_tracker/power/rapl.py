@@ -1,4 +1,4 @@
-"""The processors' energy counters (RAPL) as samples, whose difference tells what was drawn between them."""
+"""Samples of the processors' energy counters (RAPL). The difference of two samples is the energy between them."""
 import datetime
 import os
 
@@ -12,7 +12,7 @@ WATT_HOURS = 3
 
 
 class RAPLDomain:
-    """A counter: a package, or with ``parent`` a part of one; ``values["energy_uj"]`` is what it shows, or counted."""
+    """A counter of a package, or with ``parent`` of a part of a package. ``values["energy_uj"]`` is its value or difference."""
 
     def __init__(self, sample: _core.EnergySample, zone: str) -> None:
         above, _, self.name = zone.rpartition("/")
@@ -22,11 +22,11 @@ class RAPLDomain:
         self.parent: str | None = above or None
 
     def is_subdomain(self) -> bool:
-        """Whether it is a part of a package."""
+        """Return whether the domain is a part of a package."""
         return self.parent is not None
 
     def parent_id(self) -> str:
-        """The ``id`` of the package it is a part of, or is."""
+        """Return the ``id`` of its package."""
         return self.id if self.parent is None else self.parent
 
     def __repr__(self) -> str:
@@ -34,14 +34,14 @@ class RAPLDomain:
 
 
 class RAPLSample:
-    """The counters at one moment. NaN stands for one that could not be read.
+    """All counters at one moment. Unreadable counters are NaN.
 
     Args:
-        root: A folder that holds ``sys``, in the place of /: where a container sees its host's.
+        root: Folder that contains ``sys``, instead of /. Use it in a container with the host's files.
 
     Raises:
-        ValueError: There are no counters.
-        PermissionError: They may not be read; it says what would help.
+        ValueError: The machine has no counters.
+        PermissionError: The counters are not readable. The message contains a remedy.
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
@@ -49,7 +49,7 @@ class RAPLSample:
 
     @classmethod
     def take_sample(cls, root: str | os.PathLike[str] | None = None) -> "RAPLSample":
-        """The counters now."""
+        """Return a sample of the counters."""
         return RAPLSample(root)
 
     def _fill(self, sample: _core.EnergySample) -> None:
@@ -64,7 +64,7 @@ class RAPLSample:
                 self.domains_by_id[domain.parent].subdomains[domain.name] = domain
 
     def energy(self, package: str, domain: str | None = None, unit: int = UJOULES) -> float:
-        """Of a package, or of its part ``domain``, in ``UJOULES``, ``JOULES`` or ``WATT_HOURS``."""
+        """Return the energy of a package or of its part ``domain`` in ``UJOULES``, ``JOULES`` or ``WATT_HOURS``."""
         return self._sample.energy(package if domain is None else f"{package}/{domain}", unit)
 
     def __sub__(self, earlier: "RAPLSample") -> "RAPLDifference":
@@ -72,25 +72,25 @@ class RAPLSample:
 
 
 class RAPLDifference(RAPLSample):
-    """What was drawn between two samples, ``later - earlier``, also when a counter began again at 0; ``duration`` is in seconds."""
+    """Energy between two samples, ``later - earlier``. It handles overflow of counters. ``duration`` is in seconds."""
 
     def __init__(self, difference: _core.EnergySample) -> None:
         self._fill(difference)
         self.duration = difference.times()[1]
 
     def average_power(self, package: str, domain: str | None = None, unit: int = JOULES) -> float:
-        """Energy for each second: watts, with ``JOULES``."""
+        """Return energy per second: watts with ``JOULES``."""
         return self._sample.average_power(package if domain is None else f"{package}/{domain}", unit)
 
     def watts(self, name: str) -> float:
-        """Of all packages: "intel_power", "psys_power", "cpu_power", "dram_power" or "uncore_power"; NaN without such a counter."""
+        """Return the power of all packages: "intel_power", "psys_power", "cpu_power", "dram_power" or "uncore_power". NaN if missing."""
         return self._sample.watts(name)
 
 
 class RAPLMonitor:
-    """Samples, by the name that AIPowerMeter has for it."""
+    """Samples under AIPowerMeter's name."""
 
     @classmethod
     def sample(cls, root: str | os.PathLike[str] | None = None) -> RAPLSample:
-        """The counters now."""
+        """Return a sample of the counters."""
         return RAPLSample(root)

@@ -1,4 +1,4 @@
-"""``python -m gpu_tracker.power.results --output_folder results --curve intel_power,nvidia_power``: what was recorded."""
+"""``python -m gpu_tracker.power.results --output_folder results --curve intel_power,nvidia_power``: show a recording."""
 import argparse
 import os
 import sys
@@ -7,11 +7,11 @@ from . import experiment, parsers
 
 
 def main() -> int:
-    """Returns the exit status: 1 when there is no recording, or no such curve."""
-    parser = argparse.ArgumentParser(prog="python -m gpu_tracker.power.results", description="Tell what was recorded.")
-    parser.add_argument("--output_folder", default="power_measure", help="the folder, or the tracking file")
-    parser.add_argument("--curve", help="curves to draw: name,name")
-    parser.add_argument("--saveto", help="the file to draw them into, instead of the screen")
+    """Return the exit status: 1 if the recording or a curve is missing."""
+    parser = argparse.ArgumentParser(prog="python -m gpu_tracker.power.results", description="Show a recording.")
+    parser.add_argument("--output_folder", default="power_measure", help="folder or tracking file")
+    parser.add_argument("--curve", help="curves to draw: NAME,NAME")
+    parser.add_argument("--saveto", help="write the picture to this file instead of the screen")
     words = parser.parse_args()
     try:
         driver_type = parsers.TrackingFile if os.path.isfile(words.output_folder) else parsers.JsonParser
@@ -22,7 +22,7 @@ def main() -> int:
         else:
             print(results)
         sys.stdout.flush()
-    except BrokenPipeError:  # as of "| head"; Python flushes once more at its end
+    except BrokenPipeError:  # as with "| head"; Python flushes again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, ImportError) as error:
         sys.stderr.write(f"gpu_tracker.power.results: {error}\n")

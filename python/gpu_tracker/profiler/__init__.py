@@ -1,8 +1,8 @@
-"""Analyses of traces: everything the program can tell of them, and SMDebug's classes.
+"""Analyses of traces, and SMDebug's classes.
 
 `load` reads SMDebug folders, Chrome traces of PyTorch, TensorFlow and Horovod, Nsight Systems exports, Python profiles and
-recordings, and gives an object with every analysis as a method. The classes of SMDebug's analysis utilities are here and,
-for programs that were written for them, in modules of the same names: `smdebug.profiler` becomes `gpu_tracker.profiler`.
+recordings. It returns an object with every analysis as a method. The classes of SMDebug's analysis utilities are here and in
+modules with SMDebug's names: replace `smdebug.profiler` by `gpu_tracker.profiler`.
 """
 from ._load import Report, Trace, load
 from .algorithm_metrics_reader import LocalAlgorithmMetricsReader

@@ -1,4 +1,4 @@
-"""Traces as objects whose methods are the library's analyses."""
+"""Traces as objects. Their methods are the library's analyses."""
 from __future__ import annotations
 
 import json
@@ -18,12 +18,12 @@ _EVERYTHING = (-(2 ** 63), 2 ** 63 - 1, False, None, False)
 
 
 class Report:
-    """What an analysis found: tables by name, a text, a page.
+    """Result of an analysis: named tables, text and a page.
 
-    `report["steps"]` is a `Table`; `pyarrow.table(report)` and `polars.DataFrame(report)` take the first one.
+    `report["steps"]` is a `Table`. `pyarrow.table(report)` and `polars.DataFrame(report)` use the first table.
 
     Attributes:
-        tables: Every table by its name, the most important one first.
+        tables: Tables by name, the most important table first.
     """
 
     tables: dict[str, Table]
@@ -44,35 +44,35 @@ class Report:
         return self.tables[next(iter(self.tables)) if name is None else name]
 
     def to_pandas(self, name: str | None = None) -> DataFrame:
-        """A table as a DataFrame; the first one when no name is given."""
+        """Return a table as a DataFrame. Default: the first table."""
         return _frames.frame(self._table(name))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as `json` takes it. Numbers that are missing are None."""
+        """Return the report for `json`. Missing values are None."""
         tree: dict[str, Any] = json.loads(self.render("json"))
         return tree
 
     def render(self, format: str) -> str:
-        """The report in one of the program's formats: "text", "json", "csv", "html", "markdown", ..."""
+        """Return the report in a format of the program: "text", "json", "csv", "html", "markdown" and others."""
         return self._report.render(format)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._table(None).__arrow_c_stream__(requested_schema)
 
     def __str__(self) -> str:
-        """The report for people."""
+        """Return the report as text."""
         return self.render("text").rstrip("\n")
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that its style stays inside."""
+        """Return the page in an iframe, so that its style does not affect the notebook."""
         return _views.frame(self.render("html"), 480)
 
 
 class Trace:
-    """Files as one trace. Its methods are the analyses of ``gpu-tracker profile`` (see `analyses`), read anew at each call.
+    """One or more files as one trace. Its methods are the analyses of ``gpu-tracker profile`` (see `analyses`).
 
-    Each takes the options of `analyse` as keywords, for example ``trace.steps(by="process", node="algo-1")``, and returns
-    a `Report`.
+    Each method accepts the options of `analyse` as keywords, for example ``trace.steps(by="process", node="algo-1")``, and
+    returns a `Report`. Each call reads the files again.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], **window: Any) -> None:
@@ -83,7 +83,7 @@ class Trace:
         request = {**self._window, **window}
         unit = request.pop("unit", "time")
         if unit not in ("time", "step"):
-            raise ValueError(f"unit '{unit}': it is time or step")
+            raise ValueError(f"unit '{unit}' is invalid: choose time or step")
         for bound in ("start", "end"):
             if request.get(bound) is not None:
                 request[bound] = str(request[bound])
@@ -91,86 +91,86 @@ class Trace:
 
     @staticmethod
     def analyses() -> dict[str, str]:
-        """Every analysis and what it tells."""
+        """Return the name and description of every analysis."""
         return dict(_core.analyses())
 
     def analyse(self, analysis: str, *, by: str | None = None, phases: Sequence[str] | None = None,
                 device: str | None = None, ranges: str | None = None, key: str | None = None, top: int = 0,
                 peak_flops: str | float | None = None, operator: str | None = None, length: int = 0, **window: Any) -> Report:
-        """The report of an analysis.
+        """Run an analysis and return its report.
 
         Args:
-            analysis: One of `analyses`.
-            by: What rows are made of, as ``--by`` of the program.
-            phases: Only these training phases.
-            device: Only resources of this type or name, such as "gpu" or "gpu0".
+            analysis: A name from `analyses`.
+            by: Grouping of rows, like ``--by`` of the program.
+            phases: Training phases to include.
+            device: Type or name of resources to include, such as "gpu" or "gpu0".
             ranges: Ranges of percent, such as "90-100,10-90,0-10".
-            key: What lists are ordered by.
-            top: Rows of long lists; 0 for 20, negative for all.
-            peak_flops: For flops, what one GPU can do, in operations per second: "312T", 989e12.
-            operator: For sequences, the operator or range whose kernels are looked at; None for each operator.
-            length: For sequences, how many kernels; 0 for all that one call launches.
-            window: What `load` takes, in place of what was given there: start, end, unit, suffixes, select, node, threads.
+            key: Sort key of lists.
+            top: Maximum rows per table; 0 for 20, negative for all.
+            peak_flops: For flops, the peak of one GPU in operations per second: "312T", 989e12.
+            operator: For sequences, the operator or range that launches the kernels. Default: each operator.
+            length: For sequences, the number of kernels; 0 for all kernels of one call.
+            window: Arguments of `load` that replace the original ones: start, end, unit, suffixes, select, node, threads.
         """
         options = {"by": by, "phases": phases, "device": device, "ranges": ranges, "key": key, "top": top,
                    "peak_flops": None if peak_flops is None else str(peak_flops), "operator": operator, "length": length}
         return Report(_core.profile_report(analysis, self._paths, self._request(window), options))
 
     def info(self, **window: Any) -> Report:
-        """Sources, formats, nodes, steps, phases, times and what was damaged, as ``gpu-tracker timeline info``."""
+        """Return sources, formats, nodes, steps, phases, times and damage, like ``gpu-tracker timeline info``."""
         return Report(_core.timeline_info(self._paths, self._request(window)))
 
     def merge(self, output: str | os.PathLike[str], *, low_gpu: float = 85, metrics: str | None = None,
               align: str | None = None, overwrite: bool = False, critical_path: bool = False, **window: Any) -> Report:
-        """Merge everything into one Chrome trace, as ``gpu-tracker timeline merge``.
+        """Merge all files into one Chrome trace, like ``gpu-tracker timeline merge``.
 
         Args:
-            output: The file, .json or .json.gz.
-            low_gpu: Percent of use below which a GPU is marked; 0 for no marks.
-            metrics: A regular expression on NAME_DIMENSION_NODE of samples; None for all.
-            align: An event that happened at one moment everywhere.
+            output: Output file, .json or .json.gz.
+            low_gpu: Mark GPUs with a utilization below this percentage; 0 for no marks.
+            metrics: Regular expression for NAME_DIMENSION_NODE of samples. Default: all.
+            align: Event that occurs at the same moment in all files.
             overwrite: Replace an existing file.
-            critical_path: Add the critical path of each step as tracks, with arrows.
-            window: As for `analyse`.
+            critical_path: Add the critical path of each step as tracks with arrows.
+            window: See `analyse`.
         """
         merge = {"output": output, "low_gpu": low_gpu, "metrics": metrics, "align": align, "overwrite": overwrite,
                  "critical_path": critical_path}
         return Report(_core.timeline_merge(self._paths, self._request(window), merge))
 
     def export(self, output: str | os.PathLike[str], *, overwrite: bool = False, **window: Any) -> Report:
-        """Write tables or a flame graph, as ``gpu-tracker timeline export``.
+        """Write tables or a flame graph, like ``gpu-tracker timeline export``.
 
         Args:
-            output: The file: .sqlite or .arrow for tables with every column, whatever the size of the trace; .html for a
-                flame graph, .collapsed for its stacks.
+            output: Output file: .sqlite or .arrow for tables with every column, .html for a flame graph, .collapsed for its
+                stacks.
             overwrite: Replace an existing file.
-            window: As for `analyse`.
+            window: See `analyse`.
         """
         return Report(_core.timeline_export(self._paths, self._request(window), {"output": output, "overwrite": overwrite}))
 
     def samples(self, **window: Any) -> Table:
-        """System metrics as a table with SMDebug's columns."""
+        """Return system metrics as a table with SMDebug's columns."""
         return _core.Profile(self._paths, self._request(window)).samples([_EVERYTHING])
 
     def events(self, **window: Any) -> Table:
-        """Every event, with the columns of ``gpu-tracker timeline export``: id, file, node, rank, pid, process, tid, thread,
+        """Return all events, with the columns of ``gpu-tracker timeline export``: id, file, node, rank, pid, process, tid, thread,
         name, category, phase, start_ns, duration_ns, step, correlation, external_id, bytes, device, stream, shapes, args.
 
-        Times are whole nanoseconds, what a file does not tell is None. `Table.to_pandas`, `to_polars` and `to_arrow` convert it;
-        ``duckdb.sql("SELECT name, sum(duration_ns) FROM events GROUP BY name")`` reads a variable ``events`` as it is.
+        Times are integers in nanoseconds. Missing values are None. `Table.to_pandas`, `to_polars` and `to_arrow` convert the
+        table; ``duckdb.sql("SELECT name, sum(duration_ns) FROM events GROUP BY name")`` reads a variable ``events`` directly.
         """
         return _core.events_table(self._paths, self._request(window))
 
     def __getattr__(self, name: str) -> Callable[..., Report]:
         help_text = self.analyses().get(name)
         if help_text is None:
-            raise AttributeError(f"there is no analysis '{name}': there are {', '.join(self.analyses())}")
+            raise AttributeError(f"unknown analysis '{name}': choose one of {', '.join(self.analyses())}")
 
         def method(**options: Any) -> Report:
             return self.analyse(name, **options)
 
         method.__name__ = name
-        method.__doc__ = f"{help_text}\n\nKeywords as for `analyse`."
+        method.__doc__ = f"{help_text}\n\nKeywords: see `analyse`."
         return method
 
     def __dir__(self) -> list[str]:
@@ -183,18 +183,24 @@ class Trace:
 def load(*paths: str | os.PathLike[str], start: int | str | None = None, end: int | str | None = None,
          unit: str = "time", suffixes: Sequence[str] | None = None, select: str | None = None, node: str | None = None,
          threads: int = 0) -> Trace:
-    """Files and folders as one trace, with every analysis as a method.
+    """Open files and folders as one trace, with every analysis as a method.
+
+    Example:
+
+        trace = gpu_tracker.profiler.load("trace.json.gz")
+        print(trace.operators(top=5))
+        print(trace.steps()["steps"].to_pandas())
 
     Args:
-        paths: Traces, profiles and recordings of every known format, and folders of them.
-        start: Microseconds since the epoch, "+1.5" for seconds after the begin of everything, or the number of a step.
-        end: The same; both belong to what is read.
-        unit: "time", or "step" when start and end are numbers of steps.
-        suffixes: Only files whose names end so.
-        select: An extended regular expression on the names of events.
-        node: One node by its name, or a rank by its number.
-        threads: How many threads read; 0 for one on each core.
+        paths: Traces, profiles and recordings of every known format, and folders that contain them.
+        start: Microseconds since the epoch, "+1.5" for seconds after the start of the trace, or a step number.
+        end: The end, in the same form. Both bounds are included.
+        unit: "time", or "step" if start and end are step numbers.
+        suffixes: Suffixes of the names of files to read. Default: all files.
+        select: Extended regular expression for names of events.
+        node: Name of a node, or number of a rank.
+        threads: Number of threads; 0 for one on each core.
     """
     if not paths:
-        raise ValueError("load takes a path")
+        raise ValueError("load needs at least one path")
     return Trace(paths, start=start, end=end, unit=unit, suffixes=suffixes, select=select, node=node, threads=threads)

@@ -1,4 +1,4 @@
-"""The events of all timelines of a folder."""
+"""Reader of events of all timelines of a folder."""
 from __future__ import annotations
 
 import os
@@ -18,11 +18,11 @@ __all__ = ["LocalAlgorithmMetricsReader"]
 
 
 class LocalAlgorithmMetricsReader:
-    """The events of the timelines below a folder, read anew at each call unless they are kept.
+    """Reader of events of all timelines in a folder and its subfolders. Each call reads the files again, except with a cache.
 
     Args:
-        trace_root_folder: The folder.
-        use_in_memory_cache: Keep what was read.
+        trace_root_folder: Folder to read.
+        use_in_memory_cache: Keep events in memory.
     """
 
     def __init__(self, trace_root_folder: str | os.PathLike[str], use_in_memory_cache: bool = False) -> None:
@@ -33,7 +33,7 @@ class LocalAlgorithmMetricsReader:
         self.refresh_event_file_list()
 
     def refresh_event_file_list(self) -> None:
-        """Look which files there are now."""
+        """Scan the folder for files again."""
         self._events = None
         self._files = {}
         for folder, _, names in os.walk(self.trace_root_folder):
@@ -43,23 +43,23 @@ class LocalAlgorithmMetricsReader:
                     self._files[os.path.join(folder, name)] = int(number)
 
     def get_timestamp_of_first_available_file(self) -> int:
-        """The end of the first file, in microseconds since the epoch; 0 without files."""
+        """Return the end of the first file in microseconds since the epoch; 0 without files."""
         return min(self._files.values(), default=0)
 
     def get_timestamp_of_latest_available_file(self) -> int:
-        """The end of the last file, in microseconds since the epoch; 0 without files."""
+        """Return the end of the last file in microseconds since the epoch; 0 without files."""
         return max(self._files.values(), default=0)
 
     def get_current_time_range_for_event_query(self) -> tuple[int, int]:
-        """The ends of the first and of the last file."""
+        """Return the ends of the first and the last file."""
         return self.get_timestamp_of_first_available_file(), self.get_timestamp_of_latest_available_file()
 
     def get_all_event_parsers(self) -> list[TraceEventParser]:
-        """An empty parser for each kind of timeline."""
+        """Return an empty parser for each kind of timeline."""
         return [make() for make in _PARSERS.values()]
 
     def _read(self, wanted: Sequence[str] = ("",)) -> list[tuple[str, TraceEvent]]:
-        """The kinds and the events of files whose names end as wanted."""
+        """Return kind and event for all files with the given suffixes."""
         if self._events is not None and self._keep and "" in wanted:
             return self._events
         found: list[tuple[str, TraceEvent]] = []
@@ -76,14 +76,14 @@ class LocalAlgorithmMetricsReader:
 
     def get_events(self, start_time: float, end_time: float, unit: TimeUnits = TimeUnits.MICROSECONDS,
                    event_type: str | None = None, file_suffix_filter: Sequence[str] | None = None) -> list[TraceEvent]:
-        """Events that overlap an interval, both of whose ends belong to it.
+        """Return events that overlap an interval, ends included.
 
         Args:
-            start_time: Its start, since the epoch.
-            end_time: Its end.
-            unit: What both are told in.
-            event_type: Only events whose `file_type` is this.
-            file_suffix_filter: Only events of files whose names end so, such as "pythontimeline.json".
+            start_time: Start of the interval since the epoch.
+            end_time: End of the interval.
+            unit: Unit of start and end.
+            event_type: `file_type` of the events to return. Default: all.
+            file_suffix_filter: Suffixes of the names of files to read, such as "pythontimeline.json". Default: all.
         """
         start, end = interval_in_microseconds(start_time, end_time, unit)
         wanted = [""] if file_suffix_filter is None else file_suffix_filter
@@ -93,13 +93,13 @@ class LocalAlgorithmMetricsReader:
 
     def get_events_by_step(self, start_step: int, end_step: int, event_type: str | None = None,
                            file_suffix_filter: Sequence[str] | None = None) -> list[TraceEvent]:
-        """Events from the begin of one step to just before another; none where there is no such step.
+        """Return events from the start of a step until another step starts. If a step does not exist, the list is empty.
 
         Args:
-            start_step: The first step.
-            end_step: The step behind the last.
-            event_type: As for `get_events`.
-            file_suffix_filter: As for `get_events`.
+            start_step: First step.
+            end_step: Step after the last step.
+            event_type: See `get_events`.
+            file_suffix_filter: See `get_events`.
         """
         starts: dict[int, float] = {}
         for suffix, event in self._read():

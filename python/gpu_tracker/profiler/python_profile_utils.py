@@ -1,4 +1,4 @@
-"""When a Python profile began and ended: SMDebug's modes and phases of steps."""
+"""SMDebug's modes and step phases of Python profiles."""
 import os
 from enum import Enum, IntEnum
 
@@ -6,7 +6,7 @@ __all__ = ["PythonProfileModes", "PythonProfilerName", "StepPhase", "cProfileTim
 
 
 class PythonProfileModes(IntEnum):
-    """What the training was doing."""
+    """Mode of the training."""
 
     TRAIN = 1
     EVAL = 2
@@ -17,7 +17,7 @@ class PythonProfileModes(IntEnum):
 
 
 class StepPhase(Enum):
-    """Which moment of a step it was, in the order of time."""
+    """Moment in a step, in chronological order."""
 
     START = "start"
     STEP_START = "stepstart"
@@ -27,14 +27,14 @@ class StepPhase(Enum):
 
 
 class PythonProfilerName(Enum):
-    """What made a Python profile."""
+    """Profiler that wrote a Python profile."""
 
     CPROFILE = "cprofile"
     PYINSTRUMENT = "pyinstrument"
 
 
 class cProfileTimer(Enum):
-    """Which time cProfile counts."""
+    """Time that cProfile counts."""
 
     TOTAL_TIME = "total_time"
     CPU_TIME = "cpu_time"
@@ -48,34 +48,34 @@ _MODES = {"train": PythonProfileModes.TRAIN, "eval": PythonProfileModes.EVAL, "p
 
 
 def str_to_python_profile_mode(mode_str: str) -> PythonProfileModes:
-    """The mode that the name of a profile's folder has."""
+    """Return the mode in the name of a profile's folder."""
     if mode_str not in _MODES:
-        raise ValueError(f"mode '{mode_str}': it is one of {', '.join(_MODES)}")
+        raise ValueError(f"mode '{mode_str}' is invalid: choose one of {', '.join(_MODES)}")
     return _MODES[mode_str]
 
 
 def python_profile_mode_to_str(mode: PythonProfileModes) -> str:
-    """The same the other way round."""
+    """Return the name of a mode in folders."""
     return next(name for name, value in _MODES.items() if value == mode)
 
 
 def mode_keys_to_python_profile_mode(mode: Enum) -> PythonProfileModes:
-    """The mode of the same number, of an enumeration of another package."""
+    """Convert a mode of another package by its number."""
     return PythonProfileModes(mode.value)
 
 
 def total_time() -> float:
-    """Seconds that passed, from a moment of no meaning."""
+    """Return elapsed seconds since an arbitrary moment."""
     return os.times().elapsed
 
 
 def cpu_time() -> float:
-    """Seconds of processors that this process took, in itself and in the system for it."""
+    """Return the CPU seconds of this process, user and system."""
     times = os.times()
     return times.user + times.system
 
 
 def off_cpu_time() -> float:
-    """Seconds that passed without a processor being taken."""
+    """Return elapsed seconds minus CPU seconds."""
     times = os.times()
     return times.elapsed - (times.user + times.system)

@@ -1,4 +1,4 @@
-"""Readers of the timelines that SMDebug's folders hold, one for each kind."""
+"""Readers of timelines in SMDebug's folders, one for each kind."""
 from __future__ import annotations
 
 from .trace_event_file_parser import TraceEventParser
@@ -10,7 +10,7 @@ class SMProfilerEvents(TraceEventParser):
     """Events of SMDebug's own timelines: pythontimeline.json and model_timeline.json.
 
     Args:
-        type: What its events tell as their `file_type`.
+        type: `file_type` of the events.
     """
 
     def __init__(self, type: str = "PythontimelineMetrics") -> None:

@@ -1,4 +1,4 @@
-"""Events of timelines as objects, with all their arguments."""
+"""Events of timelines as objects with all arguments."""
 from __future__ import annotations
 
 import datetime
@@ -18,8 +18,8 @@ class ThreadInfo:
     """A thread of a process.
 
     Args:
-        tid: Its number.
-        thread_name: Its name.
+        tid: Thread ID.
+        thread_name: Name of the thread.
     """
 
     def __init__(self, tid: int | str, thread_name: str) -> None:
@@ -31,11 +31,11 @@ class ThreadInfo:
 
 
 class ProcessInfo:
-    """A process of a timeline: in SMDebug's a phase, in Horovod's a tensor.
+    """A process of a timeline. In SMDebug's timelines it is a phase, in Horovod's a tensor.
 
     Args:
-        id: Its number in the file.
-        name: Its name.
+        id: Process ID in the file.
+        name: Name of the process.
     """
 
     def __init__(self, id: int | str, name: str) -> None:
@@ -44,19 +44,19 @@ class ProcessInfo:
         self._threads: dict[int | str, ThreadInfo] = {}
 
     def add_thread(self, threadid: int | str, thread_name: str) -> None:
-        """Make a thread known.
+        """Add a thread.
 
         Args:
-            threadid: Its number.
-            thread_name: Its name.
+            threadid: Thread ID.
+            thread_name: Name of the thread.
         """
         self._threads.setdefault(threadid, ThreadInfo(threadid, thread_name))
 
     def get_thread_info(self, threadid: int | str) -> ThreadInfo:
-        """A thread by its number.
+        """Return a thread by its ID.
 
         Args:
-            threadid: The number.
+            threadid: Thread ID.
         """
         return self._threads[threadid]
 
@@ -65,23 +65,23 @@ class ProcessInfo:
 
 
 class TraceEvent:
-    """An event. Times are microseconds since the epoch where the file tells.
+    """An event. Times are in microseconds since the epoch, if the file contains a base time.
 
     Attributes:
-        start_time: When it began.
-        end_time: When it ended.
-        duration: How long it took.
-        event_name: Its name.
-        event_args: Its arguments; None where it has none.
-        phase: The letter of the Trace Event Format: "X" for what lasts, also where it began with "B" and ended with "E".
-        event_phase: The name of its process, which in SMDebug's timelines is a phase.
-        phase_pid: The number of that process in the file.
-        phase_tid: The number of its thread in the file.
-        pid: The real process, where its arguments tell it, else phase_pid.
-        tid: The real thread, likewise.
-        node_id: The node.
-        process_info: The process.
-        file_type: What reads the file.
+        start_time: Start of the event.
+        end_time: End of the event.
+        duration: Duration of the event.
+        event_name: Name of the event.
+        event_args: Arguments of the event, or None.
+        phase: Letter of the Trace Event Format: "X" for events with a duration, also for pairs of "B" and "E".
+        event_phase: Name of the process, which is a phase in SMDebug's timelines.
+        phase_pid: Process ID in the file.
+        phase_tid: Thread ID in the file.
+        pid: Real process ID, if the arguments contain it, otherwise phase_pid.
+        tid: Real thread ID, if the arguments contain it, otherwise phase_tid.
+        node_id: Node of the event.
+        process_info: Process of the event.
+        file_type: Type of the parser.
     """
 
     def __init__(self, ts: float, name: str, dur: float, phase_pid: int | str, phase_tid: int | str,
@@ -103,7 +103,7 @@ class TraceEvent:
         self.file_type = file_type
 
     def to_json(self) -> str:
-        """The event in the Trace Event Format."""
+        """Return the event in the Trace Event Format."""
         event: dict[str, Any] = {"name": self.event_name, "pid": self.pid, "tid": self.tid, "ph": self.phase,
                                  "ts": self.start_time}
         arguments = dict(self.event_args or {})
@@ -117,15 +117,15 @@ class TraceEvent:
 
 
 def _number(text: str | None) -> int | str:
-    """An id as a number where it is one."""
+    """Return an ID as a number if it is numeric."""
     return int(text) if text and text.lstrip("-").isdigit() else text or 0
 
 
 class TraceEventParser:
-    """The events of files that last, one file after another.
+    """Parser of events with a duration. It can read several files.
 
     Args:
-        type: What its events tell as their `file_type`.
+        type: `file_type` of the events.
     """
 
     def __init__(self, type: str = "") -> None:
@@ -134,10 +134,10 @@ class TraceEventParser:
         self._trace_events: list[TraceEvent] = []
 
     def read_events_from_file(self, tracefile: str | os.PathLike[str]) -> None:
-        """Read one more file. Times of files that do not tell when they began count from an unknown moment.
+        """Read a file. Without a base time in the file, times count from an unknown moment.
 
         Args:
-            tracefile: The file.
+            tracefile: File to read.
         """
         self._take(_core.raw_events([os.fspath(tracefile)], {}))
 
@@ -147,45 +147,45 @@ class TraceEventParser:
             if phase != "X":
                 continue
             arguments = json.loads(text) if text else None
-            told = arguments or {}
+            values = arguments or {}
             number, thread = _number(pid), _number(tid)
             info = self._processes.setdefault(number, ProcessInfo(number, ""))
             info.name = process or info.name or "Unknown"
             info.add_thread(thread, str(tid or ""))
             self._trace_events.append(TraceEvent(
                 start, name, duration, number, thread, arguments, node, phase, self.type, info.name,
-                told.get("pid", number), told.get("thread_id", thread), info))
+                values.get("pid", number), values.get("thread_id", thread), info))
 
     def get_all_events(self) -> list[TraceEvent]:
-        """All events that were read."""
+        """Return all events."""
         return self._trace_events
 
     def get_events_start_time_sorted(self) -> list[TraceEvent]:
-        """All events by their begin."""
+        """Return all events sorted by start."""
         return sorted(self._trace_events, key=lambda event: event.start_time)
 
     def get_events_end_time_sorted(self) -> list[TraceEvent]:
-        """All events by their end."""
+        """Return all events sorted by end."""
         return sorted(self._trace_events, key=lambda event: event.end_time)
 
     def get_events_within_time_range(self, start_time: float, end_time: float,
                                      unit: TimeUnits = TimeUnits.MICROSECONDS) -> list[TraceEvent]:
-        """Events that overlap an interval, both of whose ends belong to it.
+        """Return events that overlap an interval, ends included.
 
         Args:
-            start_time: Its start.
-            end_time: Its end.
-            unit: What both are told in.
+            start_time: Start of the interval.
+            end_time: End of the interval.
+            unit: Unit of start and end.
         """
         start, end = interval_in_microseconds(start_time, end_time, unit)
         return [event for event in self._trace_events if event.end_time >= start and event.start_time <= end]
 
     def get_events_within_range(self, start_time: datetime.datetime, end_time: datetime.datetime) -> list[TraceEvent]:
-        """The same for two moments; without a time zone they are UTC.
+        """Return events that overlap an interval between two datetimes. Without a time zone they are UTC.
 
         Args:
-            start_time: The first moment.
-            end_time: The last.
+            start_time: Start of the interval.
+            end_time: End of the interval.
         """
         bounds = []
         for moment in (start_time, end_time):
@@ -194,17 +194,17 @@ class TraceEventParser:
         return self.get_events_within_time_range(bounds[0], bounds[1])
 
     def get_process_info(self, process_id: int | str) -> ProcessInfo:
-        """A process by its number in the file.
+        """Return a process by its ID in the file.
 
         Args:
-            process_id: The number.
+            process_id: Process ID.
         """
         return self._processes[process_id]
 
     def get_processes(self) -> dict[int | str, ProcessInfo]:
-        """All processes by their numbers."""
+        """Return all processes by their IDs."""
         return self._processes
 
     def clear_events(self) -> None:
-        """Forget the events."""
+        """Remove all events."""
         self._trace_events = []

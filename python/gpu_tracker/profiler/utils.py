@@ -1,4 +1,4 @@
-"""Units of time, as SMDebug names them."""
+"""Units of time with SMDebug's names."""
 from __future__ import annotations
 
 import numbers
@@ -8,7 +8,7 @@ __all__ = ["TimeUnits"]
 
 
 class TimeUnits(Enum):
-    """What a time is told in."""
+    """Unit of a time."""
 
     SECONDS = 1
     MILLISECONDS = 2
@@ -21,9 +21,9 @@ _NANOSECONDS = {TimeUnits.SECONDS: 10**9, TimeUnits.MILLISECONDS: 10**6, TimeUni
 
 
 def in_microseconds(time: float, unit: TimeUnits) -> float:
-    """A time in microseconds."""
+    """Convert a time to microseconds."""
     if not isinstance(time, numbers.Real):
-        raise ValueError(f"time {time!r}: it is a number")
+        raise ValueError(f"time {time!r} is not a number")
     factor = _NANOSECONDS[TimeUnits(unit)]
     if isinstance(time, int) and time * factor % 1000 == 0:
         return time * factor // 1000
@@ -31,7 +31,7 @@ def in_microseconds(time: float, unit: TimeUnits) -> float:
 
 
 def interval_in_microseconds(start_time: float, end_time: float, unit: TimeUnits) -> tuple[float, float]:
-    """Both ends of an interval in microseconds; ValueError where it ends before its start."""
+    """Convert an interval to microseconds. Raise ValueError if it ends before its start."""
     start, end = in_microseconds(start_time, unit), in_microseconds(end_time, unit)
     if start > end:
         raise ValueError(f"start_time {start_time} is after end_time {end_time}")

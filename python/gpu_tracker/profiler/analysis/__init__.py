@@ -1,1 +1,1 @@
-"""Modules that are called as in SMDebug."""
+"""Modules with SMDebug's names."""

@@ -22,14 +22,14 @@ __all__ = ["PyinstrumentAnalysis", "PythonProfileAnalysis", "cProfileAnalysis"]
 
 
 class PythonProfileAnalysis:
-    """What `cProfileAnalysis` and `PyinstrumentAnalysis` have in common.
+    """Base class of `cProfileAnalysis` and `PyinstrumentAnalysis`.
 
     Args:
-        local_profile_dir: Folder of profiles, such as framework/pytorch/cprofile; or a folder above, for all below it.
-        s3_path: None: copy the folder first, for example with aws s3 sync.
+        local_profile_dir: Folder of profiles, such as framework/pytorch/cprofile, or a parent folder.
+        s3_path: Must be None. Copy the folder first, for example with aws s3 sync.
 
     Attributes:
-        python_profile_stats: A `StepPythonProfileStats` for each profile, by start and node.
+        python_profile_stats: A `StepPythonProfileStats` for each profile, sorted by start and node.
     """
 
     name = ""
@@ -39,7 +39,7 @@ class PythonProfileAnalysis:
         if s3_path:
             raise ValueError(f"{s3_path}: copy the folder first, for example with aws s3 sync")
         if not os.path.isdir(local_profile_dir):
-            raise NotADirectoryError(f"{os.fspath(local_profile_dir)}: no folder of profiles")
+            raise NotADirectoryError(f"{os.fspath(local_profile_dir)} is not a folder of profiles")
         self._folder = os.path.abspath(local_profile_dir)
         self.python_profile_stats: list[StepPythonProfileStats] = []
         self._refresh(True)
@@ -69,16 +69,16 @@ class PythonProfileAnalysis:
         start_phase: StepPhase = StepPhase.STEP_START, end_phase: StepPhase = StepPhase.STEP_END,
         node_id: str = "any", refresh_stats: bool = True
     ) -> Any:
-        """Profiles from a phase of one step to a phase of another; None when there are none.
+        """Return profiles from a phase of one step to a phase of another step; None without profiles.
 
         Args:
-            start_step: The first step.
-            end_step: The last step; None for the first.
-            mode: Only profiles that began and ended in this mode.
-            start_phase: The phase of the first step.
-            end_phase: The phase of the last step.
-            node_id: Only of this node; "any" for all.
-            refresh_stats: Look for files anew.
+            start_step: First step.
+            end_step: Last step. Default: the first step.
+            mode: Mode at the start and end of the profiles.
+            start_phase: Phase of the first step.
+            end_phase: Phase of the last step.
+            node_id: Node of the profiles; "any" for all nodes.
+            refresh_stats: Scan the folder again.
         """
         last = start_step if end_step is None else end_step
         return self._fetch(node_id, refresh_stats,
@@ -87,75 +87,75 @@ class PythonProfileAnalysis:
 
     def fetch_profile_stats_by_time(self, start_time_since_epoch_in_secs: float, end_time_since_epoch_in_secs: float,
                                     node_id: str = "any", refresh_stats: bool = True) -> Any:
-        """Profiles that overlap an interval of time; None when there are none.
+        """Return profiles that overlap an interval; None without profiles.
 
         Args:
-            start_time_since_epoch_in_secs: Its start.
-            end_time_since_epoch_in_secs: Its end.
-            node_id: Only of this node; "any" for all.
-            refresh_stats: Look for files anew.
+            start_time_since_epoch_in_secs: Start of the interval.
+            end_time_since_epoch_in_secs: End of the interval.
+            node_id: Node of the profiles; "any" for all nodes.
+            refresh_stats: Scan the folder again.
         """
         start, end = start_time_since_epoch_in_secs * 1e6, end_time_since_epoch_in_secs * 1e6
         return self._fetch(node_id, refresh_stats, lambda stats: stats.in_time_interval(start, end))
 
     def fetch_profile_stats_between_modes(self, start_mode: PythonProfileModes, end_mode: PythonProfileModes,
                                           node_id: str = "any", refresh_stats: bool = True) -> Any:
-        """Profiles that began in one mode and ended in another; None when there are none.
+        """Return profiles that began in one mode and ended in another; None without profiles.
 
         Args:
-            start_mode: The mode at the start.
-            end_mode: The mode at the end.
-            node_id: Only of this node; "any" for all.
-            refresh_stats: Look for files anew.
+            start_mode: Mode at the start.
+            end_mode: Mode at the end.
+            node_id: Node of the profiles; "any" for all nodes.
+            refresh_stats: Scan the folder again.
         """
         return self._fetch(node_id, refresh_stats, lambda stats: stats.has_start_and_end_mode(start_mode, end_mode))
 
     def fetch_pre_step_zero_profile_stats(self, node_id: str = "any", refresh_stats: bool = True) -> Any:
-        """Profiles that began before step 0; None when there are none.
+        """Return profiles that began before step 0; None without profiles.
 
         Args:
-            node_id: Only of this node; "any" for all.
-            refresh_stats: Look for files anew.
+            node_id: Node of the profiles; "any" for all nodes.
+            refresh_stats: Scan the folder again.
         """
         return self._fetch(node_id, refresh_stats, StepPythonProfileStats.has_pre_step_zero_profile_stats)
 
     def fetch_post_hook_close_profile_stats(self, node_id: str = "any", refresh_stats: bool = True) -> Any:
-        """Profiles that ended with the script; None when there are none.
+        """Return profiles that ended with the script; None without profiles.
 
         Args:
-            node_id: Only of this node; "any" for all.
-            refresh_stats: Look for files anew.
+            node_id: Node of the profiles; "any" for all nodes.
+            refresh_stats: Scan the folder again.
         """
         return self._fetch(node_id, refresh_stats, StepPythonProfileStats.has_post_hook_close_profile_stats)
 
     def list_profile_stats(self, refresh_stats: bool = True) -> DataFrame:
-        """A row for each profile: the attributes of `StepPythonProfileStats`.
+        """Return a row for each profile: the attributes of `StepPythonProfileStats`.
 
         Args:
-            refresh_stats: Look for files anew.
+            refresh_stats: Scan the folder again.
         """
         self._refresh(refresh_stats)
         rows = [{name: _text(value) for name, value in vars(stats).items()} for stats in self.python_profile_stats]
         return _frames.pandas().DataFrame(rows)
 
     def list_profile_stats_table(self, refresh_stats: bool = True) -> Table:
-        """The same as a `Table`, which needs no pandas."""
+        """Return `list_profile_stats` as a `Table`, without pandas."""
         self._refresh(refresh_stats)
         names = list(vars(self.python_profile_stats[0])) if self.python_profile_stats else []
         return Table({name: [_cell(getattr(stats, name)) for stats in self.python_profile_stats] for name in names})
 
     def list_available_node_ids(self, refresh_stats: bool = True) -> list[str]:
-        """The nodes that profiles are of.
+        """Return the nodes of the profiles.
 
         Args:
-            refresh_stats: Look for files anew.
+            refresh_stats: Scan the folder again.
         """
         self._refresh(refresh_stats)
         return sorted({stats.node_id for stats in self.python_profile_stats if stats.node_id is not None})
 
 
 def _text(value: Any) -> Any:
-    """Modes as folders have them; phases stay as they are."""
+    """Return modes by their name in folders; other values are unchanged."""
     return python_profile_mode_to_str(value) if isinstance(value, PythonProfileModes) else value
 
 
@@ -164,11 +164,11 @@ def _cell(value: Any) -> Any:
 
 
 class cProfileAnalysis(PythonProfileAnalysis):
-    """Profiles of cProfile. Each method that fetches adds up what it finds and returns a `cProfileStats`.
+    """Profiles of cProfile. Each `fetch` method adds the profiles that it finds and returns a `cProfileStats`.
 
     Args:
-        local_profile_dir: Folder of profiles, such as framework/pytorch/cprofile; or a folder above, for all below it.
-        s3_path: None: copy the folder first, for example with aws s3 sync.
+        local_profile_dir: Folder of profiles, such as framework/pytorch/cprofile, or a parent folder.
+        s3_path: Must be None. Copy the folder first, for example with aws s3 sync.
     """
 
     name = "cprofile"
@@ -182,11 +182,11 @@ class cProfileAnalysis(PythonProfileAnalysis):
     def fetch_profile_stats_by_training_phase(
         self, node_id: str = "any", refresh_stats: bool = True
     ) -> dict[tuple[PythonProfileModes, PythonProfileModes], cProfileStats]:
-        """Profiles by the modes in which they began and ended, those of each pair added up.
+        """Return the sum of profiles for each pair of modes at their start and end.
 
         Args:
-            node_id: Only of this node; "any" for all.
-            refresh_stats: Look for files anew.
+            node_id: Node of the profiles; "any" for all nodes.
+            refresh_stats: Scan the folder again.
         """
         self._refresh(refresh_stats)
         groups: dict[tuple[PythonProfileModes, PythonProfileModes], list[StepPythonProfileStats]] = {}
@@ -197,11 +197,11 @@ class cProfileAnalysis(PythonProfileAnalysis):
 
     def fetch_profile_stats_by_job_phase(self, node_id: str = "any",
                                          refresh_stats: bool = True) -> dict[str, cProfileStats]:
-        """Profiles by part of the job, those of each part added up: initialization, training_loop, finalization.
+        """Return the sum of profiles for each part of the job: initialization, training_loop, finalization.
 
         Args:
-            node_id: Only of this node; "any" for all.
-            refresh_stats: Look for files anew.
+            node_id: Node of the profiles; "any" for all nodes.
+            refresh_stats: Scan the folder again.
         """
         self._refresh(refresh_stats)
         groups: dict[str, list[StepPythonProfileStats]] = {"training_loop": []}
@@ -219,11 +219,11 @@ def _part_of_job(stats: StepPythonProfileStats) -> str:
 
 
 class PyinstrumentAnalysis(PythonProfileAnalysis):
-    """Profiles of pyinstrument. Each method that fetches returns a `PyinstrumentStepStats` for each profile found.
+    """Profiles of pyinstrument. Each `fetch` method returns a `PyinstrumentStepStats` for each profile.
 
     Args:
-        local_profile_dir: Folder of profiles, such as framework/pytorch/pyinstrument; or a folder above.
-        s3_path: None: copy the folder first, for example with aws s3 sync.
+        local_profile_dir: Folder of profiles, such as framework/pytorch/pyinstrument, or a parent folder.
+        s3_path: Must be None. Copy the folder first, for example with aws s3 sync.
     """
 
     name = "pyinstrument"

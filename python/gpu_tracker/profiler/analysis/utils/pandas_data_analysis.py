@@ -1,4 +1,4 @@
-"""Statistics of system metrics and events that are in DataFrames."""
+"""Statistics of system metrics and events in DataFrames."""
 from __future__ import annotations
 
 import json
@@ -23,13 +23,13 @@ _STATISTICS = ("mean", "min", "max", "p50", "p95", "p99")
 
 
 def _are_pairs(ranges: Any) -> bool:
-    """At least one, and each has two numbers."""
+    """Return whether the ranges are a non-empty sequence of pairs of numbers."""
     return isinstance(ranges, Sequence) and len(ranges) > 0 and all(
         isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(bound, numbers.Real) for bound in pair) for pair in ranges)
 
 
 class StatsBy(Enum):
-    """What statistics are grouped by."""
+    """Grouping of statistics."""
 
     TRAINING_PHASE = "training_phase"
     FRAMEWORK_METRICS = "framework_metric"
@@ -37,7 +37,7 @@ class StatsBy(Enum):
 
 
 class Resource(Enum):
-    """Kinds of system metrics."""
+    """Kind of system metrics."""
 
     CPU = "cpu"
     GPU = "gpu"
@@ -47,20 +47,20 @@ class Resource(Enum):
 
 
 class JobStats(dict[str, Any]):
-    """How long a job took and what its parts took, by name. What is not known is None, and "reason" says why."""
+    """Duration of a job and its parts, by name. Unknown values are None, and "reason" contains the reason."""
 
     def __repr__(self) -> str:
         width = max(map(len, self), default=0)
         return "\n".join(f"{key:<{width}}  {value}" for key, value in self.items())
 
 
-# Series of our recordings are of a scope, and named by their metric: a word of that tells what they are about, the first of these.
+# In our recordings, series are named by metric. The first of these words in the name determines the resource.
 _WORDS = {"gpu": Resource.GPU, "cpu": Resource.CPU, "network": Resource.NETWORK, "ram": Resource.MEMORY, "rss": Resource.MEMORY,
           "swap": Resource.MEMORY, "memory": Resource.MEMORY, "read": Resource.IO, "written": Resource.IO, "io": Resource.IO}
 
 
 def _is_wanted(kind: str | None, dimension: str | None, wanted: Sequence[Resource]) -> bool:
-    """SMDebug's kinds of metrics hold the name of their resource."""
+    """Return whether a metric belongs to one of the resources. SMDebug's kinds contain the name of the resource."""
     named = [item for item in Resource if item.value in (kind or "")]
     if not named:
         words = (dimension or "").split("_")
@@ -73,18 +73,18 @@ def _resources(given: Resource | Sequence[Resource] | None, default: Sequence[Re
     if given is None or (isinstance(given, Sequence) and not given and empty_is_default):
         return list(default)
     if isinstance(given, Sequence) and not given:
-        raise ValueError("resource: at least one, or None for all")
+        raise ValueError("resource is empty: give at least one, or None for all")
     return [Resource(item) for item in ([given] if isinstance(given, (Resource, str)) else given)]
 
 
 def _plain(number: float) -> float:
-    """Whole numbers as integers."""
+    """Convert whole numbers to integers."""
     return int(number) if number == int(number) else number
 
 
 def _shown(table: Table, keys: dict[str, str], statistics: str, suffix: str = "",
            keep: Callable[[int], bool] = lambda row: True) -> Table:
-    """Columns of a report's table under SMDebug's names: first the keys, then the six statistics; some of the rows."""
+    """Return columns of a report under SMDebug's names, keys first, then six statistics, for the rows to keep."""
     columns = {new: table[old] for new, old in keys.items()}
     for name in _STATISTICS:
         columns[statistics.format(name)] = table[name + suffix]
@@ -93,14 +93,14 @@ def _shown(table: Table, keys: dict[str, str], statistics: str, suffix: str = ""
 
 
 class PandasFrameAnalysis:
-    """Statistics of the rows of two DataFrames, as `PandasFrame` returns them, whole or with some rows left out.
+    """Statistics of two DataFrames from `PandasFrame`, or of a part of their rows.
 
-    Nodes, modes and dimensions are kept apart: TRAIN 3 and EVAL 3 are two steps, and so are those of two nodes; the use of a
-    GPU and of its memory are two figures. Percentiles interpolate linearly.
+    Nodes, modes and dimensions are separate: TRAIN 3 and EVAL 3 are two steps, also steps 3 of two nodes. GPU utilization and GPU
+    memory use are two values. Percentiles use linear interpolation.
 
     Args:
-        system_df: System metrics.
-        framework_df: Events.
+        system_df: System metrics. They are not changed.
+        framework_df: Events. They are not changed.
     """
 
     def __init__(self, system_df: DataFrame | Table, framework_df: DataFrame | Table) -> None:
@@ -116,7 +116,7 @@ class PandasFrameAnalysis:
         return self._profile.analyse(analysis, options).tables()
 
     def _epoch(self) -> int | None:
-        """Microseconds since the epoch from which the columns count; None where no column tells."""
+        """Return the base time of the columns in microseconds since the epoch; None if no column contains it."""
         for frame, text, number in ((self.sys_metrics_df, "timestamp", "timestamp_us"),
                                     (self.framework_metrics_df, "start_time", "start_time_us")):
             names = frame.column_names if isinstance(frame, Table) else frame.columns
@@ -127,10 +127,10 @@ class PandasFrameAnalysis:
         return None
 
     def get_job_statistics(self) -> JobStats:
-        """How long the job took: initialization until the first step, training loop until the last, finalization.
+        """Return durations of the job: initialization until the first step, training loop until the last step, finalization.
 
-        The three sum to job_duration; durations are microseconds, and so are shares of 100 in the keys with %. Where there
-        are no steps, what depends on them is None and "reason" says so.
+        Durations are in microseconds. The three sum to job_duration; keys with % contain percentages. Without steps, values that
+        depend on steps are None, and "reason" contains the reason.
         """
         report = json.loads(self._profile.analyse("job", {}).render("json"))
         job = report["job"][-1] if report["job"] else {}
@@ -160,23 +160,23 @@ class PandasFrameAnalysis:
 
     def get_step_statistics(self, by: StatsBy | str = StatsBy.TRAINING_PHASE,
                             over_nodes: bool = False) -> DataFrame:
-        """Mean, minimum, maximum, p50, p95 and p99 of the length of steps, in microseconds.
+        """Return mean, minimum, maximum, p50, p95 and p99 of the duration of steps in microseconds.
 
-        A step takes from the first start to the last end of what belongs to it.
+        A step lasts from the first start to the last end of its events.
 
         Args:
-            by: A row for each training phase, event or process, of each node; for events and processes also of each
-                training phase in whose steps they run.
-            over_nodes: For training phases: take steps of one number on all nodes as one, from the first start on any node
-                to the last end on any, which differences between clocks make longer.
+            by: A row for each training phase, event or process of each node. Rows of events and processes are also split by
+                training phase.
+            over_nodes: For training phases: merge steps with the same number on all nodes, from the first start to the last
+                end on any node. Differences between clocks make these steps longer.
         """
         return _frames.frame(self.get_step_statistics_table(by, over_nodes))
 
     def get_step_statistics_table(self, by: StatsBy | str = StatsBy.TRAINING_PHASE, over_nodes: bool = False) -> Table:
-        """The same as a `Table`, which needs no pandas."""
+        """Return the same as a `Table`, without pandas."""
         by = StatsBy(by)
         if over_nodes and by is not StatsBy.TRAINING_PHASE:
-            raise ValueError("over_nodes goes with training phases alone")
+            raise ValueError("over_nodes needs by=StatsBy.TRAINING_PHASE")
         profile = self._profile if not over_nodes else self._as_one_node()
         table = profile.analyse("steps", {"by": by.value}).tables()["steps"]
         keys = {by.value: by.value}
@@ -195,22 +195,22 @@ class PandasFrameAnalysis:
     def get_utilization_stats(self, resource: Resource | Sequence[Resource] | None = None,
                               by: StatsBy | str | None = None,
                               phase: str | Sequence[str] | None = None) -> DataFrame:
-        """Mean, minimum, maximum, p50, p95 and p99 of the use of resources, over all devices of a node.
+        """Return mean, minimum, maximum, p50, p95 and p99 of the utilization of resources over all devices of a node.
 
         Args:
-            resource: Only these; None for all.
-            by: StatsBy.TRAINING_PHASE for a row for each interval of `get_training_phase_intervals`; None for the whole.
-            phase: Training phases to find intervals for; None for all.
+            resource: Resources to include. Default: all.
+            by: StatsBy.TRAINING_PHASE for a row for each interval of `get_training_phase_intervals`. Default: one row for all.
+            phase: Training phases to find intervals for. Default: all.
         """
         return _frames.frame(self.get_utilization_stats_table(resource, by, phase))
 
     def get_utilization_stats_table(self, resource: Resource | Sequence[Resource] | None = None,
                                     by: StatsBy | str | None = None,
                                     phase: str | Sequence[str] | None = None) -> Table:
-        """The same as a `Table`, which needs no pandas."""
+        """Return the same as a `Table`, without pandas."""
         wanted = _resources(resource, tuple(Resource))
         if by is not None and StatsBy(by) is not StatsBy.TRAINING_PHASE:
-            raise ValueError("utilization is told by training phase, or for the whole")
+            raise ValueError("by must be StatsBy.TRAINING_PHASE or None")
         options: dict[str, Any] = {"by": "phase", "phases": _phases(phase)} if by is not None else {}
         table = self._report("utilization", **options)["utilization"]
         keys = {"Resource": "resource", **({"Training_phase": "phase"} if by is not None else {}), "nodeID": "node"}
@@ -222,11 +222,11 @@ class PandasFrameAnalysis:
 
     def get_device_usage_stats(self, device: Resource | Sequence[Resource] | None = None,
                                utilization_ranges: Sequence[tuple[float, float]] | None = None) -> DataFrame:
-        """How many samples of devices lie in ranges of use: a column for each range, from the lowest.
+        """Count samples of devices in ranges of utilization: a column for each range, the lowest first.
 
         Args:
-            device: Only these; None for CPU and GPU.
-            utilization_ranges: Pairs of percent, both ends included; a sample counts for the first that holds it. None for
+            device: Devices to include. Default: CPU and GPU.
+            utilization_ranges: Pairs of percent, ends included. A sample counts in the first matching range. Default:
                 (90, 100), (10, 90), (0, 10).
         """
         table = self.get_device_usage_stats_table(device, utilization_ranges)
@@ -236,10 +236,10 @@ class PandasFrameAnalysis:
 
     def get_device_usage_stats_table(self, device: Resource | Sequence[Resource] | None = None,
                                      utilization_ranges: Sequence[tuple[float, float]] | None = None) -> Table:
-        """The same as a `Table`, which needs no pandas; ranges are called "90-100"."""
+        """Return the same as a `Table`, without pandas. Names of ranges are like "90-100"."""
         wanted = _resources(device, (Resource.CPU, Resource.GPU), empty_is_default=True)
         if utilization_ranges is not None and not _are_pairs(utilization_ranges):
-            raise ValueError("utilization_ranges: pairs of percent, such as [(90, 100), (10, 90), (0, 10)]")
+            raise ValueError("utilization_ranges must be pairs of percent, such as [(90, 100), (10, 90), (0, 10)]")
         names = [f"{low:g}-{high:g}" for low, high in utilization_ranges or _RANGES]
         shown = [f"{low:g}-{high:g}" for low, high in sorted(utilization_ranges or _RANGES)]
         table = self._report("devices", ranges=",".join(names))["devices"]
@@ -255,17 +255,17 @@ class PandasFrameAnalysis:
 
     def get_training_phase_intervals(self, phase: str | Sequence[str] | None = None,
                                      each_step: bool = False) -> DataFrame:
-        """Intervals before, in, between and after training phases, node by node and by time.
+        """Return intervals before, in, between and after training phases, sorted by node and time.
 
         Args:
-            phase: Training phases to find intervals for, such as "Step:ModeKeys.TRAIN"; None for all.
-            each_step: An interval for each step in place of one for each run of steps of a phase.
+            phase: Training phases to find intervals for, such as "Step:ModeKeys.TRAIN". Default: all.
+            each_step: Return an interval for each step instead of each run of steps of a phase.
         """
         return _frames.frame(self.get_training_phase_intervals_table(phase, each_step))
 
     def get_training_phase_intervals_table(self, phase: str | Sequence[str] | None = None,
                                            each_step: bool = False) -> Table:
-        """The same as a `Table`, which needs no pandas."""
+        """Return the same as a `Table`, without pandas."""
         table = self._report("phases", phases=_phases(phase), by="step" if each_step else None)["phases"]
         starts = [_plain(self._first + us + name.startswith(("Between ", "After ")))
                   for us, name in zip(table["start_us"], table["phase"])]
@@ -278,5 +278,5 @@ def _phases(phase: str | Sequence[str] | None) -> list[str] | None:
     if phase is None or isinstance(phase, str):
         return [phase] if phase is not None else None
     if not isinstance(phase, Sequence) or not phase:
-        raise ValueError(f"phase {phase!r}: it is a name, or a list of names; None for all")
+        raise ValueError(f"phase {phase!r} is not a name or a list of names; use None for all")
     return list(phase)

@@ -24,45 +24,45 @@ _Query = tuple[int, int, bool, "list[str] | None", bool]
 
 
 def microseconds(moment: Moment) -> int:
-    """A moment as SMDebug writes it, or a datetime, in microseconds since the epoch. Without a time zone it is UTC."""
+    """Convert a text in SMDebug's form, or a datetime, to microseconds since the epoch. Without a time zone it is UTC."""
     if isinstance(moment, str):
         moment = datetime.datetime.strptime(moment, "%Y-%m-%dT%H:%M:%S:%f")
     if not isinstance(moment, datetime.datetime):
-        raise ValueError(f"{moment!r} is no moment: it is a datetime, or a text such as 2020-01-31T12:00:00:000000")
+        raise ValueError(f"{moment!r} is not a time: give a datetime or a text such as 2020-01-31T12:00:00:000000")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.timezone.utc)
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def nanoseconds(us: float) -> int:
-    """Microseconds in nanoseconds; whole ones exactly, and what is beyond all times at the ends of time."""
+    """Convert microseconds to nanoseconds, limited to the range of times. Whole numbers are exact."""
     whole = int(us // 1)
     return min(max(whole * 1000 + round((us - whole) * 1000), _ALWAYS[0]), _ALWAYS[1])
 
 
 def _given(value: Any, name: str) -> Any:
-    """The value, which is not None."""
+    """Return the value, or raise ValueError if it is None."""
     if value is None:
         raise ValueError(f"{name} is None")
     return value
 
 
 def _bound(value: Any, name: str) -> int:
-    """A bound of time in nanoseconds, which was given in microseconds."""
+    """Convert a bound from microseconds to nanoseconds."""
     if not isinstance(_given(value, name), numbers.Real):
-        raise ValueError(f"{name} {value!r}: it is a number of microseconds")
+        raise ValueError(f"{name} {value!r} is not a number of microseconds")
     return nanoseconds(float(value) if not isinstance(value, numbers.Integral) else int(value))
 
 
 def _names(given: Any) -> list[str]:
-    """The names that were selected; a text is one name."""
+    """Return the selected names. A text is one name."""
     return [given] if isinstance(_given(given, "the list of selected metrics"), str) else list(given)
 
 
 def _moments(given: Sequence[Moment] | None, name: str) -> list[int]:
-    """At least one moment, in nanoseconds since the epoch."""
+    """Convert moments to nanoseconds since the epoch. An empty list is an error."""
     if not _given(given, name):
-        raise ValueError(f"{name} is empty: it takes at least one moment")
+        raise ValueError(f"{name} is empty: give at least one moment")
     return [microseconds(moment) * 1000 for moment in given or ()]
 
 
@@ -73,16 +73,14 @@ def _query(start: int, end: int, names: Iterable[str], by_step: bool = False, ar
 class PandasFrame:
     """System metrics and framework events of a folder as DataFrames.
 
-    Columns named `..._us` count microseconds from the minute in the name of the first file of system metrics, or from the
-    epoch where there is none; of other tools' traces from the full second in which they begin (`start_time`).
-    No row is dropped because another one equals it.
+    Columns named `..._us` contain microseconds since the minute in the name of the first file of system metrics, or since the
+    epoch without such a file. For traces of other tools, they count from the full second of their start (`start_time`). Equal
+    rows are kept.
 
     Args:
-        path: The folder, or any trace, profile or recording.
-        use_in_memory_cache: Keep what was read. Otherwise files are read anew at each call, so that those of a job that is
-            still running are seen.
-        scan_interval: Microseconds that SMDebug reads at a time. Here files are read once each, and answers do not depend
-            on it.
+        path: Folder, trace, profile or recording.
+        use_in_memory_cache: Keep data in memory. By default, each call reads the files again and finds new files of a running job.
+        scan_interval: Ignored. SMDebug reads this number of microseconds at a time.
     """
 
     def __init__(self, path: str | os.PathLike[str], use_in_memory_cache: bool = False,
@@ -91,7 +89,7 @@ class PandasFrame:
         if self.path.startswith("s3:"):
             raise ValueError(f"{self.path}: copy the folder first, for example with aws s3 sync")
         if scan_interval <= 0:
-            raise ValueError(f"scan_interval {scan_interval}: it is above 0")
+            raise ValueError(f"scan_interval {scan_interval} is not above 0")
         self.interval = scan_interval
         self._cached: _core.Profile | None = None
         self._keep = use_in_memory_cache
@@ -107,43 +105,43 @@ class PandasFrame:
         return profile
 
     def get_all_system_metrics(self, selected_system_metrics: Sequence[str] = ()) -> DataFrame:
-        """All system metrics, by time.
+        """Return all system metrics, sorted by time.
 
         Args:
-            selected_system_metrics: Only those whose name or dimension is one of these.
+            selected_system_metrics: Names or dimensions to include. Default: all.
         """
         return _frames.frame(self.get_all_system_metrics_table(selected_system_metrics))
 
     def get_all_system_metrics_table(self, selected_system_metrics: Sequence[str] = ()) -> Table:
-        """The same as a `Table`, which needs no pandas."""
+        """Return the same as a `Table`, without pandas."""
         return self._profile().samples([_query(*_ALWAYS, selected_system_metrics)])
 
     def get_all_framework_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> DataFrame:
-        """All events that last, by start.
+        """Return all events with a duration, sorted by start.
 
         Args:
-            selected_framework_metrics: Only those whose name or process is one of these.
+            selected_framework_metrics: Names or processes to include. Default: all.
         """
         return _frames.frame(self.get_all_framework_metrics_table(selected_framework_metrics))
 
     def get_all_framework_metrics_table(self, selected_framework_metrics: Sequence[str] = ()) -> Table:
-        """The same as a `Table`, which needs no pandas."""
+        """Return the same as a `Table`, without pandas."""
         return self._profile().events([_query(*_ALWAYS, selected_framework_metrics)])
 
     def get_all_dataloader_metrics(self, selected_framework_metrics: Sequence[str] = ()) -> DataFrame:
-        """Events with what a data loader says of them: worker_id, num_workers, pin_memory.
+        """Return events with values of the data loader: worker_id, num_workers, pin_memory.
 
         Args:
-            selected_framework_metrics: Only those in whose name or process one of these regular expressions is found.
+            selected_framework_metrics: Regular expressions for names or processes to include. Default: all.
         """
         return _frames.frame(self.get_all_dataloader_metrics_table(selected_framework_metrics))
 
     def get_all_dataloader_metrics_table(self, selected_framework_metrics: Sequence[str] = ()) -> Table:
-        """The same as a `Table`, which needs no pandas."""
+        """Return the same as a `Table`, without pandas."""
         return self._profile().loader_events([_query(*_ALWAYS, selected_framework_metrics, are_patterns=True)])
 
     def convert_datetime_to_timestamp(self, timestamp: Moment) -> int:
-        """Microseconds since the epoch of a text in a column of times, or of a datetime."""
+        """Convert a text from a column of times, or a datetime, to microseconds since the epoch."""
         return microseconds(timestamp)
 
     def _overlaps(self, spans: list[tuple[int, int]], names: Sequence[str]) -> list[tuple[str, str, float]]:
@@ -153,14 +151,14 @@ class PandasFrame:
     def get_framework_metrics_by_timesteps(
         self, timestep_list: Sequence[Moment] = (), selected_framework_metrics: Sequence[str] = ()
     ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-        """What ran at given moments: for each moment, events count with their length.
+        """Find events at given moments. Each event counts with its duration.
 
         Args:
-            timestep_list: Moments, as the columns of times have them.
-            selected_framework_metrics: Only events whose name or process is one of these.
+            timestep_list: Moments in the form of the columns of times.
+            selected_framework_metrics: Names or processes of events to include. Default: all.
 
-        Three dicts: of processes, as shares of the largest; of events other than steps, in microseconds; of training
-        phases, in microseconds.
+        Return three dicts: processes, relative to the largest; events without steps, in microseconds; training phases, in
+        microseconds.
         """
         moments = _moments(timestep_list, "timestep_list")
         rows = self._overlaps([(moment, moment) for moment in moments], selected_framework_metrics)
@@ -173,19 +171,19 @@ class PandasFrame:
         self, begin_timestep_list: Sequence[Moment], end_timestep_list: Sequence[Moment],
         selected_framework_metrics: Sequence[str] = ()
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """What ran in given spans of time, for as long as it overlapped them.
+        """Find events in given intervals. Each event counts with the duration of the overlap.
 
         Args:
-            begin_timestep_list: Where the spans begin.
-            end_timestep_list: Where they end.
-            selected_framework_metrics: Only events whose name or process is one of these.
+            begin_timestep_list: Starts of the intervals.
+            end_timestep_list: Ends of the intervals.
+            selected_framework_metrics: Names or processes of events to include. Default: all.
 
-        Two dicts without steps: of processes and of events, both as shares of the largest.
+        Return two dicts without steps: processes and events, both relative to the largest.
         """
         begins = _moments(begin_timestep_list, "begin_timestep_list")
         ends = _moments(end_timestep_list, "end_timestep_list")
         if len(begins) != len(ends):
-            raise ValueError(f"{len(begins)} begins and {len(ends)} ends of spans")
+            raise ValueError(f"begin_timestep_list and end_timestep_list have different lengths: {len(begins)} and {len(ends)}")
         spans = list(zip(begins, ends))
         rows = [row for row in self._overlaps(spans, selected_framework_metrics) if "Step" not in row[1]]
         return (_shares(_sums((process, us) for process, _, us in rows)),
@@ -206,16 +204,16 @@ class PandasFrame:
         selected_framework_metrics: Sequence[str] = (), selected_system_metrics: Sequence[str] = (),
         get_framework_metrics: bool = True, get_system_metrics: bool = True
     ) -> tuple[DataFrame, DataFrame]:
-        """System metrics and events of a time interval, both of whose ends belong to it; events that overlap it.
+        """Return system metrics in an interval and events that overlap it, ends included.
 
         Args:
-            start_time_us: Its start, in microseconds since the epoch.
-            end_time_us: Its end.
-            cache_metrics: Return also what earlier calls with this have asked for.
-            selected_framework_metrics: Only events whose name or process is one of these.
-            selected_system_metrics: Only system metrics whose name or dimension is one of these.
-            get_framework_metrics: Whether events are wanted.
-            get_system_metrics: Whether system metrics are wanted.
+            start_time_us: Start of the interval in microseconds since the epoch.
+            end_time_us: End of the interval.
+            cache_metrics: Also return rows of previous calls with this argument.
+            selected_framework_metrics: Names or processes of events to include. Default: all.
+            selected_system_metrics: Names or dimensions of system metrics to include. Default: all.
+            get_framework_metrics: Return events.
+            get_system_metrics: Return system metrics.
         """
         start, end = _bound(start_time_us, "start_time_us"), _bound(end_time_us, "end_time_us")
         if start > end:
@@ -226,12 +224,12 @@ class PandasFrame:
 
     def get_profiler_data_by_step(self, start_step: int, end_step: int,
                                   cache_metrics: bool = False) -> tuple[DataFrame, DataFrame]:
-        """Events of steps, and the system metrics of the time that they take.
+        """Return the events of steps, and the system metrics during these steps.
 
         Args:
-            start_step: The first step.
-            end_step: The last step.
-            cache_metrics: Return also what earlier calls with this have asked for.
+            start_step: First step.
+            end_step: Last step.
+            cache_metrics: Also return rows of previous calls with this argument.
         """
         query = _query(int(_given(start_step, "start_step")), int(_given(end_step, "end_step")), (), by_step=True)
         return self._tables(query, query, cache_metrics)
@@ -245,6 +243,6 @@ def _sums(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _shares(sums: dict[str, Any]) -> dict[str, float]:
-    """Of the largest; all 0 where nothing takes time."""
+    """Divide by the largest value. If it is 0, all shares are 0."""
     largest = max(sums.values(), default=0)
     return {key: value / largest if largest else 0.0 for key, value in sums.items()}

@@ -1,4 +1,4 @@
-"""Profiles of Python code: what each is of, and the functions in it."""
+"""Profiles of Python code: position in the training, and functions."""
 from __future__ import annotations
 
 import functools
@@ -24,7 +24,7 @@ _ORDER = list(StepPhase)
 
 
 class Metrics(Enum):
-    """What functions are ordered by."""
+    """Sort key of functions."""
 
     TOTAL_TIME = "tottime"
     CUMULATIVE_TIME = "cumtime"
@@ -33,28 +33,28 @@ class Metrics(Enum):
 
 
 class StepPythonProfileStats:
-    """What one profile is of: before step 0, during a step, between two steps, until the end of the script.
+    """Position of a profile: before step 0, in a step, between two steps, or until the end of the script.
 
     Args:
         framework: "pytorch", "tensorflow".
         profiler_name: "cprofile" or "pyinstrument".
-        node_id: The node.
-        stats_dir: Name of the profile's folder, from which the attributes below come.
-        stats_path: The profile's file.
+        node_id: Node of the profile.
+        stats_dir: Name of the profile's folder. It contains the values of the attributes below.
+        stats_path: File of the profile.
 
     Attributes:
         profiler_name: "cprofile" or "pyinstrument".
         framework: "pytorch", "tensorflow".
-        node_id: The node.
-        start_mode: What the training did when profiling began.
-        start_phase: At which moment of a step it began.
-        start_step: In which step; -1 before step 0.
-        start_time_since_epoch_in_micros: When, in microseconds since the epoch, UTC.
-        end_mode: What the training did when profiling ended.
-        end_step: In which step; infinity at the end of the script.
-        end_phase: At which moment of the step.
-        end_time_since_epoch_in_micros: When, in microseconds since the epoch, UTC.
-        stats_path: The profile's file.
+        node_id: Node of the profile.
+        start_mode: Mode of the training at the start.
+        start_phase: Phase of the step at the start.
+        start_step: Step at the start; -1 before step 0.
+        start_time_since_epoch_in_micros: Start in microseconds since the epoch, UTC.
+        end_mode: Mode of the training at the end.
+        end_step: Step at the end; infinity at the end of the script.
+        end_phase: Phase of the step at the end.
+        end_time_since_epoch_in_micros: End in microseconds since the epoch, UTC.
+        stats_path: File of the profile.
     """
 
     def __init__(self, framework: str, profiler_name: str, node_id: str, stats_dir: str,
@@ -63,7 +63,7 @@ class StepPythonProfileStats:
             (start_mode, start_step, start_phase, start_time), (end_mode, end_step, end_phase, end_time) = (
                 part.split("-") for part in stats_dir.split("_"))
         except ValueError:
-            raise ValueError(f"stats_dir '{stats_dir}': it is MODE-STEP-PHASE-TIME_MODE-STEP-PHASE-TIME") from None
+            raise ValueError(f"stats_dir '{stats_dir}' is not MODE-STEP-PHASE-TIME_MODE-STEP-PHASE-TIME") from None
         self.profiler_name = profiler_name
         self.framework = framework
         self.node_id = node_id
@@ -79,7 +79,7 @@ class StepPythonProfileStats:
 
     @classmethod
     def _of_row(cls, row: Mapping[str, Any]) -> StepPythonProfileStats:
-        """Of a row of the library's table of profiles."""
+        """Create an object from a row of the library's table of profiles."""
         stats = cls.__new__(cls)
         stats.profiler_name = row["profiler_name"]
         stats.framework = row["framework"]
@@ -95,32 +95,32 @@ class StepPythonProfileStats:
         return stats
 
     def has_start_and_end_mode(self, start_mode: PythonProfileModes, end_mode: PythonProfileModes) -> bool:
-        """Whether it began and ended in these modes."""
+        """Return whether the profile began and ended in these modes."""
         return self.start_mode == start_mode and self.end_mode == end_mode
 
     def in_time_interval(self, start_time_since_epoch_in_micros: float, end_time_since_epoch_in_micros: float) -> bool:
-        """Whether it overlaps an interval. A profile that contains the interval does."""
+        """Return whether the profile overlaps an interval, or contains it."""
         return (self.start_time_since_epoch_in_micros <= end_time_since_epoch_in_micros
                 and self.end_time_since_epoch_in_micros >= start_time_since_epoch_in_micros)
 
     def in_step_interval(self, start_step: float, end_step: float, start_phase: StepPhase,
                          end_phase: StepPhase) -> bool:
-        """Whether it lies from a phase of one step to a phase of another: it begins and ends neither before nor after."""
-        if self.start_phase is None or self.end_phase is None:  # older folders tell the step alone
+        """Return whether the profile is completely between a phase of one step and a phase of another."""
+        if self.start_phase is None or self.end_phase is None:  # older folders contain only the step
             return start_step <= self.start_step and self.end_step <= end_step
         return ((start_step, _ORDER.index(start_phase)) <= (self.start_step, _ORDER.index(self.start_phase))
                 and (self.end_step, _ORDER.index(self.end_phase)) <= (end_step, _ORDER.index(end_phase)))
 
     def has_pre_step_zero_profile_stats(self) -> bool:
-        """Whether it began before step 0."""
+        """Return whether the profile began before step 0."""
         return self.start_phase == StepPhase.START
 
     def has_post_hook_close_profile_stats(self) -> bool:
-        """Whether it ended with the script."""
+        """Return whether the profile ended with the script."""
         return self.end_phase == StepPhase.END
 
     def has_node_id(self, node_id: str) -> bool:
-        """Whether it is of this node; "any" is every node."""
+        """Return whether the profile belongs to this node; "any" is every node."""
         return node_id in ("any", self.node_id)
 
     def __repr__(self) -> str:
@@ -128,19 +128,19 @@ class StepPythonProfileStats:
 
 
 class cProfileFunctionStats:
-    """A function that was profiled.
+    """A profiled function.
 
     Args:
         key: File, line and name.
-        value: Primitive calls, all calls, seconds in the function, seconds with what it called, and callers by their keys.
+        value: Primitive calls, all calls, seconds in the function, seconds including called functions, and callers by key.
 
     Attributes:
         function_name: "file:line(name)".
-        prim_calls: Calls that were not recursive.
-        total_calls: All calls.
-        total_time: Seconds in the function alone.
-        cumulative_time: Seconds in it and in what it called.
-        callers: Names of the functions that called it.
+        prim_calls: Number of calls that are not recursive.
+        total_calls: Number of all calls.
+        total_time: Seconds in the function, without called functions.
+        cumulative_time: Seconds in the function and called functions.
+        callers: Names of the calling functions.
     """
 
     def __init__(self, key: _Function, value: tuple[int, int, float, float, Mapping[_Function, Any]]) -> None:
@@ -158,10 +158,10 @@ class cProfileStats:
     """Functions of one or more cProfile dumps.
 
     Args:
-        ps: Statistics of the standard library's pstats.
+        ps: Object of the standard library's pstats.
 
     Attributes:
-        ps: The same.
+        ps: The argument.
         function_stats_list: A `cProfileFunctionStats` for each function.
     """
 
@@ -171,20 +171,20 @@ class cProfileStats:
             cProfileFunctionStats(key, value) for key, value in ps.stats.items()]  # type: ignore[attr-defined]
 
     def print_top_n_functions(self, by: Metrics | str, n: int = 10) -> None:
-        """Print the functions that come first.
+        """Print the first functions.
 
         Args:
-            by: What they are ordered by.
-            n: How many.
+            by: Sort key.
+            n: Number of functions.
         """
         self.ps.sort_stats(Metrics(by).value).print_stats(int(n))
 
     def get_function_stats(self) -> DataFrame:
-        """A row for each function: function_name, prim_calls, total_calls, total_time, cumulative_time, callers."""
+        """Return a row for each function: function_name, prim_calls, total_calls, total_time, cumulative_time, callers."""
         return _frames.pandas().DataFrame([vars(function) for function in self.function_stats_list])
 
     def get_function_stats_table(self) -> Table:
-        """The same as a `Table`, which needs no pandas; callers are one text with a line for each."""
+        """Return the same as a `Table`, without pandas. Callers are one text with a line for each caller."""
         rows = self.function_stats_list
         names = ("function_name", "prim_calls", "total_calls", "total_time", "cumulative_time")
         columns = {name: [getattr(row, name) for row in rows] for name in names}
@@ -195,11 +195,11 @@ class PyinstrumentStepStats:
     """A profile of pyinstrument.
 
     Args:
-        html_file_path: Its page; None when there is none.
-        json_stats: Its figures as pyinstrument wrote them, or the path of the file, which is read when they are asked for.
+        html_file_path: HTML page of the profile, or None.
+        json_stats: Values that pyinstrument wrote, or the path of their file. It is read at the first use.
 
     Attributes:
-        html_file_path: Its page.
+        html_file_path: HTML page of the profile.
     """
 
     def __init__(self, html_file_path: str | None, json_stats: Mapping[str, Any] | str) -> None:
@@ -208,7 +208,7 @@ class PyinstrumentStepStats:
 
     @functools.cached_property
     def json_stats(self) -> Mapping[str, Any]:
-        """Its figures as pyinstrument wrote them."""
+        """Return the values that pyinstrument wrote."""
         if not isinstance(self._json_stats, str):
             return self._json_stats
         with open(self._json_stats, encoding="utf-8") as file:
@@ -217,24 +217,24 @@ class PyinstrumentStepStats:
 
 
 class _Stats:
-    """What pstats.Stats takes its figures from."""
+    """Source of values for pstats.Stats."""
 
     def __init__(self, stats: dict[_Function, Any]) -> None:
         self.stats = stats
 
     def create_stats(self) -> None:
-        """Called by pstats; they are there."""
+        """Do nothing: pstats calls this method, but the values exist already."""
 
 
 def statistics_of(profile: _core.Profile, stats: Iterable[StepPythonProfileStats]) -> pstats.Stats:
-    """pstats' object of some profiles, added up by the library, which also read them."""
+    """Return a pstats object with the sum of some profiles. The library reads and adds them."""
     paths = [step.stats_path for step in stats]
     functions, callers = profile.functions(paths), profile.callers(paths)
     keys = list(zip(functions["file"], functions["line"], functions["function"]))
     figures = ("prim_calls", "total_calls", "total_time", "cumulative_time")
     found: dict[_Function, Any] = {}
     for key, *row in zip(keys, *(functions[name] for name in figures)):
-        if row[2] is not None:  # others are only named as callers
+        if row[2] is not None:  # other functions appear only as callers
             found[key] = (*row, {})
     callees: Sequence[int] = callers["function"]
     for callee, caller, *row in zip(callees, callers["caller"], *(callers[name] for name in figures)):

@@ -1,4 +1,4 @@
-"""The data loader of PyTorch: what it does, and what stands out."""
+"""Analysis of PyTorch's data loader and its outliers."""
 from __future__ import annotations
 
 import datetime
@@ -18,14 +18,14 @@ __all__ = ["PT_dataloader_analysis", "WindowChart"]
 
 
 class WindowChart:
-    """Events over the use of resources. A notebook shows it by itself.
+    """Chart of events and utilization of resources. Notebooks display it.
 
     Args:
-        profile: Where the data are.
-        start: Nanoseconds since the epoch.
-        end: The same.
-        events: Regular expressions on events and their processes.
-        dimensions: Regular expressions on dimensions.
+        profile: Source of the data.
+        start: Start in nanoseconds since the epoch.
+        end: End in nanoseconds since the epoch.
+        events: Regular expressions for events and their processes.
+        dimensions: Regular expressions for dimensions.
     """
 
     def __init__(self, profile: _core.Profile, start: int, end: int, events: Sequence[str],
@@ -36,14 +36,14 @@ class WindowChart:
         self._samples = profile.samples([(start, end, False, list(dimensions), True)])
 
     def __str__(self) -> str:
-        """How often and how long which events ran."""
+        """Return count and duration of events as text."""
         return self._report.render("text").rstrip("\n")
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page of its own, which needs no network.
+        """Return a self-contained HTML page.
 
         Args:
-            path: Also write it there.
+            path: Also write the page to this file.
         """
         page = self._report.render("html")
         if path is not None:
@@ -55,11 +55,11 @@ class WindowChart:
         return _views.frame(self.to_html())
 
     def figure(self) -> Figure:
-        """A figure of matplotlib: a panel for each dimension, and one with a lane for each event."""
+        """Return a matplotlib figure: a panel for each dimension, and a panel with a lane for each event."""
         try:
             from matplotlib.figure import Figure
         except ImportError:
-            raise ImportError("this needs matplotlib: pip install matplotlib; to_html does without") from None
+            raise ImportError("this method needs matplotlib: pip install matplotlib, or use to_html") from None
         lines = self._lines()
         lanes = self._lanes()
         figure = Figure(figsize=(12, 2.2 * len(lines) + 1.5 + 0.22 * len(lanes)), layout="constrained")
@@ -76,7 +76,7 @@ class WindowChart:
         return figure
 
     def _lines(self) -> dict[str, dict[str, tuple[list[float], list[float]]]]:
-        """Times and values by dimension, and by node and device."""
+        """Return times and values by dimension, node and device."""
         lines: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
         columns = ("dimension", "nodeID", "system_metric", "timestamp_us", "value")
         first = self._first_us()
@@ -87,7 +87,7 @@ class WindowChart:
         return lines
 
     def _lanes(self) -> dict[str, list[tuple[float, float]]]:
-        """Start and length in seconds by event."""
+        """Return start and duration in seconds by event."""
         lanes: dict[str, list[tuple[float, float]]] = {}
         first = self._first_us()
         for name, start, end in zip(*(self._events[column] for column in (
@@ -96,7 +96,7 @@ class WindowChart:
         return lanes
 
     def _first_us(self) -> float:
-        """The window's start in the columns' microseconds."""
+        """Return the start of the window in the time base of the columns."""
         for table, text, number in ((self._samples, "timestamp", "timestamp_us"),
                                     (self._events, "start_time", "start_time_us")):
             if len(table):
@@ -105,12 +105,12 @@ class WindowChart:
 
 
 class PT_dataloader_analysis:
-    """The data loader of PyTorch in a `PandasFrame`.
+    """Analysis of PyTorch's data loader in a `PandasFrame`.
 
-    An outlier takes at least twice the median of its node, which is not 0, and more than others vary (three deviations).
+    An outlier takes at least twice the median of its node, and three deviations more. A median of 0 has no outliers.
 
     Args:
-        pandas_frame: Where the data are.
+        pandas_frame: Source of the data.
     """
 
     def __init__(self, pandas_frame: PandasFrame) -> None:
@@ -119,12 +119,12 @@ class PT_dataloader_analysis:
         self._report = json.loads(self._profile.analyse("dataloader", {}).render("json"))
 
     def _tell(self, part: str, what: str) -> bool:
-        """Print count, median and longest on each node; False when there is nothing."""
+        """Print count, median and maximum of each node. Return False without events."""
         rows = [row for row in self._report["dataloader"] if row["part"] == part]
         for row in rows:
             print(f"{row['node']}: {row['count']} {what}, median {row['p50_us']:g} us, longest {row['max_us']:g} us")
         if not rows:
-            print(f"There are no events of {what}")
+            print(f"No events of {what}")
         return bool(rows)
 
     def _outliers(self, part: str, what: str, columns: dict[str, str]) -> DataFrame | None:
@@ -132,34 +132,34 @@ class PT_dataloader_analysis:
             return None
         table = self._profile.loader_outliers(part)
         if not len(table):
-            print(f"No {what} stand out")
+            print(f"No outliers among {what}")
             return None
-        print(f"{len(table)} {what} stand out: at least twice the median")
+        print(f"{len(table)} {what} are outliers: at least twice the median")
         frame = _frames.frame(table)
         frame["BatchTime_in_seconds"] = frame["duration_us"] / 1e6
         return frame[list(columns)].rename(columns=columns)
 
     def analyze_dataloaderIter_initialization(self) -> DataFrame | None:
-        """Iterators that took long to make: start_time, end_time, duration_us. Prints what there are; None: no outliers."""
+        """Print iterators and return slow initializations: start_time, end_time, duration_us. Without outliers return None."""
         for row in self._report["iterators"]:
             print(f"{row['node']}: {row['iterator']} with pin_memory = {row['pin_memory']} and {row['num_workers']} "
                   "workers")
         return self._outliers("initialization", "iterators", _same("start_time", "end_time", "duration_us"))
 
     def analyze_dataloaderWorkers(self) -> DataFrame | None:
-        """Workers that ran long: start_time, end_time, duration_us, worker_id, the longest first; None: no outliers."""
+        """Return slow workers, slowest first: start_time, end_time, duration_us, worker_id. Without outliers return None."""
         return self._outliers("worker", "workers", _same("start_time", "end_time", "duration_us", "worker_id"))
 
     def analyze_dataloader_getnext(self) -> DataFrame | None:
-        """Calls that waited long for data: start_time, end_time, duration_us, worker_id; None: no outliers."""
+        """Return slow GetNext calls: start_time, end_time, duration_us, worker_id. Without outliers return None."""
         return self._outliers("get_next", "GetNext calls",
                               _same("start_time", "end_time", "duration_us", "worker_id"))
 
     def analyze_batchtime(self) -> DataFrame | None:
-        """Batches that took long: previous_batch_start, start_time, BatchTime_in_seconds, worker_id; None: no outliers.
+        """Return slow batches: previous_batch_start, start_time, BatchTime_in_seconds, worker_id. Without outliers return None.
 
-        A batch lasts from the start of one GetNext to the start of the next of the same process. The pause in which a new
-        iterator is made, between epochs, is none.
+        A batch lasts from the start of a GetNext call to the start of the next call of the same process. The creation of an
+        iterator between epochs is not a batch.
         """
         return self._outliers("batch", "batches", {
             "previous_start": "previous_batch_start",
@@ -168,13 +168,13 @@ class PT_dataloader_analysis:
     def plot_the_window(self, start_timestamp: int | str | datetime.datetime,
                         end_timestamp: int | str | datetime.datetime, select_events: Sequence[str] = (".*",),
                         select_dimensions: Sequence[str] = (".*",)) -> WindowChart:
-        """A chart of events over the use of resources.
+        """Return a chart of events and utilization of resources.
 
         Args:
-            start_timestamp: Microseconds since the epoch, a text of a column of times, or a datetime.
-            end_timestamp: The same.
-            select_events: Regular expressions on events and their processes.
-            select_dimensions: Regular expressions on dimensions.
+            start_timestamp: Microseconds since the epoch, a text from a column of times, or a datetime.
+            end_timestamp: End in one of these forms.
+            select_events: Regular expressions for events and their processes.
+            select_dimensions: Regular expressions for dimensions.
         """
         bounds: list[Any] = [bound if isinstance(bound, int) else microseconds(bound)
                              for bound in (start_timestamp, end_timestamp)]
