@@ -373,13 +373,10 @@ static int run(const struct options *options, int count, char **operands)
 const struct command command_energy_relay = {
     .name = "energy-relay",
     .synopsis = "",
-    .summary = "Give the energy counters of the processors, coarsely, to users who may not read them",
+    .summary = "Share the energy counters of the processors with users who cannot read them",
     .description =
-        "For administrators. Opens the energy counters, becomes a user without any right, and answers over a Unix socket "
-        "to members of a group: joules since its start, new ten times a second at most and in steps of 0.1 J. Trackers "
-        "that may not read the counters themselves ask at /run/gpu-tracker/energy.sock.\n\n"
-        "SIGINT and SIGTERM end it with status 0. docs/energy-relay.md says what it opens and what it does not, and has "
-        "a unit for systemd.",
+        "For administrators. It opens the energy counters, drops all rights, and answers over a Unix socket to the members of a group. The answer is the joules since its start, in steps of 0.1 J, updated at most ten times a second. A tracker that cannot read the counters connects to /run/gpu-tracker/energy.sock.\n\n"
+        "SIGINT and SIGTERM end it with status 0. docs/energy.md has a unit for systemd.",
     .operand = OPERAND_NONE,
     .run = run,
 };

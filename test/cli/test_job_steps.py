@@ -12,7 +12,7 @@ def server(tmp_path_factory, gpu_tracker):
     if not SERVER:
         pytest.skip("there is no clickhouse-server: make test-clickhouse installs it")
     server = Server(tmp_path_factory.mktemp("clickhouse"))
-    subprocess.run([gpu_tracker, "schema", "--sql", "--create", server.url], check=True, capture_output=True)
+    subprocess.run([gpu_tracker, "push", "--init", server.url], check=True, capture_output=True)
     yield server
     server.stop()
 
