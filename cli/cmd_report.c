@@ -166,6 +166,7 @@ static int print_report(const struct options *options, struct output *output, in
     struct gt_report *report = NULL;
     if (isatty(STDOUT_FILENO) && !options->at && !options->plot && !options->heat && !options->all)
         output_prefer_summary(output, options);
+    output->is_summary_first = true;
     int status = report_of_all(options, count, operands, output_is_page(output), &report, &error);
     return output_reading(output, status, report, &error, operands[0]);
 }

@@ -46,7 +46,8 @@ static int analyze_job(const struct options *options, const struct output *outpu
     return status;
 }
 
-static int analyze(const struct options *options, int count, char **operands)
+/* `is_original`: the text has the layout of the original gpu_tracker alone. */
+static int analyze_as(const struct options *options, int count, char **operands, bool is_original)
 {
     struct output output;
     struct gt_error error = {0};
@@ -59,6 +60,8 @@ static int analyze(const struct options *options, int count, char **operands)
     int status = output_prepare(&output, options, STDOUT_FILENO);
     if (status)
         return status;
+    if (!is_original && !options->calls)
+        output_begin_with_summary(&output, options);
     const char *path = count ? operands[0] : options->recording;
     int has_job;
     if (gt_server_is_address(path, &has_job) || gt_is_folder(path))
@@ -80,6 +83,16 @@ static int analyze(const struct options *options, int count, char **operands)
     status = status < 0 ? say_unread(status, &error, path) : output_report(&output, report);
     gt_report_free(report);
     return status;
+}
+
+static int analyze(const struct options *options, int count, char **operands)
+{
+    return analyze_as(options, count, operands, false);
+}
+
+static int sub_track_analyze(const struct options *options, int count, char **operands)
+{
+    return analyze_as(options, count, operands, true);
 }
 
 static int combine(const struct options *options, int count, char **operands)
@@ -119,7 +132,7 @@ const struct command command_sub_track_analyze = {
     .description = "See gpu-tracker help analyze.",
     .operand = OPERAND_FILE,
     .most = 1,
-    .run = analyze,
+    .run = sub_track_analyze,
 };
 
 const struct command command_sub_track_combine = {
@@ -295,13 +308,15 @@ static int compare(const struct output *output, const struct gt_compare_options 
     return status ? status : broken ? EXIT_BROKEN_RULE : 0;
 }
 
-static int run(const struct options *options, int count, char **operands)
+static int compare_as(const struct options *options, int count, char **operands, bool is_original)
 {
     struct output output;
     struct sessions sessions = {0};
     struct gt_compare_options settings = GT_INIT(struct gt_compare_options);
     struct gt_json_value *config = NULL;
     int status = output_prepare(&output, options, STDOUT_FILENO);
+    if (!is_original)
+        output_begin_with_summary(&output, options);
     if (!status && options->cconfig)
         status = read_config(&config, &sessions, &settings, options);
     for (size_t i = 0; i < options->map.count && !status; i++)
@@ -328,6 +343,16 @@ static int run(const struct options *options, int count, char **operands)
     return status;
 }
 
+static int run(const struct options *options, int count, char **operands)
+{
+    return compare_as(options, count, operands, false);
+}
+
+static int sub_track_compare(const struct options *options, int count, char **operands)
+{
+    return compare_as(options, count, operands, true);
+}
+
 const struct command command_compare = {
     .name = "compare",
     .synopsis = "[NAME=]FILE|FOLDER...",
@@ -349,5 +374,5 @@ const struct command command_sub_track_compare = {
     .description = "See gpu-tracker help compare.",
     .operand = OPERAND_FILE,
     .most = -1,
-    .run = run,
+    .run = sub_track_compare,
 };

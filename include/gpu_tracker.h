@@ -288,8 +288,8 @@ void gt_report_set_width(struct gt_report *report, size_t columns);
 /* Tell how many bytes of an HTML page the samples that can be zoomed into may take. 0, as at first: 4.5 million. */
 void gt_report_set_page_size(struct gt_report *report, size_t bytes);
 /* Choose how the summary is shown: 0, as at first, is all of it, in UTF-8 without colour. Text as the original prints it has no
- * warnings. */
-enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4, GT_STYLE_ORIGINAL = 8 };
+ * warnings. With GT_STYLE_SUMMARY_FIRST text begins with the summary of an analysis, a comparison or several recordings. */
+enum { GT_STYLE_ASCII = 1, GT_STYLE_COLOUR = 2, GT_STYLE_ONLY_WARNINGS = 4, GT_STYLE_ORIGINAL = 8, GT_STYLE_SUMMARY_FIRST = 16 };
 void gt_report_set_style(struct gt_report *report, unsigned style);
 /* Render into *ret (free with free()); -EINVAL names the formats there are. What it gives is UTF-8. Names that hold control
  * characters or other bytes are shown escaped by text, markdown and html; json, csv and pickle keep them, with U+FFFD for what is not
