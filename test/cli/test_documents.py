@@ -109,14 +109,18 @@ def test_programs_run(page, prepared, tmp_path):
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_options_exist(page, cli):
     text = "\n".join(blocks(page, "sh elsewhere")) + "\n" + "\n".join(re.findall(r"`(gpu-tracker [^`]+)`", page.read_text()))
+    manual = cli("man").stdout.replace("\\-", "-")
     for line in re.findall(r"\bgpu-tracker ([a-z][^|;&\n]*)", text):
         words = line.split()
         own = words[:words.index("--")] if "--" in words else words
-        help_of = cli(own[0], "--help")
+        help_of = cli("help", *own[:2])
+        if help_of.returncode:
+            help_of = cli("help", own[0])
         assert help_of.returncode == 0, line
+        known = help_of.stdout + (manual if page.stem == "coming-from" else "")
         for word in own[1:]:
             option = re.match(r"--[a-z][a-z-]+", word)
-            assert not option or option[0] in help_of.stdout + cli("man").stdout, (word, line)
+            assert not option or option[0] in known, (word, line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -128,3 +132,9 @@ def test_links_lead_somewhere(page):
             headings = re.findall(r"^#+ (.*)$", place.read_text(), re.MULTILINE)
             anchors = {"#" + re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
             assert anchor in anchors, (target, anchor)
+
+
+def test_pictures_are_there_and_small():
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert len(pictures) >= 3
+    assert all(0 < (ROOT / name).stat().st_size < 150_000 for name in pictures)
