@@ -349,17 +349,18 @@ static void add_energy_cost(const struct gt_machine *machine, double joules, cha
 
 static void add_energy(const struct gt_usage *usage, struct gt_node *brief)
 {
-    char words[TEXT] = "";
+    char words[TEXT] = "", value[GT_HUMAN_SIZE];
     double joules = gt_usage_final(usage, GT_SCOPE_COMBINED, GT_ENERGY);
     if (!(joules > 0))
         return;
-    gt_human_energy(words, joules);
     add_energy_error(usage, joules, words, sizeof words);
     if (gt_display_unit_is_estimated(GT_ENERGY, usage->machine))
         snprintf(words + strlen(words), sizeof words - strlen(words), ", estimated");
     add_energy_parts(usage, joules, words, sizeof words);
     add_energy_cost(usage->machine, joules, words, sizeof words);
-    gt_brief_line(brief, &(struct gt_brief_line){.title = "energy", .words = words});
+    gt_brief_line(brief, &(struct gt_brief_line){.title = "energy",
+                                                 .value = gt_human_energy(value, joules),
+                                                 .words = words + strspn(words, " ,")});
 }
 
 /* The largest process but those that are named already; NULL: there is none. */
