@@ -81,15 +81,15 @@ class Sampling:
         except EOFError:
             pass  # `finish` finds out
 
-    def finish(self, attempts: int, timeout: float) -> tuple[str, str]:
-        """The final report as (JSON text, text for people)."""
+    def finish(self, attempts: int, timeout: float) -> tuple[str, str, str]:
+        """The final report as JSON, its summary, and the report as text."""
         try:
             self._sampler.stop()
         except EOFError:
             pass  # a signal ended it: its report was sent before
         for attempt in range(1, attempts + 1):
             try:
-                return self._await("json", timeout), self._await("text", timeout)
+                return self._await("json", timeout), self._await("summary", timeout), self._await("text", timeout)
             except TimeoutError:
                 self._warn(f"the sampler has not answered for {attempt * timeout:g} s")
         self._sampler.kill()

@@ -1,6 +1,7 @@
 """`Tracker`, and the classes of its results."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import os
@@ -316,7 +317,7 @@ class Tracker:
         self._window = 0
         self._sampling: Any = None
         self._calls: Any = None
-        self._json = self._text = ""
+        self._json = self._text = self._summary = ""
         if gpu_uuids is not None:
             self._check_gpus()
 
@@ -386,7 +387,7 @@ class Tracker:
         try:
             if peak > 0:
                 sampling.own_peak(peak)
-            self._json, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
+            self._json, self._summary, self._text = sampling.finish(self.n_join_attempts, self.join_timeout)
             self.resource_usage = _tree.instance(ResourceUsage, json.loads(self._json))
             self._warn_without_gpu()
         except EOFError:
@@ -621,17 +622,17 @@ class Tracker:
         return page
 
     def _repr_html_(self) -> str:
-        """The page where there is a recording, else the figures as text."""
+        """The summary; with a tracking file also charts of memory and CPU, if they have less than 50 kB. `to_html` has all charts."""
         import html
-
-        from ._views import frame
 
         if self.state is Tracker.State.NEW:
             return html.escape(repr(self))
-        if self._tracking_file is not None:
-            return frame(self.to_html())
-        text = str(self) if self.resource_usage is not None else repr(self)
-        return f"<pre>{html.escape(text)}</pre>"
+        summary = self._summary or (str(self) if self.resource_usage is not None else repr(self))
+        chart = ""
+        if self._tracking_file is not None and self.state is Tracker.State.STOPPED:
+            with contextlib.suppress(ValueError, OSError):
+                chart = self.plot("memory,cpu").svg
+        return f"<pre>{html.escape(summary)}</pre>{chart if len(chart) < 50_000 else ''}"
 
     def __str__(self) -> str:
         """The results for people; while it tracks, its state.

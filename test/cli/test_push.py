@@ -621,7 +621,7 @@ def test_a_run_names_its_job_on_the_server(server, gpu_tracker, tmp_path):
     line = [gpu_tracker, "run", "--no-history", "--tf", f"{server.url}?flush=0.2&wait=60&spool={tmp_path}", "--", "sleep", "0.1"]
     for name in ("named", ""):
         done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=True, env={**os.environ, "GPU_TRACKER_JOB": name})
-        job = re.search(r"all figures: gpu-tracker report\s+(\S+)\s+-o", done.stderr)[1].strip("'")
+        job = re.search(r"all values: gpu-tracker report\s+(\S+)\s+-o", done.stderr)[1].strip("'")
         assert job.startswith(f"{server.url}/{name}"), done.stderr
         subprocess.run([gpu_tracker, "report", job], check=True, capture_output=True)
 

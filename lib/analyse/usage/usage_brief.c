@@ -486,9 +486,9 @@ static void add_more(const struct gt_usage *usage, struct gt_node *brief)
     if (is_of_ranks)
         snprintf(more, sizeof more, "all ranks: gpu-tracker report %s", path);
     else if (place && *place && is_there(usage))
-        snprintf(more, sizeof more, "all figures: gpu-tracker report %s -o run.html", path);
+        snprintf(more, sizeof more, "all values: gpu-tracker report %s -o run.html", path);
     else
-        snprintf(more, sizeof more, "all figures: with -o run.html or --tracking-file run.sqlite");
+        snprintf(more, sizeof more, "all values: with -o run.html or --tracking-file run.sqlite");
     gt_brief_more(brief, more);
 }
 
