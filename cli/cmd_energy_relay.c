@@ -42,7 +42,7 @@ struct confine {
     gid_t gid;
 };
 
-/* Looks up names; NULL: root becomes gpu-tracker, or nobody where there is no such user, and others stay who they are.
+/* Looks up names; NULL: root becomes gpu-tracker, or nobody where unknown user, and others stay who they are.
  * 0, or an exit status after saying what is wrong. */
 static int confine_find(struct confine *confine, const char *user)
 {
@@ -53,7 +53,7 @@ static int confine_find(struct confine *confine, const char *user)
     if (!found && !user)
         found = getpwnam("nobody");
     if (!found)
-        return say_usage("--user %s: there is no such user", user ? user : "nobody");
+        return say_usage("--user %s: unknown user", user ? user : "nobody");
     if (found->pw_uid == 0)
         return say_usage("--user %s: the relay does not stay root", found->pw_name);
     *confine = (struct confine){.has_user = true, .uid = found->pw_uid, .gid = found->pw_gid};
@@ -65,7 +65,7 @@ static int confine_find_group(gid_t *ret, const char *group)
 {
     const struct group *found = getgrnam(group);
     if (!found)
-        return say_usage("--group %s: there is no such group", group);
+        return say_usage("--group %s: unknown group", group);
     *ret = found->gr_gid;
     return 0;
 }
@@ -170,7 +170,7 @@ static int clear_place(const char *path, const struct sockaddr_un *address)
     if (lstat(path, &file) < 0)
         return errno == ENOENT ? 0 : complain(path, errno);
     if (!S_ISSOCK(file.st_mode))
-        return -say_usage("--socket %s: there is a file that is no socket", path);
+        return -say_usage("--socket %s: it exists and is not a socket", path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool answers = fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno == EAGAIN);
     if (fd >= 0)

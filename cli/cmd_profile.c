@@ -79,8 +79,8 @@ static int check_words(const char *analysis, int count, char **operands)
     if (is_analysis(analysis)) {
         for (int i = 0; i < count; i++)
             if (is_analysis(operands[i]) && access(operands[i], F_OK) < 0)
-                return say_usage("there is no file '%s'; an ANALYSIS stands before the paths: profile %s PATH",
-                                 operands[i], operands[i]);
+                return say_usage("no file '%s'; an ANALYSIS comes before the paths: profile %s PATH", operands[i],
+                                 operands[i]);
         return 0;
     }
     const char *nearest = nearest_analysis(analysis);

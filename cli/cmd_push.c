@@ -98,7 +98,7 @@ static int add_operand(struct paths *paths, const char *path, struct gt_error *e
         return add_path(paths, path, error);
     int count = gt_folder_recordings(path, add_path, paths, error);
     if (!count) {
-        snprintf(error->text, sizeof error->text, "%s: there is no recording in this folder", path);
+        snprintf(error->text, sizeof error->text, "%s: no recording in this folder", path);
         return -EINVAL;
     }
     return count < 0 ? count : 0;

@@ -188,7 +188,7 @@ static int check_ranks(const struct options *options, const char *path)
     if (gt_server_is_address(path, &has_job))
         return has_job ? 0 : say_usage("%s names no job: --heat, --watch and --all tell of the ranks of one", path);
     if (!is_job(path) && access(path, F_OK) == 0)
-        return say_usage("%s is no folder of recordings: --heat, --watch and --all tell of ranks", path);
+        return say_usage("%s is not a folder of recordings: --heat, --watch and --all are for ranks", path);
     return 0;
 }
 

@@ -148,9 +148,9 @@ static int incomplete_command(const char *group, const char *word)
         if (strncmp(commands[i]->name, group, length) == 0 && commands[i]->name[length] == ' ')
             suggest(&suggestion, commands[i]->name + length + 1);
     if (suggestion.nearest)
-        return say_usage("%s: there is no command '%s': did you mean '%s %s'? (see gpu-tracker %s --help)", group, word,
+        return say_usage("%s: unknown command '%s': did you mean '%s %s'? (see gpu-tracker %s --help)", group, word,
                          group, suggestion.nearest, group);
-    return say_usage("%s: %s%s%s (see gpu-tracker %s --help)", group, word ? "there is no command '" : "which command",
+    return say_usage("%s: %s%s%s (see gpu-tracker %s --help)", group, word ? "unknown command '" : "which command",
                      word ? word : "", word ? "'" : "?", group);
 }
 

@@ -145,7 +145,7 @@ def test_rules(cli, sessions, rule, broken):
 
 @pytest.mark.parametrize("rule, message", [
     ("combined_ram.max", "has neither > nor <"),
-    ("combined_ram.max>much", "'much' is no limit"),
+    ("combined_ram.max>much", "'much' is not a limit"),
     ("combined_ram.max>5s", "not measured in 's'"),
     ("combined_rum.max>5", "'combined_rum' is not a figure of any session; these are: memory, time, cpu, cpu-time, "),
     ("memory>5", "the limit has no unit: write it as in 2GB"),

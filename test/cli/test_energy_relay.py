@@ -355,7 +355,7 @@ def test_a_relay_that_repeats_one_figure_measures_nothing(gpu_tracker, place, co
         report = json.loads(run_beside(gpu_tracker, place / "still.sock"))
     cpu = report["energy"]["cpu"]
     assert (cpu["total"], cpu["job"], cpu["error"]) == (None, None, None) and not cpu.get("covered")
-    assert "the relay's energy counter stands still" in report["energy"]["reason"]
+    assert "the relay's energy counter does not change" in report["energy"]["reason"]
 
 
 def test_a_relay_without_an_answer_at_times_goes_on(gpu_tracker, place):

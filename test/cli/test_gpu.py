@@ -178,7 +178,7 @@ def test_errors_of_the_driver_are_recorded(gpu_tracker, nvidia, cli, tmp_path):
     assert final["gpu_ecc_uncorrected"] == 3 and final["gpu_xids"] == 1
     assert "gpu_nvlink_errors" not in final
     told = [line for line in cli("doctor", option).stdout.splitlines() if "nvml: health" in line]
-    assert len(told) == 1 and "not told: remapped rows, PCIe replays, NVLink errors" in told[0], told
+    assert len(told) == 1 and "missing: remapped rows, PCIe replays, NVLink errors" in told[0], told
 
 
 @pytest.mark.parametrize("library", ["amdsmi", "rocm_smi"])
@@ -194,7 +194,7 @@ def test_errors_of_amds_driver_are_recorded(gpu_tracker, cli, fake, tmp_path, mo
         final = dict(database.execute("SELECT metric, value FROM final WHERE scope = 'system'"))
     told = {name: final.get(f"gpu_{name}") for name in ("ecc_corrected", "ecc_uncorrected", "xgmi_errors", "pcie_replays", "nvlink_errors")}
     assert told == {"ecc_corrected": 7, "ecc_uncorrected": 1, "xgmi_errors": 3, "pcie_replays": 5, "nvlink_errors": None}
-    for data, expected in ("errors 1 7 1", "not told: XGMI errors, PCIe replays"), ("vram 1 1", "no GPU counts its errors"):
+    for data, expected in ("errors 1 7 1", "missing: XGMI errors, PCIe replays"), ("vram 1 1", "no GPU counts its errors"):
         (tmp_path / "amd.txt").write_text(f"device 0\n{data}\n")
         row, = [line for line in cli("doctor", run[5]).stdout.splitlines() if "amd: health" in line]
         assert expected in row

@@ -343,7 +343,7 @@ def test_what_is_left_out_is_counted(report, tmp_path):
     (tmp_path / "notes.txt").write_text("no trace")
     found = report("--top=1")
     assert len(found["findings"]) == 1 and "more findings (--all)" in found["left_out"]
-    assert found["ignored"] == "1 other file in the folders, which is no trace"
+    assert found["ignored"] == "1 other file in the folders that is not a trace"
 
 
 def test_csv_is_one_table(profile, tmp_path):

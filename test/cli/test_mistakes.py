@@ -94,7 +94,7 @@ MISTAKES = [
     (["plot", "a.sqlite", "-o", "x.jpg"], "--output: 'x.jpg' is not the name of a picture: choose .svg"),
     (["report", "a.sqlite", "--plot", "memry", "-o", "m.svg"], "memry"), (["report", "a.sqlite", "--plot", "cpu", "-o", "m.gif"], ".svg"),
     (["compare", "-m", "a.sqlite"], "NAME=FILE"), (["analyze", "notes.txt"], ".sqlite"),
-    (["profile", "kernels", "notes.txt"], "notes.txt"), (["analyze", "empty"], "empty: there is no recording in this folder"),
+    (["profile", "kernels", "notes.txt"], "notes.txt"), (["analyze", "empty"], "empty: no recording in this folder"),
     *((["report", "clickhouse://127.0.0.1:1/jobs", *words], "names no job") for words in (["--heat", "ram"], ["--watch", "1"], ["--all"])),
     (["timeline", "info", "notes.txt"], "notes.txt"), (["top", "--once", "notes.txt"], ".sqlite"),
     *((words, "none: No such file") for words in ([*RUN, "--power-model", "none", "--", "true"], ["-e", "true", "--power-model", "none"],

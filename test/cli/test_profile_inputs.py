@@ -189,7 +189,7 @@ def test_a_trace_without_events_says_so(cli, profiled, tmp_path, text):
     assert found["sources"][0]["trouble"] == "no events" and found["findings"] == []
     for words in ([], ["kernels"], ["functions"], ["diff", "a.json"]):
         done = cli("profile", *words, "a.json")
-        assert done.stdout == "Nothing to tell: there are no events, samples or functions in a.json\n" and done.returncode == 4
+        assert done.stdout == "No result: a.json: no events, samples or functions\n" and done.returncode == 4
         assert cli("profile", *words, "a.json", "-f", "json").stderr.endswith("samples or functions in a.json\n")
     done = cli("profile", "-o", "page.html", "a.json")
     assert done.returncode == 4 and "no events" in done.stderr and "no events" in (tmp_path / "page.html").read_text()
@@ -200,7 +200,7 @@ def test_a_node_that_is_not_there_is_one_sentence(cli, profiled, job, analysis):
     sentence = "no node 'rank1': there are rank 0, rank 1"
     for form in ([], ["--format=summary"]):
         done = cli("profile", *analysis, "traces", "--node=rank1", *form)
-        assert (done.stdout, done.stderr, done.returncode) == (f"Nothing to tell: {sentence}\n", "", 4)
+        assert (done.stdout, done.stderr, done.returncode) == (f"No result: {sentence}\n", "", 4)
     found = profiled(*analysis, "traces", "--node=rank1", status=4)
     assert found.pop("reason") == sentence and not any(found[table] for table in found if table != "sources")
 

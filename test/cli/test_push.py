@@ -280,7 +280,7 @@ def test_a_folder_is_pushed(server, real, push, tmp_path):
     make_job(real, tmp_path / "run", ranks=2, rows=5, job="folder")
     assert "2 of 2 recordings are at" in push(tmp_path / "run", server.url)
     (tmp_path / "empty").mkdir()
-    assert "there is no recording in this folder" in push(tmp_path / "empty", server.url, expected=2)
+    assert "no recording in this folder" in push(tmp_path / "empty", server.url, expected=2)
     assert "No such file" in push(tmp_path / "gone", server.url, expected=125)
 
 
@@ -544,7 +544,7 @@ def test_jobs_are_found_and_questions_shown(server, job, gpu_tracker):
     assert (mine["trackers"], mine["ended"]) == (3, 2)
     whole = ask("report", f"{server.url}/alps:77.0")[0]
     assert whole == ask("report", f"{server.url}/alps:77")[0] == ask("report", f"{server.url}/77")[0]
-    assert "there is no such job" in ask("report", f"{server.url}/7", expected=125)[1]
+    assert "unknown job" in ask("report", f"{server.url}/7", expected=125)[1]
     questions = ask("report", f"{server.url}/77", "--explain")[0]
     for question in filter(str.strip, questions.split(";\n")):
         assert question.startswith("SELECT")

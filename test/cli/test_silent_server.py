@@ -106,7 +106,7 @@ def test_a_question_that_takes_long_is_not_given_up(gpu_tracker, listener, addre
     said = asking.communicate(timeout=100)[1]
     sign.close()
     long_one.close()
-    assert asking.returncode == 125 and "there is no such job" in said, said
+    assert asking.returncode == 125 and "unknown job" in said, said
 
 
 def shipper_of(folder):

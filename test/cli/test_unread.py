@@ -119,7 +119,7 @@ def test_stacks_of_pythons_own_sampler(gpu_tracker, tmp_path):
 def test_folders_without_traces(gpu_tracker, tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     for command in (["profile"], ["profile", "kernels"]):
-        assert "there are no files in this folder" in refusal(gpu_tracker, tmp_path, command)
+        assert "the folder is empty" in refusal(gpu_tracker, tmp_path, command)
     (tmp_path / "a" / "b" / "notes.txt").write_text("hello")
     (tmp_path / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\nrest")
     assert "none of the 2 files in this folder is a trace" in refusal(gpu_tracker, tmp_path, ["profile"])

@@ -117,7 +117,7 @@ def test_untracked_without_being_asked(pytester):
 
 
 WRONG = [
-    ("max_ram='lots'", "max_ram='lots' is no limit"), ("max_rm=1", "takes max_ram, max_gpu_ram, max_time and fail_if, not max_rm"),
+    ("max_ram='lots'", "max_ram='lots' is not a limit"), ("max_rm=1", "takes max_ram, max_gpu_ram, max_time and fail_if, not max_rm"),
     ("'1 MB'", "takes its limits by name"), ("max_ram='5 bananas'", "5 bananas"), ("max_time='3 s'", "max_time"),
     ("max_ram=0", "max_ram"), ("max_disk=3", "max_disk"),
     ("fail_if='gpu>5GB'", "fail_if: rule 'gpu>5GB': gpu is not measured in 'GB'"), ("fail_if=3", "fail_if=3 is not a rule")]

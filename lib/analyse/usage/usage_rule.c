@@ -222,10 +222,10 @@ static int read_limit(struct gt_usage_rule *rule, const char *text, struct gt_er
                             "gpu-tracker compare",
                             rule->text, text, example);
     if (length >= (int)sizeof number || strlen(symbol) > 16)
-        return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit", rule->text, text);
+        return gt_error_set(error, EINVAL, "rule '%s': '%s' is not a limit", rule->text, text);
     snprintf(number, sizeof number, "%.*s", length, text);
     if (gt_number_double(number, &rule->limit) < 0)
-        return gt_error_set(error, EINVAL, "rule '%s': '%s' is no limit, as %s is", rule->text, text, example);
+        return gt_error_set(error, EINVAL, "rule '%s': '%s' is not a limit like %s", rule->text, text, example);
     if (!*symbol)
         return gt_error_set(error, EINVAL, "rule '%s': the limit has no unit: write it as in %s", rule->text, example);
     if (gt_unit_of_amount(symbol, &unit, &rule->factor) < 0 || unit != rule->word->unit)

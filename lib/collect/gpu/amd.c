@@ -124,7 +124,7 @@ static int begin(struct amd *amd, const struct gt_collect_options *options, stru
     if (amd->kind->list(amd, frame) < 0)
         return -ENOMEM;
     if (amd->card_count == 0)
-        unavailable(availability, GT_ABSENT, "there is no AMD GPU", "");
+        unavailable(availability, GT_ABSENT, "no AMD GPU", "");
     else
         unavailable(availability, GT_READY, "", "");
     return 0;

@@ -257,7 +257,7 @@ static int add_devices(struct nvml *nvml, struct gt_frame *frame, struct gt_avai
     if (nvml->gpu_count == 0 && refusal != NVML_SUCCESS)
         return refused(nvml, refusal, availability);
     if (nvml->gpu_count == 0)
-        return nvml_unavailable(availability, GT_ABSENT, "there is no NVIDIA GPU", "");
+        return nvml_unavailable(availability, GT_ABSENT, "no NVIDIA GPU", "");
     return 0;
 }
 

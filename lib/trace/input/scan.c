@@ -316,7 +316,7 @@ static void lose(struct gt_batch *batch, size_t at, size_t length, bool is_event
     batch->damage.lost_bytes += length;
     batch->damage.bad_events += is_event;
     gt_damage_note(&batch->damage, batch->offset + at,
-                   is_event ? "an event that does not end" : "text that is no event");
+                   is_event ? "an event without an end" : "text that is not an event");
 }
 
 /* Text that is no event is left out word by word, so that blanks count nowhere, wherever blocks end. */
