@@ -242,13 +242,22 @@ def test_what_ended_a_job_is_reported(gpu_tracker, nvidia, cli, tmp_path):
     assert {row["check"] for row in found} >= {"xids", "ecc_uncorrected", "lost", "remap_failed"}
 
 
-def test_top_shows_errors(track, nvidia, cli, tmp_path):
+@pytest.mark.parametrize("detail", [[], ["--detail"]])
+def test_top_shows_errors(track, nvidia, cli, tmp_path, detail):
     data = (eight_boards(0).replace("temperature", "field 4 0 0\ntemperature") + "frame 0.3\ndevice 2\nxid 31\ndevice 5\n"
             "fail nvmlDeviceGetTotalEnergyConsumption 15\ndevice 7\nfield 4 0 250\n")
-    done, _ = track(["sleep", "1.5"], nvidia(data), "--st", "0.1", "--detail", "--tracking-file", str(tmp_path / "run.sqlite"))
+    done, _ = track(["sleep", "1.5"], nvidia(data), "--st", "0.1", *detail, "--tracking-file", str(tmp_path / "run.sqlite"))
     assert done.returncode == 0
     picture = cli("top", "--once", "run.sqlite", env={**os.environ, "COLUMNS": "120"}).stdout
-    assert "XID 31" in picture and "lost" in picture, picture
+    assert "! GPUs: 1 lost, XID 31" in picture, picture
+    report = cli("report", "run.sqlite").stdout
+    assert "XID 31" in report and json.loads(cli("report", "--format", "json", "run.sqlite").stdout)["gpu_totals"]["xid"] == 31
+
+
+@pytest.mark.parametrize("library", ["nvml", "nvml=", "foo=/x.so", "/x.so"])
+def test_a_library_without_a_name(cli, library):
+    done = cli("run", "--library", library, "--", "true")
+    assert done.returncode == 2 and "energy-relay, nvml, amdsmi, rocm_smi" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_energy_since_the_start(track, nvidia, tmp_path):

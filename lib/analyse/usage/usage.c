@@ -356,6 +356,7 @@ static void add_gpu_totals(const struct gt_usage *usage, struct gt_node *root)
         {"max_power", "Max power", GT_SCOPE_SYSTEM, GT_GPU_POWER_PEAK},
         {"max_temperature", "Max temperature", GT_SCOPE_SYSTEM, GT_GPU_TEMPERATURE},
         {"xids", "Errors reported (XID)", GT_SCOPE_SYSTEM, GT_GPU_XIDS},
+        {"xid", "Highest XID", GT_SCOPE_SYSTEM, GT_GPU_XID},
         {"ecc_uncorrected", "Memory errors not corrected (ECC)", GT_SCOPE_SYSTEM, GT_GPU_ECC_UNCORRECTED},
         {"lost", "GPUs lost", GT_SCOPE_SYSTEM, GT_GPU_LOST},
     };
