@@ -404,7 +404,9 @@ static int open_machine(struct gt_exporter *exporter, struct gt_error *error)
         .libraries = options->libraries,
         .period = options->sleep_time,
     };
-    int status = gt_sampler_open_machine(&exporter->sampler, &sampler, error);
+    int status = gt_collect_library_check(options->libraries, error);
+    if (status >= 0)
+        status = gt_sampler_open_machine(&exporter->sampler, &sampler, error);
     if (status < 0)
         return status;
     int cores = gt_capacity_cores(&exporter->sampler.root);
