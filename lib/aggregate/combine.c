@@ -118,7 +118,6 @@ void gt_combine_init(struct gt_combiner *combine, const struct gt_combine_option
         .detail = options->detail, .core_count = options->core_count, .system_utilization = NAN};
     combine->shortest_ns = (int64_t)(options->period * 0.1e9);
     gt_attribution_init(&combine->attribution, options->idle, options->core_count, options->start_ns);
-    gt_attribution_refresh(&combine->attribution, options->refresh);
     gt_values_clear(combine->job);
     for (int i = 0; i < GT_ENERGY_DEVICES; i++)
         combine->recorded_joules[i] = NAN;
