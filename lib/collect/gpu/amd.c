@@ -13,7 +13,7 @@
 static const struct amd_library *const libraries[] = {&gt_amdsmi_library, &gt_rsmi_library};
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
-/* Seconds: the firmware adds up every millisecond, and the kernel keeps what it read for up to 100. */
+/* Seconds: an assumption, as for the counters of NVIDIA; AMD documents none. */
 static const double REFRESH = 0.1;
 
 static const enum gt_metric_id metrics[] = {
