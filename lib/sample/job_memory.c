@@ -54,6 +54,7 @@ struct reading {
     uint64_t id;
     pid_t pid;
     uint64_t start;
+    double files; /* at the last look */
     int status;
     struct gt_smaps smaps;
 };
@@ -74,7 +75,6 @@ struct gt_job_memory {
     size_t record_count, record_capacity;
     uint64_t last_id;
     struct gt_scope_memory scope[GT_SCOPE_COMBINED + 1];
-    double shmem;        /* of the job's own group, bytes; NaN: not known */
     double files;        /* of the whole job, at the last update */
     double largest;      /* resident set of one process */
     double uncharged;    /* see gt_job_memory_uncharged */
@@ -197,6 +197,14 @@ static bool await(struct gt_job_memory *memory, int64_t patience_ns)
     return has_ended;
 }
 
+/* Processes are read in turn. A page that another process maps meanwhile must not count in full in the one and in part in the other, so
+ * the processes that have the fewest pages, which may map more, are read first. */
+static int by_files(const void *a, const void *b)
+{
+    const struct reading *one = a, *other = b;
+    return (one->files > other->files) - (one->files < other->files);
+}
+
 /* Without a thread the estimate stays one. */
 static void ask(struct gt_job_memory *memory)
 {
@@ -209,8 +217,9 @@ static void ask(struct gt_job_memory *memory)
         const struct record *record = &memory->record[i];
         if (record->lives && !record->is_denied && !record->shares_space)
             task->reading[task->count++] = (struct reading){
-                .id = record->id, .pid = record->pid, .start = record->start};
+                .id = record->id, .pid = record->pid, .start = record->start, .files = record->files};
     }
+    qsort(task->reading, task->count, sizeof *task->reading, by_files);
     memory->is_reading = true;
     memory->has_changed = false;
     pthread_mutex_lock(&memory->lock);
@@ -460,9 +469,7 @@ static double weigh(double confirmed, double expected, double memory, double bef
     return expected > fmax(MUCH, MUCH_OF * memory) ? between(confirmed / expected, 0, 1) : before;
 }
 
-/* `part` of its proportional shared memory counts. */
-static void learn_one(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps,
-                      double part)
+static void learn_one(const struct gt_job_memory *memory, struct record *record, const struct gt_smaps *smaps)
 {
     record->was_read = true;
     record->read_files = smaps->file_bytes;
@@ -470,7 +477,7 @@ static void learn_one(const struct gt_job_memory *memory, struct record *record,
     record->read_fallen = record->fallen - fmax(0, smaps->anonymous - record->anonymous);
     record->read_faults = isnan(smaps->faults) ? record->faults : smaps->faults;
     record->private_files = fmax(0, smaps->private_bytes - smaps->private_anonymous);
-    record->pss_files = smaps->pss_files + part * smaps->pss_shmem;
+    record->pss_files = smaps->pss_files + smaps->pss_shmem;
     if (!(record->pss_files > 0)) /* before Linux 5.4 */
         record->pss_files = fmin(smaps->pss, smaps->file_bytes);
     if (!record->parent || record->has_children || isnan(smaps->faults))
@@ -533,24 +540,11 @@ static void learn_kept(struct gt_job_memory *memory, double total)
     estimate(memory);
 }
 
-/* Bytes of shared memory and tmpfs of the whole machine; infinity: not known. */
-static double machine_shmem(const struct gt_root *root)
-{
-    char text[4096];
-    const char *line = gt_root_read(root, "proc/meminfo", text, sizeof text) > 0 ? strstr(text, "\nShmem:") : NULL;
-    return line ? 1024 * strtod(line + strlen("\nShmem:"), NULL) : INFINITY;
-}
-
 static void learn(struct gt_job_memory *memory, int64_t now_ns)
 {
     struct task *task = &memory->task;
-    double total = 0, shmem = 0;
+    double total = 0;
     memory->is_reading = false;
-    for (size_t i = 0; i < task->count; i++)
-        shmem += task->reading[i].status >= 0 ? task->reading[i].smaps.pss_shmem : 0;
-    /* Processes are read in turn. Pages that more and more of them map meanwhile come to more than there are. */
-    double most = isnan(memory->shmem) ? machine_shmem(memory->root) : memory->shmem;
-    double part = shmem > most ? most / shmem : 1;
     for (size_t i = 0; i < task->count; i++) {
         const struct reading *one = &task->reading[i];
         struct record *record = find(memory, one->id);
@@ -558,7 +552,7 @@ static void learn(struct gt_job_memory *memory, int64_t now_ns)
             continue;
         record->is_denied = one->status == -EACCES || one->status == -EPERM;
         if (one->status >= 0) {
-            learn_one(memory, record, &one->smaps, part);
+            learn_one(memory, record, &one->smaps);
             total += one->smaps.pss - one->smaps.pss_files - one->smaps.pss_shmem;
         }
     }
@@ -728,7 +722,6 @@ int gt_job_memory_update(struct gt_job_memory *memory, const struct gt_frame *fr
     int64_t now_ns = gt_clock_monotonic(memory->clock);
     follow(memory, frame);
     estimate(memory);
-    memory->shmem = is_own && group ? group->shmem : NAN;
     if (memory->is_reading && await(memory, 0))
         learn(memory, now_ns);
     if (!memory->is_reading && is_due(memory, now_ns)) {

@@ -203,8 +203,7 @@ for worker in range(4):
 def test_workers_that_walk_through_one_shared_memory(track):
     """Each comes to have all of it, by and by, while others read how much there is."""
     peak = track([sys.executable, "-S", "-c", SHARED], *BYTES)[1]["memory_peak"]
-    share = 0.1 if "control group" in peak["method"] else 0.25
-    assert peak["combined"]["best"] == about(100 * 2**20 + 15e6, share)
+    assert peak["combined"]["best"] == about(100 * 2**20 + 15e6, share=0.1)
 
 
 def test_a_daemon_shares_what_its_grandparent_had(measure):
