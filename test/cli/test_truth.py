@@ -277,7 +277,7 @@ def test_workers_beside_a_parent(peak, sleep_time, parent, count, each, hold, ho
         assert bounds["best"] == combined["total_rss"]
         if bounds["upper"] is not None:  # without exit records high-water marks of processes that ended are unknown
             assert bounds["upper"] >= max(combined["total_rss"], truth["bytes"])
-        assert report["memory_peak"]["largest_sample"] <= combined["total_rss"]
+        assert (report["memory_peak"]["largest_sample"] or 0) <= combined["total_rss"]
 
     given_longer(check, hold, 5 * hold, 20 * hold)
 
