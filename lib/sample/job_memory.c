@@ -271,10 +271,13 @@ static void take(struct record *record, const struct gt_process *process)
 }
 
 /* Returns the record whose memory a process of so many anonymous bytes began with. A parent that has ended, or is ending, is as it was read
- * before. Where that is too little it was met late, and what it had came from one above it. */
-static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous)
+ * before. Where that is too little it was met late, and what it had came from one above it. *ret_had: what the origin had at the fork, which
+ * it may have freed since. */
+static struct record *read_origin(const struct gt_job_memory *memory, struct gt_process *parent, double anonymous,
+                                  double *ret_had)
 {
     struct record *origin = find(memory, parent->memory);
+    double before = origin ? origin->anonymous : 0;
     bool has_ended = gt_process_read_faults(parent) < 0 || parent->is_zombie || parent->is_exiting ||
                      gt_process_read(parent, memory->root) < 0;
     if (origin && !has_ended)
@@ -283,13 +286,14 @@ static struct record *read_origin(const struct gt_job_memory *memory, struct gt_
          above = find(memory, above->parent))
         if (above->anonymous > origin->anonymous)
             origin = above;
+    *ret_had = origin ? fmax(before, origin->anonymous) : 0;
     return origin;
 }
 
 int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process, struct gt_process *parent)
 {
-    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes);
-    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous) : NULL;
+    double anonymous = known(process->value[GT_RSS]) - known(process->file_bytes), had = 0;
+    struct record *above = parent && process->is_forked ? read_origin(memory, parent, anonymous, &had) : NULL;
     struct record record = {.id = memory->last_id + 1,
                             .pid = process->pid,
                             .start = process->start,
@@ -304,7 +308,7 @@ int gt_job_memory_meet(struct gt_job_memory *memory, struct gt_process *process,
         record.parent_faults = above->faults;
     }
     take(&record, process);
-    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, above->anonymous) : record.anonymous;
+    record.anonymous_before = record.lowest = above ? fmin(record.anonymous, had) : record.anonymous;
     record.risen = fmax(0, record.anonymous - record.lowest);
     record.files_before = record.files;
     struct record *place = GT_GROW(memory, record);
