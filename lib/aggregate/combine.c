@@ -204,7 +204,7 @@ static void keep_tree_peak(struct gt_combiner *combine, const struct gt_sampler 
 {
     const struct gt_job_peak *job = &sampler->finder.peak;
     int which = scope == GT_SCOPE_COMBINED ? GT_PEAK_COMBINED : GT_PEAK_DESCENDANTS;
-    raise_to(&combine->peak[scope][GT_RAM_PEAK], job->scope[which].best);
+    raise_to(&combine->peak[scope][GT_RAM_PEAK], gt_job_peak_best(job, which).best);
     combine->peak[scope][GT_RAM_PEAK_BOUND] = gt_job_peak_most(job, which);
 }
 
