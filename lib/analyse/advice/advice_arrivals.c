@@ -788,13 +788,18 @@ static void judge_uneven(struct job *job)
 {
     struct gt_spans uneven = {0};
     bool is_any_named = false;
+    size_t ranks = 0;
     double sum = 0;
     for (size_t i = 0; i < job->collectives.ranks; i++)
         is_any_named |= job->straggler[i].is_named;
     int status = find_awaited(job, false, &uneven);
-    for (size_t i = 0; i < uneven.count; i++)
-        sum += (double)uneven.span[i].end;
-    double saved = uneven.count ? sum / (double)uneven.count : 0;
+    for (size_t from = 0, to = 0; gt_spans_next(&uneven, 1, &from, &to); ranks++) {
+        int64_t most = 0; /* of its devices, which wait at the same time */
+        for (size_t i = from; i < to; i++)
+            most = uneven.span[i].end > most ? uneven.span[i].end : most;
+        sum += (double)most;
+    }
+    double saved = ranks ? sum / (double)ranks : 0;
     struct gt_gain gain = job->ranks ? gt_gain_of_rank(job->adviser, GT_TRACE_NONE, saved)
                                      : gt_gain_of(saved, job->whole);
     gt_advise(job->adviser, gain, "collectives, stragglers",
