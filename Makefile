@@ -54,6 +54,10 @@ INJECT_OBJ := $(patsubst %.c,$(BUILD)/inject/%.o,$(wildcard inject/*.c) $(file <
 # What can be built without; it may be installed later, and is older than what was built then.
 WISHED := $(wildcard /usr/include/microhttpd.h /usr/share/javascript/dygraphs/dygraph.min.js)
 
+# A stack of 64 KiB is enough for the program; the sanitizers need more.
+FRAME   := $(if $(findstring sanitize,$(CFLAGS)),,-Wframe-larger-than=32768)
+$(LIB_OBJ) $(CLI_OBJ): override CFLAGS += $(FRAME)
+
 # Everything is built again when the compiler, the flags, these or the list of files change.
 SIGNATURE := $(CC) $(NCURSES) $(WISHED) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(CLI_OBJ)
 ifneq ($(strip $(SIGNATURE)),$(strip $(file <$(BUILD)/signature)))

@@ -57,6 +57,8 @@ FILES = {
     "results.csv": (b'"Index","KernelName","gpu-id","BeginNs","EndNs"\n0,"k",1,1,2\n', "rocprofv3 --output-format pftrace"),
     "perf.json": (json.dumps({"linux-perf-json-version": 1, "headers": {}, "samples": [{"timestamp": 1}]}).encode(), "perf script -i"),
     "memory.json": (json.dumps([[1, 2], [[0, 5], [0, 6]]]).encode(), "export_memory_timeline"),
+    "go.txt": (b"PeriodType: cpu nanoseconds\nPeriod: 10000000\nDuration: 10s\nSamples:\nsamples/count cpu/nanoseconds\n"
+               b"          1   10000000: 1 2\nLocations\n     1: 0x4a M=1 main.main /x.go:3:0 s=1\nMappings\n", "pprof -raw"),
     "raw.prof": (b"--- symbol\nbinary=/bin/a\n0x1 main\n---\n--- profile\n" + struct.pack("<5Q", 0, 3, 0, 10000, 0),
                  "google-pprof --collapsed FILE"),
 }

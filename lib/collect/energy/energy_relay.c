@@ -324,6 +324,7 @@ static void relay_explain(const void *opaque, enum gt_metric_id metric, char *te
 
 const struct gt_collector_type gt_collector_relay = {
     .name = "relay",
+    .libraries = (const char *const[]){"energy-relay", NULL},
     .help = "energy of the processors from an energy relay, where this user may not read the counters",
     .claims = true,
     .metrics = gt_relay_metrics,
