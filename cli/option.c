@@ -301,6 +301,8 @@ static const char *other_option(const struct parser *parser, const char *word)
         {"p", "listen"},
         {"limit", "top"},
         {"n", "top"},
+        {"n", "n-expected-cores"},
+        {"verbose", "status"},
         {"tdp", "cpu-tdp"},
         {"silent", "quiet"},
 
@@ -345,6 +347,11 @@ static int unknown(const struct parser *parser, const char *word)
     if (strcmp(word, "pid") == 0 || (strcmp(word, "p") == 0 && strcmp(command, "attach") == 0))
         return say_usage("unknown option '%s%s': a process is a word of its own, as in gpu-tracker %s 1234 (%s)",
                          dashes, word, strcmp(command, "top") == 0 ? command : "attach", hint);
+    if (strcmp(word, "timeout") == 0 && parser->command->operand == OPERAND_PROGRAM)
+        return say_usage(
+            "unknown option '--timeout': timeout limits the time, as in gpu-tracker %s -- timeout 5 COMMAND "
+            "(%s)",
+            command, hint);
     if (other || suggestion.nearest)
         return say_usage("unknown option '%s%s': did you mean '--%s'? (%s)", dashes, word,
                          other ? other : suggestion.nearest, hint);
