@@ -49,12 +49,21 @@ static bool read_name(const char *text, long long *back)
     return true;
 }
 
+/* The latest run, as people call it elsewhere. */
+static bool means_latest(const char *text)
+{
+    text += *text == '@';
+    return strcmp(text, "last") == 0 || strcmp(text, "latest") == 0;
+}
+
 /* `before` of the text stays in front: "NAME=". */
 static int resolve(struct options *options, const char **text, size_t before)
 {
     long long back;
     char *path = NULL;
     struct gt_error error = {0};
+    if (means_latest(*text + before) && access(*text + before, F_OK) < 0)
+        return say_usage("%s: No such file or directory: did you mean @1, the latest run?", *text + before);
     if (!read_name(*text + before, &back))
         return 0;
     int status = gt_run_recording(back, &path, &error);

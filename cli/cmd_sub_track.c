@@ -236,6 +236,8 @@ static int add_mapping(struct sessions *sessions, const char *mapping)
 static int add_operand(struct sessions *sessions, const char *text)
 {
     char stem[NAME_MAX + 1], name[NAME_MAX + 32];
+    if (strpbrk(text, "<>") && access(text, F_OK) < 0)
+        return say_usage("compare: %s: No such file or directory: did you mean --fail-if '%s'?", text, text);
     if (strchr(text, '=') && access(text, F_OK) < 0)
         return add_mapping(sessions, text);
     stem_of(text, stem, sizeof stem);

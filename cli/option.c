@@ -308,6 +308,8 @@ static const char *other_option(const struct parser *parser, const char *word)
         {"p", "listen"},
         {"limit", "top"},
         {"n", "top"},
+        {"n", "n-expected-cores"},
+        {"verbose", "status"},
         {"tdp", "cpu-tdp"},
         {"silent", "quiet"},
 
@@ -354,6 +356,11 @@ static int unknown(const struct parser *parser, const char *word)
                          dashes, word, strcmp(command, "top") == 0 ? command : "attach", hint);
     if (strcmp(command, "schema") == 0 && strcmp(word, "sql") == 0)
         return say_usage("unknown option '--sql': use gpu-tracker push --init --explain to print the statements");
+    if (strcmp(word, "timeout") == 0 && parser->command->operand == OPERAND_PROGRAM)
+        return say_usage(
+            "unknown option '--timeout': timeout limits the time, as in gpu-tracker %s -- timeout 5 COMMAND "
+            "(%s)",
+            command, hint);
     if (other || suggestion.nearest)
         return say_usage("unknown option '%s%s': did you mean '--%s'? (%s)", dashes, word,
                          other ? other : suggestion.nearest, hint);

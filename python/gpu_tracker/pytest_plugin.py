@@ -6,7 +6,8 @@
 fails a test that goes over. Limits of memory are numbers of bytes, or texts with a unit (B, kB, MB, GB, TB: powers of
 1000; KiB, MiB, GiB, TiB: of 1024). ``max_ram`` holds for what pytest's process and all below it need on top of what the
 process has when the test function begins; ``max_gpu_ram`` for the whole of what they have. ``max_time`` is in seconds.
-``fail_if`` is a rule of ``gpu-tracker run --fail-if``, or a list of them: ``fail_if="gpu<50%"``. Its ``memory`` is that of ``max_ram``.
+``fail_if`` is a rule of ``gpu-tracker run --fail-if``, or a list of them: ``fail_if="gpu<50%"``. The
+value of its ``memory`` is the growth that ``max_ram`` limits, not the whole memory of pytest's process.
 Fixtures do not count. ``pytest --gpu-tracker`` prints a table of all tests at the end, with pytest-xdist of those of all
 workers.
 """
@@ -46,7 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(sentence)
         config.pluginmanager.register(_Table())
     config.addinivalue_line("markers", "gpu_tracker(max_ram=None, max_gpu_ram=None, max_time=None, fail_if=None): fail the test when "
-                            "it uses more ('500 MB', bytes; seconds), or by rules ('gpu<50%')")
+                            "it uses more ('500 MB', bytes; seconds), or by rules ('gpu<50%'). "
+                            "max_ram and the rule memory limit what the test adds to the memory of pytest, not the whole")
 
 
 def _limit(name: str, value: object) -> float:

@@ -273,9 +273,13 @@ class Tracker:
             ValueError: An argument is wrong, or a GPU is not there.
             TypeError: An argument has a wrong type.
             FileExistsError: The tracking file exists, and `overwrite` is not set.
-            FileNotFoundError: The folder of the tracking file does not exist.
+            FileNotFoundError: The folder of the tracking file or of the `resource_usage_file` does not exist.
         """
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        if callable(sleep_time):
+            raise TypeError("Tracker needs parentheses: @Tracker()")
+        for name in ("disable_logs", "overwrite", "detail", "keep_high_water_mark"):
+            _arguments.flag(name, self._arguments[name])
         uuids = None if gpu_uuids is None else sorted(_arguments.texts("gpu_uuids", gpu_uuids))
         if uuids == []:
             raise ValueError("gpu_uuids is empty: name at least one GPU, or leave it out for all of them")
@@ -312,6 +316,7 @@ class Tracker:
         self._lock: Any = None
         self._begin = 0.0
         self._resource_usage_file = None if resource_usage_file is None else _arguments.path("resource_usage_file", resource_usage_file)
+        _check_folder(self._resource_usage_file or "")
         self._disable_logs = disable_logs
         self._keep_mark = keep_high_water_mark
         self._window = 0
@@ -690,12 +695,16 @@ def _file_option(path: str | os.PathLike[str] | None) -> str | None:
         raise ValueError(f"{name}: a Tracker records into a file, which `gpu-tracker push FILE ADDRESS` sends to a server")
     if not name.endswith((".csv", ".sqlite")):
         raise ValueError(f"{name!r}: the name of a tracking file ends in .csv or .sqlite")
+    _check_folder(name)
+    return name.replace("%", "%%")
+
+
+def _check_folder(name: str) -> None:
     folder = os.path.dirname(name)
     if folder and not os.path.exists(folder):
         import errno
 
         raise FileNotFoundError(errno.ENOENT, f"folder {folder} does not exist", name)
-    return name.replace("%", "%%")
 
 
 def _random_file() -> str:

@@ -58,6 +58,10 @@ MISTAKES = [
     (["report", "a.sqlite", "--html"], "'--format html'"), ([*RUN, "--gpu", "0", "--", "true"], "'--gpu-uuids'"),
     ([*RUN, "--pid", "1"], "gpu-tracker attach 1234"), (["attach", "--pid", "1"], "gpu-tracker attach 1234"),
     (["attach", "-p", "1"], "gpu-tracker attach 1234"), (["top", "--pid", "1"], "gpu-tracker top 1234"),
+    ([*RUN, "--timeout", "5", "--", "true"], "gpu-tracker run -- timeout 5 COMMAND"),
+    ([*RUN, "--verbose", "--", "true"], "'--status'"), ([*RUN, "-n", "4", "--", "true"], "'--n-expected-cores'"),
+    (["report", "last"], "did you mean @1"), (["compare", "a=@latest", "b=a.sqlite"], "did you mean @1"),
+    (["compare", "a.sqlite", "a.sqlite", "memory>+5"], "did you mean --fail-if 'memory>+5'?"),
     (["serve", "--port", "9000"], "'--listen'"), (["runs", "--limit", "3"], "'--top'"),
     # values
     ([*RUN, "--sleep-time", "abc", "--", "true"], "'abc'"), ([*RUN, "--sleep-time", "5m", "--", "true"], "min"),
@@ -83,6 +87,9 @@ MISTAKES = [
     ([*RUN, "--fail-if", "memory", "--", "true"], "neither > nor <"), ([*RUN, "--fail-if", "memory>2", "--", "true"], "2GB"),
     ([*RUN, "--fail-if", "memory>2XB", "--", "true"], "2GB"), ([*RUN, "--fail-if", "memry>2GB", "--", "true"], "memory, time"),
     ([*RUN, "--fail-if", "memory=2GB", "--", "true"], "neither > nor <"), ([*RUN, "--fail-if", "time>10", "--", "true"], "10min"),
+    ([*RUN, "--fail-if", "ram>1GB", "--", "true"], "near: memory"), ([*RUN, "--fail-if", "vram>1GB", "--", "true"], "near: gpu-memory"),
+    ([*RUN, "--fail-if", "wall>5", "--", "true"], "near: time"), ([*RUN, "--fail-if", "runtime>5", "--", "true"], "near: time"),
+    (["compare", "a.sqlite", "a.sqlite", "--fail-if", "vram>5%"], "near: gpu-memory"),
     ([*RUN, "--fail-if", "memory>2s", "--", "true"], "2GB"), (["compare", "a.sqlite", "a.sqlite", "--fail-if", "foo>5%"], "foo"),
     # files
     ([*RUN, "-o", "out.png", "--", "true"], "--plot"), ([*RUN, "-o", "out.xyz", "--", "true"], ".html"),

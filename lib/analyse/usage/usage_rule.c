@@ -163,6 +163,13 @@ const struct gt_rule_word *gt_rule_word_find(const char *name)
 const char *gt_rule_word_near(const char *name)
 {
     enum { LETTERS = 2 };
+    static const char *const elsewhere[][2] = {
+        {"ram", "memory"}, {"rss", "memory"},    {"mem", "memory"},   {"vram", "gpu-memory"},
+        {"wall", "time"},  {"walltime", "time"}, {"runtime", "time"}, {"elapsed", "time"},
+    };
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (strcmp(name, elsewhere[i][0]) == 0)
+            return elsewhere[i][1];
     for (size_t i = 0; i < WORDS; i++)
         if (strlen(name) > LETTERS && strlen(words[i].name) > LETTERS &&
             gt_letters_between(name, words[i].name, LETTERS) <= LETTERS)
