@@ -176,6 +176,12 @@ python: build-dependencies
 docs/python-api.md: python
 	@$(PYTHON) tools/write-python-api >$@.new && mv $@.new $@
 
+# Whether outputs are those of before: see test/replay/replay.py.
+replay replay-short replay-cost: all
+	@$(PYTHON) test/replay/replay.py $(if $(filter replay,$@),check,$(@:replay-%=%))
+replay-accept: all
+	@$(PYTHON) test/replay/replay.py accept $(or $(NAMES),$(error NAMES='PATTERN...' says which hashes are kept))
+
 # All tests; the last line is "N passed, N failed, N skipped". The sanitized programs are built while others wait.
 test: ready-for-tests
 	@+$(PYTHON) tools/run-tests all
@@ -385,5 +391,5 @@ clean:
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT) $(INJECT_OBJ)) $(addsuffix .d,$(UNIT) $(FUZZ) $(TRUTH) $(BENCHES) $(EXAMPLES)) $(FAKES:.so=.d)
-.PHONY: all objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies lint-dependencies \
+.PHONY: all replay replay-short replay-cost replay-accept objects unit test-long sanitized test-slurm test-clickhouse test-chdb test-clickhouse-kills test-programs fuzz-programs bench-programs build-dependencies portable-dependencies test-dependencies lint-dependencies \
         run python ready-for-tests test soak python-sanitize original test-original test-gpu truth-random test-frameworks test-kokkos test-examples static wheels dist deb rpm check fuzz-build fuzz valgrind bench bench-large bench-side-by-side lint format install clean
