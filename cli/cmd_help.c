@@ -260,8 +260,10 @@ void help_print_overview(FILE *out)
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         print_example(out, examples[i]);
     fputc('\n', out);
-    wrap(out, "More: gpu-tracker NAME --help shows the options of a command, gpu-tracker help NAME explains them.", 0,
-         0);
+    wrap(
+        out,
+        "More: gpu-tracker NAME --help shows the options of a command, gpu-tracker help NAME explains them. gpu-tracker help execute explains --execute=COMMAND (-e).",
+        0, 0);
 }
 
 /* ---- the command ---- */

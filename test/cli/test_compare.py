@@ -172,7 +172,7 @@ class Trap:
 
 def test_other_pickles_are_refused_and_not_executed(sessions, refused):
     (sessions / "trap.pickle").write_bytes(pickle.dumps(Trap(), 2))
-    refused(2, "which is no part of results", "sub-track", "compare", "-m", "a=trap.pickle")
+    refused(2, "which does not belong in results", "sub-track", "compare", "-m", "a=trap.pickle")
     (sessions / "cut.pickle").write_bytes((sessions / "A.pickle").read_bytes()[:-100])
     refused(2, "damaged", "sub-track", "compare", "-m", "a=cut.pickle")
 

@@ -396,12 +396,12 @@ def test_places_for_the_socket(gpu_tracker, refused, relay, place, counter):
     relay()  # clears away what the killed one left
     taken = place / "file"
     taken.write_text("precious")
-    refused(2, "no socket", *common, taken)
+    refused(2, "not a socket", *common, taken)
     assert taken.read_text() == "precious"
     refused(2, "longer than", *common, "/tmp/" + "x" * 200)
     refused(125, "No such file", *common, place / "no" / "such" / "folder")
-    refused(2, "no such user", *common, place / "a.sock", "--user", "nobody-of-that-name")
-    refused(2, "no such group", *common, place / "a.sock", "--group", "no-group-of-that-name")
+    refused(2, "unknown user", *common, place / "a.sock", "--user", "nobody-of-that-name")
+    refused(2, "unknown group", *common, place / "a.sock", "--group", "no-group-of-that-name")
     if os.geteuid() == 0:
         refused(2, "root", *common, place / "a.sock", "--user", "root")
 
